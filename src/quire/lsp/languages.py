@@ -10,12 +10,12 @@ without the module has no such answers. Modules are imported when they are first
 | `completion` | `complete(view, offset)` | list of `Completion` |
 | `completion` | `resolve(view, what)` | Markdown |
 | `signatures` | `signature(view, offset)` | `Signature` or None |
-| `tokens` | `tokens(view)` | list of `Token` |
-| `hints` | `hints(view, span)` | list of `Hint` |
-| `lenses` | `lenses(view)` | list of `Lens` |
+| `decorations` | `tokens(view)` | list of `Token` |
+| `decorations` | `hints(view, span)` | list of `Hint` |
+| `decorations` | `lenses(view)` | list of `Lens` |
 | `actions` | `actions(view, span, findings)` | list of `Action` |
 | `formatting` | `format(view, span)` | list of `Edit` |
-| `folding` | `folds(view)` | list of `Fold` |
+| `decorations` | `folds(view)` | list of `Fold` |
 | `naming` | `name_problem(view, name, new)` | why a new name is not allowed, or an empty text |
 | `naming` | `place_edits(view, names, new)` | list of `Edit` for places that get a new name, or why they cannot |
 | `file_moves` | `moved(view, new)` | list of `Edit`: what the document says about its own place |

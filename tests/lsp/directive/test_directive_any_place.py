@@ -78,19 +78,19 @@ def look_over(view: View) -> None:
         spans += [symbol.span, symbol.selection]
         assert symbol.span.start <= symbol.selection.start <= symbol.selection.end <= symbol.span.end
     last = 0
-    for token in flat_tokens(text, ask(view, "tokens", "tokens") or []):  # type: ignore[arg-type]
+    for token in flat_tokens(text, ask(view, "decorations", "tokens") or []):  # type: ignore[arg-type]
         assert token.span.start >= last
         assert "\n" not in text[token.span.start : token.span.end]
         last = token.span.end
         spans.append(token.span)
-    for hint in ask(view, "hints", "hints", Span(0, size)) or ():  # type: ignore[attr-defined]
+    for hint in ask(view, "decorations", "hints", Span(0, size)) or ():  # type: ignore[attr-defined]
         assert 0 <= hint.offset <= size
     for action in ask(view, "actions", "actions", Span(0, size), view.findings) or ():  # type: ignore[attr-defined]
         spans += [edit.span for file in action.edits for edit in file.edits if file.path == view.path]
     for edit in ask(view, "formatting", "format", Span(0, size)) or ():  # type: ignore[attr-defined]
         assert text[edit.span.start : edit.span.end] == edit.old
         spans.append(edit.span)
-    ask(view, "folding", "folds")
+    ask(view, "decorations", "folds")
     assert all(0 <= span.start <= span.end <= size for span in spans)
 
 
@@ -150,9 +150,9 @@ def test_without_settings(desk: Desk) -> None:
         look_over(view)
         for offset in range(0, len(text) + 1, STEP):
             look_at(view, offset)
-        ask(view, "lenses", "lenses")
+        ask(view, "decorations", "lenses")
 
 
 def test_lenses_of_whole_documents(desk: Desk) -> None:
     for name, text in FILES.items():
-        assert ask(opened(desk, name, text), "lenses", "lenses")
+        assert ask(opened(desk, name, text), "decorations", "lenses")

@@ -16,7 +16,7 @@ from quire.lsp.desk import Desk
 from quire.lsp.pipeline import flow, scopes
 from quire.lsp.pipeline.actions import actions
 from quire.lsp.pipeline.completion import complete
-from quire.lsp.pipeline.hints import hints
+from quire.lsp.pipeline.decorations import hints
 from quire.lsp.pipeline.hover import hover
 from quire.lsp.pipeline.signatures import signature
 from quire.lsp.pipeline.tree import file_of, step_lists, way_to

@@ -93,11 +93,15 @@ def spans_of_all(view: View) -> Iterator[Span]:
     yield from (one.span for one in index.names)
     yield from (one.span for one in index.links)
     yield from spans_of(index.symbols)
-    for module, name, given in (("tokens", "tokens", ()), ("lenses", "lenses", ()), ("formatting", "format", (whole,))):
+    for module, name, given in (
+        ("decorations", "tokens", ()),
+        ("decorations", "lenses", ()),
+        ("formatting", "format", (whole,)),
+    ):
         asked = function("pipeline", module, name)
         assert asked is not None, module
         yield from (one.span for one in asked(view, *given))
-    hints = function("pipeline", "hints", "hints")
+    hints = function("pipeline", "decorations", "hints")
     assert hints is not None
     yield from (Span(one.offset, one.offset) for one in hints(view, whole))
 

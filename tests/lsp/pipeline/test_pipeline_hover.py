@@ -184,7 +184,7 @@ def test_the_lens_says_where_a_run_is_stopped(
 
 
 def test_colours(editor: Editor) -> None:
-    from quire.lsp.pipeline.tokens import tokens
+    from quire.lsp.pipeline.decorations import tokens
 
     editor.open(
         "main.yaml", HEAD + "  - transform: {value: \"count(ctx.readers) + 1 == review.n or 'x'\", output: y}\n"

@@ -17,14 +17,11 @@ from quire.lsp.answers import Symbol
 from quire.lsp.features.semantic_tokens import flat_tokens
 from quire.lsp.playbook.actions import actions
 from quire.lsp.playbook.completion import complete, resolve
-from quire.lsp.playbook.folding import folds
+from quire.lsp.playbook.decorations import folds, hints, lenses, tokens
 from quire.lsp.playbook.formatting import format
-from quire.lsp.playbook.hints import hints
 from quire.lsp.playbook.hover import hover
-from quire.lsp.playbook.lenses import lenses
 from quire.lsp.playbook.naming import name_problem
 from quire.lsp.playbook.signatures import signature
-from quire.lsp.playbook.tokens import tokens
 from quire.lsp.views import View
 from quire.source import Span
 

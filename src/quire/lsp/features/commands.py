@@ -29,7 +29,7 @@ def code_lenses(session: Session, params: Mapping[str, Any]) -> list[dict[str, A
     view = view_in(session, params)
     if view is None:
         return None
-    found: list[Lens] = ask(view, "lenses", "lenses") or []
+    found: list[Lens] = ask(view, "decorations", "lenses") or []
     return [
         {
             "range": view.text.range(one.span),

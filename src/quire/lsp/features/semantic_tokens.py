@@ -24,7 +24,7 @@ def inlay_hints(session: Session, params: Mapping[str, Any]) -> list[dict[str, A
     if view is None:
         return None
     span = view.text.span(params.get("range"))
-    found: list[Hint] = ask(view, "hints", "hints", span) or []
+    found: list[Hint] = ask(view, "decorations", "hints", span) or []
     return [
         {
             "position": view.text.position(one.offset),
@@ -87,7 +87,7 @@ def _data(view: View) -> list[int]:
     data: list[int] = []
     line = column = 0
     text = view.source.text
-    for one in flat_tokens(text, ask(view, "tokens", "tokens") or []):
+    for one in flat_tokens(text, ask(view, "decorations", "tokens") or []):
         at = view.text.position(one.span.start)
         length = units(text[one.span.start : one.span.end], view.text.encoding)
         ahead = at["character"] - (column if at["line"] == line else 0)

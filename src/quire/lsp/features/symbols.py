@@ -31,7 +31,7 @@ def folding(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]]
         last = source.position(one.span.start + len(text)).line
         if last > first:
             found[first, last] = {"startLine": first - 1, "endLine": last - 1}
-    more: list[Fold] = ask(view, "folding", "folds") or []
+    more: list[Fold] = ask(view, "decorations", "folds") or []
     for fold in more:
         if fold.last > fold.first:
             found[fold.first, fold.last] = {"startLine": fold.first - 1, "endLine": fold.last - 1, "kind": fold.kind}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from quire.diagnostics import Edit, Severity
@@ -10,7 +11,6 @@ from quire.formats.pipeline.codes.schemas import UNDECLARED
 from quire.formats.pipeline.syntax import AgentBody, FoldBody, ForEachBody, MatchBody, ShellBody, ToolBody
 from quire.formats.pipeline.walks import expressions
 from quire.lsp.answers import Action, FileEdit
-from quire.lsp.pipeline.key_edits import key_edit, step_before
 from quire.lsp.pipeline.tree import item_at, labelled, part_at, steps_at, way_to
 from quire.patterns import late_pattern
 from quire.source import Source, Span
@@ -22,6 +22,44 @@ if TYPE_CHECKING:
     from quire.formats.pipeline.syntax import Step
     from quire.lsp.pipeline.tree import Way
     from quire.lsp.views import View
+
+_KEYS = re.compile(r":[ ]*(?:(\{)[ ]*|(?:#[^\n]*)?\n(?:[ ]*(?:#[^\n]*)?\n)*([ ]+)(?=[^\s#-]))")
+"""Matches from the end of the name of a step to its first key."""
+
+
+def key_edit(view: View, step: Step, key: str, value: str) -> Edit | None:
+    """Return the edit that adds a key to the body of a step: at the end of braces, else as its first line. None if its
+    place is not certain."""
+    text = view.source.text
+    found = _KEYS.match(text, step.span.end)
+    if found is None:
+        return None
+    if found[1] is None:
+        at = found.end()
+        return Edit(Span(at, at), "", f"{key}: {value}\n{found[2]}")
+    from quire.lsp.yaml_scan import closing
+
+    end = closing(text, found.end())
+    if end >= len(text):
+        return None
+    last = end
+    while text[last - 1] in " \n":
+        last -= 1
+    if text[last - 1] == "{":
+        return Edit(Span(last, last), "", f"{key}: {value}")
+    return Edit(Span(last, last), "", f"{' ' if text[last - 1] == ',' else ', '}{key}: {value}")
+
+
+def step_before(view: View, step: Step, line: str) -> Edit | None:
+    """Return the edit that puts a step, written in one line, before an item of a list."""
+    text = view.source.text
+    begin = text.rfind("\n", 0, step.span.start) + 1
+    lead = text[begin : step.span.start]
+    if lead.strip() != "-":
+        return None
+    indent = lead[: lead.index("-")]
+    return Edit(Span(begin, begin), "", f"{indent}{line}\n")
+
 
 _MOST_ITEMS = 20
 _NO_INPUTS = late_pattern(r"^input:[ ]*\{", 8)

@@ -39,7 +39,7 @@ def complete_expression(view: View, offset: int, place: CursorPlace) -> list[Com
         found = _values(names, compared, Span(offset - len(compared[3]), offset), place.quote)
         if found or compared[2]:
             return found
-    if _is_text(text):
+    if ends_in_text(text):
         return []
     typed = _TYPED.search(text)
     if typed is None:
@@ -68,7 +68,8 @@ def complete_reference(view: View, offset: int, place: CursorPlace) -> list[Comp
     return [one if one.label == "ctx" else replace(one, insert=f"{one.label}}}") for one in found]
 
 
-def _is_text(expression: str) -> bool:
+def ends_in_text(expression: str) -> bool:
+    """Tell whether an expression ends inside of a quoted text."""
     quote, at = "", 0
     while at < len(expression):
         character = expression[at]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from quire.lsp.answers import Hover
 from quire.lsp.markdown import code
+from quire.lsp.pipeline.complete_expressions import ends_in_text
 from quire.lsp.pipeline.hover_texts import (
     binding_text,
     function_text,
@@ -75,7 +76,7 @@ def _reference(view: View, offset: int, place: CursorPlace) -> Hover | None:
 
 
 def _expression(view: View, offset: int, place: CursorPlace) -> Hover | None:
-    if _is_in_text(place.text):
+    if ends_in_text(place.text):
         return None
     span = _around(_PATH, view.source.text, offset)
     if span is None:
@@ -85,22 +86,6 @@ def _expression(view: View, offset: int, place: CursorPlace) -> Hover | None:
         written = function_text(text[span.start : span.end])
         return Hover(span, written) if written else None
     return _path(view, offset, place, span)
-
-
-def _is_in_text(expression: str) -> bool:
-    """Tell whether an expression ends inside of a quoted text."""
-    quote, at = "", 0
-    while at < len(expression):
-        character = expression[at]
-        if quote:
-            if character == "\\":
-                at += 1
-            elif character == quote:
-                quote = ""
-        elif character in "'\"":
-            quote = character
-        at += 1
-    return bool(quote)
 
 
 def _path(view: View, offset: int, place: CursorPlace, span: Span) -> Hover | None:

@@ -266,7 +266,7 @@ def step_text(view: View, kind: str, word: Span) -> str:
     if way is None or way.step.span.start != word.start:
         return lines[0]
     lines[0] = f"**step {way.label}: {kind}**\n\n{KINDS[kind]}"
-    from quire.lsp.pipeline.bounds import step_bound
+    from quire.lsp.pipeline.decorations import step_bound
 
     if bound := step_bound(view, way.label):
         lines.append(f"At most {bound}.")

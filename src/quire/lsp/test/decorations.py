@@ -1,18 +1,45 @@
-"""Show the results of the last run inside of a test file: ✓ or ✗ behind each case and each expectation."""
+"""Marks of a test file: lines above it and its cases, and the results of the last run inside of it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quire.lsp.answers import Hint
+from quire.lsp.answers import Hint, Lens
+from quire.lsp.desk import uri_of
 from quire.lsp.markdown import fenced
 from quire.lsp.test.hover import case_text
+from quire.source import Span
 from quire.wording import cut_line
 
 if TYPE_CHECKING:
     from quire.lsp.test_results import CaseRecord, CheckMark
     from quire.lsp.views import View
-    from quire.source import Span
+
+UPDATE = "quire.updateSnapshots"
+"""Done by the client in a terminal (`quire test --update PATH::CASE`), because it writes a file."""
+_SNAPSHOT = "!snapshot"
+
+
+def lenses(view: View) -> list[Lens]:
+    """Return the lenses. Running costs nothing; the numbers of the last results are added to the first one."""
+    symbols = view.index.symbols
+    if not symbols:
+        return []
+    uri = uri_of(view.path)
+    found = [Lens(Span(0, 0), "Run all", "quire.test", (uri,))]
+    record = view.folder.test_memory.of_test(view)
+    failed = {case.name for case in record.cases if case.failed} if record else set()
+    passed = {case.name for case in record.cases if case.passed and not case.failed} if record else set()
+    text = view.source.text
+    for symbol in symbols:
+        if not symbol.name:
+            continue
+        sign = " ✗" if symbol.name in failed else " ✓" if symbol.name in passed else ""
+        found.append(Lens(symbol.selection, f"Run case{sign}", "quire.test", (uri, symbol.name)))
+        if text.find(_SNAPSHOT, symbol.span.start, symbol.span.end) >= 0:
+            found.append(Lens(symbol.selection, "Update snapshot", UPDATE, (uri, symbol.name)))
+    return found
+
 
 LONGEST_VALUE = 40
 
@@ -28,12 +55,12 @@ def hints(view: View, span: Span) -> list[Hint]:
         case = cases.get(symbol.name)
         if case is None or symbol.span.start > span.end or symbol.span.end < span.start:
             continue
-        found.append(Hint(_line_end(view, symbol.selection.end), _label(case), tooltip=case_text(case)))
-        found += [_of_check(view, mark) for mark in case.marks]
+        found.append(Hint(_line_end(view, symbol.selection.end), _result_label(case), tooltip=case_text(case)))
+        found += [_check_hint(view, mark) for mark in case.marks]
     return found
 
 
-def _label(case: CaseRecord) -> str:
+def _result_label(case: CaseRecord) -> str:
     if case.failed:
         rows = case.passed + case.failed
         return "✗" if rows == 1 else f"✗ {case.failed} of {rows} rows"
@@ -42,7 +69,7 @@ def _label(case: CaseRecord) -> str:
     return f"✓ {case.seconds * 1000:.0f} ms"
 
 
-def _of_check(view: View, mark: CheckMark) -> Hint:
+def _check_hint(view: View, mark: CheckMark) -> Hint:
     value = cut_line(" ".join(mark.value.split()), LONGEST_VALUE)
     if mark.holds and value != mark.value:
         value = ""  # a long text, such as a prompt, that is as it should be

@@ -1,4 +1,7 @@
-"""The pieces of a playbook that only its language knows: headings, directives, markers, placeholders and inputs."""
+"""Marks of a playbook: colours, notes inside of lines, lines above steps, and fences that can be folded.
+
+None of the lines above costs anything.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +9,104 @@ from collections.abc import Iterator
 from re import Match
 from typing import TYPE_CHECKING
 
+from quire.formats.markdown import signature_line
 from quire.formats.playbook.names import family
-from quire.formats.playbook.scan import (
-    CONDITION,
-    MARKER,
-    OPERATOR,
-    SECTION,
-    VALUE,
-    VARIABLE,
-)
+from quire.formats.playbook.scan import CONDITION, MARKER, OPERATOR, SECTION, VALUE, VARIABLE
 from quire.formats.playbook.sections import section_kind
-from quire.lsp.answers import Token, TokenKind, TokenMark
+from quire.lsp.answers import Fold, Hint, Lens, Token, TokenKind, TokenMark
+from quire.lsp.bounds import bound_words, document_lenses
+from quire.lsp.desk import uri_of
+from quire.lsp.document_tests import count_cases
 from quire.lsp.playbook.index import KnownNames, comments, tree_of
-from quire.lsp.playbook.layout import Layout, layout_of
+from quire.lsp.playbook.layout import HOW_WORDS, Capture, Layout, layout_of
+from quire.lsp.playbook.step_prompts import model_of_step
 from quire.patterns import late_pattern
 from quire.source import PLACEHOLDER, Span
+from quire.wording import cut_line
 
 if TYPE_CHECKING:
     from quire.formats.playbook.syntax import InputDeclaration, Playbook, Step
     from quire.lsp.views import View
+
+
+def folds(view: View) -> list[Fold]:
+    """Return the code fences."""
+    source = view.source
+    return [
+        Fold(source.position(start).line, source.position(max(start, end - 1)).line)
+        for start, end in layout_of(view).scan.blocks
+    ]
+
+
+def lenses(view: View) -> list[Lens]:
+    """Return the lenses of a document, those of the title first."""
+    tree = tree_of(view)
+    if tree is None:
+        return []
+    uri = uri_of(view.path)
+    sign = "Sign again" if signature_line(view.source.text) else "Sign"
+    title = Span(tree.title_start, tree.title_end)
+    found = [*document_lenses(view, title, cases=count_cases(view), bound=bound_words(view), sign=sign)]
+    parts = {part.heading.start: part for part in layout_of(view).parts}
+    for parent in tree.steps:
+        for step in family(parent):
+            part = parts.get(step.start)
+            if part is not None and not step.tool and (step.has_text or step.prompt):
+                found.append(Lens(part.heading, "Prompt", "quire.showPrompt", (uri, step.label)))
+    return found
+
+
+LONGEST = 40
+
+
+def hints(view: View, span: Span) -> list[Hint]:
+    """Return the notes of a part of the document."""
+    tree = tree_of(view)
+    if tree is None:
+        return []
+    found: list[Hint] = []
+    layout = layout_of(view)
+    title = layout.scan.title
+    if title is not None and tree.title and span.start <= tree.title_end <= span.end and (bound := bound_words(view)):
+        found.append(Hint(tree.title_end, bound, tooltip="The most that a run asks of models and people."))
+    for capture in layout.captures:
+        if span.start <= capture.span.end <= span.end and not capture.name.startswith("__"):
+            found += _capture_hint(view, capture)
+    ends = {marker.step.start: marker.span.end for marker in layout.markers if marker.word == "endif"}
+    for parent in tree.steps:
+        if parent.start > span.end:
+            break
+        for step in family(parent):
+            found += _model_hint(view, step, span)
+        found += _arm_hints(view, parent, ends.get(parent.start))
+    return sorted((one for one in found if span.start <= one.offset <= span.end), key=lambda one: one.offset)
+
+
+def _capture_hint(view: View, capture: Capture) -> Iterator[Hint]:
+    """Yield the type of a capture that has none in the text."""
+    if not capture.type:
+        tooltip = f"Step {capture.label} keeps {HOW_WORDS[capture.how]}."
+        yield Hint(capture.span.end, f": {cut_line(capture.type_words, LONGEST)}", tooltip=tooltip)
+
+
+def _model_hint(view: View, step: Step, span: Span) -> Iterator[Hint]:
+    """Yield the model that a `@model` means here."""
+    if step.model and span.start <= step.model.end <= span.end:
+        found = model_of_step(view, step.label, step.model.name)
+        if found and found != step.model.name:
+            yield Hint(step.model.end, f"→ {cut_line(found, LONGEST)}", tooltip="The model that does this step.")
+
+
+def _arm_hints(view: View, step: Step, end: int | None) -> Iterator[Hint]:
+    """Yield where each arm leads, and what happens if no condition holds; `end` is the end of the last marker."""
+    text = view.source.text
+    for arm in step.arms:
+        at = text.find("\n", arm.end)
+        labels = ", ".join(one.label for one in arm.steps) or "nothing"
+        yield Hint(at if at >= 0 else len(text), f"→ {cut_line(labels, LONGEST)}")
+    if step.arms and end is not None and all(arm.condition for arm in step.arms):
+        yield Hint(end, "otherwise no arm", tooltip="No condition holds: no sub-step runs.")
+
 
 _WORD = late_pattern(r"@[a-z]++")
 _PART = late_pattern(
@@ -41,7 +123,7 @@ def tokens(view: View) -> list[Token]:
     found = [*_headings(layout)]
     if tree is not None:
         known = KnownNames(tree)
-        found += [*_markers(layout, known), *_document(view.source.text, tree, known)]
+        found += [*_markers(layout, known), *_document_tokens(view.source.text, tree, known)]
         text = view.source.text
         closed = (one for one in comments(text, tree.title_start) if text.endswith("-->", one.start, one.end))
         found += [Token(one, "comment") for one in closed]
@@ -76,12 +158,12 @@ def _group(line: Match[str], group: int) -> Span:
     return Span(line.start(group) - 1, line.end(group) - 1)
 
 
-def _document(text: str, tree: Playbook, known: KnownNames) -> Iterator[Token]:
+def _document_tokens(text: str, tree: Playbook, known: KnownNames) -> Iterator[Token]:
     for declared in tree.inputs:
-        yield from _input(text, declared)
+        yield from _input_tokens(text, declared)
     for parent in tree.steps:
         for step in family(parent):
-            yield from _step(text, step, known)
+            yield from _step_tokens(text, step, known)
     artifact = tree.artifact
     if artifact and artifact.end > artifact.start:
         if found := PLACEHOLDER.fullmatch(text, artifact.start, artifact.end):
@@ -92,22 +174,22 @@ def _document(text: str, tree: Playbook, known: KnownNames) -> Iterator[Token]:
         yield Token(artifact.source_span, _value(artifact.source, known))
 
 
-def _input(text: str, declared: InputDeclaration) -> Iterator[Token]:
+def _input_tokens(text: str, declared: InputDeclaration) -> Iterator[Token]:
     yield Token(declared.name_span, "parameter", ("declaration",))
     if found := _TYPE.search(text, declared.name_span.end, declared.end):
         yield Token(Span(*found.span(1)), "type")
 
 
-def _step(text: str, step: Step, known: KnownNames) -> Iterator[Token]:
+def _step_tokens(text: str, step: Step, known: KnownNames) -> Iterator[Token]:
     for start, end in step.pieces:
         for found in PLACEHOLDER.finditer(text, start, end):
             yield from _placeholder(found, known)
     for one in (step.prompt, step.output, step.elicitation, step.tool, step.context, step.model):
         if one is not None:
-            yield from _directive(text, one.start, one.end, known)
+            yield from _directive_tokens(text, one.start, one.end, known)
 
 
-def _directive(text: str, start: int, end: int, known: KnownNames) -> Iterator[Token]:
+def _directive_tokens(text: str, start: int, end: int, known: KnownNames) -> Iterator[Token]:
     word = _WORD.match(text, start, end)
     if not word:
         return

@@ -1,16 +1,17 @@
-"""Lines above a knowledge file: sign it, and the directives that use it."""
+"""Marks of a knowledge file: colours of its metadata, and lines above it that sign it and name its users."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quire.lsp.answers import Lens
+from quire.lsp.answers import Lens, Token
 from quire.lsp.desk import uri_of
-from quire.lsp.knowledge.metadata import metadata
+from quire.lsp.knowledge.metadata import KEYS, metadata
 from quire.source import Span
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
+    from quire.lsp.answers import TokenKind
     from quire.lsp.views import View
 
 
@@ -31,3 +32,14 @@ def lenses(view: View) -> list[Lens]:
         Lens(line, f"Sign ({signature_words(view)})", "quire.sign", (uri_of(view.path),)),
         Lens(line, used),
     ]
+
+
+def tokens(view: View) -> list[Token]:
+    found: list[Token] = []
+    for entry in metadata(view).entries:
+        found.append(Token(entry.key_span, "property"))
+        kind: TokenKind = "enumMember" if entry.key in ("tags", "entry_type") else "string"
+        if entry.key not in KEYS:
+            continue
+        found += [Token(span, "namespace" if entry.key == "references" else kind) for _, span in entry.values]
+    return found

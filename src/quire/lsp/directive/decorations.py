@@ -1,0 +1,210 @@
+"""Marks of a directive: colours, notes inside of lines, lines above it, and parts that can be folded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from quire.lsp.answers import Fold, Hint, Lens, Token
+from quire.lsp.bounds import document_lenses
+from quire.lsp.desk import uri_of
+from quire.lsp.directive.calls import spelled_calls
+from quire.lsp.directive.elements import VALUES, meaning_of
+from quire.lsp.directive.grants import permission_at, permissions, tier
+from quire.lsp.directive.index import value_references
+from quire.lsp.directive.item_words import path_of_item
+from quire.lsp.directive.limit_words import amount, effective_limits, model_words
+from quire.lsp.directive.tags import declared_inputs, declared_outputs, scan
+from quire.lsp.document_tests import count_cases
+from quire.plan.vocabulary import CONTEXT, LIMITS, number
+from quire.source import Span
+
+if TYPE_CHECKING:
+    from quire.lsp.answers import TokenKind
+    from quire.lsp.directive.tags import Attribute, Scan, Tagged
+    from quire.lsp.views import View
+
+
+def folds(view: View) -> list[Fold]:
+    source, scanned = view.source, scan(view.source.text)
+    found: list[Fold] = []
+    if scanned.fence is not None and scanned.opening is not None:
+        found.append(Fold(source.position(scanned.opening.start).line, source.position(scanned.fence.end).line))
+    for tag in scanned.tags:
+        if tag.closing is not None and scanned.holds(tag.start):
+            found.append(Fold(source.position(tag.start).line, source.position(tag.end).line))
+    for comment in scanned.comments:
+        first, last = source.position(comment.start).line, source.position(comment.end).line
+        found.append(Fold(first, last, "comment"))
+    return [one for one in found if one.last > one.first]
+
+
+def lenses(view: View) -> list[Lens]:
+    from quire.lsp.directive.item_words import signature_words
+    from quire.lsp.directive.prompt_words import bound_words
+
+    scanned = scan(view.source.text)
+    root = scanned.root
+    if root is None or not root.finished:
+        return []
+    uri = uri_of(view.path)
+    head = _title(view)
+    cases = count_cases(view)
+    sign = f"Sign ({signature_words(view)})"
+    found = [*document_lenses(view, head, cases=cases, bound=bound_words(view), sign=sign)]
+    found.append(Lens(head, "Prompt", "quire.showPrompt", (uri, "")))
+    permissions = scanned.below("metadata", "permissions")
+    found.append(Lens(permissions.span if permissions else head, "Can…", "quire.can", (uri,)))
+    return [Lens(_first_line(view, one.span), one.title, one.command, one.arguments) for one in found]
+
+
+def _title(view: View) -> Span:
+    """Return the first line below the signature that is not empty."""
+    from quire.formats.markdown import signature_line
+
+    text = view.source.text
+    start = len(signature_line(text))
+    start += len(text[start:]) - len(text[start:].lstrip())
+    return Span(start, start)
+
+
+def _first_line(view: View, span: Span) -> Span:
+    return view.source.line_span(view.source.position(span.start).line)
+
+
+def hints(view: View, span: Span) -> list[Hint]:
+    scanned = scan(view.source.text)
+    if scanned.fence is None or scanned.fence.end < span.start or scanned.fence.start > span.end:
+        return []
+    found = [
+        *_tier_hints(view),
+        *_model_hint(view, scanned),
+        *_limit_hints(view, scanned),
+        *_inherited_hint(view, scanned),
+    ]
+    return [one for one in found if span.start <= one.offset <= span.end]
+
+
+def _tier_hints(view: View) -> Iterator[Hint]:
+    for pattern, where, _ in permissions(view):
+        risk = tier(view, pattern)
+        if risk is not None:
+            yield Hint(where.end, risk.value, tooltip=f"`{pattern}` {risk.meaning}")
+
+
+def _model_hint(view: View, scanned: Scan) -> Iterator[Hint]:
+    tag = scanned.below("metadata", "model")
+    if tag is None or not tag.finished:
+        return
+    name, reason = model_words(view, tag)
+    yield Hint(tag.end, f"→ {name}" if name else "→ not known before it runs", tooltip=reason)
+
+
+def _limit_hints(view: View, scanned: Scan) -> Iterator[Hint]:
+    """Say which limits count although the directive does not set them. Limits of parents are not inherited."""
+    metadata = scanned.below("metadata")
+    if metadata is None or not metadata.finished:
+        return
+    effective, own = effective_limits(view)
+    missing = [name for name in LIMITS if name not in own and name != "spend_currency"]
+    if not missing:
+        return
+    tag = metadata.child("limits") or metadata.child("cost")
+    words = ", ".join(f"{name} {amount(name, effective[name])}" for name in missing)
+    at = tag.end if tag is not None and tag.finished else metadata.inner_start
+    yield Hint(at, f"limits by default: {words}" if tag is None else f"by default: {words}")
+
+
+def _inherited_hint(view: View, scanned: Scan) -> Iterator[Hint]:
+    """Say whose permissions count if the directive has none itself."""
+    root = scanned.root
+    if root is None or scanned.below("metadata", "permissions") is not None:
+        return
+    wanted, seen = root.value("extends"), {view.path}
+    extends = root.attribute("extends")
+    while wanted and extends is not None:
+        path = path_of_item(view.folder, "directive", wanted)
+        home = view.folder.view(path) if path and path not in seen else None
+        if home is None:
+            return
+        seen.add(path)
+        found = list(permissions(home))
+        if scan(home.source.text).below("metadata", "permissions") is not None:
+            listed = "\n".join(f"- `{pattern}`" for pattern, _, _ in found)
+            label = f"{len(found)} permissions of {wanted}" if len(found) != 1 else f"1 permission of {wanted}"
+            yield Hint(extends.value_span.end + 1, label, tooltip=listed)
+            return
+        above = scan(home.source.text).root
+        wanted = above.value("extends") if above else ""
+
+
+_IDS = frozenset({"extends", "item_id"})
+
+
+def tokens(view: View) -> list[Token]:
+    text = view.source.text
+    scanned = scan(text)
+    return [*_fence_tokens(scanned), *_reference_tokens(text, scanned), *_call_tokens(text, scanned)]
+
+
+def _fence_tokens(scanned: Scan) -> Iterator[Token]:
+    for comment in scanned.comments:
+        if scanned.holds(comment.start):
+            yield Token(comment, "comment")
+    for tag in scanned.tags:
+        in_fence = scanned.holds(tag.start)
+        if not in_fence and meaning_of(tag.tag) is None:
+            continue
+        yield Token(tag.name_span, "type")
+        if tag.closing is not None:
+            yield Token(tag.closing, "type")
+        for one in tag.attributes:
+            yield Token(one.name_span, "property")
+            yield Token(one.value_span, _value_kind(tag, one))
+        if in_fence:
+            yield from _text_token(tag)
+
+
+def _value_kind(tag: Tagged, one: Attribute) -> TokenKind:
+    if tag.tag == "condition" and one.name == "op":
+        return "operator"
+    if tag.tag == "condition" and one.name == "path":
+        return "variable"
+    if f"{tag.tag}.{one.name}" in VALUES:
+        return "enumMember"
+    if one.name in _IDS:
+        return "namespace"
+    if tag.path in ("inputs>input", "outputs>output") and one.name == "name":
+        return "parameter"
+    return "number" if number(one.value) is not None else "string"
+
+
+def _text_token(tag: Tagged) -> Iterator[Token]:
+    """Yield the text of an element that holds a pattern or an id."""
+    if tag.children or not tag.finished:
+        return
+    parent = tag.parent.tag if tag.parent else ""
+    if (asked := permission_at(tag)) is not None:
+        yield Token(asked[1], "namespace")
+    elif parent == "context" and tag.tag in CONTEXT and tag.text[0]:
+        yield Token(tag.text[1], "namespace")
+
+
+def _reference_tokens(text: str, scanned: Scan) -> Iterator[Token]:
+    inputs, outputs = frozenset(declared_inputs(text)), frozenset(declared_outputs(text))
+    for one in value_references(text, scanned):
+        known = inputs if one.kind == "input" else outputs
+        missing = one.name not in known and not one.optional
+        if text[one.whole.start : one.whole.start + 1] in ("{", "$"):
+            yield Token(one.whole, "macro")
+        yield Token(one.span, "unresolved" if missing else "parameter")
+
+
+def _call_tokens(text: str, scanned: Scan) -> Iterator[Token]:
+    for call in spelled_calls(text, scanned.body_start, len(text)):
+        yield Token(call.name_span, "function")
+        for one in call.arguments:
+            yield Token(one.name_span, "property" if one.within else "parameter")
+            if one.value_span is not None:
+                kind: TokenKind = "namespace" if one.name in ("item_id", "directive_id") else "string"
+                yield Token(one.value_span, "enumMember" if one.name in ("item_type", "scope") else kind)
