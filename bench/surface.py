@@ -24,7 +24,7 @@ import quire
 from quire import errors
 from quire.cli.app import group
 from quire.library.codes import all_codes
-from quire.server.problems import KINDS
+from quire.operations.problems import KINDS
 
 ROOT = Path(__file__).parents[1]
 JOURNALS = ROOT / "tests" / "fixtures" / "journals"

@@ -383,20 +383,11 @@ class CaseRun:
             runtime.proven_with = self._bench.settings
         return runtime
 
-    async def _drive_again(
+    async def _drive(
         self, runtime: CaseRuntime, overrides: Mapping[str, Value] | None = None, given: Given | None = None
     ) -> None:
-        plan = (await runtime.stored(await runtime.row(self._run))).plan
-        await self._drive(runtime, plan, overrides, given)
-
-    async def _drive(
-        self,
-        runtime: CaseRuntime,
-        plan: Plan,
-        overrides: Mapping[str, Value] | None = None,
-        given: Given | None = None,
-    ) -> None:
         """Drive the run until it rests or its process dies, and give the answers that come later."""
+        plan = (await runtime.stored(await runtime.row(self._run))).plan
         process, begun = self.process, self.process.moments
         for _ in range(MOST_ANSWERS):
             drives: list[Drive] = []
@@ -418,7 +409,7 @@ class CaseRun:
             except Died:
                 await self._bury()
                 if process.died_in_turn and await self._goes_on(process.moments - begun):
-                    await self._drive(self._runtime(), plan, overrides, given)
+                    await self._drive(self._runtime(), overrides, given)
                 return
             self._driven = _Driven(runtime, drives[0], ended)
             overrides, given = None, None
@@ -468,7 +459,7 @@ class CaseRun:
             case ActKind.RESUME:
                 overrides, given = _resumption(act.options)
                 self._require_limits_fit(given.limits)
-                await self._drive_again(runtime, overrides, given)
+                await self._drive(runtime, overrides, given)
             case ActKind.FORK:
                 await self._fork(runtime, act)
             case ActKind.CANCEL:
@@ -487,7 +478,7 @@ class CaseRun:
             if given.after is not None:
                 self.world.advance(given.after)
             await runtime.answer(self._run, name, given.value, by=given.by or "test")
-        await self._drive_again(runtime)
+        await self._drive(runtime)
 
     async def _fork(self, runtime: CaseRuntime, act: Act) -> None:
         from quire.runs.fork import Changes, fork
@@ -496,7 +487,7 @@ class CaseRun:
         sets = options.get("set")
         changes = Changes(sets if isinstance(sets, Mapping) else {}, force=True)
         self._run = (await fork(runtime, self._run, str(options["from"]), changes)).run
-        await self._drive_again(runtime)
+        await self._drive(runtime)
 
     async def _look(self) -> Observation:
         if (driven := self._driven) is not None:

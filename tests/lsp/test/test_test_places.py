@@ -8,7 +8,7 @@ import pytest
 from tests.growth import assert_linear
 from tests.lsp.editor import split
 
-from quire.lsp.test.schema_places import place_at
+from quire.lsp.test.cursor_places import place_at
 
 CASE = ("cases", "-")
 
