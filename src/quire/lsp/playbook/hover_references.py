@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from quire.lsp.markdown import fenced
 from quire.lsp.playbook.callees import OWN, PYTHON
 from quire.lsp.playbook.hover_text import escaped, paragraphs, quoted
+from quire.lsp.playbook.index import tree_of
 from quire.lsp.playbook.known_tools import Argument, arguments_of, authority_of, built_in
 from quire.lsp.playbook.step_prompts import RUN_MODEL, resolved_model
 from quire.wording import cut_off
@@ -96,7 +97,7 @@ def document_hover(view: View, name: Name) -> str:
     description = ""
     if library is not None:
         home = view.folder.view(name.document)
-        tree = home.reading.partial if home is not None and home.format == "playbook" else None
+        tree = tree_of(home) if home is not None else None
         description = tree.description if tree else ""
     takes = argument_lines(known)
     return paragraphs(
