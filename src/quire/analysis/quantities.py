@@ -92,7 +92,7 @@ def quantities(
 ) -> tuple[Quantity, ...]:
     """Return all numbers of a proof. Without `rate_of` no price list is loaded, and money is left out. `longest` stands
     for windows that are not known, and for counts without end: of a lock, whose numbers are only compared."""
-    cap = premises.spawns if proof.plan.format == "pipeline" else None
+    cap = premises.spawns if proof.plan.has_call_cap else None
     models = asked_models(proof)
     rates = {model: rate_of(model) for model in models} if rate_of is not None else {}
     windows: Mapping[str, int | None] = {}

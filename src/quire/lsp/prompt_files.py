@@ -41,10 +41,8 @@ def owners_of(folder: Folder, path: str) -> list[View]:
 
 def names_in(prompt: View, owner: View) -> Iterator[Name]:
     """Yield the places in a prompt file that name a value of a document."""
-    if owner.format == "playbook":
-        yield from _of_playbook(prompt, owner)
-    elif owner.format == "pipeline":
-        yield from _of_pipeline(prompt, owner)
+    if owner.format in _NAMES:
+        yield from _NAMES[owner.format](prompt, owner)
 
 
 def all_names(owner: View) -> Iterator[tuple[View, Name]]:
@@ -68,9 +66,8 @@ def complete(prompt: View, offset: int) -> list[Completion]:
         return []  # most of what is typed, in files that may be anything
     found: dict[str, Completion] = {}
     for owner in owners_of(prompt.folder, prompt.path):
-        complete_for = _complete_playbook if owner.format == "playbook" else _complete_pipeline
-        for use in _uses(owner, prompt) if owner.format in ("playbook", "pipeline") else ():
-            for one in complete_for(prompt, offset, before, owner, use.span.start):
+        for use in _uses(owner, prompt) if owner.format in _COMPLETE else ():
+            for one in _COMPLETE[owner.format](prompt, offset, before, owner, use.span.start):
                 found.setdefault(one.label, one)
     return list(found.values())
 
@@ -157,3 +154,7 @@ def _may_be_read(folder: Folder, path: str) -> bool:
 
 def _shown(folder: Folder, path: str) -> str:
     return str(Path(path).relative_to(folder.path)) if Path(path).is_relative_to(folder.path) else path
+
+
+_NAMES = {"playbook": _of_playbook, "pipeline": _of_pipeline}
+_COMPLETE = {"playbook": _complete_playbook, "pipeline": _complete_pipeline}

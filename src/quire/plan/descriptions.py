@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from quire.plan.nodes import (
-    Comparison,
-    Step,
-    Template,
-    UseTool,
-)
+from quire.plan.nodes import Comparison, Step, Template, UseTool
 from quire.plan.pipeline_work import (
     Block,
     Call,

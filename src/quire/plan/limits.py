@@ -29,7 +29,7 @@ def cap_problem(plan: Plan, documents: Mapping[str, Plan], most: int, inputs: Ma
 
     A limit of 0 means no limit. `inputs` are those of a run, where they are known.
     """
-    if plan.format != "pipeline" or not most:
+    if not plan.has_call_cap or not most:
         return ""
     from quire.plan.bounds import least_model_calls  # Other formats do not need it.
 

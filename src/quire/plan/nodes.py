@@ -292,6 +292,11 @@ class Plan(Struct, frozen=True, dict=True):
         return self.format == "pipeline" and self.declared is None
 
     @property
+    def has_call_cap(self) -> bool:
+        """True if the settings say how many model calls a run may make: of a pipeline, which can fan out."""
+        return self.format == "pipeline"
+
+    @property
     def thread(self) -> Thread | None:
         """The thread that a directive is; None for the other formats."""
         if self.format != "directive":

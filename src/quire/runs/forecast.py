@@ -251,7 +251,7 @@ class _Looking:
 
     def _set_cap(self, budget: float | None = None, models: Sequence[str] = ()) -> None:
         self.calls = call_cap(self._runtime, self.plan.format, self._options.limits, budget, lambda: models)
-        if self.plan.format == "pipeline":
+        if self.plan.has_call_cap:
             self._found.limits = {"model_calls": self.calls or None}
 
     def _choose_model(self) -> None:

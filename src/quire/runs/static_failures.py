@@ -98,7 +98,7 @@ def _prompts(plan: Plan, scheme: str) -> list[tuple[str, PromptSource]]:
 
 def check_cap(plan: Plan, documents: Mapping[str, Plan], most: int, inputs: Mapping[str, Value]) -> None:
     """Raise `LimitReached` if a run needs more model calls than it may make, even at the fewest. 0 means no limit."""
-    if plan.format != "pipeline":
+    if not plan.has_call_cap:
         return
     from quire.plan.limits import cap_problem
 

@@ -46,7 +46,7 @@ def _endless(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
 def _stops(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
     """Yield a finding if the limit of model calls stops every run, or the runs from some size on."""
     cap = context.premises.spawns
-    if not cap or proof.plan.format != "pipeline":
+    if not cap or not proof.plan.has_call_cap:
         return
     least = proof.bound(MODEL_CALLS).least
     limit = f"a run may make {cap:,} (max_pipeline_spawns)"

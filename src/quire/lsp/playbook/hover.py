@@ -12,7 +12,7 @@ from quire.lsp.answers import Hover, Name
 from quire.lsp.bounds import bound_words
 from quire.lsp.markdown import code, fenced
 from quire.lsp.playbook.directive_forms import FORMS, MARKER_MEANINGS, MEANINGS
-from quire.lsp.playbook.index import arm_words, work_words
+from quire.lsp.playbook.index import arm_words, tree_of, work_words
 from quire.lsp.playbook.layout import HOW_WORDS, Capture, layout_of
 from quire.lsp.playbook.step_prompts import RUN_MODEL, composed_prompt, model_of_step, resolved_model
 from quire.lsp.playbook.tools import OWN, PYTHON, Argument, arguments_of, authority_of, built_in, read_tool
@@ -281,7 +281,7 @@ def document_hover(view: View, name: Name) -> str:
     description = ""
     if library is not None:
         home = view.folder.view(name.document)
-        tree = home.reading.partial if home is not None and home.format == "playbook" else None
+        tree = tree_of(home) if home is not None else None
         description = tree.description if tree else ""
     takes = argument_lines(known)
     return paragraphs(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quire.formats.playbook.names import family
-from quire.lsp.playbook.index import KnownNames
+from quire.lsp.playbook.index import KnownNames, tree_of
 from quire.lsp.playbook.layout import ASKED
 from quire.patterns import late_pattern
 
@@ -31,7 +31,7 @@ def name_problem(view: View, name: Name, new: str) -> str:
             rule = function(home.format, "naming", "name_problem")
             return str(rule(home, name, new)) if rule else _plain(name, new)
         view = home or view
-    tree = view.reading.partial if view.format == "playbook" else None
+    tree = tree_of(view)
     if tree is None or new == name.text:
         return ""
     if name.kind in ("input", "output"):

@@ -36,11 +36,12 @@ if sys.platform == "win32":
         return False
 
 else:
-    import fcntl
 
     def _has_owner(file: int) -> bool:
         """Tell whether another process holds the lock. Uses a shared lock, so that readers do not take each other for
         the owner."""
+        import fcntl
+
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
