@@ -26,7 +26,7 @@ from quire.engine.conversation import Message
 from quire.engine.ports import Model, ModelCall, ModelReply
 from quire.engine.records import Question, Usage
 from quire.formats.grammars import PIPELINE
-from quire.formats.pipeline.definition import as_list
+from quire.formats.pipeline.inline import as_list
 from quire.runs.launch import KnownTools, Launcher, Launching
 from quire.runs.runtime import Runtime
 from quire.trust.capabilities import Grants

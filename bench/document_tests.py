@@ -19,9 +19,9 @@ from quire.engine.progress import Progress
 from quire.library.document import Document, load
 from quire.models.scripted import Entry, ScriptedModel, entries_of
 from quire.runs.options import RunOptions
+from quire.runs.outcome import RunView
 from quire.runs.runtime import Runtime
 from quire.runs.stored import settings_of
-from quire.runs.view import RunView
 from quire.stores.sqlite.in_memory import Memory, MemoryStore
 from quire.testing.virtual_loop import VirtualClock, VirtualLoop
 from quire.workspace.settings import Settings

@@ -17,7 +17,7 @@ from bench.rows import Row, show
 from quire.engine.driver.drive import Drive
 from quire.engine.driver.journal import Journal
 from quire.engine.driver.walker import DriveLimits
-from quire.engine.interpreter.environment import Environment
+from quire.engine.interpreter.callees import Environment
 from quire.engine.interpreter.pipeline.interpret import interpret_pipeline
 from quire.engine.ports import Ports, Store
 from quire.engine.records import Batch, NewRun, RunUpdate, Status

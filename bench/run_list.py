@@ -18,7 +18,7 @@ from bench.rows import Row, show
 from quire.engine.records import Batch, EffectRecord, NewRun, RunUpdate, Status, Usage
 from quire.stores import open_store
 from quire.stores.contract import History, restore
-from quire.stores.run_list import RunFilters, lister
+from quire.stores.run_pages import RunFilters, lister
 
 if TYPE_CHECKING:
     from quire.engine.ports import Store

@@ -23,7 +23,7 @@ from tests.server.test_contract import Api
 import quire
 from quire import errors
 from quire.cli.app import group
-from quire.library.codes import all_codes
+from quire.library.check import all_codes
 from quire.operations.problems import KINDS
 
 ROOT = Path(__file__).parents[1]

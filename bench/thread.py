@@ -22,7 +22,7 @@ from quire.engine.driver.drive import Drive
 from quire.engine.driver.journal import Journal
 from quire.engine.driver.walker import DriveLimits
 from quire.engine.interpreter.thread.compose import Bundle
-from quire.engine.interpreter.thread.interpret import interpret_directive
+from quire.engine.interpreter.thread.loop import interpret_directive
 from quire.engine.interpreter.thread.setup import set_up
 from quire.engine.ports import EffectClass, ModelCall, ModelReply, Ports
 from quire.engine.records import Batch, NewRun, RunUpdate, Status, Usage
@@ -34,8 +34,8 @@ from quire.plan.thread import THREAD_PATH
 from quire.runs.adapters import Nobody, WallClock
 from quire.stores import open_store
 from quire.trust.keys import SigningKey
-from quire.trust.own_keys import keep, own_key
 from quire.trust.sign_file import sign_file, signable
+from quire.trust.trusted_keys import keep, own_key
 from quire.values import Value
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import Workspace

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quire.diagnostics import Diagnostic, Edit, Fix, Related, edits_of, fix_of, replacing
-from quire.formats.playbook.codes import warnings
+from quire.formats.playbook.codes import reader
 from quire.source import Source, Span
 
 SOURCE = Source.of("steps: [transfrom]\n")
@@ -24,7 +24,7 @@ WORD = Span(8, 17)
     ],
 )
 def test_a_fix_is_used_only_on_the_text_that_it_expects(fix: Fix | None, usable: bool, certain: bool) -> None:
-    found = Diagnostic(warnings.DIRECTIVE, "wrong", WORD, "", "", fix)
+    found = Diagnostic(reader.DIRECTIVE, "wrong", WORD, "", "", fix)
     assert fix_of(SOURCE, found) == (fix if usable else None)
     assert edits_of(SOURCE, found) == (fix.edits if fix and certain else ())
 
@@ -36,6 +36,6 @@ def test_the_title_of_a_replacement_quotes_both_texts_in_short() -> None:
 
 def test_a_flow_has_only_the_places_that_have_a_node() -> None:
     source, sink = Related(WORD, "read here", node="1 http__get"), Related(WORD, "run here", node="5 shell argv[2]")
-    found = Diagnostic(warnings.DIRECTIVE, "x", WORD, related=(source, Related(WORD, "asked here"), sink))
+    found = Diagnostic(reader.DIRECTIVE, "x", WORD, related=(source, Related(WORD, "asked here"), sink))
     assert found.flow == (source, sink)
     assert found.confidence == "proven"

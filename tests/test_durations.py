@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quire.durations import seconds_of
+from quire.units import seconds_of
 
 
 @pytest.mark.parametrize(

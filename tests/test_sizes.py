@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quire.sizes import MOST, Size, size_of
+from quire.units import MOST, Size, size_of
 
 
 @pytest.mark.parametrize(

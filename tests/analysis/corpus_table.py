@@ -21,7 +21,7 @@ import yaml
 from quire import formats
 from quire.analysis.rules import rule_codes
 from quire.diagnostics import Diagnostic, Severity, codes_in
-from quire.formats.pipeline.codes import types
+from quire.formats.pipeline.codes import errors
 from quire.library.check import DocumentCheck
 from quire.source import Source
 
@@ -69,7 +69,7 @@ def _texts(given: dict[str, object]) -> list[str]:
 @cache
 def findings() -> tuple[Counter[str], list[tuple[str, Source, Diagnostic]]]:
     """Return how many documents each group has, and the findings of the analysis about them."""
-    known = {code.id for code in (*rule_codes(), *codes_in(types))}
+    known = {code.id for code in (*rule_codes(), *codes_in(errors))}
     check, counted, found, seen = DocumentCheck(), Counter[str](), [], set[str]()
     for group, source in documents():
         if source.text in seen or formats.format_of(source) not in ("playbook", "directive", "pipeline"):
@@ -98,7 +98,7 @@ def table() -> str:
         "| rule | severity | documents with it | of 100 |",
         "| --- | --- | --- | --- |",
     ]
-    for code in (*rule_codes(), *codes_in(types)):
+    for code in (*rule_codes(), *codes_in(errors)):
         count = per_rule[code.id]
         lines.append(f"| {code.id} {code.name} | {code.severity} | {count} | {100 * count / max(1, total):.1f} |")
     return "\n".join(lines) + "\n"

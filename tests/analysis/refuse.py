@@ -15,13 +15,13 @@ from tests.analysis.gated_documents import GatedPipelines, GatedPlaybooks
 from tests.walks.answers import Performance, Performed, WalkLimits
 from tests.walks.pure_walk import run_pure
 
-from quire.analysis.gates import REFUSALS, Gate, GateSearch, gates_of
+from quire.analysis.approvals import REFUSALS, Gate, GateSearch, gates_of
 from quire.analysis.proof import prove
 from quire.engine.inputs import complete_inputs
-from quire.engine.interpreter.environment import Environment
+from quire.engine.interpreter.callees import Environment
 from quire.engine.interpreter.pipeline.interpret import interpret_pipeline
 from quire.engine.interpreter.playbook.interpret import interpret
-from quire.engine.pure_work import PureWork
+from quire.engine.premises import PureWork
 from quire.engine.requests import HumanRequest, ModelRequest, ToolRequest, Walk
 from quire.errors import StepFailed
 from quire.library.document import read

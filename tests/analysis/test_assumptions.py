@@ -9,7 +9,7 @@ from quire.errors import CannotStart
 from quire.plan.nodes import Plan, Sequence
 from quire.schema import Schema
 from quire.schema_types import Field, Kind, ListOf, Object, Ref, Simple
-from quire.sizes import Size
+from quire.units import Size
 
 
 @pytest.mark.parametrize(

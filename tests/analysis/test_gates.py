@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quire.analysis.gates import Gate, gates_of
+from quire.analysis.approvals import Gate, gates_of
 from quire.library.document import read
 from quire.library.foresight import Foresight
 from quire.source import Source

@@ -8,11 +8,11 @@ from tests.analysis.test_counts import counts, proven
 from tests.plan.test_bounds import PIPE
 from tests.plan.test_bounds import pipeline as seed_pipeline
 
-from quire.analysis import expressions, number_bounds
+from quire.analysis import expressions
 from quire.analysis.abstract_values import NULL
 from quire.analysis.amounts import Amount
 from quire.analysis.contributions import contributions
-from quire.analysis.loop_rounds import Round
+from quire.analysis.pipeline_loops import Round
 from quire.plan.nodes import Plan
 
 TWELVE = "range(12)"
@@ -88,10 +88,10 @@ def test_drawn_documents_show_a_rule_that_is_low(wrong: str, monkeypatch: pytest
         after = Round.after
         monkeypatch.setattr(Round, "after", lambda self, value, stores: (NULL, *after(self, value, stores)[1:]))
     elif wrong == "division":
-        exact = number_bounds.largest_after
+        exact = expressions.largest_after
         monkeypatch.setattr(expressions, "largest_after", lambda sign, most, by: _half(exact(sign, most, by)))
     else:
-        counted = number_bounds.items_counted
+        counted = expressions.items_counted
         monkeypatch.setattr(expressions, "items_counted", lambda bounds: _halves(counted(bounds)))
     assert any(explore_seed(seed, "sized").problems for seed in range(23, 120))
 

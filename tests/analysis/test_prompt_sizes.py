@@ -17,7 +17,7 @@ from quire.library.foresight import Foresight
 from quire.models.scripted import ScriptedModel
 from quire.models.tokens import call_tokens_at_most
 from quire.plan.nodes import Plan
-from quire.plan.ways import last_label
+from quire.plan.vocabulary import last_label
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
 from quire.source import Source, read_source

@@ -8,7 +8,7 @@ from tests.analysis.explore import explore_seed
 from tests.analysis.sized_documents import DOCUMENTS
 from tests.depth import depth
 
-from quire.analysis import pipeline_calls, pipeline_values
+from quire.analysis import pipeline_calls
 from quire.analysis.amounts import NOTHING
 from quire.analysis.costs import Cost
 
@@ -34,7 +34,7 @@ def test_a_proof_that_is_low_is_found(format: str, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_prompt_that_is_measured_low_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    measured = pipeline_values.prompt_of
+    measured = pipeline_calls.prompt_of
     monkeypatch.setattr(pipeline_calls, "prompt_of", lambda prompt, scope: (NOTHING, measured(prompt, scope)[1]))
     problems = [one for seed in range(40) for one in explore_seed(seed, "pipeline").problems]
     assert any("input_tokens" in one for one in problems)

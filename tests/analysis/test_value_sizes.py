@@ -15,7 +15,7 @@ from tests.depth import depth
 from quire.analysis.abstract_values import AbstractValue, labelled_deeply, literal
 from quire.analysis.expressions import computed
 from quire.analysis.labels import CALLER, PUBLIC, Trace, source_label
-from quire.analysis.names import Names
+from quire.analysis.scope import Names
 from quire.analysis.written_sizes import type_length, written_length
 from quire.expr import ExpressionError, compile, parse
 from quire.schema_types import Enum, Kind, ListOf, Simple

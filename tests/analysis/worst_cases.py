@@ -28,13 +28,13 @@ from quire.errors import QuireError, Refused, StepFailed
 from quire.formats.test.parse import parse
 from quire.formats.test.syntax import Case, TestFile
 from quire.library.foresight import Foresight
-from quire.library.input_schema import input_schema
+from quire.library.interface import input_schema
 from quire.plan.pipeline_work import Fold, ForEach
 from quire.runs.pins import PinnedRun
 from quire.schema_types import ListOf
 from quire.source import NOWHERE, read_source
 from quire.testing.case_run import Bench, CaseRun
-from quire.testing.document_under_test import open_document
+from quire.testing.discovery import open_document
 from quire.testing.exploration.draw import Draw
 from quire.testing.virtual_loop import VirtualLoop
 from quire.trust.capabilities import Grants, canonical, flat_name

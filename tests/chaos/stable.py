@@ -29,7 +29,7 @@ _NEEDED = (
     "asyncio",
     "difflib",
     "encodings.utf_8_sig",
-    "quire.cli.answer",
+    "quire.cli.resume",
     "quire.cli.app",
     "quire.cli.resume",
     "quire.cli.run",
@@ -46,7 +46,7 @@ _NEEDED = (
     "quire.library.item_tools.connection",
     "quire.tools.mcp",
     "quire.tools.python",
-    "quire.library.search",
+    "quire.library.item_tools.fetch",
 )
 """What the verbs import along the way, where it is installed; none of it starts a thread."""
 

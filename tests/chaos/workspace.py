@@ -13,9 +13,8 @@ from typing import Literal
 from tests.chaos.documents import Story, write_story
 
 from quire.trust.keys import SigningKey
-from quire.trust.own_keys import keep, own_key
 from quire.trust.sign_file import sign_file, signable
-from quire.trust.trusted_keys import Home
+from quire.trust.trusted_keys import Home, keep, own_key
 from quire.workspace.configuration import load_settings
 from quire.workspace.consent import confirm
 from quire.workspace.locate import find_workspace

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from quire.trust.keys import SigningKey
-from quire.trust.own_keys import keep, own_key
 from quire.trust.sign_file import sign_file, signable
-from quire.trust.trusted_keys import Home
+from quire.trust.trusted_keys import Home, keep, own_key
 from quire.workspace.locate import user_space
 
 BASE = """# Base

@@ -12,9 +12,8 @@ from tests.cli.conftest import Said
 from quire.cli import main
 from quire.display.live_frame import AGENT_CALLS, FrameState, frame, summary
 from quire.display.turns import PAGE_CALLS, call_lines
-from quire.engine.progress import KEPT_CALLS, Progress
+from quire.engine.progress import KEPT_CALLS, Progress, StepView
 from quire.engine.records import Event
-from quire.engine.step_progress import StepView
 from quire.values import Value
 
 PIPELINE = """

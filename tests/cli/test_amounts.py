@@ -10,10 +10,10 @@ import pytest
 import quire
 from quire.cli import main
 from quire.errors import CannotStart
+from quire.runs.drives import Given, amend
 from quire.runs.fork import Changes
 from quire.runs.options import RunOptions
 from quire.runs.pins import PinnedState
-from quire.runs.resume import Given, amend
 
 ONE = "# One\n\n## STEP 1: Only\n\nSay it.\n"
 NONE = [float("nan"), float("inf"), float("-inf"), -1.0, -0.01, True, "1"]

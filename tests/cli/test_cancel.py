@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from quire.cli.cancel import command
+from quire.cli.resume import cancel_command
 from quire.runs.runtime import Runtime
 
 Invoke = Callable[..., Result]
@@ -35,7 +35,7 @@ def test_a_waiting_run_is_cancelled_at_once_with_its_question(
     from quire.cli.inbox import command as inbox
 
     run = make_run(ASKS)
-    result = invoke(command, "last")
+    result = invoke(cancel_command, "last")
     assert (result.exit_code, result.stdout) == (0, "")
     assert f"cancelled {run}" in result.stderr
     assert asyncio.run(status_of(workspace, run)) == "cancelled"
@@ -58,7 +58,7 @@ def test_a_live_owner_is_asked(invoke: Invoke, make_run: MakeRun, workspace: Pat
     owner.start()
     try:
         assert owned.wait(10)
-        result = invoke(command, run, "--json")
+        result = invoke(cancel_command, run, "--json")
     finally:
         ended.set()
         owner.join()
@@ -73,10 +73,10 @@ def test_what_has_ended_cannot_be_cancelled(
     invoke: Invoke, make_run: MakeRun, page: str, replies: list[object], state: str
 ) -> None:
     run = make_run(page, replies)
-    result = invoke(command, run)
+    result = invoke(cancel_command, run)
     assert result.exit_code == 2
     assert f"run {run} is {state} already" in result.stderr
 
 
 def test_no_such_run(invoke: Invoke) -> None:
-    assert invoke(command, "nobody").exit_code == 2
+    assert invoke(cancel_command, "nobody").exit_code == 2

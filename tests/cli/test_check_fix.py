@@ -14,7 +14,7 @@ from quire.cli import main
 from quire.cli.fixes import chosen_fixes, edited
 from quire.diagnostics import Diagnostic, Edit, Fix, replacing
 from quire.formats.near_names import name_fix, word_fix
-from quire.formats.playbook.codes import warnings
+from quire.formats.playbook.codes import reader
 from quire.source import Source, Span
 
 HEAD = "# T\n\n## INPUTS\n\n- `topic` (string): what\n- `mode` (enum: short, long): how\n\n"
@@ -234,7 +234,7 @@ def test_of_fixes_that_overlap_the_first_is_taken() -> None:
     source = Source.of("abcdef\nghi\n")
     fixes = [(Edit(Span(0, 3), "abc", "x"),), (Edit(Span(2, 4), "cd", "y"), Edit(Span(7, 8), "g", "y"))]
     fixes += [(Edit(Span(0, 3), "abc", "x"),), (Edit(Span(8, 10), "not there", "z"),), (Edit(Span(9, 10), "i", "z"),)]
-    found = [Diagnostic(warnings.DIRECTIVE, "", Span(0, 1), fix=Fix("mend it", fix)) for fix in fixes]
+    found = [Diagnostic(reader.DIRECTIVE, "", Span(0, 1), fix=Fix("mend it", fix)) for fix in fixes]
     edits = [edit for fix in chosen_fixes(source, found) for edit in fix.edits]
     assert edited("abcdef\r\nghi\r\n", source, edits) == "xdef\r\nghz\r\n"
 
@@ -251,7 +251,7 @@ def test_of_insertions_at_one_place_the_first_is_taken() -> None:
     source = Source.of("abc\n")
     fixes = [Fix(new, (Edit(Span(at, at), "", new),)) for at, new in ((0, "x"), (0, "y"), (3, "z"))]
     fixes.insert(2, Fix("joins", (Edit(Span(0, 1), "a", "b"),)))
-    found = [Diagnostic(warnings.DIRECTIVE, "", Span(0, 1), fix=fix) for fix in fixes]
+    found = [Diagnostic(reader.DIRECTIVE, "", Span(0, 1), fix=fix) for fix in fixes]
     assert [fix.title for fix in chosen_fixes(source, found)] == ["x", "z"]
 
 

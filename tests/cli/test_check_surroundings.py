@@ -13,7 +13,7 @@ from tests.cli.conftest import Invoke
 from quire.cli.check import command
 from quire.cli.show import command as show
 from quire.library.callees import called_names, is_built_in
-from quire.library.codes import all_codes
+from quire.library.check import all_codes
 from quire.library.document import load
 from quire.plan.built_in_tools import ALIASES
 

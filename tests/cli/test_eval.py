@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from quire.cli.eval import command
+from quire.cli.syntax import eval_command
 
 Invoke = Callable[..., Result]
 
@@ -28,13 +28,13 @@ Invoke = Callable[..., Result]
     ],
 )
 def test_the_value_is_printed(invoke: Invoke, arguments: tuple[str, ...], printed: str) -> None:
-    result = invoke(command, *arguments)
+    result = invoke(eval_command, *arguments)
     assert (result.exit_code, result.stdout, result.stderr) == (0, printed, "")
 
 
 def test_the_context_comes_from_a_file(invoke: Invoke, workspace: Path) -> None:
     (workspace / "context.json").write_text('\ufeff{"ctx": {"n": 41}}', encoding="utf-8")
-    assert invoke(command, "ctx.n + 1", "--context", "@context.json").stdout == "42\n"
+    assert invoke(eval_command, "ctx.n + 1", "--context", "@context.json").stdout == "42\n"
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_the_context_comes_from_a_file(invoke: Invoke, workspace: Path) -> None:
     ],
 )
 def test_a_broken_expression_is_marked(invoke: Invoke, text: str, shown: str) -> None:
-    result = invoke(command, text, "--context", '{"n": 1}')
+    result = invoke(eval_command, text, "--context", '{"n": 1}')
     assert (result.exit_code, result.stdout, result.stderr) == (1, "", shown)
 
 
@@ -81,23 +81,23 @@ def test_a_broken_expression_is_marked(invoke: Invoke, text: str, shown: str) ->
 )
 def test_a_bad_context_is_a_bad_start(invoke: Invoke, workspace: Path, context: str, words: str) -> None:
     (workspace / "binary").write_bytes(b"\xff\xfe")
-    result = invoke(command, "1", "--context", context)
+    result = invoke(eval_command, "1", "--context", context)
     assert result.exit_code == 2 and words in result.stderr and result.stdout == ""
 
 
 def test_a_function_of_the_dialect_is_refused_with_the_flag_to_add(invoke: Invoke) -> None:
-    result = invoke(command, "upper('a')")
+    result = invoke(eval_command, "upper('a')")
     assert result.exit_code == 1 and "the function upper belongs to the Quire dialect" in result.stderr
     assert "help: add --dialect quire to use it" in result.stderr
-    assert invoke(command, "upper('a')", "--dialect", "other").exit_code == 2
+    assert invoke(eval_command, "upper('a')", "--dialect", "other").exit_code == 2
 
 
 def test_bad_usage(invoke: Invoke) -> None:
-    assert invoke(command).exit_code == 2
+    assert invoke(eval_command).exit_code == 2
 
 
 def test_an_expression_of_another_language_is_translated(invoke: Invoke) -> None:
-    result = invoke(command, "ctx.numbers | sum")
+    result = invoke(eval_command, "ctx.numbers | sum")
     assert result.exit_code == 1 and "help: write sum(ctx.numbers)" in result.stderr
-    result = invoke(command, "--dialect", "quire", "ctx.name | upper")
+    result = invoke(eval_command, "--dialect", "quire", "ctx.name | upper")
     assert result.exit_code == 1 and "help: write upper(ctx.name)" in result.stderr

@@ -89,23 +89,23 @@ def test_failures(
     status: int,
     text: str,
 ) -> None:
-    import quire.cli.parse
+    import quire.cli.syntax
 
     def fail(**_: object) -> None:
         raise error
 
-    monkeypatch.setattr(quire.cli.parse.command, "callback", lambda *args, **named: fail())
+    monkeypatch.setattr(quire.cli.syntax.parse_command, "callback", lambda *args, **named: fail())
     assert main(["parse", "x"]) == status
     assert capsys.readouterr().err == text
 
 
 def test_a_bug_stays_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    import quire.cli.parse
+    import quire.cli.syntax
 
     def fail(*args: object, **named: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(quire.cli.parse.command, "callback", fail)
+    monkeypatch.setattr(quire.cli.syntax.parse_command, "callback", fail)
     with pytest.raises(ZeroDivisionError):
         main(["parse", "x"])
     assert not issubclass(ZeroDivisionError, QuireError)
@@ -143,12 +143,12 @@ def test_a_full_disk_is_one_line(tmp_path: Path, arguments: list[str]) -> None:
 
 
 def test_an_error_with_a_file_is_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:
-    import quire.cli.parse
+    import quire.cli.syntax
 
     def fail(*args: object, **named: object) -> None:
         raise OSError(28, "No space left on device", "somewhere")
 
-    monkeypatch.setattr(quire.cli.parse.command, "callback", fail)
+    monkeypatch.setattr(quire.cli.syntax.parse_command, "callback", fail)
     with pytest.raises(OSError, match="somewhere"):
         main(["parse", "x"])
 

@@ -10,7 +10,7 @@ import pytest
 from tests.cli.conftest import Invoke, Said
 
 from quire.cli import main
-from quire.cli.grammar import command
+from quire.cli.syntax import grammar_command
 from quire.formats.grammars import GRAMMARS, Grammar
 from quire.values import Value
 
@@ -24,18 +24,20 @@ def arguments(grammar: Grammar) -> tuple[str, ...]:
 
 @each
 def test_the_text_and_the_example(invoke: Invoke, grammar: Grammar) -> None:
-    printed = invoke(command, *arguments(grammar))
+    printed = invoke(grammar_command, *arguments(grammar))
     assert (printed.exit_code, printed.stdout, printed.stderr) == (0, grammar.text, "")
-    data = json.loads(invoke(command, *arguments(grammar), "--json").stdout)
+    data = json.loads(invoke(grammar_command, *arguments(grammar), "--json").stdout)
     assert (
         data["format"] == grammar.name and data["examples"] == list(grammar.examples) and data["text"] == grammar.text
     )
 
 
 def test_without_a_name_they_are_listed(invoke: Invoke) -> None:
-    listed = invoke(command).stdout.splitlines()
+    listed = invoke(grammar_command).stdout.splitlines()
     assert [line.split("  ")[0] for line in listed] == [f"quire grammar {' '.join(arguments(one))}" for one in GRAMMARS]
-    assert [one["text"] for one in json.loads(invoke(command, "--json").stdout)] == [one.text for one in GRAMMARS]
+    assert [one["text"] for one in json.loads(invoke(grammar_command, "--json").stdout)] == [
+        one.text for one in GRAMMARS
+    ]
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,14 @@ import pytest
 from click.testing import Result
 from tests.warm import running_quire
 
-from quire.cli.mcp import command
+from quire.cli.serve import mcp_command
 
 Invoke = Callable[..., Result]
 
 
 def test_a_workspace_that_nobody_confirmed_is_not_served(invoke: Invoke, workspace: Path) -> None:
     (workspace / ".mcp.json").write_text('{"mcpServers": {"x": {"command": "some-program"}}}')
-    result = invoke(command)
+    result = invoke(mcp_command)
     assert result.exit_code == 6
     assert "some-program" in result.stderr and "quire trust workspace" in result.stderr
     assert result.stdout == ""
@@ -45,7 +45,7 @@ def test_what_it_does_not_start_with(
 ) -> None:
     (workspace / "broken.yaml").write_text("pipeline: x\nsteps: 5\n")
     monkeypatch.setenv("QUIRE_MCP_TOKEN", token)
-    result = invoke(command, *arguments)
+    result = invoke(mcp_command, *arguments)
     assert result.exit_code == 2
     assert said in result.stderr
     assert result.stdout == ""

@@ -21,7 +21,7 @@ from tests.server.serve_process import server
 from tests.stores.postgres_server import shared_server
 from tests.warm import run_quire
 
-from quire.cli.serve import command
+from quire.cli.serve import serve_command
 
 Invoke = Callable[..., Result]
 
@@ -76,14 +76,14 @@ def test_wrong_options_are_one_line_and_exit_2(workspace: Path, arguments: list[
 
 def test_a_token_of_the_environment_that_is_too_short(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QUIRE_SERVE_TOKEN", "short")
-    result = invoke(command, "--no-open", "--port", "0")
+    result = invoke(serve_command, "--no-open", "--port", "0")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "at least 16 characters" in result.stderr
 
 
 def test_a_workspace_that_nobody_confirmed_is_not_served(invoke: Invoke, workspace: Path) -> None:
     (workspace / ".mcp.json").write_text('{"mcpServers": {"x": {"command": "some-program"}}}')
-    result = invoke(command, "--no-open")
+    result = invoke(serve_command, "--no-open")
     assert (result.exit_code, result.stdout) == (6, "")
     assert "quire trust workspace" in result.stderr
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 from tests.display.results_of_tests import results
 
-from quire.cli.test_output import ProgressLine, Report
+from quire.cli.test import ProgressLine, Report
 
 
 class Terminal(io.TextIOWrapper):

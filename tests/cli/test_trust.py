@@ -20,7 +20,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*arguments: str, input: str | None = None) -> Result:
-    return CliRunner().invoke(trust.command, ["workspace", *arguments], input=input)
+    return CliRunner().invoke(trust.trust_command, ["workspace", *arguments], input=input)
 
 
 LINE = "start run-time as the MCP server time\n"
@@ -68,7 +68,7 @@ def test_on_a_terminal_it_asks(monkeypatch: pytest.MonkeyPatch, answer: bool, co
         stdin = stderr = Terminal
 
     monkeypatch.setattr(trust, "sys", Streams)
-    monkeypatch.setattr("quire.cli.trust_prompt.yes_or_no", yes_or_no)
+    monkeypatch.setattr("quire.cli.terminal.yes_or_no", yes_or_no)
     assert run().exit_code == code
     assert asked == ["Do you trust this workspace with all of that? yes or no [no]: "]
     monkeypatch.undo()

@@ -9,9 +9,9 @@ from tests.cli.conftest import Invoke
 from tests.cli.signed_project import write_project
 from tests.trust.known_keys import known_key
 
-from quire.cli.keys import command as keys
-from quire.cli.trust import command
-from quire.cli.verify import command as verify
+from quire.cli.sign import verify_command as verify
+from quire.cli.trust import keys_command as keys
+from quire.cli.trust import trust_command
 from quire.trust.keys import KeyNote
 from quire.trust.sign_file import sign_file, signable
 
@@ -34,21 +34,24 @@ def bring(project: Path, key: str = KeyNote(ADA.public, "ada").toml()) -> None:
 
 
 def states(invoke: Invoke) -> dict[str, str]:
-    return {row["key_id"]: row["state"] for row in json.loads(invoke(command, "list", "--json").stdout)}
+    return {row["key_id"]: row["state"] for row in json.loads(invoke(trust_command, "list", "--json").stdout)}
 
 
 def test_a_key_from_a_file_and_back(invoke: Invoke, tmp_path: Path) -> None:
     assert invoke(verify, PAGE).exit_code == 6
     file = tmp_path / "ada.toml"
     file.write_text(KeyNote(ADA.public, "ada").toml())
-    done = invoke(command, "add", str(file))
+    done = invoke(trust_command, "add", str(file))
     assert (done.exit_code, done.stdout.strip()) == (0, ADA.key_id)
     assert invoke(verify, PAGE).exit_code == 0
-    assert "already" in invoke(command, "add", str(file)).stderr
-    assert invoke(command, "list").stdout.split() == [ADA.key_id, "trusted", "ada"]
-    assert json.loads(invoke(command, "remove", "ada", "--json").stdout) == {"key_id": ADA.key_id, "removed": True}
+    assert "already" in invoke(trust_command, "add", str(file)).stderr
+    assert invoke(trust_command, "list").stdout.split() == [ADA.key_id, "trusted", "ada"]
+    assert json.loads(invoke(trust_command, "remove", "ada", "--json").stdout) == {
+        "key_id": ADA.key_id,
+        "removed": True,
+    }
     assert invoke(verify, PAGE).exit_code == 6
-    assert invoke(command, "remove", "ada").exit_code == 2
+    assert invoke(trust_command, "remove", "ada").exit_code == 2
 
 
 def test_a_key_that_the_project_does_not_bring_is_not_named_as_if_it_did(invoke: Invoke) -> None:
@@ -59,7 +62,7 @@ def test_a_key_that_the_project_does_not_bring_is_not_named_as_if_it_did(invoke:
 
 
 def test_a_key_as_text(invoke: Invoke) -> None:
-    done = invoke(command, "add", ADA.public.pem, "--name", "Ada", "--json")
+    done = invoke(trust_command, "add", ADA.public.pem, "--name", "Ada", "--json")
     assert json.loads(done.stdout) == {"key_id": ADA.key_id, "name": "Ada", "added": True}
     assert invoke(verify, PAGE).exit_code == 0
 
@@ -70,17 +73,17 @@ def test_a_project_asks_and_the_user_agrees(invoke: Invoke, project: Path) -> No
     assert invoke(verify, PAGE).exit_code == 6, "asking is not trust"
     refusal = invoke(verify, PAGE).stderr
     assert f"quire trust add {ADA.key_id}" in refusal
-    assert invoke(command, "add", ADA.key_id).exit_code == 0
+    assert invoke(trust_command, "add", ADA.key_id).exit_code == 0
     assert states(invoke) == {ADA.key_id: "trusted"}
     assert invoke(verify, PAGE).exit_code == 0
 
 
 def test_the_key_that_signed_a_file(invoke: Invoke, project: Path) -> None:
-    missing = invoke(command, "add", "--from", PAGE)
+    missing = invoke(trust_command, "add", "--from", PAGE)
     assert (missing.exit_code, states(invoke)) == (2, {})
     assert "brings no key" in missing.stderr and "quire keys export" in missing.stderr
     bring(project)
-    assert invoke(command, "add", "--from", PAGE).stdout.strip() == ADA.key_id
+    assert invoke(trust_command, "add", "--from", PAGE).stdout.strip() == ADA.key_id
     assert states(invoke) == {ADA.key_id: "trusted"}
 
 
@@ -99,7 +102,7 @@ def test_a_file_whose_signature_does_not_hold_brings_no_trust(
     assert callable(change)
     page = project / PAGE
     page.write_text(change(page.read_text()))
-    done = invoke(command, "add", "--from", PAGE)
+    done = invoke(trust_command, "add", "--from", PAGE)
     assert (done.exit_code, states(invoke)) == (6, {ADA.key_id: "requested"})
     assert words in done.stderr
 
@@ -113,23 +116,23 @@ def test_a_project_cannot_pass_a_key_off_as_another(invoke: Invoke, project: Pat
     mallory = known_key(4)
     bring(project, KeyNote(mallory.public, "ada").toml().replace(mallory.key_id, ADA.key_id))
     assert states(invoke) == {}
-    assert invoke(command, "add", ADA.key_id).exit_code == 2
+    assert invoke(trust_command, "add", ADA.key_id).exit_code == 2
 
 
 def test_a_revoked_key_cannot_be_trusted_again(invoke: Invoke, project: Path) -> None:
     bring(project)
-    invoke(command, "add", ADA.key_id)
+    invoke(trust_command, "add", ADA.key_id)
     invoke(keys, "revoke", "ada")
     assert states(invoke) == {ADA.key_id: "revoked"}
-    invoke(command, "remove", ADA.key_id)
-    done = invoke(command, "add", ADA.key_id)
+    invoke(trust_command, "remove", ADA.key_id)
+    done = invoke(trust_command, "add", ADA.key_id)
     assert done.exit_code == 6
     assert "revoked" in done.stderr
 
 
 def test_own_keys_are_not_removed_here(invoke: Invoke) -> None:
     invoke(keys, "new")
-    done = invoke(command, "remove", "default")
+    done = invoke(trust_command, "remove", "default")
     assert done.exit_code == 2
     assert "quire keys revoke default" in done.stderr
 
@@ -148,20 +151,20 @@ def test_own_keys_are_not_removed_here(invoke: Invoke) -> None:
     ],
 )
 def test_what_is_no_key(invoke: Invoke, arguments: list[str], words: str) -> None:
-    done = invoke(command, "add", *arguments)
+    done = invoke(trust_command, "add", *arguments)
     assert (done.exit_code, done.stdout) == (2, "")
     assert words in done.stderr
 
 
 def test_an_empty_list_says_what_to_do(invoke: Invoke) -> None:
-    done = invoke(command, "list")
+    done = invoke(trust_command, "list")
     assert (done.exit_code, done.stdout) == (0, "")
     assert "quire keys new" in done.stderr
 
 
 def test_a_file_that_is_named_like_a_key_is_not_that_key(invoke: Invoke, project: Path) -> None:
     (project / ADA.key_id).write_text(KeyNote(known_key(4).public).toml())
-    assert invoke(command, "add", ADA.key_id).exit_code == 2
+    assert invoke(trust_command, "add", ADA.key_id).exit_code == 2
     assert states(invoke) == {}
 
 
@@ -170,9 +173,9 @@ def test_a_key_that_is_named_like_another_stands_in_nobodys_way(invoke: Invoke, 
     for key, name in ((ADA, "ada"), (mallory, ADA.key_id)):
         file = tmp_path / "key.toml"
         file.write_text(KeyNote(key.public, name).toml())
-        assert invoke(command, "add", str(file)).exit_code == 0
+        assert invoke(trust_command, "add", str(file)).exit_code == 0
     assert invoke(keys, "revoke", ADA.key_id).exit_code == 0
-    assert invoke(command, "remove", ADA.key_id).exit_code == 0
+    assert invoke(trust_command, "remove", ADA.key_id).exit_code == 0
     assert states(invoke) == {ADA.key_id: "revoked", mallory.key_id: "trusted"}
 
 

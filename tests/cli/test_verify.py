@@ -7,9 +7,9 @@ import pytest
 from tests.cli.conftest import Invoke
 from tests.cli.signed_project import FILES, write_project
 
-from quire.cli.keys import command as keys
-from quire.cli.sign import command as sign
-from quire.cli.verify import command
+from quire.cli.sign import sign_command as sign
+from quire.cli.sign import verify_command
+from quire.cli.trust import keys_command as keys
 
 
 @pytest.fixture(autouse=True)
@@ -20,21 +20,21 @@ def project(workspace: Path, invoke: Invoke) -> Path:
 
 
 def test_what_must_be_signed_and_what_may(invoke: Invoke, project: Path) -> None:
-    done = invoke(command, ".")
+    done = invoke(verify_command, ".")
     assert (done.exit_code, done.stdout.split()) == (
         6,
         ["unsigned", ".ai/directives/demo/greet.md", "unsigned", ".ai/knowledge/demo/terms.md"],
     )
     assert "quire sign .ai/directives/demo/greet.md" in done.stderr
     assert "2 without a signature passed over" in done.stderr
-    assert invoke(command, "page.playbook.md").exit_code == 6, "one that is named is asked about"
+    assert invoke(verify_command, "page.playbook.md").exit_code == 6, "one that is named is asked about"
     (project / "quire.toml").write_text("[trust]\ndocuments = true\n")
-    assert len(invoke(command, ".").stdout.splitlines()) == 4
+    assert len(invoke(verify_command, ".").stdout.splitlines()) == 4
 
 
 def test_signed_changed_moved(invoke: Invoke, project: Path) -> None:
     assert invoke(sign, ".", "--yes").exit_code == 0
-    fine = invoke(command, ".")
+    fine = invoke(verify_command, ".")
     assert (fine.exit_code, fine.stdout.split()[::2]) == (0, ["ok"] * 4)
     assert "4 of 4 verified" in fine.stderr
     page = project / "page.playbook.md"
@@ -42,7 +42,7 @@ def test_signed_changed_moved(invoke: Invoke, project: Path) -> None:
     (project / "pipelines" / "p.yaml").rename(project / "pipelines" / "q.yaml")
     greet = project / ".ai" / "directives" / "demo" / "greet.md"
     (greet.parent / "other.md").write_text(greet.read_text())
-    done = invoke(command, ".", "--json")
+    done = invoke(verify_command, ".", "--json")
     assert done.exit_code == 6
     report = json.loads(done.stdout)
     assert {row["path"]: row["outcome"] for row in report["files"]} == {
@@ -59,17 +59,17 @@ def test_signed_changed_moved(invoke: Invoke, project: Path) -> None:
 def test_a_revoked_key_counts_for_nothing(invoke: Invoke, project: Path) -> None:
     invoke(sign, ".", "--yes")
     invoke(keys, "revoke", "default")
-    done = invoke(command, ".")
+    done = invoke(verify_command, ".")
     assert (done.exit_code, set(done.stdout.split()[::2])) == (6, {"revoked"})
 
 
 @pytest.mark.parametrize("arguments", [["nothing.md"], ["quire.toml"], []])
 def test_what_cannot_be_read(invoke: Invoke, arguments: list[str]) -> None:
-    assert invoke(command, *arguments).exit_code == 2
+    assert invoke(verify_command, *arguments).exit_code == 2
 
 
 def test_verifying_changes_nothing(invoke: Invoke, project: Path) -> None:
-    invoke(command, ".")
+    invoke(verify_command, ".")
     assert {name: (project / name).read_text() for name in FILES} == FILES
 
 
@@ -96,5 +96,5 @@ def test_hints_name_the_file_as_one_would_type_it_here(
 ) -> None:
     (project / folder).mkdir(parents=True, exist_ok=True)
     monkeypatch.chdir(project / folder)
-    done = invoke(command, named.format(project=project))
+    done = invoke(verify_command, named.format(project=project))
     assert f"is unsigned; sign it: quire sign {shown.format(project=project)}\n" in done.stderr

@@ -12,8 +12,7 @@ from tests.cluster.conftest import MakeTown
 from tests.cluster.tls_door import Authority, Door, Pair
 from tests.cluster.town import TemporalServer, marks_pipeline
 
-from quire.cluster.access import NoAccess, read_credentials
-from quire.cluster.client import connect
+from quire.cluster.client import NoAccess, connect, read_credentials
 from quire.engine.records import Status
 from quire.errors import CannotStart
 from quire.workspace.settings import ClusterSettings, TemporalAccess

@@ -15,8 +15,8 @@ from quire.engine.records import Status
 from quire.library.document import load
 from quire.runs.options import RunOptions
 from quire.trust.keys import SigningKey
-from quire.trust.own_keys import keep, own_key
 from quire.trust.sign_file import sign_file, signable
+from quire.trust.trusted_keys import keep, own_key
 
 DIRECTIVE = """# Starter
 

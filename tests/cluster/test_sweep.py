@@ -10,7 +10,7 @@ from tests.cluster.test_driver import ASK, STEPS, House, called
 
 from quire.cluster.driver import Attempt
 from quire.cluster.orders import Order
-from quire.cluster.sweep import Sweep
+from quire.cluster.worker import Sweep
 from quire.errors import CannotStart
 
 

@@ -14,7 +14,7 @@ from quire.errors import QuireError
 from quire.library.item_tools.connection import ACTIONS, ItemsConnection
 from quire.trust.capabilities import Grants
 from quire.trust.keys import SigningKey
-from quire.trust.own_keys import keep
+from quire.trust.trusted_keys import keep
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import Workspace
 from quire.workspace.settings import Settings, TrustSettings

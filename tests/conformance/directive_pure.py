@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from quire.engine.inputs import resolve_inputs
+from quire.engine.interpreter.thread.budgets import Cost, Limits, cost_limits, exceeded, resolve_limits
 from quire.engine.interpreter.thread.hooks import condition_holds, fill_params
-from quire.engine.interpreter.thread.limits import Cost, Limits, cost_limits, exceeded, resolve_limits
 from quire.engine.interpreter.thread.own_tools import returns_block
 from quire.errors import QuireError
 from quire.formats.directive.lower import thread

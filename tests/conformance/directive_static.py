@@ -6,10 +6,10 @@ from pathlib import PurePath
 from typing import Any
 
 from quire.diagnostics import Diagnostic, Severity
-from quire.formats.directive.as_json import fields
 from quire.formats.directive.knowledge import read_knowledge
 from quire.formats.directive.parse import parse
 from quire.formats.directive.validate import issues
+from quire.formats.directive.write import fields
 from quire.source import Source
 
 

@@ -30,7 +30,7 @@ from quire.library.document import load
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
 from quire.stores import open_store
-from quire.tools.builtin.protected import Protection
+from quire.tools.builtin.paths import Protection
 from quire.tools.builtin.shell import Shell
 from quire.values import Value, value_of
 from quire.workspace.configuration import load_settings

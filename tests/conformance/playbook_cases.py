@@ -19,7 +19,7 @@ from quire.engine.ports import EffectClass, ModelCall, ModelReply
 from quire.engine.records import Event, Question, Status, Usage
 from quire.engine.requests import ToolRequest
 from quire.errors import ModelFailed, QuireError, StepFailed, ToolFailed, Unreadable
-from quire.formats.playbook.as_json import as_vector
+from quire.formats.playbook.write import as_vector
 from quire.library.document import load
 from quire.plan.nodes import Plan
 from quire.runs.options import RunOptions

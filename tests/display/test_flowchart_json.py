@@ -8,7 +8,7 @@ from inline_snapshot import snapshot
 from tests.plan.test_graph_folds import flat
 from tests.plan.test_graph_pipeline import PAGE
 
-from quire.display.flowchart_json import chart_data
+from quire.display.flowchart_drawing import chart_data
 from quire.library.document import read
 from quire.source import Source
 from quire.values import Value, encode

@@ -11,12 +11,9 @@ from inline_snapshot import snapshot
 from tests.analysis.rules.rule_cases import proof_of
 from tests.plan.test_graph_folds import flat
 
-from quire.display.flowchart import mermaid
-from quire.display.flowchart_json import chart_data
+from quire.display.flowchart_drawing import chart_data, mermaid, svg
 from quire.display.flowchart_layout import layout
-from quire.display.flowchart_marks import MOST_MARKS, Mark, Overlay, Way, on_nodes
-from quire.display.flowchart_proof import overlay_of
-from quire.display.flowchart_svg import svg
+from quire.display.flowchart_marks import MOST_MARKS, Mark, Overlay, Way, on_nodes, overlay_of
 from quire.library.document import read
 from quire.plan.flowchart import graph
 from quire.source import Source

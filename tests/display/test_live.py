@@ -17,8 +17,8 @@ from tests.depth import depth
 
 from quire.display.live import LiveView, Painter, wrapped_rows
 from quire.display.live_frame import FrameState, frame, summary
+from quire.display.run_views import JsonLines, PlainView
 from quire.display.text import duration, money, one_line, visible
-from quire.display.views import JsonLines, PlainView
 from quire.engine.progress import Progress
 from quire.engine.records import EffectRecord, Event, Usage
 from quire.library.document import read

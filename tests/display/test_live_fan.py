@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from tests.depth import depth
 
 from quire.display.live_frame import FrameState, frame, summary
-from quire.display.views import PlainView
-from quire.engine.progress import Progress, place_in_plan
+from quire.display.run_views import PlainView
+from quire.engine.progress import KEPT_FAILURES, Progress, place_in_plan
 from quire.engine.records import EffectRecord, Event, Usage
-from quire.engine.step_progress import KEPT_FAILURES
 from quire.library.document import read
 from quire.source import Source
 from quire.values import Value

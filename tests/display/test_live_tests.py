@@ -16,13 +16,13 @@ from quire.display.test_live import (
     announcement_line,
     calibration_text,
     dollars,
+    live_svg,
     pair_sentence,
     percent,
     report_json,
     report_text,
     standings_text,
 )
-from quire.display.test_live_svg import live_svg
 from quire.display.text import visible
 from quire.errors import CannotStart
 from quire.testing.live.calibration import Calibration, standing_of

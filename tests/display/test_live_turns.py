@@ -6,9 +6,9 @@ import io
 
 from quire.display.live_frame import FrameState, frame, summary
 from quire.display.outline_directive import condition_words
+from quire.display.run_views import PlainView
 from quire.display.text import place
 from quire.display.turns import answered, called, element_for
-from quire.display.views import PlainView
 from quire.engine.progress import Progress
 from quire.engine.records import EffectRecord, Event, Usage
 from quire.engine.thread_progress import CallView

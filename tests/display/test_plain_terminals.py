@@ -11,8 +11,7 @@ from rich.cells import cell_len
 from quire.display.live_frame import FrameState, frame, summary
 from quire.display.text import wrapped
 from quire.display.visible import PLAINER, escaped, in_encoding, width
-from quire.engine.progress import Progress
-from quire.engine.step_progress import FanView, StepView
+from quire.engine.progress import FanView, Progress, StepView
 
 
 def picture(moment: FrameState, columns: int = 60) -> list[str]:

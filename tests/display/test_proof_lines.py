@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 from tests.analysis.rules.rule_cases import findings_of, proof_of
 
-from quire.analysis.amount_words import duration, money, short_number
-from quire.analysis.amounts import Reason, endless, number, size, total
+from quire.analysis.amounts import Reason, duration, endless, money, number, short_number, size, total
+from quire.analysis.approvals import gates_of
 from quire.analysis.assumptions import assumptions_of
-from quire.analysis.gates import gates_of
 from quire.analysis.quantities import Ceiling, Quantity
-from quire.display.proof_lines import Footnotes, Seen, bound_lines, gate_lines, proven_text
+from quire.display.proof import Footnotes, Seen, bound_lines, gate_lines, proven_text
 
 
 @pytest.mark.parametrize(
@@ -107,4 +106,4 @@ def test_a_gate_says_who_decides(when: str, words: str) -> None:
     )
     (line,) = [one for one in gate_lines(gates_of(proof_of(text))) if "shell" in one]
     assert line.endswith(f"write, elevated  {words}")
-    assert findings_of("gates", text) == findings_of("flows", text) == []
+    assert findings_of("approvals", text) == findings_of("flows", text) == []

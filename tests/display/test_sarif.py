@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from quire.diagnostics import Code, Diagnostic, Edit, Fix, Related, Severity
 from quire.display.diagnostics import Findings
-from quire.display.sarif import render
+from quire.display.report_formats import render
 from quire.source import NOWHERE, Source, Span
 from quire.values import Value
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 from tests.plan.test_graph_pipeline import PAGE
 
+from quire.display.flowchart_drawing import svg
 from quire.display.flowchart_layout import Placed, layout
-from quire.display.flowchart_svg import svg
 from quire.expr import compile, parse
 from quire.library.document import read
 from quire.plan.flowchart import graph

@@ -12,7 +12,7 @@ import yaml
 from lxml import etree
 from tests.display.results_of_tests import HOSTILE, NAME, hostile, results, totals
 
-from quire.display.test_junit import junit
+from quire.display.report_formats import junit
 from quire.display.test_report import FORMATS, FormatName, again, progress, report_printer, summary
 from quire.testing.results import CaseResult, FileResult, Outcome, Totals
 

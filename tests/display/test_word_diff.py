@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from quire.display.word_diff import word_diff
+from quire.display.why import word_diff
 
 _LINES = [f"line {number}" for number in range(30)]
 

@@ -6,7 +6,7 @@ python -m tests.docs.codes_page > docs/codes.md
 from __future__ import annotations
 
 from quire.diagnostics import Code, Severity
-from quire.library.codes import all_codes
+from quire.library.check import all_codes
 
 _MEANING = {
     Severity.ERROR: "Errors stop a document from running, or a check from passing.",

@@ -16,8 +16,7 @@ from typing import Any
 from tests.docs.editor_samples import FILES, SAMPLES, WRONG_SETTINGS
 from tests.lsp.editor import CAPABILITIES, Editor, position
 
-from quire.lsp.capabilities import REQUESTS
-from quire.lsp.languages import FORMATS
+from quire.lsp.languages import FORMATS, REQUESTS
 from quire.lsp.protocol import COMMANDS
 from quire.source import OPEN_TEXTS
 

@@ -12,7 +12,7 @@ from tests.docs.pages import blocks, text_of
 
 from quire.cli.check import command
 from quire.display.diagnostics import FORMATS
-from quire.library.codes import all_codes
+from quire.library.check import all_codes
 
 PAGE = "docs/checking.md"
 

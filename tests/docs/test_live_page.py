@@ -9,8 +9,8 @@ from pathlib import Path
 from tests.docs.pages import blocks, text_of
 
 from quire.display.test_live import pair_sentence
+from quire.formats.test.fields import keys_of
 from quire.formats.test.parse import parse
-from quire.formats.test.schema import keys_of
 from quire.source import Source
 from quire.testing.live.calibration import LEAST_KAPPA, LEAST_LABELS, read_labels
 from quire.testing.live.judges import read_judge

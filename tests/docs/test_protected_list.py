@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quire.plan.tool_details import HARMLESS
-from quire.tools.builtin.protected import ASKING, CLOSED, DOCUMENT_FOLDERS, Row
+from quire.tools.builtin.paths import ASKING, CLOSED, DOCUMENT_FOLDERS, Row
 
 PAGE = Path(__file__).parents[2] / "docs" / "tools-and-trust.md"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from quire.formats.test.schema import schema_text
+from quire.formats.test.fields import schema_text
 
 SCHEMA: dict[str, Any] = json.loads(schema_text())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quire.engine.interpreter.environment import Environment, Profile
+from quire.engine.interpreter.callees import Environment, Profile
 from quire.engine.interpreter.pipeline.agent import narrowed_tools
 from quire.engine.interpreter.pipeline.steps import PipelineScope, run_step
 from quire.engine.requests import Offer

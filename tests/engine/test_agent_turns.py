@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from quire.engine.conversation import ToolUse
-from quire.engine.interpreter.environment import Environment, Profile
+from quire.engine.interpreter.callees import Environment, Profile
 from quire.engine.interpreter.pipeline.steps import PipelineScope, run_step
 from quire.engine.requests import ModelRequest, Offer, Request, ToolRequest
 from quire.errors import StepFailed, ToolFailed

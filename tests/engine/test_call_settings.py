@@ -12,10 +12,10 @@ from tests.plan.test_bounds import playbook
 
 from quire.engine.conversation import Message
 from quire.engine.driver.walker import DriveLimits
-from quire.engine.interpreter.environment import Profile
+from quire.engine.interpreter.callees import Profile
 from quire.engine.interpreter.playbook.interpret import interpret
 from quire.engine.interpreter.thread.compose import Bundle
-from quire.engine.interpreter.thread.interpret import interpret_directive
+from quire.engine.interpreter.thread.loop import interpret_directive
 from quire.engine.interpreter.thread.setup import ParentContext, set_up
 from quire.engine.ports import ModelCall
 from quire.engine.premises import REPLY_TOKENS, SHORT_REPLY_TOKENS, smallest

@@ -16,7 +16,7 @@ from quire.engine.premises import TIMEOUTS_OF_A_CALL, longest_call
 from quire.engine.records import Status, Usage
 from quire.engine.requests import ModelRequest, Walk
 from quire.models.choose import CallSettings, ModelSettings, ProviderLimits, ProviderSettings
-from quire.models.limits import limited
+from quire.models.rate_limits import limited
 from quire.stores.sqlite.in_memory import MemoryStore
 from quire.testing.virtual_loop import VirtualLoop
 

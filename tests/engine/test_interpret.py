@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from quire.engine.interpreter.environment import Environment
+from quire.engine.interpreter.callees import Environment
 from quire.engine.interpreter.playbook.interpret import interpret
 from quire.engine.requests import Boundary, Effect, Emit, HumanRequest, Load, ModelRequest, Request, ToolRequest
 from quire.errors import StepFailed

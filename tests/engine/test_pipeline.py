@@ -9,7 +9,7 @@ from tests.engine.house import House
 
 from quire.engine.driver.drive import DriveResult
 from quire.engine.driver.walker import DriveLimits
-from quire.engine.interpreter.environment import Environment, Profile
+from quire.engine.interpreter.callees import Environment, Profile
 from quire.engine.interpreter.pipeline.interpret import interpret_pipeline
 from quire.engine.interpreter.pipeline.steps import RUNNERS, PipelineScope
 from quire.engine.progress import place_in_plan

@@ -8,7 +8,7 @@ import pytest
 from tests.engine.house import House
 from tests.engine.test_pipeline import failing, output, plan, walk
 
-from quire.engine.interpreter.environment import Environment, Profile
+from quire.engine.interpreter.callees import Environment, Profile
 from quire.engine.interpreter.pipeline.agent import with_settings
 from quire.engine.interpreter.pipeline.interpret import interpret_pipeline
 from quire.engine.records import Status

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.engine.test_interpret import prompts, replies, run
 
-from quire.engine.interpreter.environment import Environment, Profile
+from quire.engine.interpreter.callees import Environment, Profile
 from quire.engine.requests import Effect, HumanRequest, Load, ModelRequest, Offer, ToolRequest
 from quire.errors import StepFailed
 from quire.formats.playbook.lower import lower

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from quire.engine.interpreter.environment import Environment
+from quire.engine.interpreter.callees import Environment
 from quire.engine.premises import (
     HTTP_SECONDS,
     LONGEST_HTTP,

@@ -8,7 +8,7 @@ from io import StringIO
 import pytest
 from tests.engine.house import House, failing
 
-from quire.display.views import QuietView
+from quire.display.run_views import QuietView
 from quire.engine.conversation import Message
 from quire.engine.driver.drive import Drive
 from quire.engine.driver.journal import Journal

@@ -6,16 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from quire.engine.interpreter.call_document import call_document
-from quire.engine.interpreter.callee_walks import below
-from quire.engine.interpreter.environment import Environment
+from quire.engine.interpreter.callees import Environment, below, call_document
 from quire.engine.interpreter.pipeline.interpret import interpret_pipeline
 from quire.engine.request_hashes import request_hash
 from quire.engine.requests import Boundary, Emit, Fan, HumanRequest, Metering, ModelRequest, Outcome, Walk
 from quire.errors import StepFailed
 from quire.library.document import read
 from quire.plan.nodes import Plan
-from quire.plan.ways import first_label, is_named, last_label, shell_way, typed_way
+from quire.plan.vocabulary import first_label, is_named, last_label, shell_way, typed_way
 from quire.source import Source
 
 OUTER = """

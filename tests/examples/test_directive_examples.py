@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tests.examples.command import Desk, need_sandbox
 
-from quire.engine.interpreter.thread.limits import DEFAULTS
+from quire.engine.interpreter.thread.budgets import DEFAULTS
 from quire.formats.directive.lower import lower
 from quire.formats.directive.parse import parse
 from quire.plan.thread import Thread

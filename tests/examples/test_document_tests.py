@@ -11,8 +11,7 @@ from quire.formats import format_of
 from quire.formats.test.parse import parse
 from quire.library.collect import collect
 from quire.source import read_source
-from quire.testing.discovery import find_tests
-from quire.testing.document_under_test import open_document
+from quire.testing.discovery import find_tests, open_document
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TESTED = sorted({path.relative_to(EXAMPLES).parts[0] for path in EXAMPLES.rglob("*.test.yaml")})

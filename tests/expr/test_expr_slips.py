@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quire.expr import parse
-from quire.expr.slips import slips
+from quire.expr.suggestions import slips
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ import pytest
 
 from quire.engine.interpreter.thread.compose import compose
 from quire.library import items as built_in
-from quire.library.items import Item, ItemType
-from quire.library.spaces import Spaces
+from quire.library.items import Item, ItemType, Spaces
 from quire.library.verify import VerifiedItems, as_signable
 from quire.source import Source, normalise
 from quire.trust.sign_file import issues

@@ -9,10 +9,10 @@ import pytest
 from quire.errors import CannotStart
 from quire.library.collect import collect, document_at, would_be_document
 from quire.library.document import load
+from quire.library.items import Spaces
 from quire.library.listing import listed_documents
 from quire.library.lookup import near_file
 from quire.library.registered import in_folder, load_registry
-from quire.library.spaces import Spaces
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import Workspace
 from quire.workspace.settings import Settings

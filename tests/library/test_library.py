@@ -16,8 +16,8 @@ from quire.library.directives import Directives
 from quire.library.library import Library
 from quire.source import Source
 from quire.trust.keys import SigningKey
-from quire.trust.own_keys import keep, own_key
 from quire.trust.sign_file import sign_file, signable
+from quire.trust.trusted_keys import keep, own_key
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import Workspace
 

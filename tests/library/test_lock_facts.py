@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from quire.analysis.lock.compare import amount_of, compare
+from quire.analysis.lock.file import written
 from quire.analysis.lock.read import read_lock
-from quire.analysis.lock.write import written
 from quire.library.collect import collect
 from quire.library.lock_facts import LockFacts
 from quire.source import Source

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from quire.library.lock_check import lock_path, save_lock
 from quire.library.lock_facts import LockFacts
-from quire.library.lock_file import lock_path, save_lock
 from quire.library.lock_state import lock_state
 from quire.workspace.locate import find_workspace
 

@@ -19,8 +19,8 @@ from quire.formats.pipeline import parse as pipelines
 from quire.formats.playbook import parse as playbooks
 from quire.source import Source
 from quire.trust.keys import SigningKey
-from quire.trust.own_keys import keep, own_key
 from quire.trust.sign_file import sign_file, signable
+from quire.trust.trusted_keys import keep, own_key
 from quire.values import Value
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import Workspace

@@ -9,10 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from quire.errors import CannotStart, QuireError, Refused, Unreadable
-from quire.library.items import Entry
+from quire.library.item_tools.fetch import SearchScope, search, summary
+from quire.library.items import Entry, Spaces
 from quire.library.registered import load_playbooks
-from quire.library.search import SearchScope, search, summary
-from quire.library.spaces import Spaces
 from quire.source import MAX_DOCUMENT_BYTES
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import Workspace

@@ -8,9 +8,8 @@ import pytest
 from tests.lsp.editor import CAPABILITIES, PULLING, Editor
 from tests.lsp.every_place import try_everything
 
-from quire.lsp.capabilities import REQUESTS
-from quire.lsp.framing import framed
-from quire.lsp.protocol import REQUEST_CANCELLED
+from quire.lsp.languages import REQUESTS
+from quire.lsp.protocol import REQUEST_CANCELLED, framed
 
 NOTE = "# Note\n\n## INPUTS\n\n- `topic` (string): T.\n\n## STEP 1: Say\n\nSay {{topic}}.\n"
 PIPELINE = "pipeline: a\nsteps:\n  - transform: {value: ctx.topic, output: said}\n"

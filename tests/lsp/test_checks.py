@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.lsp.editor import CAPABILITIES, PULLING, Editor
 
-from quire.library.codes import all_codes
+from quire.library.check import all_codes
 from quire.lsp import checks, wire
 from quire.lsp.findings import thorough_findings
 from quire.lsp.jobs import Job

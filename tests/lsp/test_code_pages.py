@@ -8,9 +8,9 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from tests.lsp.editor import CAPABILITIES, PULLING, Editor
 
-from quire.library.codes import all_codes
-from quire.lsp import code_pages
-from quire.lsp.code_pages import code_address
+from quire.library.check import all_codes
+from quire.lsp import wire
+from quire.lsp.wire import code_address
 
 BAD = "# Note\n\n## STEP 1: Say\n\nSay {{name}}.\n"
 LINKING = {**CAPABILITIES, "textDocument": {"publishDiagnostics": {"codeDescriptionSupport": True}}}
@@ -49,10 +49,10 @@ def test_an_editor_that_does_not_know_it_gets_none(editor: Editor) -> None:
 def test_without_the_page_a_finding_has_no_address(
     editor: Editor, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(code_pages, "PLACES", (tmp_path / "codes.md",))
-    code_pages._page.cache_clear()
+    monkeypatch.setattr(wire, "PLACES", (tmp_path / "codes.md",))
+    wire._page.cache_clear()
     linking = Editor(editor.folder, LINKING)
     linking.open("a.playbook.md", BAD)
     (finding,) = linking.findings("a.playbook.md")
-    code_pages._page.cache_clear()
+    wire._page.cache_clear()
     assert finding["code"] and "codeDescription" not in finding

@@ -14,7 +14,7 @@ from tests.processes import started
 
 from quire.lsp import connection
 from quire.lsp.connection import Connection
-from quire.lsp.framing import framed
+from quire.lsp.protocol import framed
 from quire.lsp.session import Session
 
 BAD = "# Note\n\n## STEP 1: Say\n\nSay {{name}}.\n"

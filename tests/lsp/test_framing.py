@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.lsp import framing
-from quire.lsp.framing import BadFraming, FrameReader, Malformed, framed
+from quire.lsp import protocol
+from quire.lsp.protocol import BadFraming, FrameReader, Malformed, framed
 
 MESSAGES: list[dict[str, object]] = [
     {"jsonrpc": "2.0", "method": "a", "params": {"text": "ä𝄞\ud800\r\n"}},
@@ -50,7 +50,7 @@ def test_bytes_without_a_length_end_the_conversation(data: bytes) -> None:
 
 
 def test_a_body_that_is_too_large_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(framing, "MOST_BYTES", 100)
+    monkeypatch.setattr(protocol, "MOST_BYTES", 100)
     reader = FrameReader()
     (large,) = reader.feed(b"Content-Length: 1000\r\n\r\n" + b"x" * 300)
     assert isinstance(large, Malformed)

@@ -282,7 +282,7 @@ def test_a_hover_never_waits_for_runs(noted: Editor, monkeypatch: pytest.MonkeyP
     def refuse(*arguments: object) -> None:
         raise AssertionError("a hover has read runs")
 
-    monkeypatch.setattr("quire.lsp.last_runs._read", refuse)
+    monkeypatch.setattr("quire.lsp.last_runs._read_runs", refuse)
     place = noted.place("a.playbook.md", NOTE.rindex("said}}") + 1)
     request = noted.begin("textDocument/hover", place)
     with within(0.1):

@@ -12,7 +12,7 @@ from tests.lsp.language_server import language_server
 
 from quire.cli import main
 from quire.lsp.desk import uri_of
-from quire.lsp.model_prices import ModelPrices
+from quire.lsp.last_runs import ModelPrices
 
 ASKS = """\
 pipeline: asks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quire.lsp.moved_findings import TextMove
+from quire.lsp.findings import TextMove
 from quire.source import Span
 
 OLD = "one\ntwo here\nthree\ntwo here\nfour\n"

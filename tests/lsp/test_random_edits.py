@@ -11,10 +11,10 @@ from tests.lsp.editor import Editor
 from tests.lsp.pipeline.edited_pipelines import HELPER, RICH, edited
 
 from quire.lsp import checks, findings, wire
-from quire.lsp.capabilities import REQUESTS
 from quire.lsp.desk import Desk
+from quire.lsp.document_view import View
+from quire.lsp.languages import REQUESTS
 from quire.lsp.texts import EditorText
-from quire.lsp.views import View
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SETTINGS = "[agents.writer]\ntools = []\n\n[pipelines.more]\npath = 'main.yaml'\n"

@@ -85,12 +85,12 @@ def test_a_request_that_is_cancelled_in_the_queue_is_not_begun(editor: Editor) -
 
 
 def test_a_mistake_of_a_feature_ends_one_request_only(editor: Editor, monkeypatch: pytest.MonkeyPatch) -> None:
-    from quire.lsp import capabilities
+    from quire.lsp import languages
 
     def broken(session: object, params: object) -> None:
         raise ZeroDivisionError("a mistake")
 
-    monkeypatch.setattr(capabilities, "handler", lambda method: broken)
+    monkeypatch.setattr(languages, "handler", lambda method: broken)
     assert "ZeroDivisionError" in editor.refused("textDocument/hover", {})["message"]
     logged = [one["params"]["message"] for one in editor.messages if one["method"] == "window/logMessage"]
     assert len(logged) == 1

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.mcp_server.serving import GREET, TOPIC, write
 
-from quire.library.search import SearchScope, search
-from quire.library.spaces import Spaces
+from quire.library.item_tools.fetch import SearchScope, search
+from quire.library.items import Spaces
 from quire.mcp_server.catalogue import Catalogue, tool_name
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import find_workspace

@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 from tests.mcp_server.serving import GREET, MODES, NAME, TOPIC, Serving, envelope, text, write
 
 from quire.engine.records import Question, Status
-from quire.mcp_server.clients import Asked, answer_of, form, read_answers
+from quire.mcp_server.catalogue import Asked, answer_of, form, read_answers
 
 Serve = Callable[..., Serving]
 FAN = """

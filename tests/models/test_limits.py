@@ -15,11 +15,11 @@ from quire.engine.conversation import Message
 from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import Usage
 from quire.errors import ModelFailed
-from quire.models import limits
+from quire.models import rate_limits
 from quire.models.choose import CallSettings, ModelSettings, ProviderLimits
-from quire.models.limits import Bucket, Gate, limited, provider_of
+from quire.models.failures import Retrying
 from quire.models.open import open_model
-from quire.models.retry import Retrying
+from quire.models.rate_limits import Bucket, Gate, limited, provider_of
 
 if TYPE_CHECKING:
     from tests.models.conftest import Exchange, Stub
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """The gates of this process are those of one test."""
-    monkeypatch.setattr(limits, "_gates", {})
+    monkeypatch.setattr(rate_limits, "_gates", {})
 
 
 class Seconds:
@@ -44,7 +44,7 @@ class Seconds:
             return select(0 if timeout is not None else None)
 
         monkeypatch.setattr(loop._selector, "select", jump)  # type: ignore[attr-defined]
-        monkeypatch.setattr(limits, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(rate_limits, "time", SimpleNamespace(monotonic=lambda: self.now))
 
 
 @pytest.fixture
@@ -250,8 +250,8 @@ def test_an_event_loop_that_ends_leaves_the_gate_to_others() -> None:
 
 
 def test_limits_that_change_while_a_process_runs() -> None:
-    gate = limits.gate_of("k", "p", ProviderLimits(at_once=1))
-    assert limits.gate_of("k", "p", ProviderLimits(at_once=2)) is gate
+    gate = rate_limits.gate_of("k", "p", ProviderLimits(at_once=1))
+    assert rate_limits.gate_of("k", "p", ProviderLimits(at_once=2)) is gate
     assert gate.limits.at_once == 2
 
 
@@ -313,7 +313,7 @@ def test_a_fan_of_fans_keeps_to_the_limit_of_a_real_service(
 ) -> None:
     from quire.cli import main
 
-    monkeypatch.setattr(limits, "PATIENCE", 0.0)
+    monkeypatch.setattr(rate_limits, "PATIENCE", 0.0)
 
     home, work = tmp_path / "home", tmp_path / "work"
     home.mkdir()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from quire.engine.conversation import Offered
-from quire.models.grammar import choice, forcible, shaped
+from quire.models.llama import choice, forcible, shaped
 from quire.values import Value, encode
 
 

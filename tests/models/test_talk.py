@@ -11,7 +11,7 @@ from inline_snapshot import snapshot
 
 from quire.engine.conversation import Message, Offered, ToolUse
 from quire.engine.ports import ModelCall
-from quire.models.prompted_tools import answer_so_far, decided, turns
+from quire.models.local import answer_so_far, decided, turns
 from quire.values import InvalidValue, Value, clean, encode
 
 LOOK = Offered("look", "Looks\n  it up.", {"type": "object", "properties": {"city": {"type": "string"}}})

@@ -17,6 +17,8 @@ from tests.docs.pages import blocks
 from tests.pythons.environment import ROOT, base_packages, install, requirements
 from tests.pythons.interpreters import find_interpreters
 
+from quire.formats.grammars import NAMES
+
 DIST = ROOT / "dist"
 REPLIES = [
     {"step": "1", "reply": 'Bread, on time.\n\n{"best": "Bread, on time."}'},
@@ -24,7 +26,7 @@ REPLIES = [
 ]
 OUTPUT = "Bread on time."
 PYTEST_PLUGINS = ("pytest", "pytest-asyncio", "pytest-xdist", "pytest-lsp")
-CODE_PAGE = "from quire.lsp.code_pages import code_address; print(code_address('PB106'))"
+CODE_PAGE = "from quire.lsp.wire import code_address; print(code_address('PB106'))"
 """Editors open this page, so it has to come with the package."""
 
 
@@ -60,6 +62,9 @@ def _try(package: Path, program: Path, folder: Path) -> None:
     page = _run(str(environment / "bin" / "python"), "-c", CODE_PAGE, cwd=work).strip()
     if not page.startswith(f"file://{environment.resolve()}/"):
         raise SystemExit(f"{package.name}: the page of codes is not in the package: {page!r}")
+    for name in NAMES:
+        if not _run(quire, "grammar", name, cwd=work).startswith("# "):
+            raise SystemExit(f"{package.name}: the grammar of {name} is not in the package")
     _try_pytest(environment, work)
 
 

@@ -10,7 +10,7 @@ import jsonschema_rs
 import pytest
 from tests.testing.bench import only, run, told
 
-from quire.plan.built_in_results import RESULTS
+from quire.plan.built_in_tools import RESULTS
 from quire.tools.builtin import SPECS
 from quire.tools.builtin.connection import BuiltInConnection
 from quire.trust.capabilities import Grants

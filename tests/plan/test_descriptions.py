@@ -12,7 +12,7 @@ from quire.plan.nodes import (
     UseTool,
 )
 from quire.plan.pipeline_work import Invoke
-from quire.plan.ways import path_named
+from quire.plan.vocabulary import path_named
 from quire.source import Source
 
 PLAYBOOK = """# P

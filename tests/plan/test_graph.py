@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.display.flowchart import escaped, mermaid
+from quire.display.flowchart_drawing import escaped, mermaid
 from quire.plan.nodes import (
     Artifact,
     Ask,

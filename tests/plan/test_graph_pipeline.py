@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.display.flowchart import mermaid
+from quire.display.flowchart_drawing import mermaid
 from quire.expr import compile, parse
 from quire.library.document import read
 from quire.plan.nodes import (

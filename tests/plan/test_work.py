@@ -8,8 +8,8 @@ import typing
 import pytest
 
 from quire.plan import nodes, pipeline_work
+from quire.plan.nodes import StepWork
 from quire.plan.thread import Thread
-from quire.plan.work import StepWork
 
 KINDS = [kind for kind in StepWork.__subclasses__() if kind is not Thread]
 

@@ -15,13 +15,13 @@ from quire.engine.records import Event, NewRun, Status
 from quire.errors import Refused
 from quire.library.document import load
 from quire.models.scripted import ScriptedModel
+from quire.runs.drives import Given
 from quire.runs.options import RunOptions
-from quire.runs.resume import Given
 from quire.runs.runtime import Runtime
 from quire.stores import open_store
 from quire.trust.keys import SigningKey
-from quire.trust.own_keys import keep, own_key
 from quire.trust.sign_file import sign_file, signable
+from quire.trust.trusted_keys import keep, own_key
 from quire.values import Value
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import Workspace

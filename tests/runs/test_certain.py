@@ -11,8 +11,8 @@ from quire.engine.records import Status
 from quire.errors import BadConfiguration, BadInputs, CannotStart, Denied, LimitReached
 from quire.library.document import load
 from quire.models.scripted import ScriptedModel
+from quire.runs.drives import Given
 from quire.runs.options import RunOptions
-from quire.runs.resume import Given
 from quire.runs.runtime import Runtime
 from quire.values import Value
 

@@ -9,16 +9,15 @@ import pytest
 from tests.runs.travel import Travel
 
 from quire.display.run_json import step_data
+from quire.display.run_views import PlainView
 from quire.display.text import fan_words
-from quire.display.views import PlainView
 from quire.engine.progress import Progress
 from quire.engine.records import Event, Status
 from quire.errors import BadInputs, RunState
 from quire.library.document import load, read
 from quire.runs.diff import diff
-from quire.runs.options import RunOptions
-from quire.runs.step_names import check_step_labels
-from quire.runs.view import RunView
+from quire.runs.options import RunOptions, check_step_labels
+from quire.runs.outcome import RunView
 from quire.runs.why import traced, why
 from quire.source import Source
 from quire.values import Value

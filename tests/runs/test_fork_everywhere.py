@@ -17,8 +17,8 @@ from quire.engine.requests import ModelRequest
 from quire.errors import ModelFailed, RunState
 from quire.runs.diff import diff
 from quire.runs.fork import Changes, fork
+from quire.runs.outcome import RunView
 from quire.runs.runtime import Runtime
-from quire.runs.view import RunView
 from quire.runs.why import traced
 from quire.stores import open_store
 from quire.values import fingerprint

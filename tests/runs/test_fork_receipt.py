@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 from tests.runs.travel import Travel
 
-from quire.display.fork_json import receipt_data, receipt_line
+from quire.display.copies_json import receipt_data, receipt_line
 from quire.errors import BadInputs, CannotStart, RunState
 from quire.models.scripted import ScriptedModel
-from quire.runs.fork import Changes, fork
-from quire.runs.fork_receipt import fork_steps, receipt
+from quire.runs.fork import Changes, fork, fork_steps, receipt
 from quire.values import Value
 
 

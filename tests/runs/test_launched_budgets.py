@@ -15,8 +15,8 @@ from quire.engine.ports import ModelCall, ModelReply, Store
 from quire.engine.records import RunRow, Status, Usage
 from quire.library.document import load
 from quire.models.scripted import ScriptedModel
+from quire.runs.drives import Given
 from quire.runs.options import RunOptions
-from quire.runs.resume import Given
 from quire.runs.runtime import Runtime
 from quire.stores import open_store
 from quire.workspace.configuration import load_settings

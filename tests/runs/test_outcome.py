@@ -13,8 +13,7 @@ from quire.engine.driver.drive import DriveResult
 from quire.engine.records import Status
 from quire.runs.launch import envelope_of
 from quire.runs.options import RunOptions
-from quire.runs.outcome import EXIT_FAILED, letter_text
-from quire.runs.view import RunView
+from quire.runs.outcome import EXIT_FAILED, RunView, letter_text
 from quire.values import Value, decode
 
 

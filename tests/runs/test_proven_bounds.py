@@ -13,9 +13,9 @@ from quire.engine.records import Event, Status, Usage
 from quire.errors import ModelFailed
 from quire.library.document import read
 from quire.models.scripted import ScriptedModel
+from quire.runs.drives import Given
 from quire.runs.fork import Changes, fork
 from quire.runs.options import RunOptions
-from quire.runs.resume import Given
 from quire.runs.runtime import Runtime
 from quire.source import Source
 from quire.values import Value

@@ -11,7 +11,7 @@ import pytest
 from tests.runs.travel import Travel, use
 
 import quire
-from quire.display.reuse import reuse_data, reuse_lines
+from quire.display.copies_json import reuse_data, reuse_lines
 from quire.engine.driver.drive import DriveResult
 from quire.engine.records import EffectRecord, Status, Usage
 from quire.engine.reused_replies import saved_by

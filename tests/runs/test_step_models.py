@@ -22,10 +22,10 @@ from quire.models.tiers import step_model
 from quire.plan.descriptions import written
 from quire.plan.nodes import Think
 from quire.runs.fork import Changes, fork
-from quire.runs.gate import open_gate
 from quire.runs.options import RunOptions
 from quire.runs.repair import repair
 from quire.runs.runtime import Runtime
+from quire.runs.workspace_gate import open_gate
 from quire.source import Source
 from quire.workspace.configuration import load_settings
 from quire.workspace.consent import confirm, requests

@@ -13,10 +13,10 @@ from quire.engine.records import EffectRecord, NewRun, RunUpdate, Status, Usage
 from quire.engine.requests import Failure
 from quire.library.document import Document, load
 from quire.models.scripted import ScriptedModel
-from quire.runs import usage_seen as module
+from quire.runs import earlier_runs as module
+from quire.runs.earlier_runs import Spread, UsageSeen, busy_seconds, child_threads, input_sizes, usage_seen
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
-from quire.runs.usage_seen import Spread, UsageSeen, busy_seconds, child_threads, input_sizes, usage_seen
 from quire.stores.contract import History, restore
 from quire.values import Value
 

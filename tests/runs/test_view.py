@@ -11,8 +11,8 @@ from quire.engine.records import Status
 from quire.library.document import read
 from quire.models.scripted import ScriptedModel
 from quire.runs.options import RunOptions
+from quire.runs.outcome import RunView
 from quire.runs.runtime import Runtime
-from quire.runs.view import RunView
 from quire.source import Source
 from quire.values import Value
 

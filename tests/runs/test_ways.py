@@ -8,7 +8,7 @@ from quire.errors import BadInputs
 from quire.library.document import read
 from quire.plan.nodes import Plan, Sequence, Step
 from quire.plan.thread import Thread
-from quire.runs.step_names import check_step_labels
+from quire.runs.options import check_step_labels
 from quire.source import Source
 
 

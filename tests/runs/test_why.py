@@ -14,7 +14,7 @@ from quire.errors import CannotStart
 from quire.models.scripted import ScriptedModel
 from quire.runs.diff import diff
 from quire.runs.fork import Changes, fork
-from quire.runs.view import RunView
+from quire.runs.outcome import RunView
 from quire.runs.why import Why, traced, why
 
 

@@ -15,8 +15,8 @@ from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
 from quire.stores import open_store
 from quire.trust.keys import SigningKey
-from quire.trust.own_keys import keep, own_key
 from quire.trust.sign_file import sign_file, signable
+from quire.trust.trusted_keys import keep, own_key
 from quire.values import Value, encode
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import Workspace

@@ -23,9 +23,9 @@ from quire.runs.runtime import Runtime
 from quire.source import normalise
 from quire.stores import open_store
 from quire.trust.keys import SigningKey
-from quire.trust.own_keys import keep
 from quire.trust.sign_file import signable
 from quire.trust.signatures import sign_text
+from quire.trust.trusted_keys import keep
 from quire.values import Value, encode
 from quire.workspace.configuration import load_settings
 from quire.workspace.consent import confirm

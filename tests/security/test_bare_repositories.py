@@ -14,7 +14,7 @@ from tests.tools.built_in import House
 from tests.tools.test_builtin_shell import needs_sandbox
 
 from quire.errors import Denied
-from quire.tools.builtin.protected import Protection
+from quire.tools.builtin.paths import Protection
 from quire.tools.builtin.shell import Shell
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")

@@ -18,11 +18,10 @@ from tests.tools.web import Server, get, serving
 
 from quire.engine.requests import ToolRequest
 from quire.errors import BadConfiguration, Denied, ToolFailed
-from quire.runs.gate import open_gate
+from quire.runs.workspace_gate import open_gate
 from quire.tools.builtin.files import Files
-from quire.tools.builtin.hosts import Hosts, is_public, look_up
-from quire.tools.builtin.paths import Place, Places
-from quire.tools.builtin.protected import Protection, fold
+from quire.tools.builtin.http import Hosts, is_public, look_up
+from quire.tools.builtin.paths import Place, Places, Protection, fold
 from quire.trust.capabilities import Grants
 from quire.workspace.configuration import load_settings
 from quire.workspace.grants import default_grants, reach_of

@@ -16,7 +16,7 @@ import pytest
 import quire.cli.session
 from quire import python_process
 from quire.cli import main
-from quire.cli.mcp import _hand_over
+from quire.cli.serve import _hand_over
 from quire.models import downloads
 from quire.models.downloads import Known, Wheel, pull_model
 

@@ -150,9 +150,9 @@ def test_one_file_of_a_large_folder_does_not_search_the_folders_below(tmp_path: 
 
 
 def test_a_huge_workspace_is_searched_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from quire.lsp import folders
+    from quire.lsp import desk
 
-    monkeypatch.setattr(folders, "MOST_FILES", 3)
+    monkeypatch.setattr(desk, "MOST_FILES", 3)
     for number in range(2):
         (tmp_path / f"part{number}").mkdir()
         for other in range(2):

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from quire.analysis.lock.compare import compare, compare_document
-from quire.analysis.lock.file import Lock, LockedCapability, LockedDocument
+from quire.analysis.lock.file import HEADER, Lock, LockedCapability, LockedDocument, written
 from quire.analysis.lock.read import MOST_BYTES, MOST_FACTS, read_lock
-from quire.analysis.lock.write import HEADER, written
 from quire.cli import main
 from quire.plan.nodes import Reference, Template
 from quire.plan.tool_details import details_of, together

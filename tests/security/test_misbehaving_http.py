@@ -16,7 +16,7 @@ import pytest
 
 from quire.engine.requests import ToolRequest
 from quire.errors import ToolFailed
-from quire.runs.gate import open_gate
+from quire.runs.workspace_gate import open_gate
 from quire.tools import mcp_session
 from quire.workspace.configuration import load_settings
 from quire.workspace.consent import confirm

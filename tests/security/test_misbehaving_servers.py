@@ -21,9 +21,9 @@ from tests.warm import running_quire
 
 from quire.engine.requests import ToolRequest
 from quire.errors import StepFailed, ToolFailed
-from quire.runs.gate import open_gate
+from quire.runs.workspace_gate import open_gate
 from quire.schema_limits import problem_of
-from quire.tools import mcp, mcp_session, process_groups, server_process
+from quire.tools import mcp, mcp_session, server_process
 from quire.tools.gate import Gate
 from quire.values import Value
 from quire.workspace.configuration import load_settings
@@ -302,7 +302,7 @@ async def test_a_session_that_is_over_starts_again(opened: Open) -> None:
 async def test_nothing_is_remembered_of_what_has_ended(opened: Open) -> None:
     async with opened("grandchild") as gate:
         await failure(gate)
-    assert process_groups._groups == set()
+    assert server_process._groups == set()
 
 
 PIPELINE = "pipeline: p\nsteps:\n- tool: {name: bad__work, args: {}}\n"

@@ -13,7 +13,7 @@ from tests.security.stage import Stage
 
 from quire.engine.requests import ToolRequest
 from quire.errors import Denied, ToolFailed, Untrusted
-from quire.runs.gate import open_gate
+from quire.runs.workspace_gate import open_gate
 from quire.tools.gate import Gate
 from quire.values import Value
 from quire.workspace.consent import is_trusted, requests, require_trusted

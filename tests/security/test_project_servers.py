@@ -14,8 +14,8 @@ from tests.security.test_planted_code import call, gain, gate, serve, server, wr
 from tests.tools.test_builtin_shell import needs_sandbox
 
 from quire.errors import Denied
-from quire.tools.builtin.protected import Protection
-from quire.tools.builtin.protected_survey import ProtectedPlaces
+from quire.tools.builtin.paths import Protection
+from quire.tools.builtin.protected_places import ProtectedPlaces
 from quire.tools.builtin.shell import Shell
 from quire.workspace.consent import is_trusted, requests
 from quire.workspace.server_code import loaded_files

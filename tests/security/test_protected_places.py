@@ -11,9 +11,9 @@ from tests.tools.test_builtin_shell import needs_sandbox
 
 from quire.errors import Denied, QuireError, ToolFailed
 from quire.library.collect import collect
-from quire.tools.builtin import protected_survey
-from quire.tools.builtin.protected import ASKING, CLOSED, Protection
-from quire.tools.builtin.protected_survey import ProtectedPlaces
+from quire.tools.builtin import protected_places
+from quire.tools.builtin.paths import ASKING, CLOSED, Protection
+from quire.tools.builtin.protected_places import ProtectedPlaces
 from quire.tools.builtin.shell import Shell
 
 FOLDERS = {".github", ".vscode", ".husky", "node_modules", ".devcontainer", ".cargo", ".ai", ".git", ".quire", ".venv"}
@@ -404,7 +404,7 @@ async def test_more_places_than_can_be_bound_are_refused(house: House) -> None:
 
 
 def test_a_workspace_too_large_to_look_through_is_refused(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protected_survey, "MAX_ENTRIES", 10)
+    monkeypatch.setattr(protected_places, "MAX_ENTRIES", 10)
     for number in range(11):
         house.write(f"d/{number}")
     with pytest.raises(Denied, match="more than 10 entries"):

@@ -16,10 +16,10 @@ from tests.processes import started
 from tests.warm import run_quire
 
 from quire.engine.driver.replay import replay
-from quire.engine.interpreter.environment import Environment
+from quire.engine.interpreter.callees import Environment
 from quire.engine.interpreter.pipeline.interpret import interpret_pipeline
+from quire.engine.premises import PureWork
 from quire.engine.progress import Progress
-from quire.engine.pure_work import PureWork
 from quire.engine.records import Status
 from quire.errors import LimitReached
 from quire.expr import compile, parse

@@ -20,10 +20,10 @@ from tests.tools.built_in import House
 from tests.tools.test_builtin_shell import begun, gone, needs_sandbox
 
 from quire.errors import BadConfiguration, Denied, ToolFailed
-from quire.tools import sandbox, sandbox_limits
-from quire.tools.builtin.protected import Protection
+from quire.tools import sandbox
+from quire.tools.builtin.paths import Protection
 from quire.tools.builtin.shell import Shell
-from quire.tools.sandbox_limits import ControlGroup
+from quire.tools.sandbox import ControlGroup
 from quire.values import Value
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import Workspace
@@ -166,7 +166,7 @@ CALL = "import ctypes; l = ctypes.CDLL(None, use_errno=True); print(l.syscall({}
 
 @needs_python
 async def test_keyrings_of_the_kernel_are_not_there(house: House) -> None:
-    machine = sandbox_limits._MACHINES[os.uname().machine]
+    machine = sandbox._MACHINES[os.uname().machine]
     keyctl, io_uring = machine.refused[2], machine.refused[-1]
     assert await run(house, f"python3 -c '{CALL.format(f'{keyctl}, 0, -3, 0')}'") == "-1 38"
     assert await run(house, f"python3 -c '{CALL.format(f'{io_uring}, 8, 0')}'") == "-1 38"
@@ -293,7 +293,7 @@ async def test_the_users_limits_hold(house: House) -> None:
 async def test_a_machine_that_the_filter_does_not_know_is_refused(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sandbox_limits, "_MACHINES", {})
+    monkeypatch.setattr(sandbox, "_MACHINES", {})
     sandbox._probe.cache_clear()
     try:
         with pytest.raises(Denied, match="does not know the machine"):
@@ -315,7 +315,7 @@ AS_ANOTHER = """
 import asyncio, os, sys
 from pathlib import Path
 from quire.errors import ToolFailed
-from quire.tools.builtin.protected import Protection
+from quire.tools.builtin.paths import Protection
 from quire.tools.builtin.shell import Shell
 from quire.workspace.settings import SandboxSettings
 shell = Shell(Path(sys.argv[1]), Protection(), dict(os.environ), limits=SandboxSettings(processes=50), seconds=30)

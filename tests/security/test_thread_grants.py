@@ -227,7 +227,7 @@ async def test_flat_names_that_collide_mean_one_tool_each() -> None:
 
 async def test_a_connection_in_a_request_is_held_to_the_same_grants(stage: Stage) -> None:
     stage.directive("main", READ)
-    from quire.runs.gate import open_gate
+    from quire.runs.workspace_gate import open_gate
 
     gate = open_gate(stage.settings, Grants.of(["rye.execute.tool.rye.file-system.read"]), stage.environ)
     async with gate:

@@ -17,8 +17,8 @@ from tests.browser import FLAGS, PHONE, WIDE, WITHOUT_BROWSER, Theme, find_brows
 from tests.server.served import TOKEN, Served, served
 from tests.server.team_workspace import ordinary_day, write_documents
 
+from quire.library.lock_check import lock_path, save_lock
 from quire.library.lock_facts import LockFacts
-from quire.library.lock_file import lock_path, save_lock
 from quire.workspace.locate import find_workspace
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"

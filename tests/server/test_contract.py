@@ -31,8 +31,7 @@ from quire.operations import JSON
 from quire.operations.problems import KINDS
 from quire.runs.runtime import Runtime
 from quire.server.app import application
-from quire.server.endpoints import Endpoint
-from quire.server.openapi import describe
+from quire.server.endpoints import Endpoint, describe
 from quire.server.routes import ENDPOINTS
 from quire.server.site import Site, SiteOptions
 

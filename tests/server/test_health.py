@@ -14,8 +14,7 @@ from tests.server.served import Served, served
 from tests.server.team_workspace import write_documents
 
 from quire.cli.doctor import command as doctor_command
-from quire.cli.keys import command as keys_command
-from quire.cli.trust import command as trust_command
+from quire.cli.trust import keys_command, trust_command
 from quire.server.routes import ENDPOINTS
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -10,8 +10,8 @@ import jsonschema_rs
 import pytest
 from tests.server.served import Served, served
 
+from quire.library.lock_check import lock_path, save_lock
 from quire.library.lock_facts import LockFacts
-from quire.library.lock_file import lock_path, save_lock
 from quire.server.routes import ENDPOINTS
 from quire.workspace.locate import find_workspace
 

@@ -10,12 +10,12 @@ from tests.browser import PHONE, WIDE, Pages, axe, each_look, picture
 from tests.server.served import served
 from tests.server.test_proof_api import BOARD, DIGEST
 
-from quire.display.flowchart import mermaid
-from quire.display.flowchart_proof import overlay_of
+from quire.display.flowchart_drawing import mermaid
+from quire.display.flowchart_marks import overlay_of
 from quire.library.document import read
 from quire.library.foresight import Foresight
+from quire.library.lock_check import lock_path, save_lock
 from quire.library.lock_facts import LockFacts
-from quire.library.lock_file import lock_path, save_lock
 from quire.source import Source
 from quire.workspace.locate import find_workspace
 

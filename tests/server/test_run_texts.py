@@ -15,8 +15,8 @@ from tests.server.served import Served, served
 
 from quire.engine.records import NewRun
 from quire.trust.keys import SigningKey
-from quire.trust.own_keys import keep, own_key
 from quire.trust.sign_file import sign_file, signable
+from quire.trust.trusted_keys import keep, own_key
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

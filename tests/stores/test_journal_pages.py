@@ -9,7 +9,7 @@ from tests.stores.test_store_contract import effect, event, owned
 from quire.engine.ports import Store
 from quire.engine.records import Batch, EffectRecord, Event, Usage
 from quire.engine.requests import Failure
-from quire.stores.journal_pages import JournalPages, Paged
+from quire.stores.run_pages import JournalPages, Paged
 from quire.values import encode
 
 pytestmark = pytest.mark.lasting_store("it has no server that would show pages of journals")

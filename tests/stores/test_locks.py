@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from quire.stores.sqlite.locks import OwnerLocks
+from quire.stores.sqlite.writer import OwnerLocks
 
 
 def test_taken_once_and_let_go(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_a_file_that_was_removed_meanwhile_does_not_count(tmp_path: Path, monkey
             owner.drop("r1")
         return file
 
-    monkeypatch.setattr("quire.stores.sqlite.locks.os.open", open_then_lose)
+    monkeypatch.setattr("quire.stores.sqlite.writer.os.open", open_then_lose)
     assert rival.take("r1")
     assert opened == 2
     monkeypatch.undo()

@@ -33,7 +33,7 @@ from quire.errors import Fenced, RunBusy, StoreError
 from quire.stores import open_store, row_decoder
 from quire.stores.contract import ENDED, Pruned
 from quire.stores.postgres.connection import Address, explain, is_away
-from quire.stores.postgres.schema import MIGRATIONS, migrate
+from quire.stores.postgres.statements import MIGRATIONS, migrate
 from quire.stores.postgres.store import PostgresStore
 
 
@@ -353,7 +353,7 @@ class TestCommits:
             raise RuntimeError("a bug")
 
         monkeypatch.setattr(store._server, "as_owner_unshielded", bug)
-        monkeypatch.setattr("quire.stores.postgres.group_commit.GROUP", 1)
+        monkeypatch.setattr("quire.stores.postgres.writer.GROUP", 1)
         results = await asyncio.gather(*(store.write(lease, effect(n)) for n in (1, 2)), return_exceptions=True)
         assert [type(result) for result in results] == [RuntimeError, WriteResult]
 

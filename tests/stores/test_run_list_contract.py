@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from quire.engine.ports import Store
 from quire.engine.records import Batch, NewRun, Question, RunUpdate, Status
 from quire.engine.requests import Failure
-from quire.stores import run_list
-from quire.stores.run_list import RunFilters, cursor, lister, read_cursor, words_of
+from quire.stores import run_pages
+from quire.stores.run_pages import RunFilters, cursor, lister, read_cursor, words_of
 
 if TYPE_CHECKING:
     from tests.stores.conftest import Shelf
@@ -101,7 +101,7 @@ async def test_the_status_is_the_one_that_is_shown(store: Store, shelf: Shelf) -
 
 
 async def test_counts_end_somewhere(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_list, "MOST_COUNTED", 2)
+    monkeypatch.setattr(run_pages, "MOST_COUNTED", 2)
     for number in range(5):
         await made(store, f"r{number}", 1.0)
     assert (await lister(store).counts(RunFilters()))[Status.PENDING] == 3
@@ -162,4 +162,4 @@ def test_cursors_are_read_or_refused() -> None:
 
 def test_words_of_a_search_box() -> None:
     assert words_of("  two  words\n") == ("two", "words")
-    assert len(words_of("w " * 50)) == run_list.MOST_WORDS
+    assert len(words_of("w " * 50)) == run_pages.MOST_WORDS

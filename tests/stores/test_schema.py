@@ -10,7 +10,7 @@ import pytest
 from quire.engine.records import Batch, EffectRecord, Event, NewRun, Question, RunUpdate, Status, Usage
 from quire.engine.requests import Failure
 from quire.errors import BrokenSeal, StoreError, StoreFull
-from quire.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, migrate
+from quire.stores.sqlite.statements import APPLICATION_ID, MIGRATIONS, migrate
 from quire.stores.sqlite.store import SqliteStore
 
 VERSION_1 = (Path(__file__).parent / "version_1.sql").read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ from tests.walks.answers import Performance, Performed, WalkEnd, WalkLimits
 from tests.walks.pure_walk import run_pure
 from tests.walks.runs import run_of
 
-from quire.engine.interpreter.environment import Environment
+from quire.engine.interpreter.callees import Environment
 from quire.engine.interpreter.thread.compose import Bundle
 from quire.engine.requests import (
     Boundary,
@@ -25,7 +25,7 @@ from quire.errors import Denied, StepFailed
 from quire.library.callees import read_directive
 from quire.library.document import read
 from quire.plan.nodes import Plan
-from quire.plan.ways import last_label
+from quire.plan.vocabulary import last_label
 from quire.runs.pins import PinnedRun
 from quire.source import Source
 from quire.trust.capabilities import Grants, flat_name

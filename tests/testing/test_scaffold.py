@@ -10,7 +10,7 @@ from tests.testing.bench import BOARD, TAGLINE
 from quire.formats.test.parse import parse
 from quire.library.document import load
 from quire.source import Source
-from quire.testing.document_under_test import bench_for
+from quire.testing.discovery import bench_for
 from quire.testing.file_run import FileOptions, run_file
 from quire.testing.scaffold import draft_cases, scaffold
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from quire.engine.requests import ToolRequest
-from quire.runs.gate import open_gate
+from quire.runs.workspace_gate import open_gate
 from quire.tools.gate import Gate
 from quire.values import Value
 from quire.workspace.configuration import load_settings

@@ -13,7 +13,7 @@ from tests.tools.built_in import House
 from tests.tools.web import Handler, Server, serving
 
 from quire.errors import BadConfiguration, Denied, ToolFailed
-from quire.tools.planned_calls import PlannedCall
+from quire.tools.arguments import PlannedCall
 from quire.values import Value
 from quire.workspace.grants import default_grants, reach_of
 
@@ -268,9 +268,7 @@ async def test_a_redirect_to_a_host_that_is_not_granted(house: House, service: S
 
 
 async def test_a_grant_of_all_public_hosts_does_not_lend_the_name_of_the_user(house: House, service: Server) -> None:
-    from quire.tools.builtin.headers import OriginHeaders
-    from quire.tools.builtin.hosts import Hosts
-    from quire.tools.builtin.http import HttpFetch
+    from quire.tools.builtin.http import Hosts, HttpFetch, OriginHeaders
     from quire.workspace.configuration import load_settings
     from quire.workspace.locate import Workspace
 

@@ -11,9 +11,9 @@ from tests.tools.built_in import House
 from quire.engine.requests import ToolRequest
 from quire.errors import ToolFailed
 from quire.library.document import load
-from quire.runs.gate import open_gate
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
+from quire.runs.workspace_gate import open_gate
 from quire.stores import open_store
 from quire.values import Value
 from quire.workspace.configuration import load_settings

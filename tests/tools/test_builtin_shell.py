@@ -11,7 +11,7 @@ from tests.tools.built_in import House
 from quire.engine.requests import ToolRequest
 from quire.errors import Denied, ToolFailed
 from quire.tools import sandbox
-from quire.tools.builtin.protected import Protection
+from quire.tools.builtin.paths import Protection
 from quire.tools.builtin.shell import Shell
 from quire.values import Value
 

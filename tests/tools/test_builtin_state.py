@@ -15,9 +15,9 @@ from tests.tools.built_in import House
 
 from quire.errors import Denied, ToolFailed
 from quire.source import try_lock
+from quire.tools.arguments import PlannedCall
 from quire.tools.builtin import state
 from quire.tools.builtin.state import State
-from quire.tools.planned_calls import PlannedCall
 from quire.values import Value
 
 

@@ -12,7 +12,7 @@ from quire.engine.premises import GRACE_SECONDS, LONGEST_PYTHON, PYTHON_SECONDS,
 from quire.engine.requests import ToolRequest
 from quire.errors import ToolFailed
 from quire.library.item_tools.connection import ItemsConnection
-from quire.runs.launch_connection import LaunchConnection
+from quire.runs.connections import LaunchConnection
 from quire.testing.virtual_loop import VirtualLoop
 from quire.tools.builtin import SPECS
 from quire.tools.builtin.connection import BuiltInConnection

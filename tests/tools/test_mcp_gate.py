@@ -16,8 +16,8 @@ import pytest
 
 from quire.engine.requests import ToolRequest
 from quire.errors import Denied, StepFailed, ToolFailed
-from quire.runs.gate import open_gate
-from quire.tools import process_groups
+from quire.runs.workspace_gate import open_gate
+from quire.tools import server_process
 from quire.tools.gate import Gate
 from quire.tools.mcp import McpConnection
 from quire.values import Value
@@ -220,7 +220,7 @@ async def test_a_start_that_takes_long_is_told(monkeypatch: pytest.MonkeyPatch, 
 async def test_a_server_does_not_outlive_an_end_that_cannot_wait(opened: Open) -> None:
     async with opened(ours=OURS) as gate:
         await call(gate, "ours", "environment", name="HOME")
-        (group,) = process_groups._groups
+        (group,) = server_process._groups
         os.killpg(group, signal.SIGSTOP)
         closing = asyncio.ensure_future(gate.close())
         for _ in range(3):
@@ -230,7 +230,7 @@ async def test_a_server_does_not_outlive_an_end_that_cannot_wait(opened: Open) -
             await closing
         with pytest.raises(ProcessLookupError):
             os.killpg(group, 0)
-        assert not process_groups._groups
+        assert not server_process._groups
 
 
 @pytest.mark.parametrize(("connection", "tool"), [("off", "look"), ("", "off__look"), ("", "mcp/off/look")])

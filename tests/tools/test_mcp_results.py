@@ -12,7 +12,7 @@ import pytest
 
 from quire.engine.requests import ToolRequest
 from quire.errors import ToolFailed
-from quire.runs.gate import open_gate
+from quire.runs.workspace_gate import open_gate
 from quire.tools.gate import Gate
 from quire.values import Value
 from quire.workspace.configuration import load_settings

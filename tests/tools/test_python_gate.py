@@ -10,7 +10,7 @@ import pytest
 
 from quire.engine.requests import ToolRequest
 from quire.errors import Denied, ToolFailed, Untrusted
-from quire.runs.gate import open_gate
+from quire.runs.workspace_gate import open_gate
 from quire.tools.gate import Gate
 from quire.tools.python import PythonConnection, tool
 from quire.tools.registry import Connections

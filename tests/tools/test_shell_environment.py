@@ -9,8 +9,8 @@ import pytest
 
 from quire.engine.requests import ToolRequest
 from quire.errors import BadConfiguration, Denied, ToolFailed
-from quire.runs.gate import open_gate
-from quire.tools.planned_calls import PlannedCall
+from quire.runs.workspace_gate import open_gate
+from quire.tools.arguments import PlannedCall
 from quire.values import Value
 from quire.workspace.configuration import load_settings
 from quire.workspace.grants import default_grants, reach_of

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, NotRequired, Optional, TypedDict
 
 import pytest
 
-from quire.tools.signatures import Unsupported, input_schema
+from quire.tools.function_schemas import Unsupported, input_schema
 from quire.values import Value
 
 

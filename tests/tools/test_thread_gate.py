@@ -8,7 +8,7 @@ import pytest
 
 from quire.engine.requests import ToolRequest
 from quire.errors import Denied
-from quire.runs.gate import open_gate
+from quire.runs.workspace_gate import open_gate
 from quire.tools.gate import Gate
 from quire.trust.capabilities import Grants
 from quire.workspace.configuration import load_settings

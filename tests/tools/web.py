@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from quire.tools.builtin.hosts import Hosts, is_public
-from quire.tools.builtin.http import HttpFetch
+from quire.tools.builtin.http import Hosts, HttpFetch, is_public
 from quire.values import Value
 
 Reply = tuple[int, dict[str, str], bytes]

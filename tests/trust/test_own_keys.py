@@ -12,8 +12,7 @@ import pytest
 
 from quire.errors import CannotStart, Refused
 from quire.trust.keys import BadKey, SigningKey
-from quire.trust.own_keys import keep, own_key, own_notes
-from quire.trust.trusted_keys import Home, TrustedKeys, revoke
+from quire.trust.trusted_keys import Home, TrustedKeys, keep, own_key, own_notes, revoke
 
 NOW = datetime(2026, 2, 10, tzinfo=UTC)
 posix = pytest.mark.skipif(os.name != "posix", reason="modes are a matter of POSIX")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-MODULES = ("capabilities", "keys", "own_keys", "risk", "sign_file", "signatures", "trusted_keys")
+MODULES = ("capabilities", "keys", "risk", "sign_file", "signatures", "trusted_keys")
 HEAVY = ("cryptography", "keyring", "lxml", "asyncio", "yaml", "tempfile")
 
 

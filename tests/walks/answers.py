@@ -11,7 +11,7 @@ from quire.engine.premises import PURE_WORK
 from quire.engine.requests import Boundary, Emit, HumanRequest, Load, Meter, ModelRequest, Offer, ToolRequest
 
 if TYPE_CHECKING:
-    from quire.engine.pure_work import PureWork
+    from quire.engine.premises import PureWork
     from quire.engine.records import Status
     from quire.engine.requests import Effect, Failure, Walk
     from quire.values import Value

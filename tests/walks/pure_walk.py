@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 from tests.walks.answers import NO_LIMITS, NO_METER, Failed, Performed, WalkEnd
 
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
-from quire.engine.pure_work import PureWork, exhausted
+from quire.engine.premises import PureWork, exhausted
 from quire.engine.records import Status, call_limit
 from quire.engine.requests import (
     Boundary,

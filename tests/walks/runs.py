@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from quire.engine.interpreter.environment import Environment
+from quire.engine.interpreter.callees import Environment
 from quire.library.document import Document
 from quire.plan.nodes import Plan
 from quire.runs.pins import PinnedRun, PinnedState

@@ -14,7 +14,7 @@ from tests.testing.scripted import Scripted, down, plan_of, start_of, walked
 from tests.walks.answers import Performance, WalkLimits
 from tests.walks.pure_walk import run_pure
 
-from quire.engine.interpreter.environment import Environment
+from quire.engine.interpreter.callees import Environment
 from quire.engine.interpreter.thread.compose import Bundle
 from quire.engine.records import Status
 from quire.engine.requests import HumanRequest, Meter, ModelRequest, ToolRequest

@@ -6,7 +6,7 @@ import pytest
 
 from quire.errors import BadConfiguration
 from quire.models.choose import ProviderSettings
-from quire.sizes import Size
+from quire.units import Size
 from quire.workspace.configuration import load_settings
 from quire.workspace.consent import confirm
 from quire.workspace.locate import find_workspace

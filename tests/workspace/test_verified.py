@@ -13,8 +13,8 @@ from quire.errors import BadDocument, Refused
 from quire.library.items import ItemType
 from quire.library.verify import VerifiedItems
 from quire.trust.keys import SigningKey
-from quire.trust.own_keys import keep
 from quire.trust.sign_file import sign_file, signable
+from quire.trust.trusted_keys import keep
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import Workspace
 from quire.workspace.settings import Settings, TrustSettings

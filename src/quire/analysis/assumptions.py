@@ -18,7 +18,7 @@ from msgspec import Struct
 from quire.errors import CannotStart
 from quire.patterns import late_pattern
 from quire.schema_types import ListOf, Object, Ref, Simple
-from quire.sizes import Size, size_of
+from quire.units import Size, size_of
 from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:

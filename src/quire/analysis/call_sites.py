@@ -16,7 +16,7 @@ from quire.analysis.amounts import endless
 from quire.analysis.costs import Cost
 from quire.analysis.facts import ChoiceFact, Condition, EffectFact, Fact, FanFact, ModelFact, QuestionFact, StoreFact
 from quire.analysis.labels import OUTSIDE, PRIVATE
-from quire.plan.ways import JOINT
+from quire.plan.vocabulary import JOINT
 
 if TYPE_CHECKING:
     from quire.analysis.abstract_values import AbstractValue

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.analysis.amount_words import Unit, written
-from quire.analysis.amounts import ONE, Amount, bounded, endless, number, total
+from quire.analysis.amounts import ONE, Amount, Unit, bounded, endless, number, total, written
 from quire.analysis.costs import LAUNCHED_MONEY
 from quire.analysis.quantities import unknown_window
 from quire.engine.premises import MOST_CALLS

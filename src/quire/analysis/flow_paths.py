@@ -85,7 +85,7 @@ def _into_arguments(effect: EffectFact) -> Iterator[Flow]:
     tool, place = effect.tool, effect.place
     if tool.effect == "read" and not tool.sends_out and tool.kind != "shell":
         return
-    from quire.analysis.sinks import sinks
+    from quire.analysis.tool_flows import sinks
 
     known = []
     for sink in sinks(effect):

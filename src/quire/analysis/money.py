@@ -100,7 +100,7 @@ def spend_limit(plan: Plan) -> int | None:
     if thread is None:
         return None
     from quire.analysis.thread_hooks import raised_limits
-    from quire.engine.interpreter.thread.limits import resolve_limits
+    from quire.engine.interpreter.thread.budgets import resolve_limits
     from quire.errors import BadInputs
     from quire.models.prices import PICODOLLARS
 

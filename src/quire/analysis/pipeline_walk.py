@@ -16,10 +16,9 @@ from quire.analysis.expressions import computed
 from quire.analysis.facts import MOST_AROUND, ChoiceFact, Condition, Place, StoreFact
 from quire.analysis.labels import chosen_by
 from quire.analysis.model_costs import tried
-from quire.analysis.names import Perhaps, known
-from quire.analysis.pipeline_calls import agent, invoke
-from quire.analysis.pipeline_fans import fold, for_each, parallel, repeat
-from quire.analysis.pipeline_values import condition_of, read_versions, value_of
+from quire.analysis.pipeline_calls import agent, condition_of, invoke, read_versions, value_of
+from quire.analysis.pipeline_loops import fold, for_each, parallel, repeat
+from quire.analysis.scope import Perhaps, known
 from quire.analysis.walk import Walk, sequence
 from quire.plan.nodes import Capture, Sequence, Step, Think, UseTool
 from quire.plan.pipeline_work import (

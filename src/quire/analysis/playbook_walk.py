@@ -24,8 +24,7 @@ from quire.analysis.costs import either as either_cost
 from quire.analysis.facts import Condition, EffectFact, ModelFact, Place, QuestionFact, StoreFact
 from quire.analysis.labels import AUTHORED, MODEL, Integrity, Label, Privacy, Trace, chosen_by, joined, source_label
 from quire.analysis.model_costs import model_calls, tool_call
-from quire.analysis.names import answer_value
-from quire.analysis.scope import BETWEEN, ENTRY, earlier_results, entry_of, tell, tell_part
+from quire.analysis.scope import BETWEEN, ENTRY, answer_value, earlier_results, entry_of, tell, tell_part
 from quire.analysis.walk import Walk, sequence
 from quire.analysis.written_sizes import PARSED, closing_lengths, text_length
 from quire.plan.nodes import Arguments, Match, Reference, Step, Template, Think, UseTool, ValueSlot
@@ -78,7 +77,10 @@ def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> None:
         worked = _work(walk, step, place, scope, cost)
         _capture(walk, step, place, worked or own, scope)
         return
-    from quire.analysis.arm_conditions import any_arm, arm_conditions  # many playbooks have no arms
+    from quire.analysis.conditions import (
+        any_arm,
+        arm_conditions,  # many playbooks have no arms
+    )
 
     if match.decide_first:
         # If no case holds, the work is left out with the arms.
@@ -376,7 +378,7 @@ def _use_tool(walk: Walk, step: Step, work: UseTool, place: Place, scope: Scope,
     reads = tuple(dict.fromkeys(scope.version(name) for name in argument_names(work.arguments)))
     results = []
     for found in walk.world.tools(work.connection, work.tool):
-        from quire.analysis.tool_results import reading
+        from quire.analysis.tool_flows import reading
 
         tool = reading(found, work.tool, work.arguments, walk.world)
         walk.note_effect(

@@ -15,8 +15,7 @@ from msgspec import Struct
 from quire.analysis.abstract_values import NULL, AbstractValue, labelled_deeply, literal, outside_value
 from quire.analysis.costs import COUNTED, Cost
 from quire.analysis.facts import ChoiceFact, EffectFact, Fact, FanFact, ModelFact, QuestionFact, StoreFact
-from quire.analysis.kept_contents import MOST_PROOFS
-from quire.analysis.labels import Integrity, Privacy, Trace, source_label
+from quire.analysis.labels import MOST_PROOFS, Integrity, Privacy, Trace, source_label
 from quire.analysis.walk import Walk
 from quire.schema_types import Enum, Kind, Simple
 

@@ -31,7 +31,7 @@ from quire.analysis.costs import (
 )
 
 if TYPE_CHECKING:
-    from quire.analysis.amount_words import Unit
+    from quire.analysis.amounts import Unit
     from quire.analysis.proof import Proof
     from quire.engine.premises import Premises
     from quire.models.prices import Rate

@@ -14,7 +14,7 @@ from quire.analysis.abstract_values import NULL, TEXT, AbstractValue, either, li
 from quire.analysis.amounts import Amount, number, total
 from quire.analysis.facts import Condition, EffectFact, Place
 from quire.analysis.labels import AUTHORED, Label, joined
-from quire.engine.interpreter.thread.budget import RAISABLE
+from quire.engine.interpreter.thread.budgets import RAISABLE
 from quire.engine.interpreter.thread.hooks import OPERATORS, is_composed
 from quire.engine.premises import MOST_CALLS
 from quire.plan.templates import is_static

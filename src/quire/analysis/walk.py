@@ -18,10 +18,8 @@ from quire.analysis.abstract_values import AbstractValue, sized, without_referen
 from quire.analysis.amounts import Reason, endless
 from quire.analysis.costs import Cost, unbounded
 from quire.analysis.facts import Condition, EffectFact, Fact, Place, PlainFact, QuestionFact
-from quire.analysis.kept_contents import KeptContents
-from quire.analysis.labels import AUTHORED, Integrity, Label, Privacy, Trace, joined, source_label
-from quire.analysis.names import Answers, Names
-from quire.analysis.scope import Scope
+from quire.analysis.labels import AUTHORED, Integrity, KeptContents, Label, Privacy, Trace, joined, source_label
+from quire.analysis.scope import Answers, Names, Scope
 
 if TYPE_CHECKING:
     from quire.analysis.world import ToolFact, World

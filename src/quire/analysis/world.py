@@ -10,7 +10,7 @@ from quire.analysis.labels import Integrity, Privacy
 from quire.engine.premises import REPLY_TOKENS
 
 if TYPE_CHECKING:
-    from quire.engine.interpreter.thread.limits import Limits
+    from quire.engine.interpreter.thread.budgets import Limits
     from quire.plan.nodes import Plan, StepModel
     from quire.plan.pipeline_work import Agent
     from quire.plan.thread import HookAction, Thread

@@ -72,7 +72,7 @@ def closing_lengths(captures: tuple[Capture, ...]) -> tuple[int, int]:
     """Return the bytes of the sentences that ask for the object at the end of a reply, and of its JSON Schema."""
     from msgspec.json import encode  # the engine's own codec takes longer to load than a proof of a small playbook
 
-    from quire.engine.interpreter.playbook.closing import closing_instruction, closing_schema
+    from quire.engine.interpreter.playbook.steps import closing_instruction, closing_schema
 
     try:
         schema = len(encode(closing_schema(captures)))

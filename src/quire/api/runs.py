@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from quire.engine.events import Listener
     from quire.engine.ports import Model, People
     from quire.engine.records import Event, Status
-    from quire.runs.view import RunView
+    from quire.runs.outcome import RunView
     from quire.values import Value
 
 _STEP = re.compile(r"^## STEP", re.MULTILINE)
@@ -52,7 +52,7 @@ def check(document: str | Path | Source | Document) -> tuple[Diagnostic, ...]:
     found = formats.check(source)
     if "quire:" not in source.text:
         return found
-    from quire.formats.suppressions.allows import applied
+    from quire.formats.suppressions import applied
 
     # Findings that need the workspace are not among these, so a comment may hide nothing here.
     return applied(source, found, formats.all_codes, lambda _: False).diagnostics

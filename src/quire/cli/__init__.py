@@ -1,8 +1,8 @@
 """Command line entry point: `quire VERB …`.
 
-Each verb is a module of this folder with a click command named `command`. The module of a verb is imported only when
-that verb is invoked, so that short commands start quickly; `--version` and the start of `lsp` by an editor do not even
-import click.
+Each verb is a click command in a module of this folder, named `command`, or `VERB_command` where a module has more than
+one. The module of a verb is imported only when that verb is invoked, so that short commands start quickly; `--version`
+and the start of `lsp` by an editor do not even import click.
 """
 
 from __future__ import annotations
@@ -13,35 +13,45 @@ import sys
 
 from quire import __version__
 
-# Verb: module, one line for the list. FREE costs nothing, PAID may call a model, WRITES changes something.
+# Verb: module with the attribute unless it is `command`, and one line for the list. FREE costs nothing, PAID may call
+# a model, WRITES changes something.
 VERBS: dict[str, tuple[str, str]] = {
     "list": ("quire.cli.list", "List the documents here, your own, and those built in. FREE"),
     "check": ("quire.cli.check", "Find what is wrong with documents. FREE"),
     "test": ("quire.cli.test", "Run the tests of documents, without a model. FREE"),
-    "parse": ("quire.cli.parse", "Print a document's syntax tree as JSON. FREE"),
-    "eval": ("quire.cli.eval", "Print the value of an expression. FREE"),
+    "parse": ("quire.cli.syntax:parse_command", "Print a document's syntax tree as JSON. FREE"),
+    "eval": ("quire.cli.syntax:eval_command", "Print the value of an expression. FREE"),
     "show": ("quire.cli.show", "Outline a document: inputs, steps, tools, prompts. FREE"),
     "can": ("quire.cli.can", "Say whether a document may do something, and why. FREE"),
     "lock": ("quire.cli.lock", "Write down what documents may do and cost, and compare. WRITES"),
     "run": ("quire.cli.run", "Run a document. PAID, WRITES"),
     "runs": ("quire.cli.runs", "List runs, or show one. FREE"),
     "inbox": ("quire.cli.inbox", "List the questions that wait for an answer. FREE"),
-    "answer": ("quire.cli.answer", "Answer a question and go on with its run. PAID, WRITES"),
-    "resume": ("quire.cli.resume", "Go on with a run that stopped. PAID, WRITES"),
-    "cancel": ("quire.cli.cancel", "Cancel a run. WRITES"),
-    "fork": ("quire.cli.fork", "Go on from the middle of a run, in a new one. PAID, WRITES"),
-    "replay": ("quire.cli.replay", "Try stored runs with an edited document, or another model. FREE, PAID"),
-    "sign": ("quire.cli.sign", "Sign documents with your key. WRITES"),
-    "verify": ("quire.cli.verify", "Say whether documents are as they were signed. FREE"),
-    "keys": ("quire.cli.keys", "Make, list, export and revoke your keys. WRITES"),
-    "trust": ("quire.cli.trust", "Agree to what this workspace asks for, and to the keys of others. WRITES"),
+    "answer": ("quire.cli.resume:answer_command", "Answer a question and go on with its run. PAID, WRITES"),
+    "resume": ("quire.cli.resume:resume_command", "Go on with a run that stopped. PAID, WRITES"),
+    "cancel": ("quire.cli.resume:cancel_command", "Cancel a run. WRITES"),
+    "fork": ("quire.cli.fork:fork_command", "Go on from the middle of a run, in a new one. PAID, WRITES"),
+    "replay": (
+        "quire.cli.fork:replay_command",
+        "Try stored runs with an edited document, or another model. FREE, PAID",
+    ),
+    "sign": ("quire.cli.sign:sign_command", "Sign documents with your key. WRITES"),
+    "verify": ("quire.cli.sign:verify_command", "Say whether documents are as they were signed. FREE"),
+    "keys": ("quire.cli.trust:keys_command", "Make, list, export and revoke your keys. WRITES"),
+    "trust": (
+        "quire.cli.trust:trust_command",
+        "Agree to what this workspace asks for, and to the keys of others. WRITES",
+    ),
     "model": ("quire.cli.model", "Fetch, list and remove local models. WRITES"),
     "new": ("quire.cli.new", "Begin a document from a template. WRITES"),
-    "grammar": ("quire.cli.grammar", "Print how documents are written, for a model that writes one. FREE"),
-    "serve": ("quire.cli.serve", "Open the web page of this workspace, with its HTTP API. PAID, WRITES"),
-    "mcp": ("quire.cli.mcp", "Serve documents as tools to MCP clients. PAID, WRITES"),
-    "lsp": ("quire.cli.lsp", "Serve editors: findings, hover, completion and more. FREE"),
-    "worker": ("quire.cli.worker", "Drive the runs of a cluster. PAID, WRITES"),
+    "grammar": (
+        "quire.cli.syntax:grammar_command",
+        "Print how documents are written, for a model that writes one. FREE",
+    ),
+    "serve": ("quire.cli.serve:serve_command", "Open the web page of this workspace, with its HTTP API. PAID, WRITES"),
+    "mcp": ("quire.cli.serve:mcp_command", "Serve documents as tools to MCP clients. PAID, WRITES"),
+    "lsp": ("quire.cli.serve:lsp_command", "Serve editors: findings, hover, completion and more. FREE"),
+    "worker": ("quire.cli.cluster:worker_command", "Drive the runs of a cluster. PAID, WRITES"),
     "doctor": ("quire.cli.doctor", "Show what Quire finds here. FREE"),
     "completion": ("quire.cli.completion", "Print a script that completes commands in a shell. FREE"),
 }

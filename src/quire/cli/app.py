@@ -50,13 +50,13 @@ class Verbs(click.Group):
     """A click group that lists the verbs from their table and imports only the invoked one."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [name for name, (module, _) in VERBS.items() if find_spec(module)]
+        return [name for name, (place, _) in VERBS.items() if find_spec(place.partition(":")[0])]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        module = VERBS.get(cmd_name, ("", ""))[0]
+        module, _, attribute = VERBS.get(cmd_name, ("", ""))[0].partition(":")
         if not module or not find_spec(module):
             return None
-        found: object = import_module(module).command
+        found: object = getattr(import_module(module), attribute or "command")
         return _with_help(found) if isinstance(found, click.Command) else None
 
     def resolve_command(

@@ -23,7 +23,7 @@ from quire.source import Source, Span, read_source
 from quire.wording import did_you_mean, nearest, pluralize
 
 if TYPE_CHECKING:
-    from quire.formats.suppressions.allows import Hidden
+    from quire.formats.suppressions import Hidden
     from quire.library.collect import FoundFile
 
 
@@ -159,7 +159,7 @@ def _named(path: str) -> str:
 
 
 def _page(id: str) -> str:
-    from quire.library.codes import all_codes
+    from quire.library.check import all_codes
 
     codes = {code.id: code for code in all_codes()}
     code = codes.get(id.upper()) or next((code for code in codes.values() if code.name == id.lower()), None)

@@ -1,23 +1,37 @@
-"""Hand runs over to a cluster, signal the cluster about them, and watch them from here."""
+"""Hand runs over to a cluster, signal the cluster about them, and watch them from here.
+
+`quire worker`: run a process that drives the runs of a cluster.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
+from collections.abc import Coroutine, Mapping
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from quire.cli import INTERRUPTED
+from quire.cli.app import say
+from quire.cli.options import Amount, require_text
 from quire.cli.report import RunReport, finish
 from quire.cli.session import SessionOptions, choose_view, say_warnings
+from quire.cli.stdio import with_runtime
 from quire.cluster.client import Cluster, connect, require_cluster
 from quire.cluster.dispatch import follow
 from quire.display.visible import visible
 from quire.engine.progress import Progress
 from quire.engine.records import Event, RunRow, Status
 from quire.errors import CannotStart, RunState, Untrusted
+from quire.python_process import become_module
 from quire.runs.pins import PinnedState
-from quire.runs.provenance import permissions_of
+from quire.runs.why import permissions_of
 
 if TYPE_CHECKING:
     from quire.library.document import Document
@@ -25,6 +39,9 @@ if TYPE_CHECKING:
     from quire.runs.options import RunOptions
     from quire.runs.runtime import Runtime
     from quire.values import Value
+    from quire.workspace.locate import Workspace
+    from quire.workspace.settings import ClusterSettings, Settings, TemporalAccess
+
 
 UNSEEN_SECONDS = 5.0
 
@@ -122,3 +139,144 @@ async def watch(runtime: Runtime, run: str, manner: SessionOptions, *, resumed: 
     permissions = permissions_of(known, runtime.settings)
     end = RunReport(row, replayed.progress, replayed.rest, questions, permissions=permissions)
     return finish(end, view, manner)
+
+
+SLOTS = 20
+
+
+@click.command("worker")
+@click.option(
+    "--database", metavar="URL", callback=require_text, help="The shared store, as postgresql://…  [[store] url]"
+)
+@click.option(
+    "--temporal", metavar="HOST:PORT", callback=require_text, help="The Temporal server.  [[cluster] temporal]"
+)
+@click.option("--namespace", metavar="NAME", callback=require_text, help="Its namespace.  [[cluster] namespace]")
+@click.option(
+    "--task-queue", metavar="NAME", callback=require_text, help="Whose runs to drive.  [[cluster] task_queue]"
+)
+@click.option("--tls", is_flag=True, help="Encrypt, with the CAs of the system.  [[cluster] tls]")
+@click.option(
+    "--tls-ca", metavar="FILE", callback=require_text, help="Whose certificates to believe.  [[cluster] tls_ca]"
+)
+@click.option(
+    "--tls-cert", metavar="FILE", callback=require_text, help="The certificate to show.  [[cluster] tls_cert]"
+)
+@click.option("--tls-key", metavar="FILE", callback=require_text, help="Its private key.  [[cluster] tls_key]")
+@click.option(
+    "--api-key-env", metavar="NAME", callback=require_text, help="The variable with the API key.  [[cluster] …]"
+)
+@click.option("--api-key-file", metavar="FILE", callback=require_text, help="The file with the API key.  [[cluster] …]")
+@click.option("--concurrency", type=click.IntRange(1, 10_000), default=SLOTS, show_default=True, help="Runs at a time.")
+@click.option("--grace", type=Amount(min=0), default=30.0, show_default=True, help="Seconds to park runs in.")
+@click.option("--sweep", type=Amount(min=0.1), default=30.0, show_default=True, help="Seconds between sweeps.")
+def worker_command(
+    database: str | None,
+    temporal: str | None,
+    namespace: str | None,
+    task_queue: str | None,
+    tls: bool,
+    tls_ca: str | None,
+    tls_cert: str | None,
+    tls_key: str | None,
+    api_key_env: str | None,
+    api_key_file: str | None,
+    concurrency: int,
+    grace: float,
+    sweep: float,
+) -> None:
+    """Drive runs of a cluster, until stopped. PAID: runs call a model; WRITES the journals of the runs.
+
+    Start any number, on any hosts, each in a workspace: keys, tools, trust and documents that a run looks up while it
+    runs are those of the worker. Ctrl-C or SIGTERM parks its runs at their next step, and the other workers go on with
+    them; one that dies is noticed within the heartbeat of the cluster.
+
+    The keys and certificates of the settings are for the server of the settings: if you name another server with
+    --temporal, give its keys and certificates here too.
+    """
+    if find_spec("temporalio") is None:
+        raise CannotStart("quire worker needs the package temporalio: pip install 'quire[cluster]'")
+    from quire.runs.runtime import Runtime
+    from quire.stores import open_store
+    from quire.trust.seal import user_seal
+    from quire.workspace.locate import current_folder, find_workspace
+    from quire.workspace.settings import TemporalAccess
+
+    given = TemporalAccess(
+        tls or None, _path(tls_ca), _path(tls_cert), _path(tls_key), None, api_key_env, _path(api_key_file)
+    )
+    start = current_folder()
+    workspace = find_workspace(start)
+
+    chosen = {"temporal": temporal, "namespace": namespace, "task_queue": task_queue}
+    read_workspace = partial(_read_workspace, start, workspace, chosen, given, database)
+    settings, where, url, *_ = read_workspace()
+    store = open_store(url, durability=settings.runs.durability, seal=user_seal(settings.user))
+    runtime = Runtime(settings, store, queue=where.task_queue, notice=say)
+
+    from quire.cluster.worker import ClusterWorker  # not before the options are checked: it loads Temporal
+    from quire.runs.scripts import reopened
+
+    def worker(runtime: Runtime) -> Coroutine[object, object, bool]:
+        return ClusterWorker(
+            runtime,
+            where,
+            say,
+            reopen=reopened,
+            ground=read_workspace,
+            concurrency=concurrency,
+            sweep_seconds=sweep,
+            grace=grace,
+        ).run()
+
+    if with_runtime(worker, runtime):
+        # Modules that are loaded stay as they were: only a new process has the code of now.
+        os.chdir(start)
+        become_module("quire", *sys.argv[1:])
+
+
+def _read_workspace(
+    start: Path, workspace: Workspace, chosen: Mapping[str, str | None], given: TemporalAccess, database: str | None
+) -> tuple[Settings, ClusterSettings, str, Mapping[str, str], list[Mapping[str, str]]]:
+    """Return the settings, Temporal, the store, and the hashes of the code of tools and servers. Options of the command
+    line win. Raises `QuireError` if no run could begin."""
+    from quire.workspace.configuration import load_settings
+    from quire.workspace.consent import require_trusted
+    from quire.workspace.locate import find_workspace
+
+    if find_workspace(start) != workspace:
+        raise CannotStart(f"{workspace.folder} is not the workspace that it was")
+    settings = load_settings(workspace)
+    # A worker has no user to ask later.
+    code = require_trusted(settings)
+    options = {name: value for name, value in chosen.items() if value}
+    where = replace(with_access(settings.cluster, chosen["temporal"], given), **options)
+    if not where.temporal:
+        raise CannotStart("which Temporal server? --temporal HOST:PORT, or temporal in the table [cluster]")
+    url = database or settings.store_url
+    if not url:
+        raise CannotStart("which store? --database postgresql://…, or url in the table [store]")
+    return settings, where, url, code.module_files, [server.files for server in code.servers.values()]
+
+
+def with_access(configured: ClusterSettings, temporal: str | None, given: TemporalAccess) -> ClusterSettings:
+    """Combine the given options with the configured access; given ones win. The configured access counts only for the
+    configured server.
+
+    Raises `CannotStart`.
+    """
+    from quire.workspace.settings import TemporalAccess
+    from quire.workspace.tables import problems_of
+
+    base = configured.access if temporal in (None, configured.temporal) else TemporalAccess()
+    if given.api_key_env or given.api_key_file:
+        base = replace(base, api_key_env=None, api_key_file=None)
+    said = {name: value for name in given.__struct_fields__ if (value := getattr(given, name)) is not None}
+    access = replace(base, **said)
+    if problems := problems_of(access):
+        raise CannotStart("; ".join(problems))
+    return replace(configured, access=access)
+
+
+def _path(text: str | None) -> Path | None:
+    return Path(text) if text else None

@@ -77,9 +77,8 @@ def complete_document(context: click.Context, parameter: click.Parameter, incomp
 
 
 def _documents(incomplete: str) -> Iterator[CompletionItem[str]]:
-    from quire.library.registered import load_registry
-    from quire.library.shelf import SHELF, shelf_entries
-    from quire.library.spaces import Spaces
+    from quire.library.items import Spaces
+    from quire.library.registered import SHELF, load_registry, shelf_entries
 
     settings = _settings()
     here = set(load_registry(settings).pipelines)

@@ -10,8 +10,7 @@ import click
 from quire.cli.stdio import write_json, write_lines
 from quire.display.text import one_line
 from quire.errors import BadConfiguration
-from quire.runs.doctor import examine
-from quire.runs.doctor_models import Finding
+from quire.runs.doctor import Finding, examine
 from quire.workspace.locate import Workspace, find_workspace
 
 _COLOURS = {"ok": "green", "missing": "yellow", "problem": "red"}

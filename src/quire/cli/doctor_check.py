@@ -31,7 +31,7 @@ async def _check(settings: Settings) -> list[Answer]:
     """Check the model and all servers. Nothing is sent or started before the user has agreed to the workspace's
     requests."""
     from quire.errors import Untrusted
-    from quire.runs.gate import redactor_of
+    from quire.runs.workspace_gate import redactor_of
     from quire.workspace.consent import require_trusted
 
     try:

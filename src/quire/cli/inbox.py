@@ -34,8 +34,7 @@ async def _show(runs: StoredRuns, as_json: bool) -> None:
     from quire.display.inbox_json import letter_data
     from quire.display.run_json import question_data
     from quire.display.run_page import question_lines
-    from quire.display.tables import age
-    from quire.display.text import one_line
+    from quire.display.text import age, one_line
 
     questions = await runs.store.questions()
     letters = (await runs.store.letters())[-LETTERS:]

@@ -93,7 +93,7 @@ def given_limits(pairs: Sequence[str], format: str = "directive") -> dict[str, V
     started."""
     if not pairs:
         return {}
-    from quire.engine.interpreter.thread.limits import resolve_limits
+    from quire.engine.interpreter.thread.budgets import resolve_limits
     from quire.runs.options import call_limit
 
     limits: dict[str, Value] = {}

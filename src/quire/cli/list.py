@@ -23,7 +23,7 @@ def command(words: tuple[str, ...], as_json: bool) -> None:
     title, description or path contain all of its words. FREE: files are read, nothing is imported or started; broken
     documents are listed, too, and do not change the exit code.
     """
-    from quire.display.document_list import document_data, document_table
+    from quire.display.lists import document_data, document_table
     from quire.library.listing import listed_documents
     from quire.workspace.configuration import load_settings
     from quire.workspace.locate import find_workspace

@@ -53,8 +53,8 @@ def command(
     it was, 2 when something could not be read or written. Nothing is written if a PATH does not exist.
     """
     from quire.library.collect import collect
+    from quire.library.lock_check import load_lock, lock_path
     from quire.library.lock_facts import LockFacts
-    from quire.library.lock_file import load_lock, lock_path
     from quire.workspace.locate import find_workspace
 
     if (form != "terminal" or as_json) and old is None:
@@ -107,8 +107,8 @@ def _write(workspace: Workspace, locked: Lock | None, files: Sequence[Path], *, 
     from quire.analysis.lock.compare import compare
     from quire.analysis.lock.file import Lock, kept_entries
     from quire.display.lock_diff import diff_lines, diff_summary
+    from quire.library.lock_check import lock_path, save_lock
     from quire.library.lock_facts import LockFacts, effect_classes
-    from quire.library.lock_file import lock_path, save_lock
 
     before = locked or Lock()
     facts = LockFacts(workspace, before.tools)
@@ -162,7 +162,7 @@ def _pins(workspace: Workspace, before: Lock, new: Lock, *, no_tools: bool) -> d
     if servers and not no_tools:
         import asyncio
 
-        from quire.runs.server_pins import ask_servers
+        from quire.runs.connections import ask_servers
 
         answers = asyncio.run(ask_servers(settings, servers))
         listed |= answers.pins
@@ -182,7 +182,7 @@ def _updated(before: Lock, documents: Sequence[LockableDocument]) -> list[str]:
 def _show(old: str, form: str, facts: LockFacts, files: Sequence[Path], *, all: bool) -> int:
     from quire.analysis.lock.compare import compare
     from quire.display.lock_diff import NOTHING, diff_data, diff_lines, diff_markdown, diff_summary
-    from quire.library.lock_file import load_old_lock, require_lock
+    from quire.library.lock_check import load_old_lock, require_lock
 
     before = require_lock(load_old_lock(Path(old)))
     further = facts.missed(files, before.documents) if all else []
@@ -218,9 +218,9 @@ def lock_changed_tools(changed: ToolChanged) -> bool:
 
     from msgspec.structs import replace
 
-    from quire.cli.trust_prompt import yes_or_no
-    from quire.library.lock_file import load_lock, lock_path, save_lock
-    from quire.runs.server_pins import ask_servers
+    from quire.cli.terminal import yes_or_no
+    from quire.library.lock_check import load_lock, lock_path, save_lock
+    from quire.runs.connections import ask_servers
     from quire.workspace.configuration import load_settings
     from quire.workspace.locate import find_workspace
 

@@ -16,12 +16,11 @@ from quire.cli.output import Target, write
 from quire.cli.stdio import as_utf8
 from quire.cli.terminal import answer_text, question_text
 from quire.display.advice import after_failure
-from quire.display.tables import short
-from quire.display.text import one_line, place, visible
+from quire.display.run_views import JsonLines, View
+from quire.display.text import one_line, place, short, visible
 from quire.display.turns import element_for, error_text
-from quire.display.views import JsonLines, View
 from quire.engine.records import Status
-from quire.plan.ways import last_label
+from quire.plan.vocabulary import last_label
 from quire.runs.outcome import EXIT_FAILED, RunOutcome, by_label, exit_of
 from quire.trust.capabilities import denied_capability
 from quire.values import Value, as_texts
@@ -57,7 +56,7 @@ def finish(end: RunReport, view: View, manner: SessionOptions) -> int:
     """Report the end of a drive, write its output, and return the exit code."""
     print_report(end)
     if end.reuse is not None and not manner.quiet and not manner.json:
-        from quire.display.reuse import reuse_lines
+        from quire.display.copies_json import reuse_lines
 
         for line in reuse_lines(end.reuse):
             _say(line)
@@ -116,7 +115,7 @@ def result_line(end: RunReport) -> dict[str, Value]:
 
 
 def _reused(reuse: Reuse) -> dict[str, Value]:
-    from quire.display.reuse import reuse_data
+    from quire.display.copies_json import reuse_data
 
     return {"reused": reuse_data(reuse)}
 

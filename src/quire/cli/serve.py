@@ -1,9 +1,15 @@
-"""`quire serve`: the HTTP API and the web page of this workspace."""
+"""`quire serve`: the HTTP API and the web page of this workspace.
+
+`quire mcp`: serve the documents of this workspace as tools of an MCP server.
+
+`quire lsp`: the language server, for editors.
+"""
 
 from __future__ import annotations
 
 import ipaddress
 import os
+import secrets
 import sys
 import webbrowser
 from importlib.util import find_spec
@@ -13,12 +19,15 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import Struct
 
+from quire.cli import INTERRUPTED
 from quire.cli.app import say
-from quire.cli.options import Amount, require_text
+from quire.cli.completers import complete_document
+from quire.cli.options import Amount, check_exclusive, require_text
 from quire.cli.stdio import with_runtime, write_text
 from quire.errors import CannotStart
 
 if TYPE_CHECKING:
+    from quire.mcp_server.server import Offer
     from quire.runs.runtime import Runtime
     from quire.workspace.settings import Settings
 
@@ -51,7 +60,7 @@ if TYPE_CHECKING:
 @click.option("--new-token", is_flag=True, hidden=True, help="Does nothing: each start makes a new token.")
 @click.option("--webhooks", is_flag=True, help="Send events to the addresses under [webhooks] of your own settings.")
 @click.option("--debug", is_flag=True, help="Report each request, and answer mistakes of Quire with a traceback.")
-def command(**given: Any) -> None:
+def serve_command(**given: Any) -> None:
     """Open the page of this workspace. PAID: runs that are started in the page call a model; WRITES their journals.
 
     The page shows what needs you, every document and every run, and lets you answer, resume, fork and compare. It needs
@@ -183,3 +192,152 @@ def _has_browser() -> bool:
     if sys.platform in ("darwin", "win32") or os.environ.get("BROWSER"):
         return True
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+TOKEN = "QUIRE_MCP_TOKEN"  # noqa: S105  # the name of a variable
+SHORTEST_TOKEN = 16
+
+
+@click.command("mcp")
+@click.argument("documents", metavar="[DOC]...", nargs=-1, shell_complete=complete_document)
+@click.option("--http", is_flag=True, help="Serve streamable HTTP instead of stdin and stdout.")
+@click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="A loopback address.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port; without it, a free one.")
+@click.option("--allow-inline", is_flag=True, help="Let clients launch pipelines that they wrote themselves.")
+@click.option("--answers", is_flag=True, help="Let clients answer questions for a text or a choice by a tool call.")
+@click.option("--model", metavar="SPEC", callback=require_text, help="The model of the runs, as PROVIDER:NAME.")
+@click.option(
+    "--script", metavar="FILE", callback=require_text, help="Take the replies from a file instead of a model."
+)
+@click.option("--allow", metavar="TOOL", multiple=True, callback=require_text, help="Grant a tool to the runs.")
+@click.option("--budget", type=Amount(min=0), metavar="USD", help="Stop each run once this much is spent.")
+@click.pass_context
+def mcp_command(
+    context: click.Context,
+    documents: tuple[str, ...],
+    http: bool,
+    host: str,
+    port: int,
+    allow_inline: bool,
+    answers: bool,
+    model: str | None,
+    script: str | None,
+    allow: tuple[str, ...],
+    budget: float | None,
+) -> None:
+    """Serve this workspace to MCP clients. PAID: runs call a model; WRITES the journals of the runs.
+
+    Registered pipelines, the playbooks right in the workspace and in playbooks/, directives that are signed by a key
+    that you trust, and each DOC become tools. Questions of a run are asked by a form of the client; a question without
+    an answer waits for `quire answer`, and no tool call says yes or no to one. With --http the URL and the token that a
+    client needs are printed on stderr; QUIRE_MCP_TOKEN sets the token. stdout carries the protocol and nothing else.
+    Where the workspace has a [cluster], its workers drive the runs.
+    """
+    check_exclusive(context)
+    if find_spec("mcp") is None:
+        raise CannotStart("quire mcp needs the package mcp: pip install 'quire[mcp]'")
+    from quire.library.document import load
+    from quire.mcp_server.server import Offer
+    from quire.runs.options import RunOptions
+    from quire.runs.runtime import Runtime
+    from quire.runs.scripts import pinned_spec
+    from quire.workspace.consent import require_trusted
+
+    for document in documents:
+        load(document).runnable()
+    runtime = Runtime.open()
+    require_trusted(runtime.settings)
+    if allow:
+        from quire.runs.allowed_names import require_known
+
+        require_known(allow, runtime.settings)
+    asked = f"script:{script}" if script else model
+    options = RunOptions(model=pinned_spec(asked) if asked else None, allow=allow, budget=budget)
+    offer = Offer([Path(document).absolute() for document in documents], allow_inline, answers, options, say)
+    if not http and sys.stdin.isatty():
+        say("speaking MCP on stdin and stdout, which is for a client that starts this itself; Ctrl-C ends")
+    with_runtime(lambda runtime: _serve(runtime, offer, http=http, address=host, port=port), runtime)
+    if http:
+        context.exit(INTERRUPTED)
+
+
+async def _serve(runtime: Runtime, offer: Offer, *, http: bool, address: str, port: int) -> None:
+    from quire.mcp_server.server import Host
+
+    runtime.notice = say
+    if runtime.settings.cluster.temporal:
+        from quire.cluster.client import Cluster, require_cluster
+        from quire.cluster.dispatch import ClusterRuntime
+
+        cluster = await Cluster.connect(require_cluster(runtime.settings))
+        runtime = ClusterRuntime(runtime.settings, runtime.store, cluster)
+        # The workers themselves look for runs without a driver.
+        host = Host(runtime, offer, hand_over=_goes_on, takes_over=False)
+    else:
+        from quire.runs.scripts import reopened
+
+        host = Host(runtime, offer, reopen=reopened, hand_over=_hand_over)
+    if not http:
+        from quire.mcp_server.server import serve_stdio
+
+        await serve_stdio(host)
+        return
+    from quire.loopback import listening
+    from quire.mcp_server.http import serve_http
+
+    def ready(url: str) -> None:
+        say(f"serving {runtime.settings.workspace.folder} at {url}")
+        if not given:
+            say(f"clients send the header  Authorization: Bearer {token}")
+
+    given = _given_token()
+    token = given or secrets.token_urlsafe(32)
+    await serve_http(host, listening(address, port), token, ready)
+
+
+def _hand_over(run: str) -> None:
+    """Leave a run that no client waits for to its own process, so that it continues after the server ends."""
+    from quire.cli.session import start_alone
+
+    start_alone(run)
+    say(f"run {run} goes on by itself: quire runs {run}")
+
+
+def _goes_on(run: str) -> None:
+    say(f"run {run} goes on in the cluster: quire runs {run}")
+
+
+def _given_token() -> str:
+    """Return the user's own token and remove it from the environment, so that no tool of a run can see it."""
+    token = os.environ.pop(TOKEN, "")
+    if token and (len(token) < SHORTEST_TOKEN or not token.isascii() or token != token.strip()):
+        raise CannotStart(f"{TOKEN} must have at least {SHORTEST_TOKEN} characters, ASCII, no blanks around it")
+    return token
+
+
+@click.command("lsp")
+@click.option("--stdio", is_flag=True, help="Use standard input and output, as is the default.")
+@click.option("--tcp", type=click.IntRange(0, 65535), metavar="PORT", help="Wait for one client at a port instead.")
+@click.option("--clientProcessId", "process", type=int, hidden=True, help="Some editors say their process twice.")
+@click.pass_context
+def lsp_command(context: click.Context, stdio: bool, tcp: int | None, process: int | None) -> None:
+    """Serve an editor by the Language Server Protocol: findings while one types, hover, completion, navigation, rename,
+    hints and fixes, for documents of every format, their tests and quire.toml.
+
+    The editor starts this itself; docs/editors.md says how. It starts no process and opens no connection for a
+    document, imports no module of the workspace, and writes nothing: edits are made by the editor. With --tcp it
+    listens on this machine only, and prints the port on standard error. FREE.
+    """
+    if stdio and tcp is not None:
+        raise click.UsageError("--stdio and --tcp exclude each other")
+    from quire.lsp.connection import serve_socket, serve_stdio
+
+    if tcp is None:
+        if sys.stdin.isatty():
+            say("speaking LSP on stdin and stdout, which is for an editor that starts this itself; Ctrl-C ends")
+        context.exit(serve_stdio())
+    from quire.loopback import listening
+
+    socket = listening("127.0.0.1", tcp)
+    say(f"waiting for an editor at 127.0.0.1:{socket.getsockname()[1]}")
+    context.exit(serve_socket(socket))

@@ -14,28 +14,26 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from quire.cli.inputs import given_limits, parse_pairs
-from quire.cli.interrupts import Interrupts
 from quire.cli.options import NO_BUDGET, budget_of
 from quire.cli.report import RunReport, finish, stdout_error
 from quire.cli.stdio import stdout_aside, with_runtime
-from quire.cli.terminal import Terminal
-from quire.cli.trust_prompt import accepted_misses, somebody_is_here, with_grants, with_trust
+from quire.cli.terminal import Interrupts, Terminal, accepted_misses, somebody_is_here, with_grants, with_trust
+from quire.display.run_views import JsonLines, PlainView, QuietView, View
 from quire.display.text import one_line, visible
-from quire.display.views import JsonLines, PlainView, QuietView, View
 from quire.engine.driver.drive import DriveResult
 from quire.engine.progress import Progress
 from quire.engine.records import Event, Status
 from quire.errors import Fenced, NearMisses, QuireError, StoreError, StoreGone
 from quire.python_process import start_module
+from quire.runs.drives import Given
 from quire.runs.outcome import EXIT_FAILED
-from quire.runs.resume import Given
 from quire.runs.scripts import pinned_spec, with_script
 
 if TYPE_CHECKING:
     from quire.cli.output import Target
     from quire.engine.driver.drive import Drive
+    from quire.runs.outcome import RunView
     from quire.runs.runtime import Runtime
-    from quire.runs.view import RunView
     from quire.values import Value
     from quire.workspace.settings import Settings
 
@@ -251,7 +249,7 @@ def _permissions(known: RunView, settings: Settings) -> str:
     """Return `FILE:LINE` of the first permission of a directive; empty for other formats."""
     if known.thread is None:
         return ""
-    from quire.runs.provenance import permissions_of
+    from quire.runs.why import permissions_of
 
     return permissions_of(known, settings)
 
@@ -278,7 +276,7 @@ def _limits(known: RunView, overrides: Mapping[str, Value]) -> Mapping[str, Valu
     """Return the limits of the run's outermost thread; empty if it has none."""
     if known.thread is None:
         return {}
-    from quire.engine.interpreter.thread.limits import resolve_limits
+    from quire.engine.interpreter.thread.budgets import resolve_limits
 
     given = {**known.pins.limits, **overrides}
     return resolve_limits(known.thread.composed.limits_declared, given, None, known.thread.composed.rules).as_value()

@@ -1,18 +1,37 @@
-"""`quire sign`: sign documents with the user's key."""
+"""`quire sign`: sign documents with the user's key.
+
+Consent for `quire sign` of a folder: show the files that would be signed for the first time, with what they may do,
+and ask.
+
+Other people may have put files into a folder. A file that the user names is meant; a file that a search finds may not
+be, and a signature may be all that keeps it from running.
+
+`quire verify`: check that documents are unchanged since a trusted key signed them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct
 
 from quire.cli.stdio import write_json
+from quire.display.text import one_line
 from quire.display.visible import visible
-from quire.errors import CannotStart, Refused
+from quire.errors import CannotStart, QuireError, Refused, Unreadable
+from quire.source import Source, read_source
+from quire.trust.sign_file import Signable, warnings
+from quire.trust.signature_line import digest_of
+from quire.trust.signatures import Verification
+from quire.wording import first_of, pluralize
 
 if TYPE_CHECKING:
+    from quire.library.lookup import SignableFile
+    from quire.trust.trusted_keys import TrustedKeys
     from quire.values import Value
 
 
@@ -23,7 +42,7 @@ if TYPE_CHECKING:
 @click.option("--yes", is_flag=True, help="Sign what a folder or a glob holds without asking: you have looked at it.")
 @click.option("--json", "as_json", is_flag=True, help="For machines: signed, failed, total, issues.")
 @click.pass_context
-def command(
+def sign_command(
     context: click.Context, paths: tuple[str, ...], lock: bool, key_name: str | None, yes: bool, as_json: bool
 ) -> None:
     """Sign directives, knowledge, playbooks and pipelines with your key.
@@ -41,19 +60,17 @@ def command(
     FREE, WRITES the files. Exit 0 when all are signed, 1 when one has issues, 2 when one cannot be read or you have no
     key (see quire keys new), 6 when one is not yours to sign, or you have not agreed to what is new.
     """
-    from quire.cli.sign_consent import require_consent, survey
-    from quire.cli.trust_prompt import somebody_is_here
+    from quire.cli.terminal import somebody_is_here
     from quire.library.lock_check import lock_issues
     from quire.library.lookup import find_signables
     from quire.library.signed_authority import forget
-    from quire.source import read_source, relative_to_here
-    from quire.trust.own_keys import own_key
-    from quire.trust.sign_file import sign_file, warnings
-    from quire.trust.trusted_keys import Home, TrustedKeys
+    from quire.source import relative_to_here
+    from quire.trust.sign_file import sign_file
+    from quire.trust.trusted_keys import Home, TrustedKeys, own_key
     from quire.workspace.locate import user_space
 
     if lock:
-        from quire.library.lock_file import lock_path
+        from quire.library.lock_check import lock_path
         from quire.workspace.locate import find_workspace
 
         file = lock_path(find_workspace(Path.cwd()))
@@ -102,3 +119,187 @@ def command(
         told = f"{len(signed)} signed with the key {key.name} ({key.key_id})"
         click.echo(told + (f", {len(failed)} not signed" if failed else ""), err=True)
     context.exit(status)
+
+
+MOST_SHOWN = 200
+
+
+class Fresh(Struct, frozen=True):
+    """A file whose current text is not signed by a trusted key."""
+
+    item: Signable
+    outcome: Verification
+    lines: tuple[str, ...]
+    """The permissions and limits of the file, for the user to read."""
+
+
+class FoundFiles(Struct, frozen=True):
+    """The files that a search has found."""
+
+    fresh: Sequence[Fresh]
+    """The files whose current text is not signed by a trusted key."""
+    digests: Mapping[Path, str]
+    """The digests of all texts that were looked at. Only these texts may be signed later."""
+
+
+def survey(found: Sequence[SignableFile], trusted: TrustedKeys) -> FoundFiles:
+    """Examine the files that the user has not named."""
+    fresh, digests = [], {}
+    for one in found:
+        if one.by_name:
+            continue
+        try:
+            source = read_source(one.item.path)
+        except CannotStart:
+            continue  # Signing reports it.
+        digests[one.item.path] = digest_of(source.text)
+        outcome = one.item.verify(source.text, trusted).outcome
+        if outcome is not Verification.OK:
+            told = (*_authority(one.item, source), *(f"warning: {line}" for line in warnings(one.item, source)))
+            fresh.append(Fresh(one.item, outcome, told))
+    return FoundFiles(fresh, digests)
+
+
+def require_consent(fresh: Sequence[Fresh], *, yes: bool, ask: bool) -> None:
+    """Raise `Refused` unless there is nothing new, or the user agrees: on a terminal, otherwise with `--yes`."""
+    if not fresh or yes:
+        return
+    counted = f"{len(fresh)} {pluralize('document', len(fresh))}"
+    if not ask:
+        raise Refused(
+            f"{counted} here would be signed for the first time, or changed since: {_names(fresh)}; nothing is signed. "
+            "Look at them, then name the files, or say --yes"
+        )
+    _show(fresh)
+    import asyncio
+
+    from quire.cli.terminal import yes_or_no
+
+    if not asyncio.run(yes_or_no(f"Sign {counted}? yes or no [no]: ")):
+        raise Refused("nothing is signed")
+
+
+def _show(fresh: Sequence[Fresh]) -> None:
+    for one in fresh[:MOST_SHOWN]:
+        state = "changed since it was signed" if one.outcome is Verification.MODIFIED else one.outcome.value
+        click.echo(f"{one_line(str(one.item.path))}: {one.item.kind}, {state.replace('_', ' ')}", err=True)
+        for line in one.lines:
+            click.echo(f"  {one_line(line)}", err=True)
+    if len(fresh) > MOST_SHOWN:
+        click.echo(f"and {len(fresh) - MOST_SHOWN} more", err=True)
+
+
+def _names(fresh: Sequence[Fresh]) -> str:
+    return ", ".join(first_of([one_line(str(one.item.path)) for one in fresh], 3))
+
+
+def _authority(item: Signable, source: Source) -> Iterator[str]:
+    """Yield what a document declares that it may do; nothing for a document that cannot be read, which is not signed
+    either."""
+    try:
+        if item.kind == "directive":
+            yield from _of_directive(source)
+        elif item.kind in ("playbook", "pipeline"):
+            yield from _of_document(source)
+    except QuireError:
+        return
+
+
+def _of_directive(source: Source) -> Iterator[str]:
+    from quire.engine.interpreter.thread.budgets import resolve_limits
+    from quire.formats.directive.lower import thread
+    from quire.formats.directive.parse import parse
+    from quire.library.signed_authority import NUMBERS
+
+    read = parse(source).directive
+    if read is None:
+        return
+    meant = thread(read)
+    if meant.permissions:
+        yield f"may: {', '.join(one.capability for one in meant.permissions)}"
+    elif meant.has_permissions:
+        yield "may: nothing, its <permissions> are empty"
+    elif meant.extends.strip():
+        yield f"may: what {meant.extends.strip()} may, which it extends"
+    for one in meant.acknowledged:
+        yield f"acknowledges the risk {one.risk}"
+    limits = resolve_limits(meant.limits, {}, None)
+    told = ((name, getattr(limits, name)) for name in NUMBERS)
+    yield f"limits: {', '.join(f'{name} {value:g}' if value is not None else f'{name} none' for name, value in told)}"
+
+
+def _of_document(source: Source) -> Iterator[str]:
+    from quire.library.document import read
+    from quire.plan.uses import has_agents, tool_calls
+
+    plan = read(source).plan
+    if plan is None:
+        return
+    tools = dict.fromkeys(f"{place}/{tool}" if place else tool for place, tool in tool_calls([plan]))
+    if tools:
+        yield f"calls: {', '.join(tools)}"
+    if has_agents([plan]):
+        yield "has agents, which choose among the tools that they are given"
+
+
+@click.command("verify")
+@click.argument("paths", nargs=-1, metavar="PATH…")
+@click.option("--json", "as_json", is_flag=True, help="For machines: the outcome of each file.")
+@click.pass_context
+def verify_command(context: click.Context, paths: tuple[str, ...], as_json: bool) -> None:
+    """Check for each document that it is signed by a key that you trust, unchanged, and in its place.
+
+    A PATH is a file, a folder or a glob in quotes. Playbooks, pipelines and the lock need no signature: in a folder,
+    those without one are skipped, unless [trust] documents is set.
+
+    FREE: reads only. Exit 0 when all are fine, 6 when one is not, 2 when one cannot be read.
+    """
+    from quire.library.lookup import find_signables
+    from quire.trust.signatures import is_signed
+    from quire.trust.trusted_keys import TrustedKeys
+    from quire.workspace.configuration import load_settings
+    from quire.workspace.locate import find_workspace
+
+    if not paths:
+        raise click.UsageError("name a document, a folder or a glob", context)
+    settings = load_settings(find_workspace(Path.cwd()))
+    trusted = TrustedKeys.load(settings)
+    found, problems = find_signables(paths, locks=True)
+    rows, passed_over = [], 0
+    for one in found:
+        item = one.item
+        try:
+            text = read_source(item.path, limit=item.limit).text
+        except Unreadable as error:
+            problems.append(str(error))
+            continue
+        optional = not item.required and not settings.trust.documents and not one.named
+        if optional and not is_signed(text, item.kind):
+            passed_over += 1
+            continue
+        rows.append((item, item.verify(text, trusted)))
+    refused = sum(not verdict.ok for _, verdict in rows)
+    if as_json:
+        files: list[Value] = [
+            {
+                "path": str(item.path),
+                "kind": item.kind,
+                "id": item.id,
+                "outcome": verdict.outcome.value,
+                "key_id": verdict.key_id or None,
+                "message": verdict.message or None,
+            }
+            for item, verdict in rows
+        ]
+        write_json({"files": files, "total": len(rows), "refused": refused, "problems": problems})
+    else:
+        for item, verdict in rows:
+            click.echo(f"{verdict.outcome.value}\t{visible(str(item.path))}")
+        for _, verdict in rows:
+            if not verdict.ok:
+                click.echo(f"quire: {visible(verdict.message)}", err=True)
+        for problem in problems:
+            click.echo(f"quire: {visible(problem)}", err=True)
+        told = f"{len(rows) - refused} of {len(rows)} verified"
+        click.echo(told + (f", {passed_over} without a signature passed over" if passed_over else ""), err=True)
+    context.exit(2 if problems else Refused.exit_code if refused else 0)

@@ -17,12 +17,11 @@ from quire.cli.inputs import (
     warn_of_missing,
     warn_of_unread,
 )
-from quire.cli.interrupts import starting
 from quire.cli.options import budget_of
 from quire.cli.output import target
 from quire.cli.session import SessionOptions, drive, say_warnings, spawn_detached, with_workspace
 from quire.cli.stdio import wants_colour
-from quire.cli.trust_prompt import accepted_misses, with_trust
+from quire.cli.terminal import accepted_misses, starting, with_trust
 from quire.diagnostics import Diagnostic, Severity
 from quire.display.text import one_line, pasted
 from quire.errors import BadDocument, NearMisses, NoModel, QuireError
@@ -112,7 +111,7 @@ def _given(read: Document, order: Order) -> dict[str, Value]:
     plan = read.runnable()
     if not order.text:
         return read_inputs(order.inputs, order.inputs_file, plan)
-    from quire.cli.text_input import checked_text, text_input
+    from quire.cli.declared_inputs import checked_text, text_input
 
     text = checked_text(order.text, order.inputs, order.inputs_file)
     given = read_inputs(order.inputs, order.inputs_file, plan)

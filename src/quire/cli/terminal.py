@@ -3,28 +3,45 @@
 Answers are typed into a line editor; a terminal that cannot move its cursor delivers plain lines. The loop itself
 reads both, not a thread: a thread that waits in `readline` cannot be interrupted and would keep the process from
 ending. Meanwhile the question is in the inbox too; Ctrl-C leaves it there.
+
+Ctrl-C: the first pauses the run after its step, the second stops it at once, the third ends the process.
+
+Before the run has begun, the first Ctrl-C stops; servers that were started for the run are stopped too.
+
+Ask the user at the terminal for missing consent: to the requests of a workspace, or to the permissions of an
+unsigned directive.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import signal
 import sys
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import click
 
+from quire.cli import INTERRUPTED
 from quire.display.keyboard import STDIN, drop_typed
 from quire.display.text import one_line, place, wrapped
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
+from quire.errors import BadDocument, BrokenSeal, NearMisses, Refused, ToolChanged, Untrusted
 from quire.patterns import late_pattern
+from quire.python_process import ending_signals
 from quire.runs.adapters import option_by_number
 from quire.workspace.locate import account_name
 
 if TYPE_CHECKING:
-    from quire.display.views import View
+    from quire.display.run_views import View
+    from quire.engine.driver.drive import Drive
     from quire.engine.progress import Progress
     from quire.engine.records import Question
+    from quire.trust.risk import Ungranted
+
 
 CONTEXT_LINES = 24
 """Lines of the previous step's result shown above a question, because the question is often about it."""
@@ -197,3 +214,185 @@ async def _read_in_thread() -> str | None:
     """Read a line in a thread, for systems whose loop cannot wait for a terminal (Windows)."""
     line = await asyncio.to_thread(sys.stdin.readline)
     return line.rstrip("\r\n") if line else None
+
+
+PAUSING = "pausing after this step … (Ctrl-C again stops at once)"
+
+T = TypeVar("T")
+
+
+class Interrupts:
+    """Counts interrupts from the user or the system; SIGTERM and SIGHUP (of a closed terminal) count as Ctrl-C.
+    Recorded effects are never lost."""
+
+    def __init__(self, say: Callable[[str], None], leave: Callable[[], bool]) -> None:
+        """`leave` removes an open question from the screen and returns True if there was one."""
+        self.count = 0
+        self._say = say
+        self._leave = leave
+        self._drive: Drive | None = None
+        self._task: asyncio.Task[object] | None = None
+
+    def began(self, drive: Drive) -> None:
+        self._drive = drive
+        if self.count:
+            drive.stop()
+
+    def interrupt(self, why: str = PAUSING) -> None:
+        self.count += 1
+        if self.count > 2:
+            from quire.tools import server_process
+
+            server_process.kill_all()
+            os._exit(INTERRUPTED)
+        if self.count == 2 or self._drive is None:
+            if self._task is not None:
+                self._task.cancel()
+            return
+        self._drive.stop()
+        if not self._leave():
+            self._say(why)
+
+    @contextlib.contextmanager
+    def watching(self, task: asyncio.Task[object]) -> Iterator[None]:
+        self._task = task
+        loop = asyncio.get_running_loop()
+        signals = ending_signals()
+        before = [signal.getsignal(number) for number in signals]
+        for number in signals:
+            try:
+                loop.add_signal_handler(number, self.interrupt)
+            except NotImplementedError:
+                signal.signal(number, lambda *_: loop.call_soon_threadsafe(self.interrupt))
+        try:
+            yield
+        finally:
+            for number, handler in zip(signals, before, strict=True):
+                with contextlib.suppress(NotImplementedError):
+                    loop.remove_signal_handler(number)
+                signal.signal(number, handler)
+
+
+async def starting(work: Coroutine[object, object, T]) -> T:
+    """Do the work before a run, which may start servers. Raises `click.Abort` if Ctrl-C or SIGTERM stops it."""
+    interrupts = Interrupts(lambda line: None, lambda: False)
+    task = asyncio.ensure_future(work)
+    try:
+        with interrupts.watching(task):
+            return await task
+    except asyncio.CancelledError:
+        if not interrupts.count:
+            raise
+    click.echo("\nnothing was started", err=True)
+    raise click.Abort
+
+
+_LONGEST_REASON = 300
+
+
+def with_trust(work: Callable[[], T], *, ask: bool) -> T:
+    """Do the work; if it is refused for missing trust, a missing seal or a tool that has changed since it was locked,
+    and the user agrees, do it again. The refusal comes before the work begins."""
+    try:
+        return work()
+    except Untrusted:
+        if not ask:
+            raise
+        if not _agreed():
+            raise
+    except ToolChanged as changed:
+        from quire.cli.lock import lock_changed_tools
+
+        if not ask or not lock_changed_tools(changed):
+            raise
+    except BrokenSeal as broken:
+        from quire.cli.runs.maintenance import seal_old_runs
+
+        if not (ask and broken.old and seal_old_runs()):
+            raise
+    return work()
+
+
+def with_grants(work: Callable[[tuple[str, ...]], T], allow: tuple[str, ...], *, ask: bool) -> T:
+    """Do the work with the grants of `--allow`, and with those that the user allows an unsigned directive at the
+    terminal.
+
+    The refusal comes before the work begins, so it can be started again.
+    """
+    while True:
+        try:
+            return work(allow)
+        except Refused as refused:
+            from quire.trust.risk import Ungranted
+
+            if not isinstance(refused, Ungranted):
+                raise
+            # A capability that is refused although it was allowed cannot be allowed at all.
+            if not ask or set(refused.missing) <= set(allow) or not _allowed(refused):
+                raise
+            allow = (*allow, *refused.missing)
+
+
+def accepted_misses(stopped: NearMisses, *, ask: bool) -> tuple[str, ...]:
+    """Show the findings that stop a run, and return their codes if the user runs it all the same. Raises
+    `BadDocument`."""
+    import asyncio
+
+    from quire.cli.stdio import wants_colour
+    from quire.display.diagnostics import Findings, printer
+
+    if not ask:
+        raise BadDocument(f"{stopped}\ncorrect it, or run it all the same with --force") from None
+    found = [Findings(source, tuple(several)) for source, several in stopped.documents]
+    click.echo(printer("full")(found, wants_colour(sys.stderr)), nl=False, err=True)
+    if not asyncio.run(yes_or_no("Run anyway? yes or no [no]: ")):
+        raise BadDocument("not started") from None
+    return stopped.codes
+
+
+def _allowed(refused: Ungranted) -> bool:
+    import asyncio
+
+    from quire.display.text import short
+
+    click.echo(f"{one_line(refused.item_id)} is not signed by anybody you trust, and asks for:", err=True)
+    for capability, tier in refused.missing.items():
+        click.echo(f"  {one_line(capability)} ({tier.value}: {tier.meaning})", err=True)
+    for tier in dict.fromkeys(refused.missing.values()):
+        if reason := refused.reasons.get(tier.value, "").strip():
+            click.echo(f"  why, in the words of its author: {short(reason, _LONGEST_REASON)}", err=True)
+    return asyncio.run(yes_or_no("Allow that, for this run? yes or no [no]: "))
+
+
+async def yes_or_no(prompt: str) -> bool:
+    """Ask like a question of a run: keys typed before the prompt do not count, and Ctrl-C works at any moment."""
+
+    while True:
+        drop_typed()
+        line = await typed_line(prompt, ("yes", "no"))
+        if not line or not line.strip():
+            return False
+        try:
+            return checked_answer("confirm", (), line) == "yes"
+        except WrongAnswer as wrong:
+            click.echo(str(wrong), err=True)
+
+
+def _agreed() -> bool:
+    from quire.cli.trust import ask_to_trust
+    from quire.workspace.configuration import load_settings
+    from quire.workspace.consent import requests
+    from quire.workspace.locate import find_workspace
+
+    settings = load_settings(find_workspace(Path.cwd()))
+    click.echo(f"{settings.workspace.folder} requests permissions that you have not confirmed yet:", err=True)
+    for line in requests(settings):
+        click.echo(f"  {one_line(line)}", err=True)
+    return ask_to_trust(settings)
+
+
+def somebody_is_here() -> bool:
+    """Return True if the user can be asked: on a terminal with this process in the foreground."""
+    from quire.display.keyboard import in_foreground
+
+    return sys.stdin.isatty() and sys.stderr.isatty() and in_foreground()

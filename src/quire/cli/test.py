@@ -1,26 +1,36 @@
-"""`quire test`: run the tests of documents, without a model, a key or a network, and report the failures."""
+"""`quire test`: run the tests of documents, without a model, a key or a network, and report the failures.
+
+Output of `quire test`: results as they come, a line of progress on a terminal, and the summary.
+
+`quire test --record`: ask the user, run cases with a cassette on a real model, and say which were kept.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
+import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
 from quire.cli.options import require_text
-from quire.cli.report_file import require_writable, write_report
+from quire.cli.output import require_writable, write_report
+from quire.cli.stdio import as_utf8, wants_colour
 from quire.cli.test_live import LIVE_OPTIONS, live, live_options, mark_recording, wishes
 from quire.cli.test_measures import add_measures, measure_options, measure_wish
-from quire.cli.test_record import WHICH, record_cassettes
-from quire.display.test_report import FORMATS, FormatName
+from quire.display.test_report import FORMATS, FormatName, report_printer, summary
+from quire.display.text import one_line
 from quire.display.visible import visible
-from quire.errors import QuireError
+from quire.errors import CannotStart, QuireError
+from quire.testing.results import Totals
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+    from quire.testing.cassettes.record import RecordedCase, Recording, Which
     from quire.testing.discovery import Selection, TestTarget
     from quire.testing.file_run import FileOptions
     from quire.testing.results import FailedCases, FileResult
@@ -107,11 +117,10 @@ def command(
     reached.
     """
     if schema:
-        from quire.formats.test.schema import schema_text
+        from quire.formats.test.fields import schema_text
 
         click.echo(schema_text(), nl=False)
         return
-    from quire.cli.test_output import Report
     from quire.testing.discovery import Selection, find_tests, keyword
 
     if as_json:
@@ -210,3 +219,129 @@ def _results(jobs: list[Job], processes: int | None, options: FileOptions) -> It
 
     work = partial(run_job, options=options)
     return run_suite(jobs, work, processes=processes, stop_at_failure=options.stop_at_failure)
+
+
+class Report:
+    """Prints results as they come, and keeps them for the files that are written at the end."""
+
+    def __init__(self, form: FormatName) -> None:
+        if not sys.stdout.isatty():
+            as_utf8(sys.stdout)
+        self.results: list[FileResult] = []
+        self.totals = Totals()
+        self._printer = report_printer(form, wants_colour(sys.stdout))
+        self._line = ProgressLine()
+        self._began = time.perf_counter()
+        self._started = time.time()
+        self.print(self._printer.begin())
+
+    def add(self, result: FileResult) -> None:
+        if not result.cases and not result.problems:
+            return  # none of its cases is meant
+        self.results.append(result)
+        self.totals.add(result)
+        self.print(self._printer.file(result))
+        for line in cast("list[str]", result.details.get("near_misses", [])):
+            click.echo(one_line(f"warning: {result.document}: {line} (this stops a run)"), err=True)
+        if result.snapshots:
+            from quire.display.test_snapshots import snapshot_lines
+
+            for line in snapshot_lines(result, colour=wants_colour(sys.stderr)):
+                click.echo(line, err=True)
+        self._line.show(self.totals, result.path)
+
+    def end(self) -> None:
+        self.totals.seconds = time.perf_counter() - self._began
+        self.print(self._printer.end(self.totals))
+        self._line.clear()
+        sys.stdout.flush()
+        if self.results:
+            click.echo(summary(self.totals, wants_colour(sys.stderr)), err=True)
+
+    def junit(self) -> str:
+        from datetime import UTC, datetime
+
+        from quire.display.report_formats import junit
+
+        return junit(self.results, datetime.fromtimestamp(self._started, UTC).strftime("%Y-%m-%dT%H:%M:%S"))
+
+    def print(self, text: str) -> None:
+        if text:
+            self._line.clear()
+            click.echo(text, nl=False)
+
+
+class ProgressLine:
+    """A line on a terminal that shows how far the tests are. It is written ten times a second at most."""
+
+    EVERY = 0.1
+
+    def __init__(self) -> None:
+        self._wanted = sys.stderr.isatty() and wants_colour(sys.stderr)
+        self._last = time.monotonic()
+        self._is_there = False
+
+    def show(self, totals: Totals, file: str) -> None:
+        if self._wanted and time.monotonic() - self._last >= self.EVERY:
+            from quire.display.test_report import progress
+
+            self._last = time.monotonic()
+            self._is_there = True
+            sys.stderr.write(f"\r\x1b[K{progress(totals, file)}")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        if self._is_there:
+            self._is_there = False
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+WHICH = ("missing", "all")
+EXIT_BUDGET = 5
+
+
+def record_cassettes(
+    which: str, models: tuple[str, ...], budget: float | None, targets: list[TestTarget], selection: Selection
+) -> int:
+    """Record the cases, and return the exit code. Raises `CannotStart`."""
+    from quire.cli.terminal import somebody_is_here, with_trust
+    from quire.testing.cassettes.record import RecordOptions, plan_recording, record
+
+    if os.environ.get("CI", "").lower() not in ("", "0", "false"):
+        raise CannotStart("--record writes files, and CI is set: record on your own machine")
+    if len(models) > 1:
+        raise CannotStart("a cassette is recorded with one model: give --model once")
+    wanted = cast("Which", which)
+    options = RecordOptions(tuple(targets), selection, wanted, models[0] if models else "", budget)
+    recording = with_trust(lambda: plan_recording(options), ask=somebody_is_here())
+    if not _agreed(recording, budget):
+        return 2
+    made = record(recording, _say)
+    failed = [one for one in made if one.problems]
+    kept = len(made) - len(failed)
+    click.echo(f"{kept} {pluralize('case', kept)} recorded, {len(failed)} not kept", err=True)
+    if len(made) < len(recording.cases):
+        click.echo("the budget is reached", err=True)
+        return EXIT_BUDGET
+    return int(bool(failed))
+
+
+def _agreed(recording: Recording, budget: float | None) -> bool:
+    """Say what is paid, and ask on a terminal. Without one the budget is the answer."""
+    count = len(recording.cases)
+    most = f", at most ${budget:.2f}" if budget is not None else ""
+    click.echo(f"PAID: {count} {pluralize('case', count)} on {recording.spec}{most}", err=True)
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        return click.confirm("Record?", default=False, err=True)
+    if budget is None:
+        raise CannotStart("--record asks a real model: without a terminal it needs --budget USD")
+    return True
+
+
+def _say(made: RecordedCase) -> None:
+    name = f"{made.file}::{made.case}"
+    if made.problems:
+        click.echo(f"not kept  {visible(name)}: {visible(made.problems[0])}")
+        return
+    click.echo(f"recorded  {visible(name)} ({made.calls} {pluralize('call', made.calls)})")

@@ -11,7 +11,7 @@ import click
 from msgspec import Struct
 
 from quire.cli.options import Amount, Command, kept, kept_option, require_text, with_options
-from quire.cli.report_file import require_writable, write_report
+from quire.cli.output import require_writable, write_report
 from quire.cli.stdio import as_utf8, wants_colour
 from quire.errors import CannotStart
 
@@ -147,7 +147,7 @@ def live(
 
 
 def _live(given: Wishes, options: LiveOptions, as_json: bool) -> int:
-    from quire.cli.trust_prompt import somebody_is_here, with_trust
+    from quire.cli.terminal import somebody_is_here, with_trust
     from quire.display.test_live import report_json, report_text
     from quire.testing.live.plan import live_plan
     from quire.testing.live.run import announcement_of, run_live
@@ -161,7 +161,7 @@ def _live(given: Wishes, options: LiveOptions, as_json: bool) -> int:
     progress.clear()
     click.echo(report_json(report) if as_json else report_text(report, wants_colour(sys.stdout)), nl=False)
     if given.chart is not None:
-        from quire.display.test_live_svg import live_svg
+        from quire.display.test_live import live_svg
 
         write_report(given.chart, live_svg(report))
     return INTERRUPTED if report.interrupted else report.exit_code
@@ -178,9 +178,9 @@ def _status(options: LiveOptions, as_json: bool) -> int:
 
 
 def _calibrate(given: Wishes, path: Path, as_json: bool) -> int:
-    from quire.cli.trust_prompt import somebody_is_here, with_trust
+    from quire.cli.terminal import somebody_is_here, with_trust
     from quire.display.test_live import calibration_json, calibration_text
-    from quire.testing.live.calibration_run import calibration_plan, run_calibration
+    from quire.testing.live.run import calibration_plan, run_calibration
 
     labels = Path(given.each) if given.each else None
     plan = with_trust(
@@ -202,7 +202,7 @@ def _agreed(announced: Announcement, budget: float | None) -> bool:
     `CannotStart` without a terminal."""
     import asyncio
 
-    from quire.cli.trust_prompt import somebody_is_here, yes_or_no
+    from quire.cli.terminal import somebody_is_here, yes_or_no
     from quire.display.test_live import announcement_line
 
     click.echo(announcement_line(announced), err=True)

@@ -10,10 +10,10 @@ import click
 from msgspec import Struct
 
 from quire.cli.options import Command, kept, kept_option, with_options
-from quire.cli.report_file import require_writable, write_report
+from quire.cli.output import require_writable, write_report
 
 if TYPE_CHECKING:
-    from quire.cli.test_output import Report
+    from quire.cli.test import Report
     from quire.display.test_report import FormatName
 
 _ASKED = ""

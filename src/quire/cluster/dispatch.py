@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from quire.cluster.client import Cluster
     from quire.engine.events import Listener
     from quire.engine.ports import People, Store
-    from quire.runs.resume import Given
+    from quire.runs.drives import Given
     from quire.values import Value
     from quire.workspace.settings import Settings
 

@@ -17,7 +17,7 @@ from quire.engine.driver.drive import Drive, DriveResult
 from quire.engine.records import WAITING, Batch, Event, Letter, RunRow, RunUpdate, Status
 from quire.engine.requests import Failure
 from quire.errors import BrokenSeal, Fenced, QuireError, RunBusy, RunState, StoreError
-from quire.plan.ways import is_named, typed_way
+from quire.plan.vocabulary import is_named, typed_way
 from quire.runs.notify import announce
 from quire.runs.outcome import letter_text
 from quire.runs.pins import PinnedState

@@ -5,6 +5,16 @@ has Temporal, whose heartbeats continue whatever a run computes.
 
 A worker that could begin no run, because its workspace changed or vanished under it, is *unfit*: it leaves its runs to
 the others, asks for no more, and looks at its workspace again until all is well. Then it starts anew.
+
+Find runs that are due although no signal came: it was lost, or its sender died before sending it.
+
+A run is signalled at the second sweep in a row that finds it unchanged, then less and less often: every signal is kept
+in the history of its workflow, and a run may have to wait because all workers are busy.
+
+The activity of a worker: pass an order to the driver on its own loop, and send heartbeats meanwhile.
+
+Temporal has its own thread and loop, so a run that computes for seconds does not make its worker look dead. A loop
+that hangs is detected too: it has to respond now and then, or the heartbeats end.
 """
 
 from __future__ import annotations
@@ -16,11 +26,15 @@ import os
 import random
 import signal
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+import time
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from temporalio import activity
+from temporalio.client import AsyncActivityCancelledError, AsyncActivityHandle, Client
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.runtime import LoggingConfig, TelemetryConfig, TelemetryFilter
 from temporalio.runtime import Runtime as TemporalRuntime
 from temporalio.service import RPCError
@@ -28,21 +42,95 @@ from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from quire import __version__
-from quire.cluster.access import NoAccess, reason
-from quire.cluster.activity import DriveActivity
-from quire.cluster.client import Cluster, announce_unfit, connect, worker_identity
-from quire.cluster.driver import Driver, Reopen
-from quire.cluster.sweep import EVERY_SECONDS, Sweep
+from quire.cluster.client import (
+    RPC,
+    SEEN_SECONDS,
+    Cluster,
+    NoAccess,
+    announce_unfit,
+    connect,
+    pollers,
+    reason,
+    worker_identity,
+)
+from quire.cluster.driver import Attempt, Driver, Later, Reopen
+from quire.cluster.orders import DRIVE, HEARTBEAT_SECONDS, Order, Outcome
 from quire.cluster.workflow import RunWorkflow
+from quire.engine.records import RunRow, Status
 from quire.errors import CannotStart, QuireError, StoreError
 from quire.python_process import ending_signals
+from quire.stores.contract import SharedStore
 from quire.wording import cut
 
 if TYPE_CHECKING:
-    from temporalio.client import Client
-
+    from quire.engine.ports import Store
     from quire.runs.runtime import Runtime
     from quire.workspace.settings import ClusterSettings
+
+
+MOST = 500
+EVERY_SECONDS = 30.0
+
+
+class Signals(Protocol):
+    async def look(self, run: str) -> None: ...
+
+    async def ensure(self, run: str) -> None: ...
+
+
+class Sweep:
+    """Sweeps the runs of one task queue. Runs of other queues in the same store are left alone."""
+
+    def __init__(self, store: Store, queue: str, signals: Signals, say: Callable[[str], None]) -> None:
+        self._store = store
+        self._queue = queue
+        self._signals = signals
+        self._say = say
+        self._seen: dict[tuple[str, Status, int], int] = {}
+
+    async def once(self) -> int:
+        """Sweep once and return how many runs were signalled. Raises `StoreError`; if Temporal cannot be reached, this
+        is logged and tried again at the next sweep."""
+        still = {(row.id, row.status, row.epoch): row for row in await self._suspects()}
+        self._seen = {key: self._seen.get(key, 0) + 1 for key in still}
+        moved = 0
+        for key, times in self._seen.items():
+            # At the 2nd sweep, the 4th, the 8th …
+            if times < 2 or times & (times - 1):
+                continue
+            row = still[key]
+            begin: Callable[[str], Awaitable[None]] = (
+                self._signals.ensure if row.status is Status.PENDING else self._signals.look
+            )
+            try:
+                await begin(row.id)
+            except QuireError as error:
+                self._say(f"run {row.id} stands still: {error}")
+                return moved
+            moved += 1
+        return moved
+
+    async def _suspects(self) -> list[RunRow]:
+        rows = [
+            *await self._store.list(status=Status.PENDING, limit=MOST),
+            *await self._store.list(status=Status.INTERRUPTED, limit=MOST),
+            *await self._answered(),
+        ]
+        return [row for row in rows if self._ours(row)]
+
+    def _ours(self, row: RunRow) -> bool:
+        """Return True if the run belongs to this queue. An imported run can be looked at but is never driven.
+
+        The pins may have any shape here: one run that cannot be read must not delay the others.
+        """
+        return row.pins.get("queue", "") == self._queue and not row.pins.get("imported")
+
+    async def _answered(self) -> list[RunRow]:
+        if not isinstance(self._store, SharedStore):
+            return []
+        found = [await self._store.get(run) for run in (await self._store.answered())[:MOST]]
+        return [row for row in found if row is not None and row.status is Status.AWAITING_INPUT]
+
 
 T = TypeVar("T")
 
@@ -300,3 +388,123 @@ def _signals(loop: asyncio.AbstractEventLoop, interrupt: Callable[[], None]) -> 
         for number in numbers:
             with contextlib.suppress(NotImplementedError):
                 loop.remove_signal_handler(number)
+
+
+BEATS = 4
+"""Number of heartbeats per heartbeat timeout."""
+
+HANGS_SECONDS = 60.0
+PARK_SECONDS = 15.0
+
+
+class Pulse:
+    """Tells from another thread whether a loop still runs."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._seen = time.monotonic()
+        self._asked = False
+
+    def beats(self) -> bool:
+        if not self._asked:
+            self._asked = True
+            self._loop.call_soon_threadsafe(self._turned)
+        return time.monotonic() - self._seen < HANGS_SECONDS
+
+    def _turned(self) -> None:
+        self._seen = time.monotonic()
+        self._asked = False
+
+
+class DriveActivity:
+    """The activity that drives runs. `loop` is the loop of the driver and its store."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, driver: Driver) -> None:
+        self._loop = loop
+        self._driver = driver
+        self._pulse = Pulse(loop)
+
+    @activity.defn(name=DRIVE)
+    async def drive(self, order: Order) -> Outcome:
+        info, here, activity_client = activity.info(), asyncio.get_running_loop(), activity.client()
+        handle = activity_client.get_async_activity_handle(task_token=info.task_token)
+
+        async def tell(*details: object) -> None:
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_told(handle, *details), here))
+
+        async def workers() -> Collection[str]:
+            asked = _workers(activity_client, info.task_queue)
+            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asked, here))
+
+        attempt = Attempt(info.attempt, _epoch(info), tell, _refusals(info), workers)
+        limit = info.heartbeat_timeout.total_seconds() if info.heartbeat_timeout else HEARTBEAT_SECONDS
+        work = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._driver.look(order, attempt), self._loop))
+        while not work.done():
+            try:
+                await self._watch(work, attempt, limit / BEATS)
+            except asyncio.CancelledError:
+                if not _unwanted():
+                    # Temporal was away, or has given the run to another worker. If another worker drives it, the epoch
+                    # shows that; if none does, stopping would only lose time.
+                    continue
+                self._loop.call_soon_threadsafe(self._driver.cancel, order.run, attempt)
+                await asyncio.wait({work}, timeout=PARK_SECONDS)
+                raise
+        try:
+            if work.cancelled():
+                # This attempt had joined one that was just being stopped. Do not report it as cancelled: Temporal
+                # does not retry an activity that was cancelled.
+                raise Later(f"run {order.run} was being parked", 1.0)
+            return work.result()
+        except Later as later:
+            raise ApplicationError(
+                str(later),
+                type="Later",
+                next_retry_delay=timedelta(seconds=later.seconds),
+                category=ApplicationErrorCategory.BENIGN,
+            ) from None
+
+    async def _watch(self, work: asyncio.Future[Outcome], attempt: Attempt, seconds: float) -> None:
+        """Send heartbeats until the work is done."""
+        while not work.done():
+            await asyncio.wait({work}, timeout=seconds)
+            if not work.done() and self._pulse.beats():
+                activity.heartbeat(attempt.epoch, attempt.refusals)
+
+
+async def _workers(client: Client, queue: str) -> Collection[str]:
+    """Return the workers that ask for runs now. Raises `Later`."""
+    try:
+        found = await pollers(client, queue)
+    except CannotStart as error:
+        raise Later(str(error), 1.0) from None
+    return [name for name, at in found.items() if at > time.time() - SEEN_SECONDS]
+
+
+async def _told(handle: AsyncActivityHandle, *details: object) -> None:
+    """Send a heartbeat and wait until Temporal confirms it. The SDK throttles its own heartbeats and does not report
+    whether they arrived. Raises `Later`."""
+    try:
+        await handle.heartbeat(*details, rpc_timeout=RPC)
+    except AsyncActivityCancelledError:
+        pass  # it has arrived; the next heartbeat of the SDK delivers the cancellation
+    except (RPCError, RuntimeError) as error:
+        raise Later(f"Temporal was not told who has the run: {reason(error)}", 1.0) from None
+
+
+def _unwanted() -> bool:
+    """Return True if the workflow was stopped, False if Temporal lost contact with this worker."""
+    details = activity.cancellation_details()
+    return details is None or not (details.not_found or details.timed_out)
+
+
+def _epoch(info: activity.Info) -> int | None:
+    """Return the epoch under which the previous attempt owned the run; None if it is not known."""
+    told = info.heartbeat_details[0] if info.heartbeat_details else None
+    return told if isinstance(told, int) else None
+
+
+def _refusals(info: activity.Info) -> dict[str, int]:
+    """Return the workers that could not begin the run, with the number of their attempts."""
+    details = info.heartbeat_details
+    return details[1] if len(details) > 1 and isinstance(details[1], dict) else {}

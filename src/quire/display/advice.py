@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from quire.display.commands import OTHER, SETTING, VALUE, Blank, fork_command, resume_command, run_command
 from quire.display.text import one_line, place
 from quire.patterns import late_pattern
-from quire.plan.vocabulary import CONTROL
-from quire.plan.ways import first_label
+from quire.plan.vocabulary import CONTROL, first_label
 from quire.runs.outcome import limit_to_raise
 from quire.trust.capabilities import canonical
 

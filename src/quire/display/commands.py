@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from quire.display.text import pasted
-from quire.plan.ways import JOINT
+from quire.plan.vocabulary import JOINT
 from quire.values import Value, encode, value_of
 
 if TYPE_CHECKING:

@@ -54,7 +54,7 @@ Printer = Callable[[Sequence[Findings], bool], str]
 def printer(name: FormatName) -> Printer:
     """Return the printer of that name. Its second argument turns colours on, which most printers ignore."""
     if name == "sarif":
-        from quire.display.sarif import render
+        from quire.display.report_formats import render
 
         return render
     return {"full": _full, "concise": _concise, "json": _json, "github": _github}[name]

@@ -11,7 +11,7 @@ from quire.display.run_json import question_data
 
 if TYPE_CHECKING:
     from quire.engine.records import Answer, EffectRecord, Letter, Question
-    from quire.runs.view import RunView
+    from quire.runs.outcome import RunView
     from quire.values import Value
 
 LED_STEPS = 3

@@ -22,7 +22,7 @@ from rich.text import Text
 
 from quire.display.keyboard import may_paint, quiet_keys
 from quire.display.live_frame import FrameState, frame, summary
-from quire.display.views import end_fan, warning_line
+from quire.display.run_views import end_fan, warning_line
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -32,8 +32,7 @@ from quire.plan.built_in_tools import RETURN
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
-    from quire.engine.progress import Progress
-    from quire.engine.step_progress import FanView, StepView
+    from quire.engine.progress import FanView, Progress, StepView
 
 STREAM_ROWS = 8
 FAILURE_ROWS = 4

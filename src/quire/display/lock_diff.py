@@ -1,20 +1,27 @@
-"""Show how two locks differ: lines for a terminal, a table for a pull request, and JSON for programs."""
+"""Show how two locks differ: lines for a terminal, a table for a pull request, and JSON for programs.
+
+Short names of capabilities for people: `file__write` for a built-in tool, `mcp.tickets.create` for others.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 from quire.analysis.assumptions import Assumptions, assumptions_of
-from quire.analysis.lock.wording import told
+from quire.analysis.lock.wording import short_name, told
 from quire.display.text import one_line
 from quire.patterns import late_pattern
-from quire.sizes import size_of
+from quire.plan.built_in_tools import BUILT_IN_TOOLS
+from quire.trust.capabilities import capability
+from quire.units import size_of
 from quire.wording import cut
 
 if TYPE_CHECKING:
     from quire.analysis.lock.compare import Change
     from quire.values import Value
+
 
 FORMATS = ("terminal", "markdown", "json")
 MOST_ROWS = 200
@@ -138,3 +145,13 @@ def _marked(change: Change, text: str) -> str:
 
 def _cell(text: str) -> str:
     return _LINK.sub("&#8203;", one_line(text).translate(_ESCAPED))
+
+
+def capability_name(needed: str) -> str:
+    """Return the name of the built-in tool that a capability stands for, else the capability without its beginning."""
+    return _built_in().get(needed) or short_name(needed)
+
+
+@cache
+def _built_in() -> dict[str, str]:
+    return {capability("execute", "tool", tool.id): tool.name for tool in BUILT_IN_TOOLS}

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 
 import click
 
-from quire.display.tables import paragraph, short, table
-from quire.display.text import one_line, visible
+from quire.display.text import one_line, paragraph, short, table, visible
 from quire.plan.descriptions import QUESTIONS, condition, tool_name, written
 from quire.plan.nodes import Ask, Capture, Input, Plan, PromptSource, Step, Think, UseTool
 from quire.plan.nodes import Sequence as Steps

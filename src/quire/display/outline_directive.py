@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quire.display.tables import paragraph, short, table
-from quire.display.text import one_line, visible
-from quire.engine.interpreter.thread.limits import DEFAULTS
+from quire.display.text import one_line, paragraph, short, table, visible
+from quire.engine.interpreter.thread.budgets import DEFAULTS
 from quire.source import relative_to_here
 from quire.values import Value, encode
 

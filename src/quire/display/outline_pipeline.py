@@ -9,8 +9,7 @@ import click
 from msgspec import UNSET
 
 from quire.display.outline import used
-from quire.display.tables import paragraph, short, table
-from quire.display.text import one_line, visible
+from quire.display.text import one_line, paragraph, short, table, visible
 from quire.plan.descriptions import (
     guard_texts,
     on_error_text,

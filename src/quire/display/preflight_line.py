@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from quire.analysis.amount_words import written
+from quire.analysis.amounts import written
 from quire.display.text import one_line
 from quire.wording import pluralize
 
@@ -129,7 +129,7 @@ def written_places(envelope: CapabilityEnvelope) -> Iterable[str]:
 
 
 def _places(need: Need) -> Iterable[str]:
-    from quire.display.capability_names import capability_name  # many documents change nothing
+    from quire.display.lock_diff import capability_name  # many documents change nothing
 
     name = capability_name(need.capability)
     for detail in need.details or ("",):

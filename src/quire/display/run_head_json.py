@@ -22,12 +22,12 @@ from quire.display.commands import (
 from quire.display.run_json import answer_data, question_data, reused_data, row_data, step_data
 from quire.engine.records import Status
 from quire.engine.requests import BREAK
-from quire.plan.ways import last_label
+from quire.plan.vocabulary import last_label
 from quire.stores.contract import CANCELLABLE, RESUMABLE
 
 if TYPE_CHECKING:
     from quire.engine.records import RunRow
-    from quire.runs.view import RunView
+    from quire.runs.outcome import RunView
     from quire.values import Value
 
 _DRIVING = ("answer", "resume")

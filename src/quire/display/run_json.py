@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from quire.plan.ways import last_label
+from quire.plan.vocabulary import last_label
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.thread.setup import Setup
-    from quire.engine.progress import Progress
+    from quire.engine.progress import FanView, Progress, StepView
     from quire.engine.records import EffectRecord, Question, RunRow, Usage
     from quire.engine.requests import Failure
-    from quire.engine.step_progress import FanView, StepView
     from quire.engine.thread_progress import CallView
-    from quire.runs.view import RunView
+    from quire.runs.outcome import RunView
     from quire.values import Value
 
 
@@ -79,7 +78,7 @@ def reused_data(view: RunView) -> dict[str, Value]:
     """Return what the run has taken from another one; nothing for most runs."""
     if not view.pins.reuse:
         return {}
-    from quire.display.reuse import reuse_data
+    from quire.display.copies_json import reuse_data
 
     return {"reused": reuse_data(view.reuse)}
 

@@ -7,8 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from quire.display.run_page import position_of, said, shown_status, status_in
-from quire.display.tables import age, short, table, tokens
-from quire.display.text import money
+from quire.display.text import age, money, short, table, tokens_in_and_out
 from quire.display.visible import width
 from quire.values import as_texts
 
@@ -45,7 +44,7 @@ def _table(
             position_of(row),
             age(now - row.created_at),
         ]
-        cell += [tokens(row.input_tokens, row.output_tokens), money(row.cost)] * numbers
+        cell += [tokens_in_and_out(row.input_tokens, row.output_tokens), money(row.cost)] * numbers
         cells.append(cell + [short(_inputs(row), inputs)] * bool(inputs))
     return table(cells, header, right=frozenset({4, 5, 6} if numbers else {4}), style=status_in(1))
 

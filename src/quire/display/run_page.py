@@ -8,16 +8,30 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from quire.display.tables import Style, age, paragraph, short, status_colour, table, tokens
-from quire.display.text import duration, fan_words, money, one_line, place, prompt_lines, visible
+from quire.display.text import (
+    Style,
+    age,
+    duration,
+    fan_words,
+    money,
+    one_line,
+    paragraph,
+    place,
+    prompt_lines,
+    short,
+    status_colour,
+    table,
+    tokens_in_and_out,
+    visible,
+)
 from quire.display.turns import call_lines, effect_words, hook_words, turn_title, used_of
 from quire.engine.records import EffectRecord, Event, Question, RunRow, Status
-from quire.plan.ways import JOINT
+from quire.plan.vocabulary import JOINT
 from quire.values import Value, as_texts
 
 if TYPE_CHECKING:
-    from quire.engine.step_progress import StepView
-    from quire.runs.view import RunView
+    from quire.engine.progress import StepView
+    from quire.runs.outcome import RunView
 
 OUTPUT_LINES = 12
 EFFECT_LINES = 30
@@ -36,7 +50,7 @@ def run_page(view: RunView, now: float) -> Iterator[str]:
         yield from paragraph("used", table(rows))
     yield from paragraph("turns" if view.thread else "steps", _steps(steps))
     if view.pins.reuse:
-        from quire.display.reuse import reuse_lines
+        from quire.display.copies_json import reuse_lines
 
         yield from paragraph("reused", reuse_lines(view.reuse))
     if view.changes:
@@ -106,7 +120,7 @@ def journal_table(effects: Sequence[EffectRecord]) -> list[str]:
             record.state,
             record.request[:12],
             duration(record.elapsed),
-            tokens(record.usage.input_tokens, record.usage.output_tokens) if record.usage else "",
+            tokens_in_and_out(record.usage.input_tokens, record.usage.output_tokens) if record.usage else "",
             short(_note(record), 60),
         )
         for record in effects
@@ -157,7 +171,7 @@ def event_line(event: Event) -> str:
     match event.type:
         case "effect":
             took = duration(float(str(data.get("elapsed", 0))))
-            used = tokens(_whole(data, "input_tokens"), _whole(data, "output_tokens"))
+            used = tokens_in_and_out(_whole(data, "input_tokens"), _whole(data, "output_tokens"))
             what = [str(data.get("kind", "")), str(data.get("state", "")), took, used, str(data.get("message", ""))]
             what += ["by", str(data["by"])] if data.get("by") else []
             what += ["reused from", str(data["reused"])] if data.get("reused") else []
@@ -268,7 +282,7 @@ def _step(step: StepView) -> tuple[str, ...]:
         short(turn_title(step) if step.thread else step.title, _TITLE)
         + (f"  {fan_words(step.fan)}" if step.fan else ""),
         duration(step.elapsed) if step.elapsed >= 0.05 else "",
-        tokens(step.input_tokens, step.output_tokens),
+        tokens_in_and_out(step.input_tokens, step.output_tokens),
         money(step.cost),
         short(f"survived: {step.survived}" if step.survived else step.message, 60),
     )

@@ -13,9 +13,8 @@ from msgspec.structs import replace
 
 from quire.diagnostics import Severity
 from quire.display.diagnostics import Findings, printer
-from quire.display.tables import table
-from quire.display.test_json import json_line
-from quire.display.text import one_line
+from quire.display.test_lines import json_line
+from quire.display.text import one_line, table
 from quire.display.visible import visible
 from quire.testing.coverage.decisions import KINDS
 from quire.testing.coverage.report import ALL, uncovered_findings

@@ -43,7 +43,7 @@ def report_printer(name: FormatName, colour: bool = False) -> ReportPrinter:
     """Return the printer of that name. Only `full` has colours."""
     match name:
         case "full":
-            from quire.display.test_full import FullPrinter
+            from quire.display.test_lines import FullPrinter
 
             return FullPrinter(colour)
         case "concise":
@@ -55,11 +55,11 @@ def report_printer(name: FormatName, colour: bool = False) -> ReportPrinter:
 
             return GitHubPrinter()
         case "json":
-            from quire.display.test_json import JsonPrinter
+            from quire.display.test_lines import JsonPrinter
 
             return JsonPrinter()
         case "tap":
-            from quire.display.test_tap import TapPrinter
+            from quire.display.report_formats import TapPrinter
 
             return TapPrinter()
         case _:

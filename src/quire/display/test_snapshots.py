@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from quire.display.visible import visible
-from quire.display.word_diff import word_diff
+from quire.display.why import word_diff
 from quire.wording import pluralize
 
 if TYPE_CHECKING:

@@ -2,6 +2,8 @@
 
 Text of a model, a document or a tool is never sent to a terminal unchanged: an escape sequence could move the cursor,
 change the window's title or hide other text. Files and pipes get the output itself.
+
+Aligned columns in plain text, and short texts for their cells.
 """
 
 from __future__ import annotations
@@ -10,16 +12,19 @@ import io
 import os
 import re
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
+
+import click
 
 from quire.display.visible import in_encoding, width
 from quire.display.visible import visible as shown
 from quire.patterns import late_pattern
-from quire.plan.ways import JOINT
-from quire.wording import pluralize
+from quire.plan.vocabulary import JOINT
+from quire.wording import cut_line, pluralize
 
 if TYPE_CHECKING:
-    from quire.engine.step_progress import FanView
+    from quire.engine.progress import FanView
 
 
 _TURN = late_pattern(r"(?:^|.* )turn \d+")
@@ -190,3 +195,79 @@ def markdown_text(text: str, columns: int) -> str:
     console = Console(file=written, width=columns, force_terminal=True, no_color=bool(os.environ.get("NO_COLOR")))
     console.print(page)
     return "\n".join(line.rstrip() for line in written.getvalue().split("\n"))
+
+
+Style = Callable[[str, int], str]
+"""Gets a finished cell and the number of its column; returns the same text, optionally with colour codes around it."""
+
+GAP = "  "
+_STATUS_COLOURS = {
+    "completed": "green",
+    "running": "cyan",
+    "pending": "cyan",
+    "awaiting_input": "yellow",
+    "answered": "yellow",
+    "paused": "yellow",
+    "interrupted": "yellow",
+    "cancelled": "yellow",
+    "failed": "red",
+    "expired": "red",
+}
+
+
+def table(
+    rows: Sequence[Sequence[str]],
+    header: Sequence[str] = (),
+    *,
+    right: frozenset[int] = frozenset(),
+    style: Style = lambda cell, column: cell,
+) -> list[str]:
+    """Return one line per row, with cells made safe for a terminal.
+
+    `right` are the columns to align right. Padding is computed before `style` adds codes that take no space.
+    """
+    cells = [[_indent(cell) + one_line(cell) for cell in row] for row in ([header] if header else []) + list(rows)]
+    if not cells:
+        return []
+    widths = [max(width(row[column]) for row in cells) for column in range(len(cells[0]))]
+    lines = []
+    for row in cells:
+        padded = []
+        for column, cell in enumerate(row):
+            room = " " * (widths[column] - width(cell))
+            padded.append(room + style(cell, column) if column in right else style(cell, column) + room)
+        lines.append(GAP.join(padded).rstrip())
+    return lines
+
+
+def _indent(cell: str) -> str:
+    return " " * (len(cell) - len(cell.lstrip(" ")))
+
+
+def status_colour(status: str) -> str | None:
+    return _STATUS_COLOURS.get(status)
+
+
+def age(seconds: float) -> str:
+    """Format a time span in one unit: `12s`, `5m`, `3h`, `8d`."""
+    seconds = max(0.0, seconds)
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "m")):
+        if seconds >= size:
+            return f"{int(seconds // size)}{unit}"
+    return f"{int(seconds)}s"
+
+
+def tokens_in_and_out(input_tokens: int, output_tokens: int) -> str:
+    """Return `in+out`; empty if there were none."""
+    return f"{input_tokens:,}+{output_tokens:,}" if input_tokens or output_tokens else ""
+
+
+def short(text: str, limit: int) -> str:
+    """Put a text on one line and cut it after `limit` characters."""
+    return cut_line(one_line(text), limit)
+
+
+def paragraph(title: str, lines: Sequence[str]) -> Iterator[str]:
+    yield ""
+    yield click.style(one_line(title), bold=True)
+    yield from (f"  {line}" if line else "" for line in lines)

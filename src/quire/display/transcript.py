@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from quire.engine.conversation import Message
     from quire.engine.requests import ModelRequest
     from quire.engine.thread_progress import HookView
+    from quire.runs.outcome import RunView
     from quire.runs.transcript import Transcript, TranscriptCall, Turn
-    from quire.runs.view import RunView
 
 _DEEPEST = 6
 

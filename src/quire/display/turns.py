@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from quire.display.tables import short
-from quire.display.text import duration, one_line
+from quire.display.text import duration, one_line, short
 from quire.engine.thread_progress import (
     START,
     CallView,
@@ -22,9 +21,8 @@ from quire.trust.capabilities import from_flat_name
 from quire.values import InvalidValue, Value, decode, encode
 
 if TYPE_CHECKING:
-    from quire.engine.progress import Progress
+    from quire.engine.progress import Progress, StepView
     from quire.engine.records import EffectRecord, Event
-    from quire.engine.step_progress import StepView
 
 ARGUMENT = 40
 RESULT = 100

@@ -1,25 +1,33 @@
-"""Pages and JSON that explain a step's result (`runs why`), and the differences of two runs (`runs diff`)."""
+"""Pages and JSON that explain a step's result (`runs why`), and the differences of two runs (`runs diff`).
+
+Lines that show how a text changed, by words.
+
+Changed words are coloured, or marked `[-old-]{+new+}` where there are no colours. Lines without a change are folded,
+apart from one on each side, and so is the unchanged middle of a long line.
+"""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 import click
 
 from quire.display.run_json import failure_data, usage_data
-from quire.display.tables import short
-from quire.display.text import duration, money, one_line, place, visible
+from quire.display.text import duration, money, one_line, place, short, visible
 from quire.display.text import tokens as counted
 from quire.display.transcript import prompt_data, prompt_text
+from quire.display.visible import visible as shown
 from quire.engine.requests import Boundary, HumanRequest, Load, ModelRequest, ToolRequest
 from quire.runs.diff import Change, RunDiff, Spent, StepDiff, answered_by
+from quire.text_diff import Piece, word_pieces
 from quire.values import Value, pretty
 
 if TYPE_CHECKING:
-    from quire.runs.view import RunView
+    from quire.runs.outcome import RunView
     from quire.runs.why import Performed, Why
+
 
 SHOWN_LINES = 12
 _MARKS = {"same": "=", "changed": "~", "only in A": "<", "only in B": ">"}
@@ -174,7 +182,7 @@ def _step(step: StepDiff) -> Iterator[str]:
 
 def _change(change: Change, indent: str) -> Iterator[str]:
     yield f"{indent}{change.what} {one_line(change.where)}".rstrip()
-    lines = _lines(change.a), _lines(change.b)
+    lines = _value_lines(change.a), _value_lines(change.b)
     shown = [
         line for line in difflib.unified_diff(*lines, lineterm="", n=0) if not line.startswith(("---", "+++", "@@"))
     ]
@@ -184,7 +192,7 @@ def _change(change: Change, indent: str) -> Iterator[str]:
         yield f"{indent}  … {len(shown) - SHOWN_LINES} more lines"
 
 
-def _lines(value: Value) -> list[str]:
+def _value_lines(value: Value) -> list[str]:
     if value is None:
         return []
     return [short(line, 160) if len(line) > 160 else line for line in visible(pretty(value)).split("\n")]
@@ -223,3 +231,108 @@ def _spent(one: Spent | None) -> Value:
 
 def _changes(changes: Sequence[Change]) -> list[Value]:
     return [{"what": one.what, "where": one.where, "a": one.a, "b": one.b} for one in changes]
+
+
+LINES_AROUND = 1
+"""Unchanged lines shown on each side of a change."""
+MOST_LINES = 40
+_AROUND = 60
+"""Unchanged characters shown on each side of a change in its line."""
+_LONGEST = 400
+"""A longer changed piece of one line is cut."""
+
+
+_Line = list[Piece]
+
+
+def word_diff(old: str, new: str, *, colour: bool = False, most: int = MOST_LINES) -> list[str]:
+    """Return the lines that show the difference, safe for a terminal; none if the texts are the same."""
+    if old == new:
+        return []
+    units = list(_folded(_lines_of_pieces(word_pieces(old, new))))
+    cut = units if len(units) <= most else units[: most - 1]
+    shown = [_fold(unit) if isinstance(unit, int) else _shown(unit, colour) for unit in cut]
+    more = len(units) - len(cut)
+    return [*shown, *([f"… {more:,} more lines"] if more else [])]
+
+
+def _lines_of_pieces(pieces: Sequence[Piece]) -> list[_Line]:
+    """Break pieces into lines. A line end that is only in one of the texts breaks the shown line too, and is shown as a
+    sign where it stands alone."""
+    lines: list[_Line] = [[]]
+    for piece in pieces:
+        *ended, rest = piece.text.split("\n")
+        for text in ended:
+            if text or piece.kind != "same":
+                lines[-1].append(Piece(piece.kind, text or "↵"))
+            lines.append([])
+        if rest:
+            lines[-1].append(Piece(piece.kind, rest))
+    return lines if lines[-1] else lines[:-1]
+
+
+def _folded(lines: Sequence[_Line]) -> Iterator[_Line | int]:
+    """Yield the lines near a change, and the number of lines folded between them."""
+    changed = [any(piece.kind != "same" for piece in line) for line in lines]
+    skipped = 0
+    for at, line in enumerate(lines):
+        if any(changed[max(0, at - LINES_AROUND) : at + LINES_AROUND + 1]):
+            if skipped == 1:  # folding one line saves none
+                yield lines[at - 1]
+            elif skipped:
+                yield skipped
+            skipped = 0
+            yield line
+        else:
+            skipped += 1
+    if skipped == 1:
+        yield lines[-1]
+    elif skipped:
+        yield skipped
+
+
+def _fold(count: int) -> str:
+    return f"… {count:,} unchanged lines"
+
+
+def _shown(line: _Line, colour: bool) -> str:
+    return "".join(_marked_up(line, colour)).rstrip(" ")
+
+
+def _marked_up(pieces: _Line, colour: bool) -> Iterator[str]:
+    for at, piece in enumerate(pieces):
+        match piece.kind:
+            case "same":
+                yield _visible(_middle_folded(piece.text, at > 0, at + 1 < len(pieces)))
+            case "gone" | "new":
+                yield _marked(piece, colour)
+            case _:
+                assert_never(piece.kind)
+
+
+def _marked(piece: Piece, colour: bool) -> str:
+    text = _visible(_cut(piece.text))
+    if not colour:
+        return f"[-{text}-]" if piece.kind == "gone" else f"{{+{text}+}}"
+    tint = "red" if piece.kind == "gone" else "green"
+    # The colour of the letters does not show on spaces.
+    return click.style(text, fg=tint) if text.strip() else click.style(text, bg=tint)
+
+
+def _middle_folded(text: str, changed_before: bool, changed_after: bool) -> str:
+    kept_before, kept_after = (_AROUND if changed_before else 0), (_AROUND if changed_after else 0)
+    if not changed_before and not changed_after:
+        kept_before = 2 * _AROUND
+    if len(text) <= kept_before + kept_after + _AROUND // 2:
+        return text
+    return f"{text[:kept_before]} … {text[len(text) - kept_after :]}" if kept_after else f"{text[:kept_before]} …"
+
+
+def _cut(text: str) -> str:
+    if len(text) <= _LONGEST:
+        return text
+    return f"{text[:_LONGEST]} … ({len(text) - _LONGEST:,} more characters)"
+
+
+def _visible(text: str) -> str:
+    return "\t".join(shown(part) for part in text.split("\t"))

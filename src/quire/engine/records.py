@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from quire.errors import LimitReached
-from quire.plan.ways import last_label, typed_way
+from quire.plan.vocabulary import last_label, typed_way
 
 if TYPE_CHECKING:
     from quire.engine.requests import Failure

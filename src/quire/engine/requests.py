@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 from msgspec import Struct, field
 
 from quire.errors import Refused, StepFailed
-from quire.plan.ways import last_label
+from quire.plan.vocabulary import last_label
 from quire.values import Value, clean
 
 if TYPE_CHECKING:
     from quire.engine.conversation import Message, Offered
     from quire.engine.earlier_results import SystemText
-    from quire.engine.interpreter.thread.limits import Limits
-    from quire.engine.pure_work import PureWork
+    from quire.engine.interpreter.thread.budgets import Limits
+    from quire.engine.premises import PureWork
 
 Walk: TypeAlias = "Generator[Request, Any, Value]"
 """A running interpreter: a generator that yields requests, is sent their answers, and returns its result."""

@@ -1,25 +1,260 @@
-"""Compile calls of functions to closures. Loaded with the first expression that calls one."""
+"""Compile calls of functions to closures. Loaded with the first expression that calls one.
+
+Functions of lists and maps.
+
+Work and size are charged before anything is built. Elements are not copied: a result shares them with its source.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from quire.expr import json_text, list_functions, number_functions, templates, text_functions
-from quire.expr.arguments import At, needs_list
+from quire.expr import templates, text_functions
+from quire.expr.arguments import At, charge_list, charge_text, needs_list, needs_map, needs_whole
+from quire.expr.kinds import NUMBERS, is_list, is_map, kind
+from quire.expr.limits import MAX_ITEMS, Run, measure
+from quire.expr.operators import SMALL
+from quire.expr.text_functions import charge_digits
 
 if TYPE_CHECKING:
-    from quire.expr.limits import Closure, Run
+    from quire.expr.limits import Closure
+
+
+_FARTHEST = 1 << 53
+"""`range` stays within the whole numbers that every JSON reader keeps exact."""
+
+_DIRECT = 1 << 60
+"""Numbers below this are their own hash, so a list cannot be chosen in which many have the same one."""
+
+_FEW = 32
+"""So many values at most are compared in the time of their steps, however long they are."""
+
+_canonical = json.JSONEncoder(ensure_ascii=True, allow_nan=False, sort_keys=True, check_circular=False).encode
+
+
+def first(run: Run, at: At, source: Any) -> Any:
+    items = needs_list(source, at)
+    return items[0] if items else None
+
+
+def last(run: Run, at: At, source: Any) -> Any:
+    items = needs_list(source, at)
+    return items[-1] if items else None
+
+
+def slice_of(run: Run, at: At, source: Any, start: Any, end: Any = None) -> Any:
+    is_text = isinstance(source, str)
+    if not is_text and not is_list(source):
+        raise at.wants("a list or a text", source, 0)
+    begin = needs_whole(start, at, 1)
+    stop = needs_whole(end, at, 2) if len(at.places) > 2 else None
+    length = len(range(len(source))[begin:stop])
+    if is_text:
+        charge_text(length, run, at)
+        return source[begin:stop]
+    charge_list(length, run, at)
+    return list(source[begin:stop])
+
+
+def reverse(run: Run, at: At, source: Any) -> list[Any]:
+    items = needs_list(source, at)
+    charge_list(len(items), run, at)
+    return list(reversed(items))
+
+
+def flatten(run: Run, at: At, source: Any) -> list[Any]:
+    items = needs_list(source, at)
+    run.charge(len(items), at.span)
+    charge_list(sum([len(item) if is_list(item) else 1 for item in items]), run, at)
+    flat: list[Any] = []
+    for item in items:
+        if is_list(item):
+            flat.extend(item)
+        else:
+            flat.append(item)
+    return flat
+
+
+def zip_of(run: Run, at: At, *sources: Any) -> list[Any]:
+    """Return the elements of several lists by position: lists, or maps if the lists are in a map."""
+    if len(sources) > 1:
+        lists = [needs_list(source, at, position) for position, source in enumerate(sources)]
+        length = min(map(len, lists))
+        charge_list(length * (len(lists) + 1), run, at)
+        return list(map(list, zip(*lists, strict=False)))
+    if not is_map(sources[0]):
+        raise at.wants("several lists, or a map of lists", sources[0], 0)
+    named: dict[str, Sequence[Any]] = {}
+    for name, values in sources[0].items():
+        if not is_list(values):
+            raise at.fails(f"zip needs a map of lists, but {name} is {kind(values)}", 0)
+        named[name] = values
+    length = min(map(len, named.values()), default=0)
+    charge_list(length * (len(named) + 1), run, at, 3)
+    return [{name: values[row] for name, values in named.items()} for row in range(length)]
+
+
+def range_of(run: Run, at: At, start: Any, end: Any = None) -> list[int]:
+    bounds = [
+        needs_whole(one, at, position, -_FARTHEST, _FARTHEST)
+        for position, one in enumerate((start, end)[: len(at.places)])
+    ]
+    begin, stop = bounds if len(bounds) == 2 else (0, bounds[0])
+    charge_list(max(0, stop - begin), run, at)
+    return list(range(begin, stop))
+
+
+def keys(run: Run, at: At, source: Any) -> list[str]:
+    found = needs_map(source, at)
+    charge_list(len(found), run, at)
+    return list(found)
+
+
+def values(run: Run, at: At, source: Any) -> list[Any]:
+    found = needs_map(source, at)
+    charge_list(len(found), run, at)
+    return list(found.values())
+
+
+def entries(run: Run, at: At, source: Any) -> list[Any]:
+    found = needs_map(source, at)
+    charge_list(3 * len(found), run, at, 2)
+    return [{"key": key, "value": value} for key, value in found.items()]
+
+
+def merge(run: Run, at: At, *sources: Any) -> dict[str, Any]:
+    maps = sources
+    if len(sources) == 1 and not is_map(sources[0]):
+        if not is_list(sources[0]):
+            raise at.wants("maps, or a list of maps", sources[0], 0)
+        maps = tuple(sources[0])
+    merged: dict[str, Any] = {}
+    for position, one in enumerate(maps):
+        if not is_map(one):
+            if len(sources) > 1:
+                raise at.wants("maps", one, position)
+            raise at.fails(f"merge needs a list of maps, but one element is {kind(one)}", 0)
+        run.charge(1 + 2 * len(one), at.span)
+        merged.update(one)
+        if len(merged) > MAX_ITEMS:
+            raise at.fails(f"the map has more than {MAX_ITEMS:,} items")
+    return merged
+
+
+def sort(run: Run, at: At, items: Any, by: Sequence[Any] | None = None) -> list[Any]:
+    """Return the elements in the order of their keys, or of themselves."""
+    found = needs_list(items, at)
+    _check_order(found if by is None else by, run, at, 1 + len(found).bit_length(), by is not None)
+    if by is None:
+        return sorted(found)
+    return [found[position] for position in sorted(range(len(found)), key=by.__getitem__)]
+
+
+def least(run: Run, at: At, *values: Any, by: Sequence[Any] | None = None) -> Any:
+    return _extreme(min, run, at, values, by)
+
+
+def greatest(run: Run, at: At, *values: Any, by: Sequence[Any] | None = None) -> Any:
+    return _extreme(max, run, at, values, by)
+
+
+def _extreme(choose: Callable[..., Any], run: Run, at: At, values: Sequence[Any], by: Sequence[Any] | None) -> Any:
+    found = needs_list(values[0], at) if len(values) == 1 else values
+    if not found:
+        return None
+    _check_order(found if by is None else by, run, at, 1, by is not None)
+    return choose(found) if by is None else found[choose(range(len(found)), key=by.__getitem__)]
+
+
+def distinct(run: Run, at: At, items: Any, by: Sequence[Any] | None = None) -> list[Any]:
+    found = needs_list(items, at)
+    charge_list(len(found), run, at, 2)
+    kept: dict[object, Any] = {}
+    for item, key in zip(found, found if by is None else by, strict=True):
+        kept.setdefault(key if type(key) in _HASHABLE else _hashable(key, run, at), item)
+    return list(kept.values())
+
+
+def group(run: Run, at: At, items: Sequence[Any], by: Sequence[Any]) -> list[Any]:
+    """Return `{key, items}` for each distinct key, in the order in which they first appear."""
+    charge_list(len(items), run, at, 2)
+    groups: dict[object, dict[str, Any]] = {}
+    for item, key in zip(items, by, strict=True):
+        hashed = key if type(key) in _HASHABLE else _hashable(key, run, at)
+        known = groups.get(hashed)
+        if known is None:
+            run.charge(6, at.span)
+            groups[hashed] = {"key": key, "items": [item]}
+        else:
+            known["items"].append(item)
+    return list(groups.values())
+
+
+def _check_order(values: Sequence[Any], run: Run, at: At, passes: int, keyed: bool) -> None:
+    """Charge so many passes over values that are compared. Raises `EvalError` if they have no order."""
+    run.charge(len(values) * passes, at.span)
+    kinds = set(map(type, values))
+    if kinds <= {str}:
+        run.charge((sum(map(len, values)) * passes) >> 6, at.span)
+    elif not kinds <= NUMBERS:
+        raise _no_order(values, at, keyed)
+    elif len(values) > _FEW and int in kinds and not (min(values) > -SMALL and max(values) < SMALL):
+        bits = sum(value.bit_length() for value in values if type(value) is int)
+        run.charge((bits * passes) >> 8, at.span)
+
+
+def _no_order(values: Sequence[Any], at: At, keyed: bool) -> Exception:
+    named = list(dict.fromkeys(map(kind, values)))
+    strange = [name for name in named if name not in ("a number", "a text")]
+    what = "keys" if keyed else "values"
+    if strange:
+        return at.fails(f"{at.name} needs {what} that are numbers or texts, but one is {strange[0]}", 0)
+    return at.fails(f"{at.name} needs {what} of one kind, not {named[0]} and {named[-1]}", 0)
+
+
+_HASHABLE = frozenset({str, bool, type(None)})
+
+
+def _hashable(value: Any, run: Run, at: At) -> object:
+    """Return a key that is equal for equal values.
+
+    Python hashes texts and bytes with a secret, so that a list cannot be made in which many have the same hash.
+    """
+    if type(value) in NUMBERS:
+        if -_DIRECT < value < _DIRECT:
+            return value
+        run.charge(16, at.span)
+        return b"%x" % int(value)
+    sizes = measure(value, at.span)
+    run.charge(8 + 6 * sizes.items + (sizes.characters >> 4), at.span)
+    charge_digits(value, run, at)
+    return _canonical(_plain(value)).encode()
+
+
+def _plain(value: Any) -> Any:
+    """Return the value with equal numbers made alike: true is 1, and so is 1.0. The depth is already limited."""
+    if isinstance(value, str) or value is None:
+        return value
+    if is_list(value):
+        return [_plain(item) for item in value]
+    if is_map(value):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
+        return int(value)
+    return value
+
 
 _WORK: dict[str, Callable[..., Any]] = {
-    "text": json_text.text,
-    "json": json_text.json,
-    "parse": json_text.parse,
-    "number": number_functions.number,
-    "abs": number_functions.absolute,
-    "round": number_functions.nearest,
-    "floor": number_functions.floor,
-    "ceil": number_functions.ceil,
+    "text": text_functions.text,
+    "json": text_functions.json,
+    "parse": text_functions.parse,
+    "number": text_functions.number,
+    "abs": text_functions.absolute,
+    "round": text_functions.nearest,
+    "floor": text_functions.floor,
+    "ceil": text_functions.ceil,
     "format": templates.fill,
     "split": text_functions.split,
     "trim": text_functions.trim,
@@ -29,22 +264,22 @@ _WORK: dict[str, Callable[..., Any]] = {
     "contains": text_functions.contains,
     "starts_with": text_functions.starts_with,
     "ends_with": text_functions.ends_with,
-    "first": list_functions.first,
-    "last": list_functions.last,
-    "slice": list_functions.slice_of,
-    "sort": list_functions.sort,
-    "reverse": list_functions.reverse,
-    "distinct": list_functions.distinct,
-    "keys": list_functions.keys,
-    "values": list_functions.values,
-    "entries": list_functions.entries,
-    "merge": list_functions.merge,
-    "range": list_functions.range_of,
-    "min": list_functions.least,
-    "max": list_functions.greatest,
-    "flatten": list_functions.flatten,
-    "zip": list_functions.zip_of,
-    "group": list_functions.group,
+    "first": first,
+    "last": last,
+    "slice": slice_of,
+    "sort": sort,
+    "reverse": reverse,
+    "distinct": distinct,
+    "keys": keys,
+    "values": values,
+    "entries": entries,
+    "merge": merge,
+    "range": range_of,
+    "min": least,
+    "max": greatest,
+    "flatten": flatten,
+    "zip": zip_of,
+    "group": group,
 }
 """Each takes the run, the place and the values of its arguments, and raises only `EvalError`."""
 

@@ -2,17 +2,29 @@
 
 People and models who know other languages write templates, filters, methods, comprehensions and lambdas of those. Only
 texts that could not be parsed come here. A suggestion is itself an expression; a guess that is not one is dropped.
+
+Find mistakes in valid expressions: escapes that drop their backslash, and keys that are written twice.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
-from quire.expr.errors import ExprSyntaxError
+from msgspec import Struct
+
+from quire.expr.errors import REPEATED_KEY, UNKNOWN_ESCAPE, ExprSyntaxError
 from quire.expr.parse import parse
+from quire.expr.syntax import Expression, MapOf, walk
+from quire.expr.tokens import tokens, unknown_escapes
 from quire.patterns import late_pattern
 from quire.wording import cut
+
+if TYPE_CHECKING:
+    from quire.diagnostics import Code
+    from quire.source import Span
+
 
 LONGEST = 300
 """Longer texts get no suggestion."""
@@ -203,3 +215,33 @@ _GUESSES: tuple[Callable[[str], str], ...] = (
     _key,
     _words,
 )
+
+
+class Slip(Struct, frozen=True):
+    """One mistake."""
+
+    code: Code
+    message: str
+    span: Span
+    """Position in the text of the expression."""
+    help: str
+
+
+def slips(expression: Expression) -> Iterator[Slip]:
+    """Yield the mistakes of an expression."""
+    if "\\" in expression.text:
+        for token in tokens(expression.text):
+            for span, character in unknown_escapes(token):
+                message = f"\\{character} is read as {character}: the backslash is dropped"
+                yield Slip(UNKNOWN_ESCAPE, message, span, f"write \\\\{character} to keep the backslash")
+    for node, _ in walk(expression.root):
+        if isinstance(node, MapOf):
+            yield from _repeated(node)
+
+
+def _repeated(node: MapOf) -> Iterator[Slip]:
+    last = {key: at for at, (key, _) in enumerate(node.entries)}
+    for at, (key, value) in enumerate(node.entries):
+        if last[key] != at:
+            message = f"the key {key} is here twice: the last value counts"
+            yield Slip(REPEATED_KEY, message, value.span, "leave this value out, or give it another key")

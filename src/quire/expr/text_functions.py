@@ -2,17 +2,31 @@
 
 Letters are those of Unicode 14 on every Python: capitals that later versions added to letters stay as they are, so
 that a run gives the same values when another Python replays it.
+
+Values as texts and texts as values: `text`, `json` and `parse`.
+
+A value that shares its parts may be small in memory and huge as text, so every value is measured before it is written.
+Messages do not repeat what Python's JSON reader says: that changes from version to version, and a replay must not.
+
+Functions of numbers. Rounding looks at the number as it is written in decimal digits, and halves go away from zero:
+`round(2.675, 2)` is 2.68, although the nearest binary number is a little smaller.
 """
 
 from __future__ import annotations
 
+import json as library
+import math
 import re
 from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
-from quire.expr.arguments import At, charge_list, charge_text, needs_text
-from quire.expr.kinds import ATOMS, is_list, is_map
-from quire.expr.limits import MAX_ITEMS, MAX_TEXT, Run, equal
+from quire.expr.arguments import At, charge_list, charge_text, needs_number, needs_text, needs_whole
+from quire.expr.kinds import ATOMS, FLAT, NUMBERS, is_list, is_map
+from quire.expr.limits import MAX_DIGITS, MAX_ITEMS, MAX_TEXT, Run, equal, measure
+from quire.expr.operators import SMALL, storable
+from quire.values import InvalidValue, clean, decode
+from quire.wording import cut
 
 # Letters whose other case came with Unicode 15 to 17.
 _LATER = re.compile(
@@ -91,3 +105,189 @@ def starts_with(run: Run, at: At, source: Any, beginning: Any) -> bool:
 def ends_with(run: Run, at: At, source: Any, end: Any) -> bool:
     run.charge(len(needs_text(end, at, 1)) >> 6, at.span)
     return needs_text(source, at, 0).endswith(end)
+
+
+_WIDEST = 8
+_FEW = 32
+"""With so many items at most, long numbers are charged after they are written, which is faster."""
+
+_SHORT = 1_000
+_TEXTS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*"', re.DOTALL)
+_MISSING: Any = object()
+
+
+def _as_dict(value: object) -> object:
+    if is_map(value):
+        return dict(value)
+    raise TypeError
+
+
+def _encoder(indent: int | None) -> library.JSONEncoder:
+    return library.JSONEncoder(
+        ensure_ascii=False, allow_nan=False, check_circular=False, default=_as_dict, indent=indent
+    )
+
+
+_one_line = _encoder(None)
+
+
+def text(run: Run, at: At, value: Any) -> str:
+    """Return a text as it is, any other value as JSON."""
+    if isinstance(value, str):
+        return value
+    if type(value) is int and -SMALL < value < SMALL:
+        return str(value)
+    return written(value, run, at)
+
+
+def json(run: Run, at: At, value: Any, indent: Any = None) -> str:
+    if indent is None:
+        return written(value, run, at)
+    return written(value, run, at, needs_whole(indent, at, 1, 1, _WIDEST))
+
+
+def written(value: Any, run: Run, at: At, indent: int = 0) -> str:
+    """Return the JSON of a value. Raises `EvalError` if that would be too long."""
+    if type(value) in FLAT:
+        items, characters = 1, len(value) if type(value) is str else 0
+    else:
+        items, characters, _ = measure(value, at.span)
+    run.charge(3 * items + (characters >> 4), at.span)
+    if items > _FEW or indent:
+        charge_text(characters + charge_digits(value, run, at, indent), run, at)
+    try:
+        found = clean((_encoder(indent) if indent else _one_line).encode(value))
+    except (TypeError, ValueError):
+        raise at.fails(f"{at.name} is given a number or a map that cannot be stored", 0) from None
+    if len(found) > MAX_TEXT:
+        raise at.fails(f"the text has more than {MAX_TEXT:,} characters")
+    if len(found) > _SHORT + 6 * characters:
+        run.charge(len(found) >> 1, at.span)
+    return found
+
+
+def charge_digits(value: object, run: Run, at: At, indent: int = 0) -> int:
+    """Charge the long numbers of a value that is already measured, before they are written.
+
+    Returns the number of their digits, and of spaces before the lines of the value if it is indented.
+    """
+    characters = 0
+    level: list[Any] = [value] if type(value) not in FLAT else []
+    margin = indent
+    while level:
+        deeper: list[Any] = []
+        for holder in level:
+            characters += margin * len(holder)
+            for part in holder.values() if is_map(holder) else holder:
+                if type(part) is int:
+                    if not -SMALL < part < SMALL:
+                        # Writing takes longer than the number of digits says.
+                        run.charge(part.bit_length() >> 1, at.span)
+                        characters += part.bit_length() * 3 // 10
+                elif type(part) not in FLAT and (is_list(part) or is_map(part)):
+                    deeper.append(part)
+        level = deeper
+        margin += indent
+    return characters
+
+
+def parse(run: Run, at: At, source: Any, default: Any = _MISSING) -> Any:
+    """Return the value of a text that is JSON."""
+    if default is not _MISSING and not isinstance(source, str):
+        return default
+    text = needs_text(source, at, 0)
+    if len(text) > MAX_TEXT:
+        raise at.fails(f"{at.name} is given a text of more than {MAX_TEXT:,} characters", 0)
+    run.charge(len(text) >> 2, at.span)
+    # Each comma outside of the texts separates two items: too many are refused before they are built.
+    if len(text) > MAX_ITEMS and text.count(",") > MAX_ITEMS and _TEXTS.sub("", text).count(",") > MAX_ITEMS:
+        raise at.fails(f"the value has more than {MAX_ITEMS:,} items", 0)
+    try:
+        value = decode(text)
+    except InvalidValue:
+        if default is not _MISSING:
+            return default
+        shown = cut(" ".join(text[:200].split()), 40)
+        what = f"what begins with {shown}" if shown else "an empty text"
+        help = "parse(text, default) gives the default instead of failing"
+        raise at.fails(f"{at.name} needs JSON, and {what} is not JSON", 0, help) from None
+    return value
+
+
+MOST_DECIMALS = 15
+
+# Enough for every number that can be stored, with all of its decimals.
+_EXACT = Context(prec=MAX_DIGITS + 2 * MOST_DECIMALS, rounding=ROUND_HALF_UP, Emin=-9_999, Emax=9_999)
+_UNITS = {digits: Decimal(1).scaleb(-digits) for digits in range(-MOST_DECIMALS, MOST_DECIMALS + 1)}
+_NUMBER = re.compile(r"[+-]?[0-9]++(\.[0-9]++)?([eE][+-]?[0-9]++)?")
+
+
+def number(run: Run, at: At, value: Any, default: Any = _MISSING) -> Any:
+    """Return the number that a text holds; a number as it is."""
+    if type(value) in NUMBERS:
+        return value
+    if default is not _MISSING and not isinstance(value, str):
+        return default
+    text = needs_text(value, at, 0)
+    run.charge(len(text) >> 4, at.span)
+    text = text.strip()
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        problem = f'"{cut(text, 40)}" is not one' if text else "the text is empty"
+    elif len(text) > MAX_DIGITS:
+        problem = f"this one has more than {MAX_DIGITS:,} digits"
+    elif match[1] is None and match[2] is None:
+        run.charge(len(text) >> 2, at.span)
+        return int(text)
+    elif math.isfinite(found := float(text)):
+        return found
+    else:
+        problem = f"{cut(text, 40)} is too large"
+    if default is not _MISSING:
+        return default
+    help = "number(text, default) gives the default instead of failing"
+    raise at.fails(f"number needs a number in decimal digits: {problem}", 0, help)
+
+
+def absolute(run: Run, at: At, value: Any) -> int | float:
+    return abs(needs_number(value, at, 0))
+
+
+def floor(run: Run, at: At, value: Any) -> int:
+    return math.floor(needs_number(value, at, 0))
+
+
+def ceil(run: Run, at: At, value: Any) -> int:
+    return math.ceil(needs_number(value, at, 0))
+
+
+def nearest(run: Run, at: At, value: Any, decimals: Any = 0) -> int | float:
+    """Return the nearest number with so many decimals; a whole number if there are none."""
+    found = needs_number(value, at, 0)
+    digits = needs_whole(decimals, at, 1, -MOST_DECIMALS, MOST_DECIMALS) if decimals != 0 else 0
+    if isinstance(found, int):
+        return found if digits >= 0 else storable(_whole(found, 10**-digits), run, at.span)
+    if digits == 0:
+        # The difference between a number and its whole part is exact.
+        below = math.floor(abs(found))
+        above = below + (abs(found) - below >= 0.5)
+        return above if found > 0 else -above
+    rounded = _quantized(found, digits)
+    return storable(float(rounded), run, at.span) + 0.0 if digits > 0 else int(rounded)
+
+
+def decimals(value: int | float, digits: int) -> str:
+    """Return a number with so many decimals as text. Zero has no sign."""
+    if isinstance(value, int):
+        return f"{value}.{'0' * digits}" if digits else str(value)
+    rounded = _quantized(value, digits)
+    return format(abs(rounded) if rounded == 0 else rounded, "f")
+
+
+def _quantized(value: float, digits: int) -> Decimal:
+    return _EXACT.quantize(Decimal(repr(value)), _UNITS[digits])
+
+
+def _whole(value: int, unit: int) -> int:
+    rounded = (abs(value) + unit // 2) // unit * unit
+    return rounded if value > 0 else -rounded

@@ -159,7 +159,7 @@ def check(source: Source) -> tuple[Diagnostic, ...]:
 def all_codes() -> tuple[Code, ...]:
     """Return the codes of every format, in the order of their ids."""
     from quire.diagnostics import codes_in
-    from quire.formats.suppressions import codes as suppressions
+    from quire.formats import suppressions
 
     modules = [_module(name) for name in FORMATS]
     found = (*invisible.codes(), *codes_in(suppressions), *(code for module in modules for code in module.codes()))

@@ -1,6 +1,8 @@
 """Check documents against their workspaces. Nothing is started, and the user is not asked.
 
 A workspace is loaded only for a document that may name something in it, and then once for all its documents.
+
+Every kind of finding that `quire check` and editors know, whichever room reports it.
 """
 
 from __future__ import annotations
@@ -22,14 +24,15 @@ from quire.library.collect import has_file_beside
 if TYPE_CHECKING:
     from quire.diagnostics import Code
     from quire.formats.pipeline.syntax import ParseResult, Pipeline, PipelineFile
-    from quire.formats.suppressions.allows import Hidden
-    from quire.library.document_places import Places
+    from quire.formats.suppressions import Hidden
+    from quire.library.document import Places
     from quire.library.proven_findings import ProvenFindings
     from quire.library.snapshot import Snapshot
     from quire.plan.nodes import Plan
     from quire.source import Source
     from quire.workspace.locate import Workspace
     from quire.workspace.settings import Settings
+
 
 _REACHES_OUT = ("@tool(", "@prompt(", "@model(", "-----BEGIN ")
 _KEY_HEADS = ("sk", "ghp", "gho", "xoxb", "xoxp", "AKIA", "AIza")
@@ -103,8 +106,7 @@ class DocumentCheck:
         """Return the findings that are left when the comments of the document are applied."""
         if _ALLOW not in source.text:
             return found
-        from quire.formats.suppressions.allows import applied
-        from quire.library.codes import all_codes
+        from quire.formats.suppressions import applied
 
         result = applied(source, found, all_codes, self._was_searched)
         if hidden is not None:
@@ -188,7 +190,7 @@ class DocumentCheck:
 
     def _plan_limits(self, source: Source) -> list[Diagnostic]:
         """Return the limits that runs of a file of pipelines would exceed."""
-        from quire.formats.pipeline.check_limits import check_plans
+        from quire.formats.pipeline.check import check_plans
         from quire.formats.pipeline.fields import Fields
         from quire.formats.pipeline.lower import lower
         from quire.library.document import read
@@ -207,7 +209,7 @@ class DocumentCheck:
     def directive(self, source: Source) -> tuple[Diagnostic, ...]:
         from quire.formats.directive.check import check_reading
         from quire.formats.directive.parse import parse
-        from quire.library.document_places import place_of
+        from quire.library.document import place_of
         from quire.trust.risk import NO_RULES, project_risk, unacknowledged
 
         reading, place = parse(source), place_of(Path(source.name), "directives")
@@ -220,7 +222,7 @@ class DocumentCheck:
 
     def knowledge(self, source: Source) -> tuple[Diagnostic, ...]:
         from quire.formats.directive.knowledge import check_knowledge
-        from quire.library.document_places import place_of
+        from quire.library.document import place_of
 
         found = place_of(Path(source.name), "knowledge")
         return check_knowledge(source, found[1] if found else None)
@@ -244,14 +246,14 @@ class DocumentCheck:
 
     @cached_property
     def _places(self) -> Places:
-        from quire.library.document_places import Places
+        from quire.library.document import Places
 
         return Places() if self._given_places is None else self._given_places
 
     @cached_property
     def _shelf(self) -> Snapshot:
         """The library of documents on the user's shelf; their agents and tools are those of the current workspace."""
-        from quire.library.shelf import shelf_settings
+        from quire.library.registered import shelf_settings
 
         return self._snapshot(lambda: shelf_settings(_settings(Path.cwd())))
 
@@ -330,3 +332,12 @@ def _pipeline_findings(
 
 def _copied(file: PipelineFile | None) -> PipelineFile | None:
     return file and replace(file, pipelines=tuple(replace(one) for one in file.pipelines))
+
+
+def all_codes() -> tuple[Code, ...]:
+    """Return all codes, in the order of their ids."""
+    from quire.analysis.lock.read import CODES
+    from quire.analysis.rules import rule_codes
+    from quire.workspace.codes import CODES as SETTINGS
+
+    return tuple(sorted((*formats.all_codes(), *rule_codes(), *CODES, *SETTINGS), key=lambda code: code.id))

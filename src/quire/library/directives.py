@@ -2,11 +2,17 @@
 and risks.
 
 A directive is composed from itself, its ancestors, and the knowledge that they name.
+
+Look up and verify the items that the hooks of a directive name, before the thread starts.
+
+A hook that cannot act is a warning. At `directive_return` hooks judge the outputs: there a missing or untrusted item
+prevents the start, since no output could pass. An unsigned item that only a hook names does not make the directive
+itself count as unsigned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -15,11 +21,13 @@ from msgspec.structs import replace
 from quire.engine.interpreter.thread.compose import Bundle
 from quire.engine.interpreter.thread.hooks import is_composed, loses_a_gate, read_hooks_yaml
 from quire.engine.interpreter.thread.setup import Setup, check_risk, set_up
-from quire.errors import CannotStart, Refused
-from quire.library.hook_targets import hook_targets
+from quire.errors import BadConfiguration, CannotStart, QuireError, Refused
+from quire.library.items import Item, ItemType
 from quire.library.verify import VerifiedItems, read_body, read_thread
 from quire.models.tiers import thread_model
+from quire.plan.templates import is_static
 from quire.plan.thread import THREAD_PATH, Hook, Thread
+from quire.plan.vocabulary import judges
 from quire.source import Source, read_source
 from quire.trust.capabilities import Grants
 from quire.trust.risk import project_risk, require_granted
@@ -30,9 +38,9 @@ from quire.workspace.grants import reaching
 
 if TYPE_CHECKING:
     from quire.library.document import Document
-    from quire.library.items import Item, ItemType
     from quire.library.library import Library
     from quire.models.choose import Choice
+    from quire.plan.thread import HookAction
     from quire.values import Value
     from quire.workspace.settings import Settings
 
@@ -300,3 +308,69 @@ class Directives:
         if self._settings.rehearsal:
             return False
         return self._settings.trust.mode == "require" or not is_trusted(self._settings)
+
+
+Find = Callable[[ItemType, str], "Item | None"]
+ACTIONS: tuple[tuple[ItemType, tuple[str, ...]], ...] = (
+    ("directive", ("execute",)),
+    ("knowledge", ("execute", "fetch")),
+)
+
+
+def hook_targets(hooks: Iterable[Hook], items: VerifiedItems, find: Find) -> list[str]:
+    """Return warnings about the items. Raises `CannotStart` or `Refused` for an item that would judge the outputs."""
+    warnings: dict[str, None] = {}
+    for hook in hooks:
+        for action in hook.actions:
+            if is_composed(hook, action) or not is_static(action.item_id):
+                continue
+            name = f"hook {hook.id or hook.event}"
+            try:
+                found = _unusable(action, items, find)
+            except BadConfiguration:
+                raise
+            except CannotStart as error:
+                if judges(hook.event):
+                    raise CannotStart(f"{name}: {error}, so no outputs could pass this check") from None
+                found = str(error)
+            except QuireError as error:
+                if judges(hook.event):
+                    raise Refused(f"{name}: {error}") from None
+                found = str(error)
+            if found:
+                warnings[f"{name}: {found}"] = None
+    return list(warnings)
+
+
+def _unusable(action: HookAction, items: VerifiedItems, find: Find) -> str:
+    """Return the verdict that was accepted in warn mode, or the empty text. Raises `CannotStart` for a missing item,
+    `QuireError` for one that must not be used."""
+    for item_type, primaries in ACTIONS:
+        if action.item_type == item_type and action.primary in primaries:
+            item = find(item_type, action.item_id)
+            if item is None:
+                raise CannotStart(f"there is no {item_type} {action.item_id}")
+            return _verified(item, items, find)
+    return ""
+
+
+def _verified(item: Item, items: VerifiedItems, find: Find) -> str:
+    """Verify the item and, for a directive, its ancestors."""
+    let_pass, seen = "", {item.id}
+    while True:
+        verdict = items.verdict(item)
+        if not verdict.ok:
+            if items.mode == "require":
+                raise Refused(verdict.message)
+            let_pass = let_pass or verdict.message
+        if item.type == "knowledge":
+            read_body(item)
+            return let_pass
+        wanted = read_thread(item).extends.strip()
+        parent = find("directive", wanted) if wanted else None
+        if wanted and parent is None:
+            raise CannotStart(f"{item.id} extends {wanted}, which is not there")
+        if parent is None or parent.id in seen:
+            return let_pass
+        seen.add(parent.id)
+        item = parent

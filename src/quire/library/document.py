@@ -1,4 +1,7 @@
-"""A document that has been read: its text, the findings about it, and its plan if it can run."""
+"""A document that has been read: its text, the findings about it, and its plan if it can run.
+
+Where a document is: in which workspace, on the user's shelf or in a space, and its path without links.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import os
 from collections.abc import Iterable
 from functools import lru_cache
 from operator import attrgetter
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -16,13 +19,15 @@ from quire.diagnostics import Diagnostic, Severity
 from quire.errors import BadDocument, CannotStart
 from quire.formats import invisible
 from quire.plan.nodes import EXTENDED_PLAYBOOKS, SEMANTICS_VERSION
-from quire.source import MAX_DOCUMENT_BYTES, Source, is_open_text, read_source
+from quire.source import MAX_DOCUMENT_BYTES, Source, is_open_text, read_source, real_path
+from quire.workspace.locate import is_on_shelf, user_space, workspace_of
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.syntax import ParseResult as PipelineParseResult
     from quire.formats.playbook.scan import Scan
     from quire.formats.playbook.syntax import ParseResult as PlaybookParseResult
     from quire.plan.nodes import Plan
+    from quire.workspace.locate import Workspace
 
 
 class Document(Struct, frozen=True):
@@ -77,7 +82,7 @@ def near_misses(source: Source, format: str, declared: str = "") -> tuple[Diagno
     stopping.sort(key=attrgetter("span.start"))
     if not stopping or "quire:" not in source.text:
         return tuple(stopping)
-    from quire.formats.suppressions.allows import allows_of
+    from quire.formats.suppressions import allows_of
 
     allows = allows_of(source)
     return tuple(finding for finding in stopping if not any(allow.hides(finding) for allow in allows))
@@ -193,3 +198,38 @@ def parse_playbook(source: Source, extended: bool) -> tuple[PlaybookParseResult,
     from quire.formats.playbook.parse import parse_scanned
 
     return parse_scanned(source, extended=extended)
+
+
+class Places:
+    """Where documents are. Several checks may share it, as long as no file or link comes or goes between them."""
+
+    def __init__(self) -> None:
+        self._workspaces: dict[str, Workspace | None] = {}
+        self._real: dict[str, Path] = {}
+
+    def workspace(self, source: Source) -> Workspace | None:
+        """Return the workspace that a run of a document would have; None for one on the user's shelf."""
+        folder = os.path.dirname(source.name)  # noqa: PTH120
+        if folder not in self._workspaces:
+            on_shelf = is_on_shelf(source.name, user_space())
+            self._workspaces[folder] = None if on_shelf else workspace_of(Path(source.name).parent)
+        return self._workspaces[folder]
+
+    def real(self, path: str) -> Path:
+        """Return a path without its links."""
+        if path not in self._real:
+            self._real[path] = real_path(Path(path))
+        return self._real[path]
+
+
+def place_of(path: Path, folder: str) -> tuple[Path, PurePath] | None:
+    """Return the folder that contains the file's space, and the file's path in it; None for a file that is not in a
+    space.
+
+    Links are not followed: the path at which an item is found is its name.
+    """
+    parts = Path(os.path.abspath(path)).parts  # noqa: PTH100
+    at = max((at for at, part in enumerate(parts) if part == ".ai"), default=-1)
+    if at < 0 or len(parts) <= at + 2 or parts[at + 1] != folder:
+        return None
+    return Path(*parts[:at]), PurePath(*parts[at + 2 :])

@@ -21,10 +21,10 @@ from quire.workspace.settings import AgentSettings, Settings
 if TYPE_CHECKING:
     from quire.analysis.proof import Proof
     from quire.library.capability_words import Words
+    from quire.library.items import ItemIndex
     from quire.library.library import Library
     from quire.library.proof_world import WorkspaceWorld
     from quire.library.snapshot import Snapshot
-    from quire.library.spaces import ItemIndex
     from quire.models.choose import CallSettings
     from quire.plan.bounds import PlanBounds
     from quire.plan.envelope import CapabilityEnvelope, Vocabulary
@@ -107,7 +107,7 @@ class Foresight:
         """Return a plan with everything that it runs with: the tools of its steps, or what a directive inherits."""
         if not plan.thread or self._settings is None:
             return self._with_tools(plan, name)
-        from quire.library.directive_plans import composed_plan
+        from quire.library.directive_preview import composed_plan
 
         return composed_plan(plan, self._library.spaces, self._hooks)
 
@@ -148,7 +148,7 @@ class Foresight:
 
     @cached_property
     def _knowledge(self) -> ItemIndex:
-        from quire.library.spaces import ItemIndex
+        from quire.library.items import ItemIndex
 
         return ItemIndex(self._library.spaces, "knowledge")
 
@@ -243,7 +243,7 @@ class Foresight:
 
     @cached_property
     def _hooks(self) -> tuple[Hook, ...]:
-        from quire.library.directive_plans import project_hooks
+        from quire.library.directive_preview import project_hooks
 
         return project_hooks(self._settings) if self._settings else ()
 

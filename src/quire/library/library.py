@@ -14,10 +14,9 @@ from quire.library.document import Document, load, read
 from quire.source import Source
 
 if TYPE_CHECKING:
-    from quire.library.items import Entry, Item, ItemType, SpaceName
+    from quire.library.items import Entry, Item, ItemType, SpaceName, Spaces
     from quire.library.registered import Playbooks, RegisteredPipelines
     from quire.library.snapshot import Snapshot
-    from quire.library.spaces import Spaces
     from quire.plan.nodes import Plan
     from quire.workspace.settings import Settings
 
@@ -42,7 +41,7 @@ class Library:
 
     @cached_property
     def spaces(self) -> Spaces:
-        from quire.library.spaces import Spaces
+        from quire.library.items import Spaces
 
         return Spaces(self.settings)
 
@@ -95,7 +94,7 @@ class Library:
         """Return all documents that a person may mean by a name: of the workspace, of the user's shelf, and directives
         of all spaces; or those of one space. A full match wins over the last part of another name, within each kind
         and place."""
-        from quire.library.shelf import SHELF, shelf_entries
+        from quire.library.registered import SHELF, shelf_entries
 
         places = [{kind: self.spaces.entries(kind, space) for kind in KINDS}]
         if space in (None, SHELF):
@@ -109,7 +108,7 @@ class Library:
     @cached_property
     def shelf(self) -> Library:
         """The library in which a document of the user's shelf looks up names."""
-        from quire.library.shelf import shelf_settings
+        from quire.library.registered import shelf_settings
 
         return Library(shelf_settings(self.settings))
 

@@ -19,10 +19,10 @@ from quire.formats import format_of
 from quire.library.check import DocumentCheck
 from quire.library.collect import collect
 from quire.library.document import Document, read
-from quire.library.input_schema import input_schema
+from quire.library.interface import input_schema
 from quire.library.items import SPACES, Entry, ItemType, SpaceName
 from quire.library.library import KINDS, Library
-from quire.library.shelf import shelf_entries
+from quire.library.registered import shelf_entries
 from quire.source import read_source, real_path, relative_to_here
 
 if TYPE_CHECKING:

@@ -1,25 +1,25 @@
 """Compare documents with the lock of their workspace: the findings of `quire check --locked`.
 
 Nothing is started, and no price list is loaded: the tools and prices are those of the lock.
+
+The lock of a workspace on disk: `quire.lock` in its folder, read whole and replaced whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from quire import formats
-from quire.analysis.lock.file import FILE_NAME, Lock, is_signed
-from quire.analysis.lock.read import LockReading
-from quire.analysis.lock.write import document_lines
+from quire.analysis.lock.file import FILE_NAME, Lock, document_lines, is_signed
+from quire.analysis.lock.read import MOST_BYTES, MOST_FACTS, LockReading, read_lock
 from quire.diagnostics import Diagnostic
-from quire.errors import QuireError, Unreadable
+from quire.errors import CannotStart, QuireError, Unreadable
 from quire.library.lock_facts import LockFacts, pinned_capability
-from quire.library.lock_file import load_lock, lock_path, signature_problem
-from quire.source import NOWHERE, Source, Span, relative_to_here
+from quire.source import NOWHERE, Source, Span, read_source, relative_to_here, written_beside
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import find_workspace, workspace_of
 
@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from quire.analysis.lock.compare import Change
     from quire.library.lock_facts import LockableDocument
     from quire.plan.nodes import Plan
+    from quire.trust.signatures import Verification
     from quire.workspace.locate import Workspace
+    from quire.workspace.settings import Settings
+
 
 _LOCK = "look at the change, then write the lock again: quire lock"
 _FIRST = "write it, and look at what it says: quire lock"
@@ -110,10 +113,10 @@ class _LockCheck:
         try:
             return load_lock(self._path, None if paths is None else {key for path in paths if (key := keys(path))})
         except Unreadable as error:
-            from quire.analysis.lock import codes
+            from quire.analysis.lock import read
 
             source = Source.of("", relative_to_here(self._path) or str(self._path))
-            return LockReading(source, None, (Diagnostic(codes.BAD_LOCK, str(error), NOWHERE, help=_LOCK),))
+            return LockReading(source, None, (Diagnostic(read.BAD_LOCK, str(error), NOWHERE, help=_LOCK),))
 
     def of(self, source: Source) -> Iterator[Diagnostic]:
         """Yield the findings about a document. A lock that cannot be read has a finding of its own."""
@@ -138,15 +141,15 @@ class _LockCheck:
         if one.plan is None:
             return
         if locked is None:
-            from quire.analysis.lock import codes
+            from quire.analysis.lock import read
 
             what = f"there is no {FILE_NAME}" if self._lock is None else f"{one.key} is not in {FILE_NAME}"
-            yield Diagnostic(codes.NO_LOCK, f"{what}: what it may do was never reviewed", NOWHERE, help=_FIRST)
+            yield Diagnostic(read.NO_LOCK, f"{what}: what it may do was never reviewed", NOWHERE, help=_FIRST)
             return
         facts = self._facts.facts(one)
         if facts is not None and [*document_lines(locked)] == [*document_lines(facts)]:
             return
-        from quire.analysis.lock import codes
+        from quire.analysis.lock import read
         from quire.analysis.lock.compare import compare_document  # most documents are as they were locked
 
         known = [name for key in self._facts.tools if (name := pinned_capability(key))]
@@ -157,7 +160,7 @@ class _LockCheck:
             yield Diagnostic(change.code, message, _place(one.plan, change), help=_LOCK)
         if changes and not wider:
             listed = "; ".join(_told(change) for change in changes[:5])
-            yield Diagnostic(codes.STALE, f"the lock is not up to date: {listed}", NOWHERE, help="quire lock")
+            yield Diagnostic(read.STALE, f"the lock is not up to date: {listed}", NOWHERE, help="quire lock")
 
     def _changed_tools(self, reading: LockReading) -> list[Diagnostic]:
         """Return the tools that are not as they were locked, as far as they are known without starting a server. They
@@ -212,16 +215,16 @@ class _LockCheck:
         if reading.lock is None:
             return LockedFindings(reading.source, reading.diagnostics)
         if message := self._tampered(reading.source.text):
-            from quire.analysis.lock import codes
+            from quire.analysis.lock import read
 
-            return LockedFindings(reading.source, (Diagnostic(codes.TAMPERED, message, Span(0, 1)),))
+            return LockedFindings(reading.source, (Diagnostic(read.TAMPERED, message, Span(0, 1)),))
         found = [*self._changed_tools(reading), *self._dearer(reading)]
         gone = sorted(set(reading.lock.documents) - self._seen) if all else []
         for key in gone:
-            from quire.analysis.lock import codes
+            from quire.analysis.lock import read
 
             message = f"the lock has an entry of {key}, which is not there any more"
-            found.append(Diagnostic(codes.STALE, message, _line_of(reading.source, key), help="quire lock"))
+            found.append(Diagnostic(read.STALE, message, _line_of(reading.source, key), help="quire lock"))
         return LockedFindings(reading.source, tuple(found)) if found else None
 
 
@@ -254,3 +257,76 @@ def _line_of(source: Source, name: str) -> Span:
         if at >= 0:
             return Span(at + 3, at + len(text) - 1)
     return NOWHERE
+
+
+def lock_path(workspace: Workspace) -> Path:
+    return workspace.folder / FILE_NAME
+
+
+def load_lock(path: Path, named: Collection[str] | None = None) -> LockReading | None:
+    """Return the lock in a file; None if there is no file. `named` are the documents whose entries are needed, if these
+    are not all. Raises `Unreadable` for one that is not a text."""
+    if not path.exists() and not path.is_symlink():
+        return None
+    return read_lock(read_source(Path(relative_to_here(path) or path), limit=MOST_BYTES), named)
+
+
+def load_old_lock(path: Path) -> LockReading:
+    """Return the lock of a file that the user names. An empty file is an empty lock: the first pull request with a lock
+    has nothing to compare with. Raises `Unreadable`."""
+    try:
+        found = load_lock(path)
+    except Unreadable as error:
+        if error.kind != "empty":
+            raise
+        return LockReading(Source.of("", str(path)), Lock())
+    if found is None:
+        raise Unreadable(path, "does not exist")
+    return found
+
+
+def require_lock(reading: LockReading) -> Lock:
+    """Return the lock. Raises `CannotStart` with the first problem and its line if it cannot be read."""
+    if reading.lock is not None:
+        return reading.lock
+    first = reading.diagnostics[0]
+    line = reading.source.position(first.span.start).line
+    raise CannotStart(f"{reading.source.name}:{line}: {first.code.id} {first.message}; {first.help}")
+
+
+def save_lock(path: Path, lock: Lock) -> bool:
+    """Write the lock, unless the file already says the same; return whether it was written. Raises `CannotStart`."""
+    from quire.analysis.lock.file import written
+
+    text = written(lock)
+    if len(text.encode()) > MOST_BYTES or text.count("\n") > MOST_FACTS:
+        raise CannotStart(
+            f"{path} would be larger than a lock can be ({MOST_FACTS:,} lines, {MOST_BYTES:,} bytes): "
+            f"lock parts of the workspace, each in a folder with a quire.toml of its own"
+        )
+    try:
+        if path.is_file() and not path.is_symlink() and _unsigned(path.read_bytes()) == text.encode():
+            return False  # a signature of it still holds
+        mode = path.stat().st_mode & 0o777 if path.is_file() else 0o644
+        with written_beside(path, text.encode(), mode) as new:
+            new.replace(path)
+    except OSError as error:
+        raise CannotStart(f"{path} cannot be written: {error.strerror or error}") from None
+    return True
+
+
+def _unsigned(stored: bytes) -> bytes:
+    line, _, rest = stored.partition(b"\n")
+    return rest if is_signed(line.decode("utf-8", "replace")) else stored
+
+
+def signature_problem(text: str, settings: Settings) -> tuple[Verification, str]:
+    """Return the verdict on the signature of a lock, with the sentence about it; `OK` for a lock without one, because
+    no lock has to be signed."""
+    from quire.trust.signatures import Verification, verify_text
+    from quire.trust.trusted_keys import TrustedKeys
+
+    if not is_signed(text):
+        return Verification.OK, ""
+    verdict = verify_text(text, "lock", FILE_NAME, TrustedKeys.load(settings), syntax="yaml")
+    return verdict.outcome, verdict.message

@@ -1,6 +1,11 @@
 """Tell how one document stands to the lock of its workspace: as it was locked, changed, or allowed to do more.
 
 Nothing is started, and no price list is loaded: the tools and prices are those of the lock.
+
+Hold runs to the lock: with `[trust] locked` a document that may do more than it was locked with is refused.
+
+A lock that is only out of date stops nothing. Documents outside of the workspace, such as those on the user's shelf,
+are not in its lock and are not held to it.
 """
 
 from __future__ import annotations
@@ -12,13 +17,18 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from quire.analysis.lock.compare import Change, compare_document
-from quire.errors import QuireError
-from quire.library.lock_facts import LockFacts, pinned_capability
-from quire.library.lock_file import load_lock, lock_path, require_lock
+from quire.analysis.lock.file import FILE_NAME, Lock
+from quire.analysis.lock.wording import told
+from quire.errors import CannotStart, QuireError, Refused
+from quire.library.lock_check import load_lock, lock_path, require_lock, signature_problem
+from quire.library.lock_facts import LockableDocument, LockFacts, pinned_capability
+from quire.workspace.locate import is_on_shelf
 
 if TYPE_CHECKING:
-    from quire.analysis.lock.file import Lock
+    from quire.library.document import Document
     from quire.workspace.locate import Workspace
+    from quire.workspace.settings import Settings
+
 
 Standing = Literal["none", "unreadable", "new", "equal", "stale", "wider"]
 """`none`: there is no lock. `unreadable`: it cannot be read. `new`: it has no entry of the document. `stale`: something
@@ -60,3 +70,53 @@ def _compared(workspace: Workspace, path: Path, lock: Lock) -> LockState:
     wider = any(change.direction == "wider" for change in changes)
     standing: Standing = "wider" if wider else "stale" if changes else "equal"
     return LockState(standing, tuple(changes), assumed=lock.assumed)
+
+
+_MOST_TOLD = 20
+
+
+def locked_lock(settings: Settings) -> Lock:
+    """Return the lock that runs are held to. Raises `Refused` if there is none that can be read."""
+    try:
+        reading = load_lock(lock_path(settings.workspace))
+        if reading is not None:
+            lock = require_lock(reading)
+            _, message = signature_problem(reading.source.text, settings)
+            if message:
+                raise Refused(f"[trust] locked asks for a lock whose signature holds: {message}")
+            return lock
+    except CannotStart as error:
+        raise Refused(f"[trust] locked asks for a lock, and it cannot be read: {error}") from None
+    raise Refused(f"[trust] locked asks for a lock, and there is no {FILE_NAME}: quire lock writes it, for a review")
+
+
+def require_locked(settings: Settings, document: Document) -> None:
+    """Raise `Refused`, with the differences, if a document may do, ask for or cost more than it was locked with."""
+    if not settings.trust.locked or settings.rehearsal:
+        return
+    if is_on_shelf(document.name, settings.user):
+        return
+    lock = locked_lock(settings)
+    facts = LockFacts.with_lock(settings.workspace, lock)
+    path = Path(document.name)
+    key = facts.key_of(path)
+    if key is None and path.is_file():
+        return
+    if key is None or not path.is_file():
+        raise Refused(
+            f"{document.name} is not in a file, so it is not in {FILE_NAME}, and [trust] locked asks for that"
+        )
+    named = f"{key}#{document.declared}"
+    key = named if document.declared and named in lock.documents else key
+    if key not in lock.documents:
+        raise Refused(f"{key} is not in {FILE_NAME}, so what it may do was never reviewed: quire lock {key}")
+    now = facts.facts(LockableDocument(key, document.source, document.runnable()))
+    known = [name for tool in lock.tools if (name := pinned_capability(tool))]
+    wider = [one for one in compare_document(key, lock.documents[key], now, known) if one.direction == "wider"]
+    if wider:
+        lines = [f"  {told(change)}" for change in wider[:_MOST_TOLD]]
+        lines += [f"  and {len(wider) - _MOST_TOLD} more"] if len(wider) > _MOST_TOLD else []
+        raise Refused(
+            f"{key} may do or cost more than {FILE_NAME} says:\n" + "\n".join(lines) + f"\n"
+            f"look at the change, then: quire lock {key}"
+        )

@@ -107,7 +107,7 @@ def tree_of(document: Document) -> Pipeline:
 
 
 def _nothing(name: str, library: Library) -> str:
-    from quire.library.shelf import shelf_entries
+    from quire.library.registered import shelf_entries
 
     registry = library.registry()
     others = [entry.id for kind, entries in library.entries().items() if kind != "pipeline" for entry in entries]

@@ -51,7 +51,7 @@ def refused_headers(steps: Iterable[Step]) -> list[Diagnostic]:
             continue
         for name, value in body.args:
             if name.text == "headers" and isinstance(value, Literal) and isinstance(value.value, Mapping):
-                from quire.tools.builtin.headers import header_problem
+                from quire.tools.builtin.http import header_problem
 
                 pairs = value.value.items()
                 problems = [problem for header, text in pairs if (problem := header_problem(str(header), text))]

@@ -29,8 +29,7 @@ from quire.workspace.settings import AgentSettings
 
 if TYPE_CHECKING:
     from quire.library.foresight import Foresight
-    from quire.library.thread_facts import ThreadFacts
-    from quire.library.tool_labels import ToolLabels
+    from quire.library.proof_inputs import ThreadFacts, ToolLabels
     from quire.models.choose import CallSettings
     from quire.plan.nodes import Plan, StepModel
     from quire.plan.pipeline_work import Agent
@@ -95,7 +94,7 @@ class WorkspaceWorld:
 
     @cached_property
     def labels(self) -> ToolLabels:
-        from quire.library.tool_labels import ToolLabels
+        from quire.library.proof_inputs import ToolLabels
 
         return ToolLabels(self._settings)
 
@@ -143,7 +142,7 @@ class WorkspaceWorld:
     def _seconds_of(self, kind: Kind, capability: str) -> float:
         seconds = self.premises.tool_seconds
         if kind == "mcp":
-            from quire.library.tool_labels import server_of
+            from quire.library.proof_inputs import server_of
 
             return self.server_seconds(server_of(capability) or "")
         # Functions are not loaded here, and each may set a time of its own.
@@ -243,7 +242,7 @@ class WorkspaceWorld:
 
     @cached_property
     def _threads(self) -> ThreadFacts:
-        from quire.library.thread_facts import ThreadFacts
+        from quire.library.proof_inputs import ThreadFacts
 
         own = self._own if self._one_model else None
         return ThreadFacts(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quire import formats
-from quire.analysis.rules import findings
-from quire.analysis.rules.rule_context import RuleContext
+from quire.analysis.rules import RuleContext, findings
 from quire.errors import BadConfiguration, QuireError
 from quire.library.document import read
 from quire.library.foresight import Foresight

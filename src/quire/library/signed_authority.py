@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from quire.engine.interpreter.thread.budgets import Limits, resolve_limits
 from quire.engine.interpreter.thread.compose import Resolver, read_chain
-from quire.engine.interpreter.thread.limits import Limits, resolve_limits
 from quire.errors import CannotStart, QuireError
 from quire.library.verify import VerifiedItems, read_thread
 from quire.source import written_beside

@@ -2,28 +2,159 @@
 
 Nothing is started or verified, and the user is not asked. Each file is read once, and only when a question needs it;
 what only some questions need is imported then.
+
+The tools and identities of a workspace, for checks: no server is started, and Python tools are imported only if the
+user has agreed to the workspace.
+
+The calls between the documents of a workspace, for `check`: the circles that they lead into.
+
+Only documents that the checked one can reach are read, each once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quire.errors import QuireError
-from quire.formats.resolver import CallTarget, Circle, DocumentInterface, ItemKind, Parent
-from quire.library.known_tools import KnownTools
+from quire.errors import QuireError, Untrusted
+from quire.formats import format_of
+from quire.formats.resolver import (
+    Caller,
+    CallTarget,
+    Circle,
+    DocumentInterface,
+    DocumentResolver,
+    ItemKind,
+    Parent,
+    circles,
+)
+from quire.library.document import place_of
+from quire.library.library import KINDS, Library
 from quire.source import Source
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.syntax import Pipeline
-    from quire.library.call_graph import CallGraph
-    from quire.library.items import Item
-    from quire.library.registered import Playbooks, RegisteredPipelines
-    from quire.library.spaces import ItemIndex
+    from quire.library.items import Item, ItemIndex
+    from quire.library.registered import Playbooks, Registered, RegisteredPipelines
     from quire.library.verify import VerifiedItems
-    from quire.plan.nodes import Plan
+    from quire.plan.nodes import Arguments, Plan
+    from quire.tools.arguments import PlannedCall
+    from quire.tools.registry import ToolSpec
+    from quire.values import Value
     from quire.workspace.settings import Settings
+
+
+class PythonTools:
+    """Imports the modules when the first tool is looked up. Modules of an untrusted workspace are never imported: then
+    nothing is known about its tools. Nothing is known about undeclared names either, because installed packages may
+    provide them."""
+
+    def __init__(self, settings: Settings, *, imports: bool = True) -> None:
+        self._settings = settings
+        self._imports = imports
+
+    def problem(self, tool: str) -> str:
+        """Return the reason why a tool cannot be used at all; empty if none is known."""
+        loaded = self._loaded
+        if isinstance(loaded, str):
+            return loaded
+        spec = loaded.get(tool)
+        return spec.problem if spec else ""
+
+    def problems(self, call: PlannedCall) -> list[str]:
+        """Return the reasons why a call cannot be made."""
+        if problem := self.problem(call.tool):
+            return [problem]
+        loaded = self._loaded
+        spec = None if isinstance(loaded, str) else loaded.get(call.tool)
+        return call.wrong_names(spec) if spec else []
+
+    @cached_property
+    def _loaded(self) -> Mapping[str, ToolSpec] | str:
+        """The tools by name, or the reason why they cannot be loaded."""
+        if not self._settings.tools.modules or not self._imports:
+            return {}
+        from quire.tools.python import workspace_tools
+
+        try:
+            return workspace_tools(self._settings)
+        except Untrusted:
+            return {}
+        except QuireError as error:
+            return str(error)
+
+
+class KnownTools(Library, DocumentResolver):
+    """A library that answers the questions of a `DocumentResolver` about tools and identities."""
+
+    _imports = True
+    """If false, Python tools are not imported, and nothing is known about them."""
+
+    def is_built_in(self, name: str) -> bool:
+        from quire.library.callees import is_built_in
+
+        return is_built_in(name)
+
+    def tools(self) -> Collection[str] | None:
+        """Return the known tools, or None if there are servers or modules: they are not started to list their tools."""
+        if self.settings.servers or self.settings.tools.modules:
+            return None
+        from quire.tools.builtin import NAMES, SPECS
+
+        return {*SPECS, *NAMES}
+
+    def connections(self) -> Collection[str]:
+        from quire.workspace.mcp_config import BUILT_IN, ITEMS, PYTHON
+
+        return {BUILT_IN, ITEMS, PYTHON, *self.settings.servers, *self.settings.disabled_servers}
+
+    def parameters(self, tool: str) -> Mapping[str, Value] | None:
+        """Return the parameters of a built-in tool. Built-in names take precedence over all others, so the name cannot
+        mean another tool."""
+        spec = _built_in(tool)
+        return spec.schema if spec else None
+
+    def tool_problems(self, connection: str, tool: str, given: Arguments) -> list[str]:
+        from quire.plan.nodes import UseTool
+        from quire.tools.arguments import PlannedCall
+        from quire.workspace.mcp_config import BUILT_IN
+
+        call = PlannedCall.of_tool(UseTool(connection, tool, given))
+        if connection != BUILT_IN:
+            return self._python.problems(call)
+        spec = _built_in(tool)
+        return [*call.wrong_names(spec), *call.wrong_values(spec)] if spec else []
+
+    def python_problem(self, tool: str) -> str:
+        if not self.settings.tools.modules or self.parameters(tool) is not None:
+            return ""
+        head = next((mark for mark in ("python__", "python/") if tool.startswith(mark)), "")
+        return self._python.problem(tool.removeprefix(head))
+
+    @cached_property
+    def _python(self) -> PythonTools:
+        return PythonTools(self.settings, imports=self._imports)
+
+    def identities(self) -> Collection[str]:
+        return {"default", *self.settings.agents}
+
+    def models(self) -> Collection[str]:
+        from quire.models.tiers import step_models
+
+        return {*step_models(self.settings.models), *self.settings.agents}
+
+    def caps(self) -> tuple[int, int]:
+        spawn = self.settings.spawn
+        return spawn.max_pipeline_spawns, spawn.max_pipeline_fan_out_depth
+
+
+def _built_in(tool: str) -> ToolSpec | None:
+    from quire.tools.builtin import NAMES, SPECS
+    from quire.trust.capabilities import canonical
+
+    return SPECS.get(NAMES.get(canonical(tool), ""))
 
 
 class Snapshot(KnownTools):
@@ -45,7 +176,7 @@ class Snapshot(KnownTools):
 
     @cached_property
     def _directives(self) -> ItemIndex:
-        from quire.library.spaces import ItemIndex
+        from quire.library.items import ItemIndex
 
         return ItemIndex(self.spaces, "directive")
 
@@ -77,7 +208,6 @@ class Snapshot(KnownTools):
 
     @cached_property
     def _graph(self) -> CallGraph:
-        from quire.library.call_graph import CallGraph
 
         return CallGraph(self)
 
@@ -93,7 +223,7 @@ class Snapshot(KnownTools):
         return {id(one.tree): one.name for one in self._registry.pipelines.values()}
 
     def directive(self, item_id: str) -> Parent | None:
-        from quire.formats.directive.check_references import layers
+        from quire.formats.directive.check import layers
         from quire.formats.directive.parse import parse
         from quire.formats.directive.syntax import text_of
 
@@ -157,3 +287,94 @@ class Snapshot(KnownTools):
         from quire.library.verify import VerifiedItems
 
         return VerifiedItems.of(self.settings)
+
+
+MOST_FOLLOWED = 50_000
+"""The number of calls that are followed for one workspace. In a file of thousands of pipelines that call each other,
+each call would be followed again from each of them; cycles that are missed because of this limit are refused when the
+run starts."""
+
+
+class CallGraph:
+    """The calls between the documents of a library that does not change."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._followed = 0
+        self._caller = lru_cache(maxsize=None)(self._read)
+
+    def circles(self, source: Source, calls: Sequence[CallTarget], declared: str) -> list[Circle]:
+        """Return the circles that the calls of a document lead into; `declared` names it in a file of several."""
+        path = Path(source.name)
+        match format_of(source):
+            case "pipeline":
+                return self._pipeline(path, calls, declared)
+            case "playbook":
+                paths = self._library.playbooks().paths.items()
+                own = next((name for name, file in paths if file.resolve() == path.resolve()), "")
+                return circles(_caller("playbook", own, own or path.name, calls), self._find)
+        place = place_of(path, "directives")
+        own = place[1].with_suffix("").as_posix() if place else ""
+        return circles(_caller("directive", own, own, calls), self._find)
+
+    def _pipeline(self, path: Path, calls: Sequence[CallTarget], declared: str) -> list[Circle]:
+        """An unregistered pipeline has no name for other documents, but a run of it resolves its own name to itself."""
+        if self._followed > MOST_FOLLOWED:
+            return []
+        here = self._declaring.get(declared, ())
+        own = next((one.name for one in here if Path(one.source.name).resolve() == path.resolve()), "")
+        root = _caller("pipeline", own, own or declared, calls)
+        return circles(root, lambda caller, wanted: self._find(caller, wanted) or _itself(root, wanted))
+
+    @cached_property
+    def _declaring(self) -> Mapping[str, Sequence[Registered]]:
+        found: dict[str, list[Registered]] = {}
+        for one in self._library.registry().pipelines.values():
+            found.setdefault(one.declared, []).append(one)
+        return found
+
+    def _find(self, caller: Caller, wanted: CallTarget) -> Caller | None:
+        """Return the document that a run would resolve a name to. A document that cannot be read leads nowhere: the run
+        reports why."""
+        self._followed += 1
+        name = wanted.name
+        if caller.format == "pipeline" and wanted.kind in ("", "pipeline"):
+            # In a file of several, a name without a dot is a sibling first.
+            key, dot, _ = caller.name.rpartition(".")
+            sibling = f"{key}.{name}"
+            name = sibling if dot and sibling in self._library.registry().pipelines else name
+        try:
+            return self._caller(name, wanted.kind)
+        except QuireError:
+            return None
+
+    def _read(self, name: str, kind: str) -> Caller | None:
+        document = self._library.find(name, (kind,) if kind else KINDS)
+        if document is None:
+            return None
+        if document.format == "directive":
+            from quire.formats.directive.item_references import documents_called
+            from quire.formats.directive.parse import parse
+
+            tree = parse(document.source).directive
+            return (
+                _caller("directive", document.id, document.id, [one for one, _ in documents_called(tree)])
+                if tree
+                else None
+            )
+        if document.plan is None:
+            return None
+        from quire.library.callees import called_names
+
+        return _caller(
+            document.format, document.id, document.id, [CallTarget(one) for one in called_names(document.plan)]
+        )
+
+
+def _caller(format: str, id: str, name: str, calls: Sequence[CallTarget]) -> Caller:
+    """Return a document of the graph; one without an id cannot be called."""
+    return Caller(f"{format}:{id}" if id else "", name, format, tuple(dict.fromkeys(calls)))
+
+
+def _itself(root: Caller, wanted: CallTarget) -> Caller | None:
+    return root if wanted.name == root.name and wanted.kind in ("", "pipeline") else None

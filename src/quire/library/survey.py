@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from quire.engine.interpreter.thread.budgets import Limits, resolve_limits
 from quire.engine.interpreter.thread.compose import Bundle, BundleResolver, Composed, compose, read_chain
 from quire.engine.interpreter.thread.hooks import is_composed
-from quire.engine.interpreter.thread.limits import Limits, resolve_limits
 from quire.errors import CannotStart
 from quire.library.directives import BundleBuilder
 from quire.library.verify import VerifiedItems

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.engine.interpreter.call_document import Opened
+from quire.engine.interpreter.callees import Opened
 from quire.engine.requests import Load
 from quire.errors import CannotStart, QuireError, Refused, StepFailed, Unreadable
 from quire.library.callees import Callees, callee_from_pin, pinned
@@ -24,7 +24,7 @@ from quire.source import read_source
 from quire.values import Value, decode, encode
 
 if TYPE_CHECKING:
-    from quire.engine.interpreter.environment import Environment
+    from quire.engine.interpreter.callees import Environment
     from quire.engine.interpreter.thread.compose import Bundle
     from quire.engine.ports import Loader, Store
     from quire.library.directives import BundleBuilder

@@ -21,8 +21,7 @@ from quire.source import Source
 from quire.trust.signature_line import claims_signature
 
 if TYPE_CHECKING:
-    from quire.library.items import Item, ItemType, SpaceName
-    from quire.library.spaces import Spaces
+    from quire.library.items import Item, ItemType, SpaceName, Spaces
     from quire.plan.thread import Thread
     from quire.trust.sign_file import Signable
     from quire.trust.signature_line import Syntax
@@ -77,7 +76,7 @@ class VerifiedItems(Struct):
     @classmethod
     def of(cls, settings: Settings) -> VerifiedItems:
         """Load the trusted keys. Raises `CannotStart` for a damaged key file."""
-        from quire.library.spaces import Spaces
+        from quire.library.items import Spaces
         from quire.trust.trusted_keys import TrustedKeys
 
         trust = settings.trust

@@ -2,10 +2,13 @@
 
 The modules of a format (`quire.lsp.playbook`, `pipeline`, `directive`, `knowledge`, `test`, `settings`) return these
 values. They count in offsets of the source and know nothing about the protocol; `quire.lsp.wire` writes them as JSON.
+
+Write texts of documents as Markdown that they cannot break out of.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
 
     from quire.diagnostics import Edit
     from quire.source import Span
+
 
 NameKind: TypeAlias = Literal[
     "input",
@@ -248,3 +252,20 @@ class Fold(Struct, frozen=True):
     first: int
     last: int
     kind: Literal["region", "comment", "imports"] = "region"
+
+
+_TICKS = re.compile(r"`+")
+
+
+def fenced(text: str, language: str = "") -> str:
+    """Return a text in a fence that is longer than any in it."""
+    ticks = "`" * max(3, 1 + max((len(one) for one in _TICKS.findall(text)), default=0))
+    return f"{ticks}{language}\n{text.rstrip()}\n{ticks}"
+
+
+def code(text: str) -> str:
+    """Return a text as code in a line. Line ends become spaces."""
+    line = " ".join(text.split())
+    ticks = "`" * (1 + max((len(one) for one in _TICKS.findall(line)), default=0))
+    space = " " if line.startswith("`") or line.endswith("`") or not line else ""
+    return f"{ticks}{space}{line}{space}{ticks}"

@@ -1,13 +1,20 @@
 """Bounds of a document in a few words, from its proof, and the lenses above every document.
 
 A proof of a large document takes long. Hovers and hints ask for it only if it is there already or quickly made.
+
+Texts that commands of the editor return: what is proven of a document, and how a workspace differs from its lock.
+
+Both are made of the texts that the editor has. No server is started, no price list is loaded and no run is read.
 """
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from quire.errors import CannotStart
 from quire.lsp.answers import Lens
 from quire.lsp.desk import uri_of
 from quire.wording import pluralize
@@ -15,8 +22,10 @@ from quire.wording import pluralize
 if TYPE_CHECKING:
     from quire.analysis.proof import Proof
     from quire.analysis.quantities import Quantity
-    from quire.lsp.views import View
+    from quire.lsp.desk import Folder
+    from quire.lsp.document_view import View
     from quire.source import Span
+
 
 QUICK = 30_000
 """Characters of a document that is analysed while the user waits: it takes a few milliseconds."""
@@ -76,3 +85,56 @@ def _counted(number: Quantity, word: str) -> str:
     if not count:
         return f"no {word}s"
     return f"{'' if number.least == count else '≤ '}{count:,} {pluralize(word, count)}{stop}"
+
+
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def proof_text(view: View) -> str:
+    """Return the bounds, gates, flows and the envelope of a document, as `quire show` prints them. Raises
+    `QuireError` for a document that cannot run."""
+    import datetime
+
+    from quire.analysis.approvals import gates_of
+    from quire.analysis.flow_paths import flows_of
+    from quire.display.outline import envelope_lines
+    from quire.display.proof import bound_lines, flow_lines, gate_lines
+    from quire.runs.proven import assumed_sizes, prove_document
+
+    if view.document is None or view.document.plan is None:
+        raise CannotStart("the document has errors, so nothing is proven of it yet")
+    document, settings = view.document, view.folder.settings
+    today = datetime.datetime.now(datetime.UTC).date()
+    found = prove_document(document, settings, model="", today=today, environ=os.environ)
+    lines = [
+        *bound_lines(found.quantities, assumed_sizes(settings, (), None)),
+        *gate_lines(gates_of(found.proof)),
+        *flow_lines(flows_of(found.proof)),
+        *envelope_lines(view.folder.foresight.envelope(document.runnable(), document.name)),
+    ]
+    return _COLOURS.sub("", "\n".join(lines).strip("\n")) + "\n"
+
+
+def lock_text(folder: Folder) -> str:
+    """Return how the documents of a workspace differ from its `quire.lock`, as Markdown. Raises `QuireError` if there
+    is no lock, or if it cannot be read."""
+    from quire.analysis.lock.compare import compare
+    from quire.display.lock_diff import diff_markdown
+    from quire.library.collect import collect
+    from quire.library.lock_check import load_lock, lock_path, require_lock
+    from quire.library.lock_facts import LockFacts
+    from quire.workspace.locate import find_workspace
+
+    workspace = find_workspace(folder.path)
+    reading = load_lock(lock_path(workspace))
+    if reading is None:
+        raise CannotStart("the workspace has no quire.lock yet: quire lock writes one")
+    before = require_lock(reading)
+    found, _ = collect([str(workspace.folder)])
+    facts = LockFacts.with_lock(workspace, before)
+    documents = list(facts.documents([one.path for one in found]))
+    new = facts.lock(documents)
+    broken = sorted(one.key for one in documents if one.plan is None)
+    changes = tuple(change for change in compare(before, new) if change.document not in broken)
+    told = "".join(f"\n{key} has errors and cannot be compared.\n" for key in broken)
+    return diff_markdown(changes, new.assumed) + told

@@ -8,6 +8,8 @@ takes next to no time is made before the editor is told anything, and one that a
 A check starts at once, unless another change came just before: then when the user pauses. Only the newest version is
 checked. A quick part that takes long is made in a process of its own as well, so that requests are answered meanwhile.
 A finding about the word that is being typed waits until the user pauses.
+
+How long the checks of documents take, by which it is decided where and when they are made.
 """
 
 from __future__ import annotations
@@ -17,21 +19,28 @@ from time import process_time
 from typing import TYPE_CHECKING
 
 from quire.lsp import wire
-from quire.lsp.check_durations import CheckDurations
-from quire.lsp.findings import quick_findings, thorough_findings, together, word_around
-from quire.lsp.folders import read_closed
+from quire.lsp.desk import read_closed
+from quire.lsp.findings import (
+    Publisher,
+    moved_findings,
+    problem_of,
+    quick_findings,
+    report,
+    thorough_findings,
+    together,
+    word_around,
+)
 from quire.lsp.jobs import Job, packed, unpacked
-from quire.lsp.moved_findings import moved_findings
-from quire.lsp.publisher import Publisher, problem_of, report
-from quire.lsp.survey import Survey
+from quire.lsp.workspace_checks import Survey
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
     from quire.library.check import QuickFindings
     from quire.lsp.desk import Desk, OpenDocument
-    from quire.lsp.progress import ProgressBoard
+    from quire.lsp.document_view import View
+    from quire.lsp.jobs import ProgressBoard
     from quire.lsp.texts import EditorText
-    from quire.lsp.views import View
+
 
 AT_ONCE_SECONDS = 0.001
 """A thorough part that took less is made before the editor is told the quick findings."""
@@ -379,3 +388,30 @@ def moved_thorough(document: OpenDocument) -> tuple[Diagnostic, ...]:
 def _first_due(times: dict[str, float], now: float) -> str | None:
     """Return the address that is due for the longest time; None if nothing is. An address may be empty."""
     return min((uri for uri, at in times.items() if at <= now), key=lambda uri: times[uri], default=None)
+
+
+class CheckDurations:
+    """How long a part of the check of each document takes: the shorter one of its last two times. One alone says
+    little, because it may have loaded modules, or waited for other work of the machine.
+
+    Times are seconds of the processor. A copy of this process takes longer than this one, so a document whose check has
+    gone there by mistake would never come back.
+    """
+
+    def __init__(self) -> None:
+        self._last_two: dict[str, tuple[float, ...]] = {}
+
+    def note(self, uri: str, seconds: float) -> None:
+        self._last_two[uri] = (*self._last_two.get(uri, ())[-1:], seconds)
+
+    def of(self, uri: str) -> float | None:
+        """Return the seconds; None if it was never measured."""
+        return min(self._last_two.get(uri, ()), default=None)
+
+    def is_long(self, uri: str, seconds: float) -> bool:
+        """Tell whether it took so long both times."""
+        times = self._last_two.get(uri, ())
+        return len(times) == 2 and min(times) >= seconds
+
+    def forget(self, uri: str) -> None:
+        self._last_two.pop(uri, None)

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from quire.lsp.framing import BadFraming, FrameReader, framed
+from quire.lsp.protocol import BadFraming, FrameReader, framed
 from quire.lsp.session import Session
 
 if TYPE_CHECKING:

@@ -1,16 +1,61 @@
-"""Find the tests of a document, saved or not, and count their cases. Lenses and the command that runs tests agree."""
+"""Find the tests of a document, saved or not, and count their cases. Lenses and the command that runs tests agree.
+
+The results of tests that were run in this session, with the texts that they belong to.
+
+Cases run in a process of their own; only these records come back. They are shown as lenses, hints and hovers, and count
+as old once the test or its document has another text.
+
+Write a case of a test that takes one decision of a document, such as an arm.
+
+To find the values that lead there, the document is run with placeholders on the bench of tests, as `quire new test`
+does. That takes long, so the action is a command: it drafts the case in a process of its own, and then asks the editor
+to change the test.
+
+Run cases for an editor, in a process of its own, and keep of the results what the editor shows.
+
+It is the machinery of `quire test`: no model is asked, nothing reaches the network, and snapshots are not written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import PurePath
+import re
+import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from quire.diagnostics import Edit
+from quire.display.test_lines import case_data, file_data, summary_data
+from quire.errors import QuireError
 from quire.formats import TEST_SUFFIX
+from quire.formats.test import codes
+from quire.formats.test.expected import Equal
+from quire.formats.test.parse import parse
+from quire.lsp.answers import Action, FileEdit
+from quire.patterns import late_pattern
+from quire.source import MAX_TEST_BYTES, Span, read_source
+from quire.testing.discovery import Selection
+from quire.testing.drafts import flow
+from quire.testing.expectations import seen_value
+from quire.testing.file_run import FileOptions, run_file
+from quire.testing.matchers import MISSING, Missing, shown
+from quire.testing.results import Outcome, Totals
+from quire.testing.snapshots import SnapshotMode
+from quire.wording import cut
 
 if TYPE_CHECKING:
-    from quire.formats.test.syntax import TestFile
-    from quire.lsp.views import View
+    from quire.formats.test.expected import Check
+    from quire.formats.test.syntax import Case, TestFile, TestReading
+    from quire.lsp.document_view import View
+    from quire.lsp.jobs import Tell
+    from quire.testing.drafts import Draft
+    from quire.testing.matchers import Seen
+    from quire.testing.results import CaseResult, FileResult
+    from quire.values import Value
 
 
 def tests_of(view: View) -> Iterator[View]:
@@ -37,3 +82,327 @@ def _may_mean(test: View, view: View) -> bool:
     named = file.document.text if file.document else PurePath(test.path).name.removesuffix(TEST_SUFFIX)
     own, last = PurePath(view.path).name, PurePath(named).name
     return last in (own, own.partition(".")[0]) or (view.format == "pipeline" and named in view.source.text)
+
+
+MOST_KEPT = 500
+"""Test files whose results are kept."""
+
+
+class CheckMark(Struct, frozen=True):
+    """The verdict about one expectation."""
+
+    start: int
+    """Where its name begins."""
+    end: int
+    """Where its value ends."""
+    holds: bool
+    value: str = ""
+    """The value that was seen, as text; empty if there is nothing to show."""
+    message: str = ""
+    """Why it does not hold."""
+    literal: str = ""
+    """The value that was seen as YAML on one line, if it can be expected instead; else empty."""
+
+
+class CaseRecord(Struct, frozen=True):
+    """The result of one case, with all of its rows."""
+
+    name: str
+    passed: int = 0
+    failed: int = 0
+    others: int = 0
+    """Rows that were skipped, or failed as they were expected to."""
+    seconds: float = 0.0
+    messages: tuple[str, ...] = ()
+    """The problems, each as one line."""
+    marks: tuple[CheckMark, ...] = ()
+    reason: str = ""
+    """Why it is skipped, to do or flaky."""
+
+
+class DraftedCase(Struct, frozen=True):
+    """A case that takes arms or answers that no case has taken."""
+
+    name: str
+    text: str
+    """Its lines, indented by two, with placeholders."""
+
+
+class TestRecord(Struct, frozen=True):
+    """The results of one test file."""
+
+    __test__ = False
+    path: str
+    document: str
+    """The absolute path of its document; empty if it was not found."""
+    sha256: str
+    """Of the text of the test."""
+    document_sha256: str
+    cases: tuple[CaseRecord, ...] = ()
+    problems: tuple[str, ...] = ()
+    """Problems of the file itself."""
+    drafts: tuple[DraftedCase, ...] = ()
+    """Cases that are missing, if all cases were run."""
+
+    @property
+    def passed(self) -> int:
+        return sum(case.passed for case in self.cases)
+
+    @property
+    def failed(self) -> int:
+        return sum(case.failed for case in self.cases) or len(self.problems)
+
+
+class TestMemory:
+    """The last results of each test file."""
+
+    __test__ = False
+
+    def __init__(self) -> None:
+        self._records: dict[str, TestRecord] = {}
+
+    def keep(self, records: Iterable[TestRecord]) -> None:
+        """Keep results. Cases that did not run this time keep their results if the texts are the same."""
+        for record in records:
+            known = self._records.pop(record.path, None)
+            if known is not None and _texts(known) == _texts(record):
+                ran = {case.name for case in record.cases}
+                cases = (*(one for one in known.cases if one.name not in ran), *record.cases)
+                record = replace(record, cases=cases, drafts=record.drafts or known.drafts)
+            self._records[record.path] = record
+            while len(self._records) > MOST_KEPT:
+                del self._records[next(iter(self._records))]
+
+    def of_test(self, view: View) -> TestRecord | None:
+        """Return the results of a test file; None if there are none, or if they are old."""
+        record = self._records.get(view.path)
+        return record if record is not None and self._is_fresh(view, record) else None
+
+    def title(self, view: View, title: str) -> str:
+        """Return the title of a lens with the numbers of the last results in its brackets: `Test (5 ✓ 1 ✗)`."""
+        found = [one for one in self._records.values() if view.path in (one.path, one.document)]
+        passed, failed = sum(one.passed for one in found), sum(one.failed for one in found)
+        if not passed and not failed:
+            return title
+        told = " ".join([*([f"{passed} ✓"] if passed else []), *([f"{failed} ✗"] if failed else [])])
+        old = "" if all(self._is_fresh(view, one) for one in found) else ", before the last change"
+        return f"{title.partition(' (')[0]} ({told}{old})"
+
+    def _is_fresh(self, view: View, record: TestRecord) -> bool:
+        test = view if view.path == record.path else view.folder.view(record.path)
+        document = view if view.path == record.document else view.folder.view(record.document)
+        same_test = test is not None and test.source.sha256 == record.sha256
+        return same_test and (document.source.sha256 if document else "") == record.document_sha256
+
+
+def _texts(record: TestRecord) -> tuple[str, str]:
+    return record.sha256, record.document_sha256
+
+
+WRITE_TEST = "quire.writeTest"
+_CASES = late_pattern(r"^cases:[ \t]*+(?:#[^\n]*+)?\n", re.MULTILINE)
+_NEXT_KEY = late_pattern(r"^(?![ \t#\n-])", re.MULTILINE)
+_ITEM = late_pattern(r"^([ \t]*+)- ", re.MULTILINE)
+
+
+def test_action(view: View, wanted: str, title: str) -> Action | None:
+    """Return the action that writes a case for a decision, given by its id; empty for a first case. None if the
+    document cannot run, or has a test that no case can be added to."""
+    if view.document is None or view.document.plan is None:
+        return None
+    from quire.testing.discovery import own_test
+
+    path = own_test(view.path)
+    existing = view.folder.view(path)
+    if existing is not None and not _CASES.search(existing.source.text):
+        return None
+    return Action(title, "refactor", (FileEdit(path, (), creates=True),), command=WRITE_TEST, arguments=(wanted,))
+
+
+def draft_case(view: View, wanted: str) -> Draft:
+    """Return a case that takes a decision. Raises `QuireError` if none was found, or if it cannot be added."""
+    from quire.testing.discovery import bench_for
+    from quire.testing.scaffold import draft_for
+
+    found = draft_for(bench_for(view.document), wanted) if view.document is not None else None
+    if found is None:
+        raise QuireError("no inputs, replies and answers were found that lead there; write the case by hand")
+    added_case(view, found)
+    return found
+
+
+def added_case(view: View, draft: Draft) -> FileEdit:
+    """Return the edit that makes the test of a document, or adds a case to it. Raises `QuireError` for a test that is
+    written in another way."""
+    from quire.testing.discovery import own_test
+    from quire.testing.drafts import case_text, file_text
+
+    path = own_test(view.path)
+    existing = view.folder.view(path)
+    if existing is None:
+        edit = Edit(Span(0, 0), "", file_text(Path(view.path).name, [draft]))
+        return FileEdit(path, (edit,), creates=True)
+    text = existing.source.text
+    cases = _CASES.search(text)
+    if not cases:
+        raise QuireError(f"{Path(path).name} has no list of cases that a case can be added to")
+    draft.name = _free_name(draft.name, existing)
+    after = _NEXT_KEY.search(text, cases.end())
+    end = after.start() if after and after.start() < len(text) else len(text)
+    block = text[cases.end() : end]
+    at = cases.end() + len(block.rstrip())
+    item = _ITEM.search(block)
+    new = _indented(case_text(draft), item[1] if item else "  ").rstrip("\n")
+    return FileEdit(path, (Edit(Span(at, at), "", ("\n" if block.strip() else "") + new),))
+
+
+def _free_name(name: str, test: View) -> str:
+    file = test.reading.file if test.format == "test" else None
+    taken = {case.name for case in file.cases} if file is not None else set()
+    number, found = 2, name
+    while found in taken:
+        found, number = f"{name} ({number})", number + 1
+    return found
+
+
+def _indented(text: str, indent: str) -> str:
+    """Return the lines of a case with another indentation than two spaces."""
+    return "".join(indent + line.removeprefix("  ") for line in text.splitlines(keepends=True))
+
+
+LONGEST_VALUE = 400
+LONGEST_MESSAGE = 300
+LONGEST_LITERAL = 200
+MOST_DRAFTED = 5
+
+
+def run_tests(
+    paths: Sequence[tuple[str, str]], cases: Collection[str] = (), tell: Tell = lambda _done, _of: None
+) -> tuple[list[Value], list[TestRecord]]:
+    """Run test files, each given with the path of its document, or some cases of them, and tell how many are done.
+    Return the objects that `quire test --json` prints, and what is kept of the results."""
+    began = time.perf_counter()
+    names = frozenset(cases) or None
+    options = FileOptions(
+        Selection(names=names), observations=True, snapshots=SnapshotMode(ci=True), coverage=not cases
+    )
+    printed: list[Value] = []
+    records: list[TestRecord] = []
+    totals = Totals()
+    for path, document in paths:
+        reading = parse(read_source(Path(path), limit=MAX_TEST_BYTES))
+        result = run_file(reading, options)
+        totals.add(result)
+        if result.problems or result.details:
+            printed.append(file_data(result))
+        printed += [case_data(result, one) for one in result.cases]
+        records.append(replace(_record(path, document, reading, result), drafts=tuple(_drafts(result))))
+        tell(len(records), len(paths))
+    totals.seconds = time.perf_counter() - began
+    return [*printed, summary_data(totals)], records
+
+
+def _record(path: str, document: str, reading: TestReading, result: FileResult) -> TestRecord:
+    by_line: dict[int, list[CaseResult]] = {}
+    for one in result.cases:
+        by_line.setdefault(one.line, []).append(one)
+    cases = [
+        _case(case, found)
+        for case in (reading.file.cases if reading.file else ())
+        if (found := by_line.get(reading.source.position(case.span.start).line))
+    ]
+    problems = tuple(_line(one.finding.message) for one in result.problems if one.fails)
+    sha256 = result.details.get("document_sha256")
+    known = sha256 if isinstance(sha256, str) else ""
+    return TestRecord(path, document if known else "", reading.source.sha256, known, tuple(cases), problems)
+
+
+def _drafts(result: FileResult) -> Iterator[DraftedCase]:
+    """Yield cases for the arms and answers that no case has taken. To find them, the document is run on its bench with
+    placeholders, as for `quire new test`."""
+    coverage = result.coverage
+    missing = {
+        one.id for one in (coverage.decisions if coverage else ()) if one.kind in ("arms", "answers")
+        and coverage is not None and not coverage.count(one)
+    }  # fmt: skip
+    if not missing:
+        return
+    from quire.library.document import load
+    from quire.testing.discovery import bench_for
+    from quire.testing.drafts import case_text
+    from quire.testing.scaffold import draft_cases
+
+    taken = {case.name for case in result.cases}
+    found = 0
+    with suppress(QuireError):
+        for draft in draft_cases(bench_for(load(result.document)), expects=True):
+            new = missing.intersection(draft.takes)
+            if new and draft.name not in taken and found < MOST_DRAFTED:
+                missing -= new
+                found += 1
+                yield DraftedCase(draft.name, case_text(draft))
+
+
+def _case(case: Case, rows: Sequence[CaseResult]) -> CaseRecord:
+    passed = sum(row.outcome is Outcome.PASSED for row in rows)
+    failed = sum(row.failed for row in rows)
+    messages = dict.fromkeys(
+        _line(_told(problem.finding.message, problem.value)) for row in rows for problem in row.problems
+    )
+    return CaseRecord(
+        case.name,
+        passed,
+        failed,
+        len(rows) - passed - failed,
+        sum(row.seconds for row in rows),
+        tuple(messages),
+        tuple(_marks(case, rows)),
+        next((row.reason for row in rows if row.reason), ""),
+    )
+
+
+def _told(message: str, value: str) -> str:
+    return f"{message}: {value}" if value else message
+
+
+def _line(text: str) -> str:
+    return cut(" ".join(text.split()), LONGEST_MESSAGE)
+
+
+def _marks(case: Case, rows: Sequence[CaseResult]) -> Iterator[CheckMark]:
+    """Yield a verdict for each expectation that was looked at. A case that did not start has none."""
+    looked = [row for row in rows if row.observation is not None and not _did_not_start(row)]
+    if not looked:
+        return
+    expected = [*(case.expect.checks if case.expect else ())]
+    later = [check for act in case.then if act.expect for check in act.expect.checks]
+    for check in (*expected, *later):
+        start, end = check.span.start, max(check.span.end, check.matcher.span.end)
+        wrong = [one for row in looked for one in row.problems if start <= one.finding.span.start < end]
+        # The observation is the last one: after an act, earlier values are not known any more.
+        seen = _seen(check, looked) if not case.then else MISSING
+        value = "" if isinstance(seen, Missing) else cut(shown(seen), LONGEST_VALUE)
+        if wrong:
+            told = cut(wrong[0].value or wrong[0].actual or "", LONGEST_VALUE) or value
+            yield CheckMark(start, end, False, told, _line(wrong[0].finding.message), _literal(check, seen))
+        elif not case.then:
+            written = isinstance(check.matcher, Equal) and check.subject != "calls"
+            yield CheckMark(start, end, True, "" if written else value)
+
+
+def _seen(check: Check, rows: Sequence[CaseResult]) -> Seen:
+    """Return the value that an expectation has seen; `MISSING` if it differs from row to row."""
+    values = [seen_value(check, row.observation) for row in rows if row.observation is not None]
+    return values[0] if values and all(one == values[0] for one in values) else MISSING
+
+
+def _literal(check: Check, seen: Seen) -> str:
+    """Return a value as it can be expected; empty for a long one, or if the expectation is more than a value."""
+    if isinstance(seen, Missing) or not isinstance(check.matcher, Equal) or check.subject in ("calls", "error"):
+        return ""
+    text = flow(seen)
+    return text if len(text) <= LONGEST_LITERAL else ""
+
+
+def _did_not_start(row: CaseResult) -> bool:
+    return any(problem.finding.code in (codes.CANNOT_START, codes.DRAFT) for problem in row.problems)

@@ -1,4 +1,10 @@
-"""Work that takes long: done in a process of its own, so that the editor is answered meanwhile."""
+"""Work that takes long: done in a process of its own, so that the editor is answered meanwhile.
+
+Show in the editor how far work in the background is (`window/workDoneProgress` and `$/progress`).
+
+Work is shown once it has taken half a second, so that short work does not flicker. A request may bring the token under
+which its progress is shown; without one, an editor that can show progress is asked for a place first.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from quire.errors import QuireError
 
 if TYPE_CHECKING:
-    from quire.lsp.progress import Progress, Tell
+    from quire.lsp.protocol import ClientCapabilities, Message
+
 
 MOST_AT_ONCE = 2
 
@@ -153,3 +160,138 @@ class Errands:
 
         job = Job(run, done, lambda: request in self._cancelled, heard)
         return job
+
+
+SHOWN_AFTER_SECONDS = 0.5
+"""Work that takes less is not shown."""
+Token = int | str
+Tell = Callable[[int, int], None]
+"""Notes how many parts of how many are done."""
+
+
+class Progress:
+    """The progress of one piece of work."""
+
+    def __init__(self, board: ProgressBoard, title: str, stop: Callable[[], None], *, asks: bool) -> None:
+        self._board = board
+        self._title = title
+        self._asks = asks
+        self.stop = stop
+        """Called when the user stops the work."""
+        self.tokens: list[Token] = []
+        self._began_at = board.clock()
+        self.show_at: float | None = None
+        """When it is to be shown; None if it is not to be shown, is shown already, or has ended."""
+        self._is_shown = False
+        self._done = (0, 0)
+
+    def show_later(self, *tokens: Token) -> None:
+        """Have it shown under the tokens of requests, or wherever the editor makes a place, if it takes long."""
+        self.tokens += tokens
+        if not self._is_shown:
+            self.show_at = self._began_at + SHOWN_AFTER_SECONDS
+        for token in tokens if self._is_shown else ():
+            self._begin(token)
+
+    def show(self) -> None:
+        self.show_at, self._is_shown = None, True
+        if not self.tokens and self._asks:
+            self._board.create(self)
+        for token in self.tokens:
+            self._begin(token)
+
+    def created(self, token: Token) -> None:
+        """Begin, because the editor has made a place. If the work has ended meanwhile, the place is given back."""
+        self._begin(token)
+        if self._is_shown:
+            self.tokens.append(token)
+        else:
+            self._board.send(token, {"kind": "end"})
+
+    def tell(self, done: int, of: int) -> None:
+        """Note how many parts are done."""
+        self._done = (done, of)
+        for token in self.tokens if self._is_shown else ():
+            self._board.send(token, {"kind": "report", **self._words()})
+
+    def end(self) -> None:
+        for token in self.tokens if self._is_shown else ():
+            self._board.send(token, {"kind": "end"})
+        self.tokens = []
+        self.show_at, self._is_shown = None, False
+        self._board.forget(self)
+
+    def end_under(self, token: Token) -> None:
+        """Show it no longer under the token of a request that was cancelled."""
+        if token in self.tokens:
+            self.tokens.remove(token)
+            if self._is_shown:
+                self._board.send(token, {"kind": "end"})
+
+    def _begin(self, token: Token) -> None:
+        value = {"kind": "begin", "title": self._title, "cancellable": True, "percentage": 0}
+        self._board.send(token, {**value, **self._words()})
+
+    def _words(self) -> dict[str, object]:
+        done, of = self._done
+        return {"message": f"{done:,} of {of:,}", "percentage": 100 * done // of} if of else {}
+
+
+class ProgressBoard:
+    """All work of a session whose progress is shown, or may be."""
+
+    def __init__(self, send: Callable[[Message], None], client: ClientCapabilities, clock: Callable[[], float]) -> None:
+        self._send = send
+        self._client = client
+        self.clock = clock
+        self._open: list[Progress] = []
+        self._creating: dict[Token, Progress] = {}
+        """Places that the editor was asked for, by their tokens, which are the ids of these requests as well."""
+        self._number = 0
+
+    def start(self, title: str, stop: Callable[[], None], *tokens: Token, asks: bool = False) -> Progress:
+        """Note that work begins. It is shown under the tokens of requests; with `asks` the editor is asked for a place
+        if there is no token and it can show progress."""
+        asks = asks and self._client.can("window.workDoneProgress")
+        progress = Progress(self, title, stop, asks=asks)
+        self._open.append(progress)
+        if tokens or asks:
+            progress.show_later(*tokens)
+        return progress
+
+    @property
+    def next_at(self) -> float | None:
+        """When the next progress is to be shown; None if none waits."""
+        return min((one.show_at for one in self._open if one.show_at is not None), default=None)
+
+    def show_due(self) -> bool:
+        """Show the work that has taken long enough. Return False if there is none."""
+        now = self.clock()
+        due = [one for one in self._open if one.show_at is not None and one.show_at <= now]
+        for one in due:
+            one.show()
+        return bool(due)
+
+    def create(self, progress: Progress) -> None:
+        self._number += 1
+        token = f"quire-progress-{self._number}"
+        self._creating[token] = progress
+        message = {"id": token, "method": "window/workDoneProgress/create", "params": {"token": token}}
+        self._send({"jsonrpc": "2.0", **message})
+
+    def answered(self, request: object, *, well: bool) -> None:
+        """Take the editor's answer to a request for a place. Answers to other requests are ignored."""
+        progress = self._creating.pop(request, None) if isinstance(request, int | str) else None
+        if progress is not None and well and isinstance(request, int | str):
+            progress.created(request)
+
+    def stopped(self, token: object) -> None:
+        """Stop the work that is shown under a token. A token that is not known is ignored."""
+        for one in [one for one in self._open if token in one.tokens]:
+            one.stop()
+
+    def send(self, token: Token, value: dict[str, object]) -> None:
+        self._send({"jsonrpc": "2.0", "method": "$/progress", "params": {"token": token, "value": value}})
+
+    def forget(self, progress: Progress) -> None:
+        self._open = [one for one in self._open if one is not progress]

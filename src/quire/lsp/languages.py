@@ -1,7 +1,8 @@
 """The functions that each format has for editors.
 
 A function stands in a module of the format's folder: `quire.lsp.playbook.hover` has `hover(view, offset)`. A format
-without the module has no such answers. Modules are imported when they are first asked.
+without the module has no such answers. `MODULES` names those that stand in a module of another name. Modules are
+imported when they are first asked.
 
 | module | function | returns |
 | --- | --- | --- |
@@ -20,6 +21,8 @@ without the module has no such answers. Modules are imported when they are first
 | `naming` | `place_edits(view, names, new)` | list of `Edit` for places that get a new name, or why they cannot |
 | `file_moves` | `moved(view, new)` | list of `Edit`: what the document says about its own place |
 | `file_moves` | `followed(view, moves)` | list of `Edit`: other texts that depend on moved files |
+
+The table of all methods, and what the server says of itself in `initialize`.
 """
 
 from __future__ import annotations
@@ -31,13 +34,25 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from quire import __version__
+from quire.lsp.protocol import COMMANDS, INCREMENTAL, TOKEN_MARKS, TOKEN_TYPES, TRIGGERS
+
 FORMATS = ("playbook", "pipeline", "directive", "knowledge", "test", "settings")
+MODULES: dict[str, dict[str, str]] = {
+    "playbook": {"signatures": "directive_forms", "naming": "index"},
+    "pipeline": {"signatures": "signature_help", "formatting": "decorations"},
+    "directive": {"signatures": "completion", "formatting": "decorations", "file_moves": "naming"},
+    "knowledge": {"index": "metadata", "hover": "completion", "actions": "completion", "file_moves": "metadata"},
+    "test": {"naming": "index"},
+    "settings": {"hover": "completion", "naming": "index", "check": "index"},
+}
+"""The modules of a format that answer for what the table above names, where they do not have its name."""
 
 
 @lru_cache(maxsize=256)
 def function(format: str, module: str, name: str) -> Callable[..., Any] | None:
     """Return a function of a format; None if the format has no such module."""
-    place = f"quire.lsp.{format}.{module}"
+    place = f"quire.lsp.{format}.{MODULES.get(format, {}).get(module, module)}"
     if format not in FORMATS or find_spec(f"quire.lsp.{format}") is None or find_spec(place) is None:
         return None
     found: Callable[..., Any] | None = getattr(import_module(place), name, None)
@@ -54,8 +69,6 @@ class ModuleLoads:
     def want(self, format: str) -> bool:
         """Have the modules of a format loaded, unless they are already. Return False if nothing is to be loaded."""
         if format and format not in self._wanted:
-            from quire.lsp.capabilities import handler
-
             self._wanted.add(format)
             for module, name in (("hover", "hover"), ("completion", "complete")):
                 self._waiting.append(partial(handler, f"textDocument/{module}"))
@@ -67,3 +80,113 @@ class ModuleLoads:
         load = self._waiting.popleft()
         load()
         return bool(self._waiting)
+
+
+REQUESTS: dict[str, str] = {
+    "textDocument/hover": "completion:hover",
+    "textDocument/completion": "completion",
+    "completionItem/resolve": "completion:resolve",
+    "textDocument/signatureHelp": "completion:signature_help",
+    "textDocument/definition": "navigation:definition",
+    "textDocument/references": "navigation:references",
+    "textDocument/documentHighlight": "navigation:highlight",
+    "textDocument/documentLink": "navigation:links",
+    "textDocument/prepareRename": "rename:prepare",
+    "textDocument/rename": "rename",
+    "textDocument/linkedEditingRange": "rename:linked",
+    "workspace/willRenameFiles": "rename:will_rename",
+    "textDocument/documentSymbol": "symbols:document",
+    "workspace/symbol": "symbols:workspace",
+    "textDocument/foldingRange": "symbols:folding",
+    "textDocument/selectionRange": "symbols:selection",
+    "textDocument/prepareCallHierarchy": "navigation:prepare_calls",
+    "callHierarchy/incomingCalls": "navigation:incoming_calls",
+    "callHierarchy/outgoingCalls": "navigation:outgoing_calls",
+    "textDocument/semanticTokens/full": "semantic_tokens:full",
+    "textDocument/semanticTokens/full/delta": "semantic_tokens:delta",
+    "textDocument/inlayHint": "semantic_tokens:inlay_hints",
+    "textDocument/codeLens": "commands:code_lenses",
+    "textDocument/codeAction": "commands:code_actions",
+    "textDocument/formatting": "symbols:formatting",
+    "textDocument/rangeFormatting": "symbols:format_part",
+    "workspace/executeCommand": "commands:execute",
+}
+"""Method: the module in `quire.lsp.features` and its function, which has the module's name unless it is given."""
+
+SEARCHES = frozenset(
+    {
+        "textDocument/codeLens",
+        "textDocument/references",
+        "textDocument/rename",
+        "workspace/symbol",
+        "workspace/willRenameFiles",
+        "callHierarchy/incomingCalls",
+    }
+)
+"""Requests that read all documents of a workspace. They are answered by a process of their own, so that a large
+workspace does not keep other requests waiting."""
+
+
+@lru_cache(maxsize=64)
+def handler(method: str) -> Callable[..., Any] | None:
+    """Return the function that answers a request; None for a method that is not known."""
+    place = REQUESTS.get(method)
+    if place is None:
+        return None
+    module, _, name = place.partition(":")
+    found: Callable[..., Any] = getattr(import_module(f"quire.lsp.features.{module}"), name or module)
+    return found
+
+
+def server_capabilities(encoding: str, *, pulls: bool) -> dict[str, object]:
+    """Return what the server can do, for the answer to `initialize`."""
+    said: dict[str, object] = {
+        "positionEncoding": encoding,
+        "textDocumentSync": {"openClose": True, "change": INCREMENTAL, "save": {"includeText": False}},
+        "hoverProvider": True,
+        "completionProvider": {"triggerCharacters": list(TRIGGERS), "resolveProvider": True},
+        "signatureHelpProvider": {"triggerCharacters": ["(", ","], "retriggerCharacters": [","]},
+        "definitionProvider": True,
+        "referencesProvider": True,
+        "documentHighlightProvider": True,
+        "documentLinkProvider": {"resolveProvider": False},
+        "renameProvider": {"prepareProvider": True},
+        "linkedEditingRangeProvider": True,
+        "documentSymbolProvider": True,
+        "workspaceSymbolProvider": True,
+        "foldingRangeProvider": True,
+        "selectionRangeProvider": True,
+        "callHierarchyProvider": True,
+        "semanticTokensProvider": {
+            "legend": {"tokenTypes": list(TOKEN_TYPES), "tokenModifiers": list(TOKEN_MARKS)},
+            "full": {"delta": True},
+        },
+        "inlayHintProvider": True,
+        "codeLensProvider": {"resolveProvider": False},
+        "codeActionProvider": {"codeActionKinds": ["quickfix", "refactor", "source.fixAll.quire"]},
+        "documentFormattingProvider": True,
+        "documentRangeFormattingProvider": True,
+        "executeCommandProvider": {"commands": list(COMMANDS), "workDoneProgress": True},
+        "workspace": {
+            "workspaceFolders": {"supported": True, "changeNotifications": True},
+            "fileOperations": {
+                "willRename": {
+                    "filters": [
+                        {"pattern": {"glob": "**/*.{md,markdown,yaml,yml}", "matches": "file"}},
+                        {"pattern": {"glob": "**", "matches": "folder"}},
+                    ]
+                }
+            },
+        },
+    }
+    if pulls:
+        said["diagnosticProvider"] = {
+            "identifier": "quire",
+            "interFileDependencies": True,
+            "workspaceDiagnostics": True,
+            "workDoneProgress": True,
+        }
+    return said
+
+
+SERVER_INFO = {"name": "quire", "version": __version__}

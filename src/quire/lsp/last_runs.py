@@ -3,29 +3,38 @@
 Runs are read in a process of their own, one document at a time, when a document is opened or hovered. A hover shows the
 values that are known by then and never waits. They are read again once the store or the agreement of the user has
 changed, and after a while.
+
+Prices of the models of open documents, for the lens that says what a run costs at most.
+
+The list of prices takes long to load and much memory, so it is read in a process of its own, once a day for each model.
+A lens shows no price until then, and is asked for again when there is one. A hover shows it the next time.
 """
 
 from __future__ import annotations
 
+import datetime
 import os
 import pickle
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from quire.lsp.jobs import Job
-from quire.lsp.markdown import code
+from quire.lsp.answers import code
+from quire.lsp.jobs import Job, packed, unpacked
 
 if TYPE_CHECKING:
-    from quire.lsp.views import View
+    from quire.lsp.document_view import View
+    from quire.models.choose import ModelSettings
+    from quire.models.prices import Rate
     from quire.runs.last_values import LastValues
     from quire.values import Value
 
+
 LONGEST_SHOWN = 300
-MOST_KEPT = 200
+MOST_KEPT_RUNS = 200
 """Documents whose last runs are kept."""
 KEPT_SECONDS = 60.0
 """Values are read again after so long: files that the user has agreed to may have changed."""
@@ -37,7 +46,7 @@ _MARKS = ("quire.toml", "pyproject.toml", ".mcp.json")
 Stamp: TypeAlias = tuple[tuple[int, int, int], ...]
 
 
-class _Known(Struct, frozen=True):
+class _KnownRuns(Struct, frozen=True):
     """The values that were read of one document."""
 
     stamp: Stamp
@@ -53,7 +62,7 @@ class LastRuns:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _KnownRuns] = {}
         self._wanted: dict[str, View] = {}
         self._reading = ""
 
@@ -75,7 +84,7 @@ class LastRuns:
         last = known.values.get(part) if known is not None else None
         if last is None:
             return ""
-        from quire.display.tables import age
+        from quire.display.text import age
         from quire.runs.last_values import value_at
 
         for value in value_at(last, way):
@@ -96,17 +105,17 @@ class LastRuns:
         del self._wanted[path]
         self._reading = path
         now, store = self.clock(), self._store(view)
-        nothing = _Known(_stamp(view, store), now, store, {})
+        nothing = _KnownRuns(_stamp(view, store), now, store, {})
 
         def take(result: bytes | None) -> None:
             self._reading = ""
-            found: _Known = pickle.loads(result) if result is not None else nothing  # noqa: S301  # from our own child
+            found: _KnownRuns = pickle.loads(result) if result is not None else nothing  # noqa: S301  # from our own child
             self._known.pop(path, None)
             self._known[path] = found
-            while len(self._known) > MOST_KEPT:
+            while len(self._known) > MOST_KEPT_RUNS:
                 del self._known[next(iter(self._known))]
 
-        return Job(lambda: pickle.dumps(_read(view, nothing)), take, lambda: self.clock() > now + JOB_SECONDS)
+        return Job(lambda: pickle.dumps(_read_runs(view, nothing)), take, lambda: self.clock() > now + JOB_SECONDS)
 
     def _store(self, view: View) -> str:
         from quire.stores import DEFAULT_PATH
@@ -115,7 +124,7 @@ class LastRuns:
         return known.store if known is not None else str(view.folder.path / DEFAULT_PATH)
 
 
-def _read(view: View, nothing: _Known) -> _Known:
+def _read_runs(view: View, nothing: _KnownRuns) -> _KnownRuns:
     """Read the last runs of a document. This is done in another process."""
     from quire.runs.last_values import last_values
     from quire.runs.stored import store_place
@@ -126,7 +135,7 @@ def _read(view: View, nothing: _Known) -> _Known:
             return nothing
         store = str(store_place(settings))
         stamp = _stamp(view, store)
-        return _Known(stamp, nothing.at, store, last_values(settings, os.environ, Path(view.path), view.format))
+        return _KnownRuns(stamp, nothing.at, store, last_values(settings, os.environ, Path(view.path), view.format))
     except Exception:  # no value and no error: a hover is not the place to hear of a broken store
         return nothing
 
@@ -160,3 +169,104 @@ def _shown(value: Value) -> str:
 
     text = value if isinstance(value, str) else encode(value)
     return cut(visible(" ".join(text[: 4 * LONGEST_SHOWN].split())), LONGEST_SHOWN) or "(empty)"
+
+
+MOST_KEPT_PRICES = 500
+"""Models whose prices are kept."""
+
+
+class _KnownPrice(Struct, frozen=True):
+    """The price of a model, and what it depends on."""
+
+    day: datetime.date
+    models: ModelSettings
+    """The settings, which may have prices of the user's own."""
+    rate: Rate | None
+    """None if the process that read it died."""
+
+
+class ModelPrices:
+    """The prices that were asked for, by the name of the model."""
+
+    def __init__(self, today: Callable[[], datetime.date] = datetime.date.today) -> None:
+        self.on_change: Callable[[], None] = lambda: None
+        """Called when lenses have more to show than before."""
+        self._today = today
+        self._known: dict[str, _KnownPrice] = {}
+        self._wanted: dict[str, ModelSettings] = {}
+        self._reading: dict[str, ModelSettings] = {}
+        """The models whose prices another process reads."""
+
+    def words(self, view: View) -> str:
+        """Return the most that a run of a document costs, as `quire show` has it: `≤ $0.09`, or `unpriced` if the price
+        of a model is not known. It is empty if no model is asked, and while prices are being read."""
+        settings, proof = view.folder.settings, view.proof
+        if settings is None or proof is None:
+            return ""
+        from quire.analysis.quantities import asked_models, quantities
+
+        rates = {model: self._rate(model, settings.models) for model in asked_models(proof)}
+        known = {model: rate for model, rate in rates.items() if rate is not None}
+        if not known or len(known) < len(rates):
+            return ""
+        from quire.display.preflight_line import money_text
+
+        found = quantities(proof, view.folder.foresight.world().premises, known.__getitem__)
+        money = next((one for one in found if one.name == "money"), None)
+        return "unpriced" if money is not None and money.unpriced else money_text(money, {})
+
+    @property
+    def wanted(self) -> Mapping[str, ModelSettings]:
+        """The models whose prices are to be read, with their settings."""
+        return self._wanted
+
+    def want(self, models: Mapping[str, ModelSettings]) -> None:
+        """Have prices read that a copy of this process has asked for, unless they were read in the meantime."""
+        for model, settings in models.items():
+            self._rate(model, settings)
+
+    @property
+    def is_due(self) -> bool:
+        return bool(self._wanted) and not self._reading
+
+    def next(self) -> Job | None:
+        """Return the job that reads the prices which were asked for; None if there are none."""
+        if not self.is_due:
+            return None
+        wanted = self._reading = self._wanted
+        self._wanted = {}
+        day = self._today()
+
+        def take(result: bytes | None) -> None:
+            self._reading = {}
+            found: Mapping[str, Rate] = unpacked(result) if result is not None else {}
+            for model, models in wanted.items():
+                self._known.pop(model, None)
+                self._known[model] = _KnownPrice(day, models, found.get(model))
+            while len(self._known) > MOST_KEPT_PRICES:
+                del self._known[next(iter(self._known))]
+            if found:
+                self.on_change()
+
+        return Job(lambda: packed(_read_prices(wanted, day)), take)
+
+    def _rate(self, model: str, models: ModelSettings) -> Rate | None:
+        """Return the price of a model; None, and have it read, if it was not read today."""
+        if not model:
+            from quire.models.choose import Unpriced
+
+            return Unpriced(model, "no model is named")
+        known = self._known.get(model)
+        if known is None or known.day != self._today() or known.models != models:
+            if self._reading.get(model) != models:
+                self._wanted[model] = models
+            return None
+        return known.rate
+
+
+def _read_prices(wanted: Mapping[str, ModelSettings], day: datetime.date) -> dict[str, Rate]:
+    """Read the prices of models. This is done in another process."""
+    from quire.analysis.rules.prices import noted_rate
+    from quire.models.prices import rate_of
+
+    return {model: noted_rate(rate_of(model, models, day, os.environ), day) for model, models in wanted.items()}

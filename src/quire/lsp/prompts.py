@@ -1,15 +1,30 @@
-"""The messages that a model would get at a step of a document, with the texts that the editor has."""
+"""The messages that a model would get at a step of a document, with the texts that the editor has.
+
+The files whose text becomes part of a prompt: which documents use them, and which of their values they name.
+
+A prompt file is not a document: `{{x}}` or `{x}` in it means a value of the document that uses it, and several
+documents may use one file.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from quire.errors import CannotStart
+from quire.lsp.answers import Name
+from quire.patterns import late_pattern
+from quire.source import PLACEHOLDER, Span, real_path
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.preview import Preview
-    from quire.lsp.views import View
+    from quire.lsp.answers import Completion
+    from quire.lsp.desk import Folder
+    from quire.lsp.document_view import View
 
 
 def preview_of(view: View, step: str) -> Preview:
@@ -25,3 +40,142 @@ def preview_of(view: View, step: str) -> Preview:
     if document.plan.thread:
         return prompt_of_directive(library, os.environ, document, {})
     return prompt_of_document(document, step, {}, settings)
+
+
+VALUES = ("input", "output", "store")
+_NAMING = ("prompt", "file")
+_PLACEHOLDER = late_pattern(r"\{\{([A-Za-z0-9_]*+)$")
+_PLACEHOLDER_TYPE = late_pattern(r"\{\{[A-Za-z0-9_]++:([A-Za-z0-9_]*+)$")
+
+
+def files_of(owner: View) -> list[str]:
+    """Return the prompt files that a document uses, as far as they are known before a run."""
+    named = dict.fromkeys(one.document for one in owner.index.names if one.kind in _NAMING and one.document)
+    return [path for path in named if path != owner.path and _may_be_read(owner.folder, path)]
+
+
+def owners_of(folder: Folder, path: str) -> list[View]:
+    """Return the documents of a workspace that use a file as a prompt."""
+    word = Path(path).name.partition(".")[0]
+    return [view for view in folder.holding(word) if view.path != path and path in files_of(view)]
+
+
+def names_in(prompt: View, owner: View) -> Iterator[Name]:
+    """Yield the places in a prompt file that name a value of a document."""
+    if owner.format in _NAMES:
+        yield from _NAMES[owner.format](prompt, owner)
+
+
+def all_names(owner: View) -> Iterator[tuple[View, Name]]:
+    """Yield the places in all prompt files of a document that name a value of it."""
+    for path in files_of(owner):
+        if (prompt := owner.folder.view(path)) is not None:
+            yield from ((prompt, name) for name in names_in(prompt, owner))
+
+
+def names_at(prompt: View, offset: int) -> list[Name]:
+    """Return the values that a place of a prompt file names: one for each document that uses the file."""
+    owners = owners_of(prompt.folder, prompt.path)
+    named = (name for owner in owners for name in names_in(prompt, owner))
+    return [name for name in named if name.span.start <= offset <= name.span.end]
+
+
+def complete(prompt: View, offset: int) -> list[Completion]:
+    """Return the values that can be named in a prompt file: those that can be read where documents use it."""
+    before = prompt.line_before(offset)
+    if "{" not in before:
+        return []  # most of what is typed, in files that may be anything
+    found: dict[str, Completion] = {}
+    for owner in owners_of(prompt.folder, prompt.path):
+        for use in _uses(owner, prompt) if owner.format in _COMPLETE else ():
+            for one in _COMPLETE[owner.format](prompt, offset, before, owner, use.span.start):
+                found.setdefault(one.label, one)
+    return list(found.values())
+
+
+def sharing_problem(owner: View, prompt: View, name: Name) -> str:
+    """Return why a value of a document cannot be renamed in a prompt file; an empty text if it can."""
+    folder = owner.folder
+    shown = _shown(folder, prompt.path)
+    if not real_path(Path(prompt.path)).is_relative_to(real_path(folder.path)):
+        return f"{shown} names {name.text} too, and is outside of this workspace: rename it there first"
+    others = [_shown(folder, one.path) for one in owners_of(folder, prompt.path) if one.path != owner.path]
+    if not others:
+        return ""
+    return f"{shown} names {name.text} too, and is also a prompt of {', '.join(others[:3])}: rename it there by hand"
+
+
+def _uses(owner: View, prompt: View) -> list[Name]:
+    """Return the places of a document that name a prompt file."""
+    return [one for one in owner.index.names if one.kind in _NAMING and one.document == prompt.path]
+
+
+def _complete_playbook(prompt: View, offset: int, before: str, owner: View, use: int) -> list[Completion]:
+    from quire.lsp.playbook.complete_directives import placeholder_names, placeholder_types
+
+    if typed := _PLACEHOLDER.search(before):
+        return placeholder_names(prompt, offset - len(typed[1]), offset, (owner, use))
+    typed = _PLACEHOLDER_TYPE.search(before)
+    return placeholder_types(offset - len(typed[1]), offset) if typed else []
+
+
+def _complete_pipeline(prompt: View, offset: int, before: str, owner: View, use: int) -> list[Completion]:
+    from quire.lsp.pipeline.completion import REFERENCE, complete_reference
+    from quire.lsp.pipeline.tree import cursor_place
+
+    typed = REFERENCE.search(before)
+    if typed is None:
+        return []
+    span = Span(offset - len(typed[2] or ""), offset)
+    closing = "" if prompt.source.text[offset : offset + 1] == "}" else "}"
+    found = complete_reference(owner, use, replace(cursor_place(owner, use), text=typed[0]))
+    return [replace(one, span=span, insert=one.label + ("" if one.label == "ctx" else closing)) for one in found]
+
+
+def _of_playbook(prompt: View, owner: View) -> Iterator[Name]:
+    from quire.lsp.playbook.index import KnownNames, tree_of
+    from quire.lsp.playbook.layout import ASKED
+
+    tree = tree_of(owner)
+    if tree is None:
+        return
+    known = KnownNames(tree)
+    for found in PLACEHOLDER.finditer(prompt.source.text):
+        name = found[1]
+        if known.is_known(name):
+            answer = name.startswith(ASKED)
+            yield Name(known.kind(name), name, Span(*found.span(1)), "reads", "", owner.path, not answer)
+
+
+def _of_pipeline(prompt: View, owner: View) -> Iterator[Name]:
+    from quire.formats.pipeline.prompts import references
+    from quire.lsp.pipeline.tree import file_of, pipeline_at
+
+    several = len(file_of(owner).pipelines) > 1
+    around = [pipeline_at(owner, one.span.start) for one in _uses(owner, prompt)]
+    scopes = dict.fromkeys(one.name.text if several else "" for one in around if one is not None)
+    for scope in scopes:
+        own = (one for one in owner.index.names if one.scope == scope and not one.document)
+        kinds = {one.text: one.kind for one in own if one.kind in VALUES}
+        for found in references(prompt.source.text):
+            at = 1 if found.path[0] == "ctx" else 0
+            name = found.path[at] if len(found.path) > at else ""
+            if name in kinds:
+                start = found.span.start + 1 + at * len("ctx.")
+                yield Name(kinds[name], name, Span(start, start + len(name)), "reads", scope, owner.path)
+
+
+def _may_be_read(folder: Folder, path: str) -> bool:
+    """Tell whether a file is in the workspace or in the user's own library of prompts, behind all links."""
+    real = real_path(Path(path))
+    settings = folder.settings
+    own = [folder.path, *([settings.user / "prompts", *settings.prompt_folders] if settings is not None else [])]
+    return any(real.is_relative_to(real_path(one)) for one in own)
+
+
+def _shown(folder: Folder, path: str) -> str:
+    return str(Path(path).relative_to(folder.path)) if Path(path).is_relative_to(folder.path) else path
+
+
+_NAMES = {"playbook": _of_playbook, "pipeline": _of_pipeline}
+_COMPLETE = {"playbook": _complete_playbook, "pipeline": _complete_pipeline}

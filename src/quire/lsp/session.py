@@ -12,10 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from quire.errors import QuireError
-from quire.lsp.framing import Malformed, Message
 from quire.lsp.jobs import Errands, Later
-from quire.lsp.outbox import Outbox
-from quire.lsp.parameters import folders_in, known_results, process_in, roots_in, tokens_in, uri_in, version_in
 from quire.lsp.protocol import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
@@ -25,15 +22,24 @@ from quire.lsp.protocol import (
     REQUEST_CANCELLED,
     REQUEST_FAILED,
     ClientCapabilities,
+    Malformed,
+    Message,
+    Outbox,
     RequestFailed,
+    folders_in,
+    known_results,
+    process_in,
+    roots_in,
+    tokens_in,
+    uri_in,
+    version_in,
 )
 
 if TYPE_CHECKING:
     from quire.lsp.checks import Checks
     from quire.lsp.desk import Desk
-    from quire.lsp.jobs import Job
+    from quire.lsp.jobs import Job, Progress, ProgressBoard, Tell
     from quire.lsp.languages import ModuleLoads
-    from quire.lsp.progress import Progress, ProgressBoard, Tell
     from quire.lsp.texts import Encoding
     from quire.models.choose import ModelSettings
 
@@ -77,7 +83,7 @@ class Session:
     @property
     def progress(self) -> ProgressBoard:
         if self._progress is None:
-            from quire.lsp.progress import ProgressBoard
+            from quire.lsp.jobs import ProgressBoard
 
             self._progress = ProgressBoard(self.outbox.send, self.client, self._clock)
         return self._progress
@@ -95,7 +101,7 @@ class Session:
     def checks(self) -> Checks:
         if self._checks is None:
             from quire.lsp.checks import Checks
-            from quire.lsp.publisher import Publisher
+            from quire.lsp.findings import Publisher
 
             publisher = Publisher(self.outbox.send)
             publisher.client = self.client
@@ -276,7 +282,7 @@ class Session:
             known_ids = known_results(params.get("previousResultIds"))
             self.checks.survey.asked(request, known_ids, *tokens_in(params))
         else:
-            from quire.lsp.capabilities import SEARCHES, handler
+            from quire.lsp.languages import SEARCHES, handler
 
             answer = handler(method)
             if answer is None:
@@ -292,7 +298,7 @@ class Session:
         return answer
 
     def _initialize(self, params: Mapping[str, Any]) -> dict[str, object]:
-        from quire.lsp.capabilities import SERVER_INFO, server_capabilities
+        from quire.lsp.languages import SERVER_INFO, server_capabilities
 
         self.client = ClientCapabilities(params.get("capabilities"))
         self.process = process_in(params)

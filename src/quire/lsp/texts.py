@@ -3,18 +3,28 @@
 A `Source` has its byte order mark dropped and its line ends normalised; the editor counts in the text as it is. Lines
 are the same in both, so a place is found by its line. Columns are counted in units of the encoding that was agreed on:
 bytes of UTF-8, units of UTF-16, or characters.
+
+Keep the edits of formatting that leave the meaning of a text as it is.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from quire.formats.yaml.nodes import Mapping as YamlMapping
+from quire.formats.yaml.nodes import Scalar
+from quire.formats.yaml.nodes import Sequence as YamlSequence
 from quire.source import Source, Span, normalise
+
+if TYPE_CHECKING:
+    from quire.diagnostics import Edit
+    from quire.formats.yaml.nodes import Node
+
 
 Encoding: TypeAlias = Literal["utf-8", "utf-16", "utf-32"]
 
@@ -192,3 +202,46 @@ def _paired(text: str) -> str:
     if text.isascii() or not _LONE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+MOST_CHECKS = 20
+"""Texts that are read to find the edits that change the meaning. Edits that are not looked at by then are dropped."""
+Plain: TypeAlias = tuple[str, object] | list["Plain"] | dict[str, "Plain"] | None
+
+
+def safe_edits(text: str, edits: Sequence[Edit], means_the_same: Callable[[str], bool]) -> list[Edit]:
+    """Return the edits that keep the meaning of a text: all of them, or those halves that do."""
+    kept: list[Edit] = []
+    waiting = [list(edits)] if edits else []
+    checks = 0
+    while waiting and checks < MOST_CHECKS:
+        some = waiting.pop()
+        checks += 1
+        if means_the_same(edited(text, [*kept, *some])):
+            kept += some
+        elif len(some) > 1:
+            middle = len(some) // 2
+            waiting += [some[middle:], some[:middle]]
+    return sorted(kept, key=lambda edit: edit.span.start)
+
+
+def edited(text: str, edits: Sequence[Edit]) -> str:
+    """Return a text after some edits, which do not touch each other."""
+    parts, last = [], 0
+    for edit in sorted(edits, key=lambda edit: edit.span.start):
+        parts += [text[last : edit.span.start], edit.new]
+        last = edit.span.end
+    return "".join(parts) + text[last:]
+
+
+def plain_value(node: Node | None) -> Plain:
+    """Return the value of a node, for comparing two of them: without places and without the order of keys."""
+    if isinstance(node, YamlMapping):
+        return {
+            f"{type(entry.key.value).__name__} {entry.key.value}": plain_value(entry.value) for entry in node.entries
+        }
+    if isinstance(node, YamlSequence):
+        return [plain_value(item) for item in node.items]
+    if isinstance(node, Scalar):
+        return f"{node.tag} {type(node.value).__name__}", node.value
+    return None

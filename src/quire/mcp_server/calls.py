@@ -19,9 +19,8 @@ from quire.engine.ports import People
 from quire.engine.records import FINAL, Status
 from quire.errors import QuireError, RunBusy
 from quire.formats.pipeline.inline import LAUNCHING
-from quire.mcp_server.clients import Asked, Elicited, input_required, read_answers, reporting
-from quire.mcp_server.launch_tools import result_of, waiting
-from quire.mcp_server.launched_runs import LaunchedRuns
+from quire.mcp_server.catalogue import Asked, Elicited, input_required, read_answers, reporting
+from quire.mcp_server.launch_tools import LaunchedRuns, result_of, waiting
 from quire.runs.launch import ASYNC, INLINE, KnownTools, Launcher, Launching, LaunchResult, envelope_of
 from quire.runs.runtime import Runtime
 from quire.trust.capabilities import Grants
@@ -29,8 +28,7 @@ from quire.values import InvalidValue, Value, encode
 from quire.workspace.grants import default_grants
 
 if TYPE_CHECKING:
-    from quire.mcp_server.catalogue import Offered
-    from quire.mcp_server.clients import Client
+    from quire.mcp_server.catalogue import Client, Offered
     from quire.runs.options import RunOptions
 
 Result: TypeAlias = types.CallToolResult | types.InputRequiredResult

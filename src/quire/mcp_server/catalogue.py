@@ -4,26 +4,42 @@ document.
 The documents are registered pipelines, playbooks that have a name, signed directives, and documents that the user
 named. The list is read again for every request. A file that cannot be read is reported and left out; the others are
 still offered.
+
+Clients: the facts that are needed to talk to one, in either generation of the protocol, the steps of a run as
+notifications, and its questions as forms for the client's user.
+
+Up to protocol version 2025-11-25 a server asks the client while the call is open (`elicitation/create`). Since
+2026-07-28 it cannot: it answers the call with the questions, and the client calls again with the answers and with the
+state that the server gave it. A waiting run is a row in the store, so the state contains only the run and the
+questions that were shown.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hashlib
+import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import mcp_types as types
-from mcp.shared.exceptions import MCPError
-from msgspec import Struct
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from msgspec import Struct, field
 from msgspec.structs import replace
+from pydantic import ValidationError
 
+from quire.engine.interpreter.playbook.steps import MOST_UNFIT, WrongAnswer, checked_answer
 from quire.errors import QuireError
 from quire.formats import format_of
 from quire.formats.grammars import GRAMMARS, Grammar
 from quire.library.document import Document, read
-from quire.library.input_schema import declared_schema, pipeline_schema
+from quire.library.interface import declared_schema, pipeline_schema
 from quire.library.library import Library
 from quire.library.registered import (
     PIPELINES_FOLDER,
@@ -34,11 +50,17 @@ from quire.library.registered import (
     read_pipelines,
 )
 from quire.source import Source, read_source
+from quire.values import clean
 from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
+    from mcp.server.session import ServerSession
+
+    from quire.engine.events import Listener
+    from quire.engine.records import Event, Question
     from quire.values import Value
     from quire.workspace.settings import Settings
+
 
 LONGEST_NAME = 64
 """Longest tool name. Clients pass tool names to models, which accept only this many letters, digits, `_` and `-`."""
@@ -266,3 +288,268 @@ def request(grammar: Grammar, task: str) -> str:
 def _unknown(what: str, name: str, known: Mapping[str, Grammar]) -> str:
     hint = did_you_mean(nearest(name, known), f"there are {', '.join(known)}")
     return f"there is no {what} {name}: {hint}"
+
+
+Context: TypeAlias = ServerRequestContext[Any, Any]
+
+RECIPIENT = "mcp:"
+"""Prefix of the ids of clients as recipients of letters."""
+
+_LONGEST_NAME = 80
+
+
+class Client(Struct, frozen=True):
+    """The client of one request."""
+
+    session: ServerSession
+    request: types.RequestId | None
+    recipient: str
+    modern: bool
+    elicits: bool
+    logs: bool
+    """True if the client wants messages about the steps: it asked for progress or log messages."""
+
+    @classmethod
+    def of(cls, context: Context) -> Client:
+        session = context.session
+        capabilities = session.client_capabilities
+        return cls(
+            session=session,
+            request=context.request_id,
+            recipient=RECIPIENT + _name(session),
+            modern=context.protocol_version in MODERN_PROTOCOL_VERSIONS,
+            elicits=_can_show_forms(capabilities.elicitation if capabilities else None),
+            logs=any(key in (context.meta or {}) for key in ("progress_token", types.LOG_LEVEL_META_KEY)),
+        )
+
+    @property
+    def form(self) -> str:
+        """Return the author of an answer that the client's user gave in a form."""
+        return f"{self.recipient} (form)"
+
+    def with_log(self, wanted: bool) -> Client:
+        return replace(self, logs=wanted)
+
+
+def connection_of(context: Context) -> str:
+    """Return the connection that a request came from; empty for stdio."""
+    request = context.request
+    headers = getattr(request, "headers", None)
+    return str(headers.get("mcp-session-id", "")) if headers is not None else ""
+
+
+def _name(session: ServerSession) -> str:
+    params = session.client_params
+    name = clean(params.client_info.name).strip() if params else ""
+    return "".join(part for part in name if part.isprintable())[:_LONGEST_NAME] or "client"
+
+
+def _can_show_forms(capability: types.ElicitationCapability | None) -> bool:
+    """Return True if the client can show forms. Clients from before there were modes do not name any, and show
+    forms."""
+    return capability is not None and (capability.form is not None or capability.url is None)
+
+
+LOGGER = "quire"
+_STEPS = {"step_started": "pipeline_step_started", "step_completed": "pipeline_step_completed"}
+
+
+@contextlib.asynccontextmanager
+async def reporting(session: ServerSession, request: types.RequestId | None, *, log: bool) -> AsyncIterator[Listener]:
+    """Yield a listener for a drive; all its notifications have been sent when the context ends.
+
+    Only steps of the document itself are reported, and no replayed ones.
+    """
+    heard: asyncio.Queue[Event | None] = asyncio.Queue()
+
+    def listen(event: Event) -> None:
+        if event.type in _STEPS and event.path.isdecimal() and not event.replayed:
+            heard.put_nowait(event)
+
+    async def send() -> None:
+        while (event := await heard.get()) is not None:
+            # A client that is gone misses its notifications; that does not affect the run.
+            with contextlib.suppress(Exception):
+                await _send(session, request, event, log)
+
+    sending = asyncio.create_task(send())
+    try:
+        yield listen
+    finally:
+        heard.put_nowait(None)
+        await asyncio.gather(sending, return_exceptions=True)
+
+
+async def _send(session: ServerSession, request: types.RequestId | None, event: Event, log: bool) -> None:
+    number, started = int(event.path), event.type == "step_started"
+    total = event.data.get("total")
+    title = str(event.data.get("title", ""))
+    # Progress has to grow with each notification: a step that has started counts half.
+    done = number - 0.5 if started else float(number)
+    text = f"step {event.label} ({title}) {'started' if started else 'completed'}"
+    await session.report_progress(done, float(total) if isinstance(total, int) else None, text)
+    if not log:
+        return
+    data: dict[str, Value] = {
+        "event": _STEPS[event.type],
+        "run_id": event.run,
+        "step": event.label,
+        "title": title,
+        "total": total,
+    }
+    with warnings.catch_warnings():
+        # Logging is deprecated in the newest protocol and still how older clients show what happens.
+        warnings.simplefilter("ignore", MCPDeprecationWarning)
+        message = session.send_log_message("info", data, LOGGER, related_request_id=request)
+    await message
+
+
+ANSWER = "answer"
+
+
+def form(question: Question) -> dict[str, Value]:
+    """Return a form with one field. Yes or no is a choice of two and not a checkbox: an untouched box would be a
+    silent no."""
+    field: dict[str, Value] = {"type": "string", "title": question.title or "Answer"}
+    if question.kind == "confirm":
+        field["enum"] = ["yes", "no"]
+    elif question.kind == "select" and question.options:
+        field["enum"] = list(question.options)
+    if question.default is not None:
+        field["default"] = question.default
+    return {"type": "object", "properties": {ANSWER: field}, "required": [ANSWER]}
+
+
+def message(question: Question, problem: str = "") -> str:
+    text = question.prompt.strip() or question.title
+    return f"{problem}\n\n{text}" if problem else text
+
+
+def answer_of(question: Question, result: types.ElicitResult) -> str | None:
+    """Return the answer; None if the user declined or dismissed the form."""
+    if result.action != "accept":
+        return None
+    given = (result.content or {}).get(ANSWER)
+    if isinstance(given, bool):
+        return "yes" if given else "no"
+    if given is None or isinstance(given, list):
+        return question.default
+    return str(given)
+
+
+class Elicited:
+    """The `People` of a call in the older generation. After the client has left, questions wait in the inbox."""
+
+    def __init__(
+        self, session: ServerSession, request: types.RequestId | None, left: asyncio.Event, by: str = ""
+    ) -> None:
+        self.by = by
+        self._session = session
+        self._request = request
+        self._left = left
+
+    async def ask(self, question: Question, problem: str) -> str | None:
+        if self._left.is_set():
+            return None
+        asking = asyncio.create_task(
+            self._session.elicit_form(message(question, problem), form(question), related_request_id=self._request)
+        )
+        leaving = asyncio.create_task(self._left.wait())
+        try:
+            await asyncio.wait([asking, leaving], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            leaving.cancel()
+            if not asking.done():
+                asking.cancel()
+        try:
+            return answer_of(question, await asking)
+        except asyncio.CancelledError:
+            if self._left.is_set():
+                return None
+            raise
+        except (MCPError, ValidationError):
+            # A client that cannot ask, or sends something else, counts as not having answered.
+            return None
+
+
+class Asked(Struct, frozen=True):
+    """The state of a call that waits for answers."""
+
+    run: str
+    shown: Mapping[str, str]
+    """The hash of each question that was shown, by path."""
+    declined: tuple[str, ...] = ()
+    """The paths of the questions that were declined."""
+    unfit: Mapping[str, int] = field(default_factory=dict)
+    """How many answers to each question did not fit."""
+
+    def as_state(self) -> str:
+        stored = {"run": self.run, "shown": dict(self.shown), "declined": list(self.declined)}
+        return json.dumps({**stored, "unfit": dict(self.unfit)})
+
+    @classmethod
+    def of(cls, state: str) -> Asked:
+        """Read a text that this server wrote; the seal around it has already been checked."""
+        stored = json.loads(state)
+        return cls(stored["run"], stored["shown"], tuple(stored["declined"]), stored.get("unfit", {}))
+
+
+def input_required(
+    run: str,
+    questions: Sequence[Question],
+    declined: Sequence[str] = (),
+    problems: Mapping[str, str] | None = None,
+    unfit: Mapping[str, int] | None = None,
+) -> types.InputRequiredResult:
+    """Return the answer to a call of the newer generation whose run waits for people."""
+    wrong = problems or {}
+    requests: types.InputRequests = {
+        question.path: types.ElicitRequest(
+            params=types.ElicitRequestFormParams(
+                message=message(question, wrong.get(question.path, "")), requested_schema=form(question)
+            )
+        )
+        for question in questions
+    }
+    asked = Asked(run, {question.path: question.hash for question in questions}, tuple(declined), unfit or {})
+    return types.InputRequiredResult(input_requests=requests, request_state=asked.as_state())
+
+
+class Answers(Struct, frozen=True):
+    """The answers that a client sent."""
+
+    given: Mapping[str, str]
+    """Answers that count, by path."""
+    declined: tuple[str, ...]
+    """The paths of the questions that were declined."""
+    problems: Mapping[str, str]
+    """The reasons why the other answers do not count, by path."""
+    unfit: Mapping[str, int] = field(default_factory=dict)
+    """How many answers to each question did not fit so far."""
+
+
+def read_answers(asked: Asked, open_questions: Sequence[Question], responses: types.InputResponses | None) -> Answers:
+    """Check the answers of a client. Only questions that are still open, exactly as they were shown, are answered.
+
+    A question with too many unfit answers counts as declined: it waits in the inbox.
+    """
+    given: dict[str, str] = {}
+    unfit = dict(asked.unfit)
+    declined, problems = list(asked.declined), {}
+    for question in open_questions:
+        if asked.shown.get(question.path) != question.hash:
+            continue
+        response = (responses or {}).get(question.path)
+        text = answer_of(question, response) if isinstance(response, types.ElicitResult) else None
+        if text is None:
+            declined.append(question.path)
+            continue
+        try:
+            given[question.path] = checked_answer(question.kind, question.options, text)
+        except WrongAnswer as wrong:
+            unfit[question.path] = unfit.get(question.path, 0) + 1
+            if unfit[question.path] >= MOST_UNFIT:
+                declined.append(question.path)
+            else:
+                problems[question.path] = str(wrong)
+    return Answers(given, tuple(dict.fromkeys(declined)), problems, unfit)

@@ -25,10 +25,28 @@ from msgspec import Struct, field
 from quire import __version__
 from quire.errors import NoSuchRun
 from quire.mcp_server.calls import Calls, Reopen, Result
-from quire.mcp_server.catalogue import PROMPTS, RESOURCES, Catalogue, Offered, grammar_resource, written_prompt
-from quire.mcp_server.clients import Client, Context, connection_of
-from quire.mcp_server.launch_tools import ENVELOPE, TOOLS, call_operation, launch_tool, operation_tool
-from quire.mcp_server.launched_runs import ANSWER, SCHEME, LaunchedRuns, ToolHost
+from quire.mcp_server.catalogue import (
+    PROMPTS,
+    RESOURCES,
+    Catalogue,
+    Client,
+    Context,
+    Offered,
+    connection_of,
+    grammar_resource,
+    written_prompt,
+)
+from quire.mcp_server.launch_tools import (
+    ANSWER,
+    ENVELOPE,
+    RUN_SCHEME,
+    TOOLS,
+    LaunchedRuns,
+    ToolHost,
+    call_operation,
+    launch_tool,
+    operation_tool,
+)
 from quire.python_process import ending_signals
 from quire.runs.options import RunOptions
 
@@ -191,7 +209,7 @@ class Host:
                 *RESOURCES,
                 *(
                     types.Resource(
-                        uri=f"{SCHEME}{row.id}",
+                        uri=f"{RUN_SCHEME}{row.id}",
                         name=row.id,
                         title=row.title,
                         description=f"A run of {row.title}: {row.status.words}",
@@ -206,7 +224,7 @@ class Host:
         self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         template = types.ResourceTemplate(
-            uri_template=f"{SCHEME}{{run_id}}",
+            uri_template=f"{RUN_SCHEME}{{run_id}}",
             name="run",
             description="A run that was launched from here, as it is now",
             mime_type="application/json",

@@ -48,11 +48,11 @@ def open_model(spec: str, config: ModelSettings, environ: Mapping[str, str] = os
     model = _open(name, config, environ)
     if not name.startswith("script:"):
         if config.has_limits:
-            from quire.models.limits import limited
+            from quire.models.rate_limits import limited
 
             model = limited(model, name, config)
         if not name.startswith("local:"):
-            from quire.models.retry import Retrying
+            from quire.models.failures import Retrying
 
             # Each try is a call that the limits count, and no place is held between two of them.
             model = Retrying(model)
@@ -143,7 +143,7 @@ def _openai_client_model(
     spec: str, name: str, base_url: str, key: str, *, free: bool, timeout: float, no_key: str, absent: str = ""
 ) -> Model:
     try:
-        from quire.models.compatible import compatible_model
+        from quire.models.providers import compatible_model
     except ImportError:
         raise CannotStart(_NO_LIBRARY) from None
     return compatible_model(spec, name, base_url, key, free=free, timeout=timeout, no_key=no_key, absent=absent)

@@ -1,20 +1,28 @@
 """Hosted models and OpenAI-compatible services, through the `direct` layer of pydantic-ai.
 
 Importing this module imports pydantic-ai, which takes seconds: only `open_model` does it.
+
+Open OpenAI-compatible services: a configured base_url, an address given directly, Ollama.
+
+The SDK reads several OPENAI_… variables by itself (key, organization, project, extra headers). These must not go to a
+service that only speaks the same protocol, so the request is limited to the headers named here.
+
+Imports the SDK and pydantic-ai: only `open_model` imports this.
 """
 
 from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import httpx2
+from openai import AsyncOpenAI
 from pydantic_ai import UsageExtractionFailedWarning
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.messages import (
@@ -29,6 +37,8 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import Model as ProviderModel
 from pydantic_ai.models import create_async_httpx2_client
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 from pydantic_ai.settings import ModelSettings as RequestSettings
 
 from quire.engine.ports import ModelCall, ModelReply
@@ -42,15 +52,18 @@ from quire.engine.premises import (
 )
 from quire.engine.records import Usage
 from quire.errors import ModelFailed
-from quire.models.failures import Service, failure_of, refuses_request
-from quire.models.grammar import forcible
+from quire.models.failures import Service, TransportFailed, failure_of, refuses_request
 from quire.models.http_limits import Limits, limit_responses
+from quire.models.llama import forcible
 from quire.models.messages import Conversation
 from quire.models.price_list import listed_rate
 from quire.models.prices import Unpriced, dollars
-from quire.models.retry import TransportFailed
 from quire.models.tokens import call_tokens_at_most
 from quire.values import Value, clean, fingerprint
+
+if TYPE_CHECKING:
+    from quire.engine.ports import Model
+
 
 CONNECT_SECONDS = 10.0
 SILENCES = 5
@@ -372,3 +385,50 @@ def _written(event: ModelResponseStreamEvent) -> tuple[str, int]:
         case PartStartEvent():
             return "", EMPTY_PART
     return "", 0
+
+
+_HEADERS = frozenset(
+    ("host", "accept", "accept-encoding", "connection", "user-agent", "content-type", "content-length", "authorization")
+)
+
+
+def compatible_model(
+    spec: str, name: str, base_url: str, key: str, *, free: bool, timeout: float, no_key: str = "", absent: str = ""
+) -> Model:
+    """Open an OpenAI-compatible service. If `key` is empty, no authorization is sent at all, and `no_key` says how to
+    configure one.
+
+    `absent` says what may be wrong if the service does not answer.
+    """
+
+    def build(client: httpx2.AsyncClient) -> OpenAIChatModel:
+        client.event_hooks["request"].append(_only_ours(key))
+        sdk = AsyncOpenAI(base_url=base_url, api_key=key or "none", http_client=client, max_retries=0)
+        return OpenAIChatModel(name, provider=OpenAICompatibleProvider("compatible", openai_client=sdk))
+
+    price: PriceSource = "free" if free else "unknown"
+    secrets, hint = ((key,), "") if key else ((), no_key)
+    return HostedModel(
+        spec,
+        build,
+        price=price,
+        secrets=secrets,
+        read_seconds=timeout,
+        no_key=hint,
+        absent=absent,
+        effort="openai_reasoning_effort",
+    )
+
+
+def _only_ours(key: str) -> Callable[[httpx2.Request], Awaitable[None]]:
+    authorization = f"Bearer {key}" if key else None
+
+    async def limit(request: httpx2.Request) -> None:
+        for header in list(request.headers):
+            if header.lower() not in _HEADERS:
+                del request.headers[header]
+        # The header is only removed, never added: on a redirect to another host the client has removed it already.
+        if "authorization" in request.headers and request.headers["authorization"] != authorization:
+            del request.headers["authorization"]
+
+    return limit

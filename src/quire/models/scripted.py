@@ -30,7 +30,7 @@ from quire.engine.conversation import ToolUse
 from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import Usage
 from quire.errors import CannotStart, ModelFailed
-from quire.plan.ways import JOINT, last_label, typed_way
+from quire.plan.vocabulary import JOINT, last_label, typed_way
 from quire.source import read_bytes
 from quire.values import InvalidValue, Value, encode
 

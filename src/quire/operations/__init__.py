@@ -52,7 +52,7 @@ _PICTURES = "server.handlers.pictures"
 _SEARCH = "server.handlers.search"
 _STREAMS = "server.handlers.streams"
 _WORKSPACE = "server.handlers.workspace"
-_LAUNCHED = "mcp_server.launched_runs"
+_LAUNCHED = "mcp_server.launch_tools"
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation("root", "FREE", _WORKSPACE, "GET /"),

@@ -14,26 +14,29 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Meta
 
 from quire import formats
+from quire.analysis.approvals import gates_of
 from quire.analysis.flow_paths import flows_of
-from quire.analysis.gates import gates_of
 from quire.display.commands import check_command, shell_line, show_command
 from quire.display.diagnostics import finding_data
 from quire.display.document_json import (
     bounds_data,
     document_row,
     envelope_data,
+    flows_data,
+    gates_data,
     inputs_data,
+    lock_data,
     outlined,
+    proof_data,
     signature_data,
     steps_data,
 )
-from quire.display.flowchart_json import chart_data
-from quire.display.flowchart_proof import overlay_of
+from quire.display.flowchart_drawing import chart_data
+from quire.display.flowchart_marks import overlay_of
 from quire.display.outline import outline_data
-from quire.display.proof_json import flows_data, gates_data, lock_data, proof_data
 from quire.display.source_lines import source_lines
 from quire.errors import QuireError, StoreError
-from quire.library.codes import all_codes
+from quire.library.check import all_codes
 from quire.library.document import read
 from quire.library.foresight import Foresight
 from quire.library.lock_state import lock_state
@@ -41,8 +44,8 @@ from quire.operations.fields import Input, Limit, Name, Object, Page, Text, oper
 from quire.operations.problems import Problem
 from quire.operations.results import Document as DocumentRow
 from quire.operations.results import ShownDocument
+from quire.runs.earlier_runs import UsageSeen, usage_seen
 from quire.runs.proven import assumed_sizes, prove_document
-from quire.runs.usage_seen import UsageSeen, usage_seen
 from quire.values import encode
 from quire.wording import did_you_mean, nearest
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import field
 
+from quire.analysis.approvals import gates_of
 from quire.analysis.flow_paths import flows_of
-from quire.analysis.gates import gates_of
 from quire.display.commands import run_command
-from quire.display.document_json import envelope_data, forecast_data
-from quire.display.proof_json import flows_data, gates_data, lock_data
+from quire.display.document_json import envelope_data, flows_data, forecast_data, gates_data, lock_data
 from quire.display.transcript import prompt_data
 from quire.engine.declared_inputs import complete_declared, missing_fields
 from quire.engine.inputs import complete_inputs, missing_inputs

@@ -11,9 +11,9 @@ from msgspec import UNSET, Struct, UnsetType
 from quire.display.run_json import row_data
 from quire.errors import BadInputs, CannotStart
 from quire.operations.shelf import Shelf
+from quire.runs.drives import Given
 from quire.runs.live_views import LiveViews
 from quire.runs.options import RunOptions
-from quire.runs.resume import Given
 
 if TYPE_CHECKING:
     from quire.operations import fields

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 from msgspec import UNSET, Meta, field
 
 from quire.display.commands import compare_command, import_command
-from quire.display.fork_json import fork_form_data, receipt_data
+from quire.display.copies_json import fork_form_data, imported_data, receipt_data, verdict_data
 from quire.display.run_json import row_data
-from quire.display.transfer_json import imported_data, verdict_data
 from quire.display.why import diff_data
 from quire.errors import RunState
 from quire.operations.fields import (
@@ -31,11 +30,10 @@ from quire.operations.fields import (
 )
 from quire.operations.problems import Problem
 from quire.operations.results import Run
-from quire.runs import imports, verify
+from quire.runs import imports
 from quire.runs.diff import diff
 from quire.runs.export import export_lines
-from quire.runs.fork import Changes, fork
-from quire.runs.fork_receipt import fork_steps, receipt
+from quire.runs.fork import Changes, fork, fork_steps, receipt
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
@@ -156,7 +154,7 @@ VERDICT = shape(ok=bool)
 
 @operation("Whether a stored run is as its user wrote it.", OfRun, VERDICT)
 async def verify_run(host: Host, given: OfRun) -> Value:
-    return verdict_data(await verify.verify_run(host.runtime, await host.runtime.find(given.run)))
+    return verdict_data(await imports.verify_run(host.runtime, await host.runtime.find(given.run)))
 
 
 class Export(Input, frozen=True, kw_only=True):
@@ -173,7 +171,7 @@ class Export(Input, frozen=True, kw_only=True):
 @operation("Whether an exported run is as it was written. Nothing is kept.", Export, VERDICT)
 async def verify_export(host: Host, given: Export) -> Value:
     """Verify an exported run without keeping it, and tell whether the store has a run of this id already."""
-    verdict = await verify.verify_export(
+    verdict = await imports.verify_export(
         lambda: imports.parse_export(given.data, Path(given.name)), given.name, host.runtime.settings
     )
     exported = verdict.exported

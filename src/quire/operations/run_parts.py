@@ -10,7 +10,7 @@ from urllib.parse import quote
 from msgspec import UNSET, Meta, UnsetType, field
 
 from quire.display.run_json import step_data
-from quire.display.step_json import brief_data, columns_data, effect_data, step_detail, values_data
+from quire.display.run_parts_json import brief_data, columns_data, effect_data, step_detail, values_data
 from quire.display.transcript import prompt_data, transcript_data
 from quire.display.why import why_data
 from quire.errors import RunState
@@ -20,12 +20,12 @@ from quire.operations.shelf import pinned_file
 from quire.plan.vocabulary import EXTENSIONS
 from quire.runs.transcript import transcripts
 from quire.runs.why import Why, why_at
-from quire.stores.journal_pages import EffectBrief, JournalPages, Paged
+from quire.stores.run_pages import EffectBrief, JournalPages, Paged
 
 if TYPE_CHECKING:
     from quire.operations.host import Host
     from quire.runs.live_views import SeenView
-    from quire.runs.view import RunView
+    from quire.runs.outcome import RunView
     from quire.values import Value
 
 LARGE, SHOWN_OF_LARGE = 2_000_000, 200_000

@@ -11,9 +11,9 @@ from msgspec import UNSET, Meta, UnsetType, field
 from msgspec.structs import replace
 
 from quire.display.commands import cancel_command, export_command, prune_command, resume_command
+from quire.display.copies_json import pruned_data
 from quire.display.run_head_json import head_data, unreadable_head
 from quire.display.run_json import row_data
-from quire.display.transfer_json import pruned_data
 from quire.engine.records import RunRow, Status
 from quire.errors import JournalMismatch, LimitReached, RunState
 from quire.operations.fields import (
@@ -37,11 +37,11 @@ from quire.operations.fields import (
 from quire.operations.problems import Problem
 from quire.operations.results import Removed, Run
 from quire.operations.shelf import pinned_file
+from quire.runs.drives import Given, checked_overrides
 from quire.runs.live_views import last_event
-from quire.runs.resume import Given, checked_overrides
 from quire.stores import contract
 from quire.stores.contract import CANCELLABLE, ENDED, RESUMABLE, keeper
-from quire.stores.run_list import MOST_COUNTED, RunFilters, lister, words_of
+from quire.stores.run_pages import MOST_COUNTED, RunFilters, lister, words_of
 
 if TYPE_CHECKING:
     from quire.operations.host import Host

@@ -4,6 +4,12 @@ Positions number the children of a node from 1. The path of an effect consists o
 references are parsed into `Template`s once, when the plan is built, so that running a step only has to look up values.
 A plan is a tree, so the collector of garbage does not have to look at the nodes of which there are many (`gc=False`).
 The work of pipelines and of directives is not loaded for a playbook.
+
+The questions that each kind of work in a Plan answers about itself.
+
+A kind that contains steps, calls documents or names tools overrides the method; tests/plan/test_work.py compares the
+answers with the fields of each class. A question that only one module asks is a `match` there, closed by
+`assert_never`.
 """
 
 from __future__ import annotations
@@ -15,7 +21,6 @@ from typing import TypeAlias
 
 from msgspec import Struct, field
 
-from quire.plan.work import StepWork
 from quire.source import NOWHERE, Span
 
 if typing.TYPE_CHECKING:
@@ -24,6 +29,39 @@ if typing.TYPE_CHECKING:
     from quire.schema import Field, Schema
 
     T = typing.TypeVar("T")
+
+
+class StepWork(Struct, frozen=True):
+    """The base of every kind of work. By itself it contains no step, calls no document and names no tool."""
+
+    asks_model: typing.ClassVar[bool] = False
+    is_leaf: typing.ClassVar[bool] = False
+    """True for the kinds that pipelines have most of, which contain no step and never end a pipeline: a long document
+    is searched for ends in little time."""
+    ends: typing.ClassVar[bool] = False
+    """True for work that ends its pipeline."""
+    shares_stores: typing.ClassVar[bool] = False
+    """True for work whose steps write the stores around it, and emit events where it does."""
+    binds: typing.ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """The names that only the steps inside see, by the word of their part of the path. The first word is that of the
+    items or rounds. Names of branches are added by `plan/parts.py`."""
+
+    def parts(self) -> tuple[tuple[str, Step], ...]:
+        """Return the steps inside, each with its part of the path: `for_each`, `parallel[left]`, `collect`."""
+        return ()
+
+    def calls(self) -> tuple[Call, ...]:
+        """Return the calls of other documents that it may make.
+
+        A tool call of a playbook may be one too: that depends on which documents there are.
+        """
+        return ()
+
+    def tool_calls(self) -> tuple[tuple[str, str], ...]:
+        """Return the tools that it calls itself, as (connection, tool); a tool without a connection has an empty
+        one."""
+        return ()
+
 
 SEMANTICS_VERSION = 4
 """The version of the execution rules that a new run gets and pins.

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from quire.plan.work import StepWork
+from quire.plan.nodes import StepWork
 from quire.source import NOWHERE, Span
 
 if typing.TYPE_CHECKING:

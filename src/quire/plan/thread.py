@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
+from quire.plan.nodes import StepWork
 from quire.plan.vocabulary import THREAD_RULES as THREAD_RULES
-from quire.plan.work import StepWork
 from quire.source import NOWHERE, Span
 
 if typing.TYPE_CHECKING:

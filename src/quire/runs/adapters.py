@@ -15,7 +15,7 @@ from quire.engine.ports import Model, ModelCall, ModelReply, People, Present
 from quire.errors import ModelFailed, StepFailed
 from quire.models.choose import CHARACTERS_A_TOKEN, NO_SETTINGS, CallSettings, Choice, choose_model
 from quire.models.open import open_model
-from quire.plan.ways import shell_way, typed_way
+from quire.plan.vocabulary import shell_way, typed_way
 from quire.values import clean
 
 if TYPE_CHECKING:

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from quire.engine.requests import Boundary, HumanRequest, Load, ModelRequest, ToolRequest
-from quire.runs.provenance import origins
-from quire.runs.why import Performed, Why, why
+from quire.runs.why import Performed, Why, origins, why
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
-    from quire.runs.view import RunView
+    from quire.runs.outcome import RunView
 
 State = Literal["same", "changed", "only in A", "only in B"]
 

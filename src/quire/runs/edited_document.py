@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from quire.engine.requests import Load
     from quire.library.callees import Callee
     from quire.plan.nodes import Plan, StepModel
+    from quire.runs.outcome import RunView
     from quire.runs.runtime import Runtime
-    from quire.runs.view import RunView
     from quire.values import Value
 
 
@@ -219,8 +219,7 @@ class EditedDocument:
         """Compose the texts of a directive from the edited file and the workspace, and from those that the run pinned
         where the workspace does not have them."""
         from quire.library.directives import BundleBuilder
-        from quire.library.items import Item
-        from quire.library.spaces import Spaces
+        from quire.library.items import Item, Spaces
         from quire.library.verify import VerifiedItems
         from quire.models.tiers import thread_model
         from quire.trust.trusted_keys import TrustedKeys

@@ -24,14 +24,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire.errors import CannotStart
-from quire.plan.ways import last_label
+from quire.plan.vocabulary import last_label
 from quire.runs.fork import pinned_texts
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
     from quire.engine.records import EffectRecord, Event, Question, RunRow
+    from quire.runs.outcome import RunView
     from quire.runs.runtime import Runtime
-    from quire.runs.view import RunView
 
 VERSION = 1
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct, field
 
-from quire.engine.pure_work import PureWork
+from quire.engine.premises import PureWork
 from quire.errors import CannotStart
 from quire.expr import EvalError
 from quire.plan.pipeline_work import (
@@ -22,12 +22,12 @@ from quire.plan.pipeline_work import (
     Repeat,
 )
 from quire.plan.pipeline_work import Literal as Written
-from quire.runs.provenance import ProvenanceProgress
 from quire.runs.step_reads import PIPE
+from quire.runs.why import ProvenanceProgress
 
 if TYPE_CHECKING:
     from quire.engine.records import EffectRecord, Event
-    from quire.runs.view import RunView
+    from quire.runs.outcome import RunView
     from quire.values import Value
 
 State = Literal["done", "failed", "waiting", "running", "pending"]

@@ -19,7 +19,7 @@ from quire.engine.conversation import Message
 from quire.engine.declared_inputs import defaults_of
 from quire.engine.inputs import run_inputs
 from quire.engine.interpreter.pipeline.agent import narrowed_tools
-from quire.engine.interpreter.thread.limits import resolve_limits
+from quire.engine.interpreter.thread.budgets import resolve_limits
 from quire.engine.ports import ModelCall, Priced
 from quire.errors import BadInputs, Denied, QuireError
 from quire.library.foresight import Foresight
@@ -28,12 +28,11 @@ from quire.models.choose import CHARACTERS_A_TOKEN, price_key
 from quire.models.prices import PICODOLLARS, rounded_dollars
 from quire.plan.pipeline_work import Agent
 from quire.plan.uses import asks_a_model, has_threads, step_tools
+from quire.runs.options import check_step_labels
 from quire.runs.preflight import Start, built_in_gate, look_ahead
-from quire.runs.run_bounds import with_cap
-from quire.runs.run_proof import RunProof, prove_run
+from quire.runs.run_proof import RunProof, prove_run, with_cap
 from quire.runs.start import NO_BUNDLES, all_models
 from quire.runs.static_failures import call_cap, check_prices
-from quire.runs.step_names import check_step_labels
 from quire.values import encode
 from quire.workspace.grants import default_grants
 
@@ -216,7 +215,7 @@ class _Looking:
     def _check_signature(self) -> None:
         require_signed(self._runtime.settings, self._document.source, self._document.format)
         if self._runtime.settings.trust.locked:
-            from quire.library.lock_gate import require_locked
+            from quire.library.lock_state import require_locked
 
             require_locked(self._runtime.settings, self._document)
 

@@ -3,6 +3,8 @@
 An imported run can be looked at and forked, but not driven. The file may come from anywhere: every link of the chain,
 every hash and the shape of every line are checked, and each problem is reported as a sentence that names the line,
 never as a traceback.
+
+Verify a stored run or an exported one: seals, hashes, and a replay that gives the stated result.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from msgspec.structs import replace
 
 from quire.engine.records import EffectRecord, Event, NewRun, Question, RunRow, RunUpdate, Status, Usage
 from quire.engine.requests import Failure
-from quire.errors import CannotStart, JournalMismatch, QuireError
+from quire.errors import BrokenSeal, CannotStart, JournalMismatch, QuireError, StoreError
 from quire.formats import RUNNABLE
 from quire.runs.adapters import one_name
 from quire.runs.export import VERSION, digest_of, result_of
@@ -31,6 +33,7 @@ from quire.values import InvalidValue, Value, decode, encode, fingerprint
 
 if TYPE_CHECKING:
     from quire.workspace.settings import Settings
+
 
 # The content of a line is checked where it is used; until then it is any JSON.
 Entry: TypeAlias = dict[str, Any]
@@ -370,3 +373,44 @@ async def _keep(runtime: Runtime, exported: Exported, row: RunRow) -> None:
         row.cost,
     )
     await restore(runtime.store, made, history)
+
+
+class Verdict(Struct, frozen=True):
+    """The result of a verification. `run` is empty for a file that is not an export."""
+
+    run: str
+    problem: str = ""
+    """The reason why the run is not as it was written; empty if it is."""
+    effects: int = 0
+    line: int = 0
+    """The line of a file that is wrong; 0 if no line is."""
+    exported: Exported | None = None
+
+    @property
+    def ok(self) -> bool:
+        return not self.problem
+
+
+async def verify_run(runtime: Runtime, run: str) -> Verdict:
+    """Check the seals of a stored run, and replay it."""
+    try:
+        await runtime.store.check_seal(run)
+        view = await runtime.view(run)
+    except (BrokenSeal, JournalMismatch, StoreError) as error:
+        return Verdict(run, f"run {run}: {error.reason if isinstance(error, BrokenSeal) else error}")
+    return Verdict(run, effects=len(view.effects))
+
+
+async def verify_export(read: Callable[[], Exported], name: str, settings: Settings) -> Verdict:
+    """Check an exported run: every line's hash, and that a replay gives the result that the file states. `name` is the
+    name of the file."""
+    try:
+        exported = read()
+    except BadExport as error:
+        return Verdict("", str(error), line=error.line)
+    run, effects = exported.row.id, len(exported.effects)
+    try:
+        await prove(exported, settings)
+    except NotProved as error:
+        return Verdict(run, f"{name}: {error}", effects, exported=exported)
+    return Verdict(run, effects=effects, exported=exported)

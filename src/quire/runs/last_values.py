@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.errors import BrokenSeal, QuireError
-from quire.runs.gate import redactor_of
 from quire.runs.runtime import Runtime
 from quire.runs.stored import store_place
+from quire.runs.workspace_gate import redactor_of
 from quire.stores import is_server, open_store
-from quire.stores.run_list import RunFilters, lister
+from quire.stores.run_pages import RunFilters, lister
 from quire.trust.seal import is_in_keyring, user_seal
 from quire.trust.secrets import looks_secret
 from quire.values import encode, text_or_json
@@ -31,7 +31,7 @@ from quire.workspace.secrets import masked
 if TYPE_CHECKING:
     from quire.engine.ports import Store
     from quire.engine.records import RunRow
-    from quire.runs.view import RunView
+    from quire.runs.outcome import RunView
     from quire.trust.secrets import Redactor
     from quire.values import Value
     from quire.workspace.settings import Settings

@@ -20,15 +20,14 @@ from msgspec.structs import replace
 from quire.engine.records import FINAL, Status
 from quire.errors import BadDefinition, PriceUnknown, QuireError, Refused, ToolFailed
 from quire.formats.grammars import PIPELINE
-from quire.formats.pipeline.definition import definition_source, listed, mistakes, told
-from quire.formats.pipeline.inline import LAUNCHING, gate
+from quire.formats.pipeline.inline import LAUNCHING, definition_source, gate, listed, mistakes, told
 from quire.formats.pipeline.lower import lower
 from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.walks import in_role, walk_file
 from quire.library.document import Document
-from quire.runs.gate import open_gate
 from quire.runs.options import RunOptions
 from quire.runs.outcome import returned
+from quire.runs.workspace_gate import open_gate
 from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:

@@ -19,10 +19,10 @@ from msgspec.structs import replace
 
 from quire.engine.driver.drive import DriveResult
 from quire.engine.driver.replay import Replay
+from quire.runs.drives import apply_amendments
 from quire.runs.fan_items import Recorded
-from quire.runs.resume import apply_amendments
-from quire.runs.view import RunView
-from quire.stores.journal_pages import Paged
+from quire.runs.outcome import RunView
+from quire.stores.run_pages import Paged
 
 if TYPE_CHECKING:
     from quire.engine.driver.drive import Drive

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from quire.engine.records import Status
 from quire.errors import QuireError
-from quire.plan.ways import is_named, typed_way
+from quire.plan.vocabulary import is_named, typed_way
 from quire.values import InvalidValue, encode
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ async def _announce(
     type = _type(ended, pins.breakpoints, questions, before)
     if type not in settings.events or (type != _WAITING and await _is_launched(runtime, pins)):
         return
-    from quire.runs.gate import redactor_of
+    from quire.runs.workspace_gate import redactor_of
 
     redactor = redactor_of(runtime.settings, runtime.environ)
     latest = await runtime.store.get(row.id) or row

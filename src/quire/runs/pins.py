@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, assert_never, cast
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
-from quire.engine.interpreter.call_document import opener
-from quire.engine.interpreter.environment import Environment, Profile
+from quire.engine.interpreter.callees import Environment, Profile, opener
 from quire.errors import RunState
 from quire.library.callees import callee_from_pin, document_from_pin
 from quire.library.texts import open_document
@@ -27,7 +26,7 @@ from quire.values import Value
 if TYPE_CHECKING:
     from quire.engine.interpreter.thread.compose import Bundle
     from quire.engine.interpreter.thread.setup import Setup
-    from quire.engine.pure_work import PureWork
+    from quire.engine.premises import PureWork
     from quire.engine.records import RunRow
     from quire.engine.requests import Walk
     from quire.library.document import Document
@@ -162,7 +161,7 @@ def misshapen_pin(stored: Mapping[str, Value]) -> str:
 
 
 class PinnedState(Struct, frozen=True):
-    """The pins of a run, as they were at its start. `quire.runs.resume` has the changes since."""
+    """The pins of a run, as they were at its start. `quire.runs.drives` has the changes since."""
 
     document: str
     """The sha256 of the text."""
@@ -286,7 +285,7 @@ class PinnedRun(Struct, frozen=True):
 
                 return interpret_pipeline(self.plan, pins.inputs, setting)
             case "directive":
-                from quire.engine.interpreter.thread.interpret import interpret_directive
+                from quire.engine.interpreter.thread.loop import interpret_directive
 
                 return interpret_directive(self._thread(setting))
             case "playbook":

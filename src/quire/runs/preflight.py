@@ -42,9 +42,9 @@ from quire.plan.thread import Thread
 from quire.plan.uses import OWN, OWN_TOOLS, step_tools
 from quire.runs.static_failures import check_cap, server_prompts, static_failures
 from quire.source import PLACEHOLDER
+from quire.tools.arguments import PlannedBuiltIns, PlannedCall
 from quire.tools.builtin import NAMES, SPECS
 from quire.tools.gate import Gate
-from quire.tools.planned_calls import PlannedBuiltIns, PlannedCall
 from quire.tools.registry import Connections
 from quire.trust.capabilities import Grants, canonical
 from quire.trust.secrets import Redactor
@@ -146,7 +146,7 @@ async def look_ahead(
     nests = bool(documents) or plan.format == "pipeline"
     for at in reached:
         if nests:
-            from quire.plan.limits import nesting_problems
+            from quire.plan.reach import nesting_problems
 
             for problem in nesting_problems(at, documents, settings.spawn.max_pipeline_fan_out_depth):
                 found.add(problem, at)
@@ -176,7 +176,7 @@ def built_in_gate(settings: Settings, grants: Grants, environ: Mapping[str, str]
     """Return a gate with the built-in tools only, to check calls. Without `environ` another machine will make them."""
 
     def connect() -> BuiltInConnection:
-        from quire.runs.gate import built_in_connection
+        from quire.runs.workspace_gate import built_in_connection
 
         return built_in_connection(settings, grants, environ or {})
 

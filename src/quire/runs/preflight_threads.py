@@ -9,8 +9,8 @@ from urllib.parse import unquote
 
 from msgspec import Struct, field
 
+from quire.engine.interpreter.thread.budgets import Cost, Limits, exceeded, resolve_limits
 from quire.engine.interpreter.thread.compose import Bundle, BundleResolver, read_chain
-from quire.engine.interpreter.thread.limits import Cost, Limits, exceeded, resolve_limits
 from quire.errors import CannotStart, Denied, QuireError, ToolFailed
 from quire.plan.built_in_tools import SHELL
 from quire.runs.static_failures import has_price

@@ -1,11 +1,23 @@
-"""The messages that a model gets at a step, before a document runs and in a run."""
+"""The messages that a model gets at a step, before a document runs and in a run.
+
+Mark the values in a prompt as it was sent: which part of the text came from which value, and who wrote that.
+
+A sent prompt is plain text. The template of its step says where values were inserted, so the text is aligned with the
+template. A text that does not fit, because the document or a hook changed it further, stays unmarked.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
+from quire.engine.progress import place_in_plan
+from quire.formats.pipeline.prompts import template
+from quire.plan.nodes import Reference, Template, Think
+from quire.plan.pipeline_work import Agent
 from quire.values import as_texts
 
 if TYPE_CHECKING:
@@ -14,7 +26,8 @@ if TYPE_CHECKING:
     from quire.library.document import Document
     from quire.library.library import Library
     from quire.plan.nodes import Plan
-    from quire.runs.view import RunView
+    from quire.runs.outcome import RunView
+    from quire.runs.why import ValueSource
     from quire.values import Value
     from quire.workspace.settings import Settings
 
@@ -57,7 +70,7 @@ def _prompt_of_pipeline(document: Document, path: str, given: Mapping[str, Value
     from msgspec.structs import replace
 
     from quire.engine.declared_inputs import defaults_of
-    from quire.engine.interpreter.environment import Environment, Profile
+    from quire.engine.interpreter.callees import Environment, Profile
     from quire.engine.interpreter.pipeline.preview import preview_agent
     from quire.formats.pipeline.inputs import needed_inputs
     from quire.library.lookup import tree_of
@@ -125,7 +138,7 @@ def _prompt_of_turn(view: RunView, named: str) -> Preview:
     from quire.engine.requests import ModelRequest
     from quire.engine.thread_progress import turn_of
     from quire.errors import CannotStart
-    from quire.plan.ways import last_label, typed_way
+    from quire.plan.vocabulary import last_label, typed_way
 
     asked = {path: one for path, one in view.replay.asked.items() if isinstance(one, ModelRequest)}
     wanted = named.strip().removeprefix("turn ")
@@ -142,12 +155,11 @@ def _prompt_of_pipeline_run(view: RunView, named: str) -> Preview:
     the first request is shown."""
     from msgspec.structs import replace
 
-    from quire.engine.interpreter.environment import Environment
+    from quire.engine.interpreter.callees import Environment
     from quire.engine.interpreter.pipeline.preview import preview_agent
     from quire.engine.interpreter.preview import Preview, find_step
-    from quire.engine.progress import place_in_plan
     from quire.engine.requests import ModelRequest
-    from quire.plan.ways import JOINT, typed_way
+    from quire.plan.vocabulary import JOINT, typed_way
     from quire.runs.pins import read_profiles
 
     asked = {path: one for path, one in view.replay.asked.items() if isinstance(one, ModelRequest)}
@@ -189,3 +201,112 @@ def texts_of(settings: Settings, folder: Path | None) -> LoadText:
         raise AssertionError(f"{request.scheme}: waits for something")
 
     return load
+
+
+_ITEM = ("item", "acc")
+
+
+class Piece(Struct, frozen=True):
+    """A part of a prompt. `name` is empty for the text of the document itself."""
+
+    text: str
+    name: str = ""
+    source: str = ""
+    """The writer of the value, in words."""
+    path: str = ""
+    """The step that wrote it, if a step did."""
+
+
+def template_of(view: RunView, path: str) -> Template | None:
+    """Return the template of the prompt that the request at a path was made from; None if it is not known."""
+    steps = dict(view.document.runnable().steps())
+    place = place_in_plan(path)
+    while place:
+        if (step := steps.get(place)) is not None:
+            if isinstance(step.work, Agent) and step.work.file:
+                text = view.pins.files.get(step.work.file)
+                return None if text is None else template(text)
+            return step.work.prompt if isinstance(step.work, Think | Agent) else None
+        place = place.rpartition("/")[0]
+    return None
+
+
+def marked(text: str, template: Template | None, values: Sequence[ValueSource]) -> list[Piece]:
+    """Return the pieces of a sent text. The pieces joined are the text."""
+    if template is None or not any(template.references()):
+        return [Piece(text)]
+    known = {one.name: one for one in values}
+    spans = _align(text, [_Part.of(part, known) for part in template.parts])
+    if spans is None:
+        return [Piece(text)]
+    pieces: list[Piece] = []
+    end = 0
+    for start, stop, part in spans:
+        if start > end:
+            pieces.append(Piece(text[end:start]))
+        pieces.append(Piece(text[start:stop], part.name, part.source, part.path))
+        end = stop
+    return [*pieces, Piece(text[end:])] if end < len(text) else pieces
+
+
+class _Part(Struct, frozen=True):
+    """A part of a template: its text, or None if the text of a value is not known."""
+
+    text: str | None
+    name: str = ""
+    source: str = ""
+    path: str = ""
+
+    @classmethod
+    def of(cls, part: str | Reference, known: Mapping[str, ValueSource]) -> _Part:
+        if isinstance(part, str):
+            return cls(part)
+        names = part.name.split(".")
+        if names[0] in _ITEM:
+            return cls(None, part.name, "the item" if names[0] == "item" else "the result so far")
+        root, rest = (names[1], names[2:]) if names[0] == "ctx" and len(names) > 1 else (names[0], names[1:])
+        origin = known.get(part.name) or known.get(root)
+        if origin is None:
+            return cls(None, part.name)
+        text = _text(origin.value, () if origin.name == part.name else rest)
+        return cls(text, part.name, origin.source, origin.path)
+
+
+def _text(value: Value, path: Sequence[str]) -> str | None:
+    """Return the text of a part of a value; None if it is not a text, because JSON may be written in several ways."""
+    for name in path:
+        if not isinstance(value, Mapping) or name not in value:
+            return None
+        value = value[name]
+    return value if isinstance(value, str) else None
+
+
+def _align(text: str, parts: Sequence[_Part]) -> list[tuple[int, int, _Part]] | None:
+    """Return the places of the values in a text. A value that is not known reaches to the next part that is."""
+    position = text.find(_known_run(parts, 0))
+    if position < 0:
+        return None
+    spans: list[tuple[int, int, _Part]] = []
+    for at, part in enumerate(parts):
+        if part.text is not None:
+            if not text.startswith(part.text, position):
+                return None
+            end = position + len(part.text)
+        else:
+            following = _known_run(parts, at + 1)
+            end = text.find(following, position) if following else len(text)
+            if end < 0:
+                return None
+        if part.name and end > position:
+            spans.append((position, end, part))
+        position = end
+    return spans
+
+
+def _known_run(parts: Sequence[_Part], first: int) -> str:
+    run: list[str] = []
+    for part in parts[first:]:
+        if part.text is None:
+            break
+        run.append(part.text)
+    return "".join(run)

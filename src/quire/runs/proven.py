@@ -12,7 +12,7 @@ from quire.analysis.rules.prices import noted_rate
 from quire.errors import QuireError
 from quire.library.foresight import Foresight
 from quire.models.prices import Unpriced, rate_of
-from quire.runs.usage_seen import UsageSeen, usage_seen
+from quire.runs.earlier_runs import UsageSeen, usage_seen
 
 if TYPE_CHECKING:
     import datetime

@@ -13,21 +13,19 @@ from typing import TYPE_CHECKING, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.engine.driver.refit import Refit, refit
-from quire.engine.driver.replay import expanded
+from quire.engine.driver.replay import Refit, expanded, refit
 from quire.engine.records import EffectRecord, Event, NewRun, RunRow, RunUpdate, Status
 from quire.errors import BadInputs, CannotStart, RunState
 from quire.library.callees import document_from_pin
 from quire.library.document import Document, read
 from quire.models.choose import Choice
 from quire.plan.nodes import SEMANTICS_VERSION
+from quire.runs.drives import PATH as TERMS
+from quire.runs.drives import apply_amendments, checked_overrides
 from quire.runs.fork import FORKED, Changes, Place, find_place, with_boundary
-from quire.runs.options import RunOptions
+from quire.runs.options import RunOptions, check_step_labels
 from quire.runs.pins import PinnedState
-from quire.runs.resume import PATH as TERMS
-from quire.runs.resume import apply_amendments, checked_overrides
 from quire.runs.start import new_run_id, prepare
-from quire.runs.step_names import check_step_labels
 from quire.source import read_source
 from quire.stores.contract import History, restore
 from quire.trust.capabilities import Grants

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from quire.engine.reused_replies import EarlierReplies, ModelNames, Saved, is_cut, saved_by
 from quire.errors import BrokenSeal, CannotStart, NoSuchRun, Refused
-from quire.runs.resume import apply_amendments
+from quire.runs.drives import apply_amendments
 from quire.values import encode
 
 if TYPE_CHECKING:

@@ -1,24 +1,35 @@
-"""Prove what one run can cost at most: with its inputs, its model and its limits, before it is started."""
+"""Prove what one run can cost at most: with its inputs, its model and its limits, before it is started.
+
+Bounds of one run with its inputs: the numbers that the driver holds it to.
+
+A document is proven once, with sizes as names; each run puts the sizes of its own inputs in their place. So the
+thousandth run of a document pays nothing for it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from quire.analysis.quantities import Quantity, quantities
+from quire.analysis.costs import COUNTED, THREADS, WINDOW_OF
+from quire.analysis.quantities import Quantity, asked_models, longest_reply, quantities
 from quire.engine.declared_inputs import defaults_of
+from quire.engine.proven_bounds import ProvenBounds
 from quire.library.foresight import Foresight
+from quire.models.choose import NO_SETTINGS, PICODOLLARS, CallSettings
 from quire.plan.bounds import with_inputs
-from quire.runs.run_bounds import rates_of, sizes_in, sizes_of, with_limits
+from quire.plan.vocabulary import CALLS
+from quire.values import Value, encode
 
 if TYPE_CHECKING:
     from quire.analysis.proof import Proof
     from quire.library.document import Document
-    from quire.models.choose import CallSettings
+    from quire.models.prices import Rate
+    from quire.plan.envelope import CapabilityEnvelope
     from quire.plan.nodes import Plan
-    from quire.values import Value
     from quire.workspace.settings import Settings
 
 
@@ -73,3 +84,218 @@ def prove_run(
 
 def _defaults(plan: Plan) -> dict[str, Value]:
     return {**{one.name: one.default for one in plan.inputs if one.default is not None}, **defaults_of(plan)}
+
+
+_MOST_KEPT = 64
+_LARGEST = 10**12
+"""A run never does more; a larger bound is not worth keeping."""
+_MOST_LOOKED_AT = 100_000
+"""Items of nested lists that are looked at to find the largest; a bound that would need more is left out."""
+
+
+class RunBounds(Struct, frozen=True):
+    """The bounds of one run."""
+
+    proven: ProvenBounds
+    quantities: tuple[Quantity, ...]
+    sizes: Mapping[str, int]
+    """The sizes of its inputs, by their symbols."""
+    envelope: CapabilityEnvelope | None
+    """None if the run changes nothing."""
+
+
+class _Kept(Struct, frozen=True):
+    """The proof of a document in a workspace, and what it was made from, so that both stay as long as it does."""
+
+    plan: Plan
+    settings: Settings
+    quantities: tuple[Quantity, ...]
+    envelope: CapabilityEnvelope | None
+    compared: frozenset[str]
+    """The names of the quantities that the driver compares with what the run does."""
+    reply_tokens: int | None
+    """The longest reply that a call allows; None if it is not known."""
+
+
+_kept: dict[tuple[object, ...], _Kept] = {}
+
+
+def bounds_of_run(
+    plan: Plan,
+    name: str,
+    settings: Settings,
+    documents: Mapping[str, Plan],
+    model: str,
+    inputs: Mapping[str, Value],
+    limits: Mapping[str, Value],
+    *,
+    calls: int | None = None,
+    priced: bool,
+    one_model: bool = False,
+    own: CallSettings = NO_SETTINGS,
+    measured: bool = True,
+) -> RunBounds:
+    """Return the bounds of a run. `limits` are those that a directive was started with; `calls` is how many model calls
+    the run may make, where the settings do not say it. With `priced` money is counted, which may load the list of
+    prices; with `one_model` every call goes to `model`, whatever the document says. `own` are the settings of the tier
+    of `model`. `measured` is false if the tokens of replies are numbers that a script names: they are not compared."""
+    calls = settings.spawn.max_pipeline_spawns if calls is None else calls
+    key = (id(plan), id(settings), calls, model, priced, one_model, own, measured, encode(dict(limits)))
+    found = _kept.get(key)
+    if found is None:
+        found = _proven(plan, name, settings, calls, documents, model, limits, priced, one_model, own, measured)
+        while len(_kept) >= _MOST_KEPT:
+            _kept.pop(next(iter(_kept)), None)
+        _kept[key] = found
+    sizes = sizes_of(inputs, sizes_in(found.quantities))
+    return RunBounds(_compared(found, sizes), found.quantities, sizes, found.envelope)
+
+
+def _compared(found: _Kept, sizes: Mapping[str, int]) -> ProvenBounds:
+    """Return the bounds that the driver holds the run to, as numbers."""
+    counts: dict[str, int] = {}
+    cost = None
+    for one in found.quantities:
+        if one.name not in found.compared:
+            continue
+        # The cap of model calls is a limit that fails the run, so it is not a bound of them.
+        most = one.most.with_sizes(sizes).as_number if one.name in COUNTED else one.with_sizes(sizes).number
+        if most is not None and one.name == "money":
+            cost = most / PICODOLLARS
+        elif most is not None and most <= _LARGEST:
+            counts[one.name] = most
+    return ProvenBounds(**counts, cost=cost, reply_tokens=found.reply_tokens)
+
+
+def _proven(
+    plan: Plan,
+    name: str,
+    settings: Settings,
+    calls: int,
+    documents: Mapping[str, Plan],
+    model: str,
+    limits: Mapping[str, Value],
+    priced: bool,
+    one_model: bool,
+    own: CallSettings,
+    measured: bool,
+) -> _Kept:
+    foresight = Foresight(with_cap(settings, calls), documents)
+    proof = foresight.proof(with_limits(plan, limits), name, model, own=own, one_model=one_model)
+    numbers = quantities(
+        proof, foresight.world(model).premises, rates_of(settings, model, one_model=one_model) if priced else None
+    )
+    changes = any(one.tool.effect != "read" for one in proof.effects)
+    compared = {*COUNTED}
+    if measured and not any(one.startswith("script:") for one in asked_models(proof)):
+        compared |= _compared_tokens(proof, numbers, one_model=one_model)
+    longest = longest_reply(proof) if "output_tokens" in compared else 0
+    envelope = foresight.envelope(plan, name) if changes else None
+    return _Kept(plan, settings, numbers, envelope, frozenset(compared), longest or None)
+
+
+def _compared_tokens(proof: Proof, numbers: Iterable[Quantity], *, one_model: bool) -> set[str]:
+    """Return the names of the bounds of tokens and money that the driver can compare."""
+    found = {"output_tokens"}
+    if not any(kind.startswith(WINDOW_OF) for kind in proof.cost.kinds()):
+        # Services alone know the windows of their models, so a window is not a bound that the engine enforces.
+        found.add("input_tokens")
+    # Threads may have other models than the run, with other prices.
+    has_threads = proof.plan.thread is not None or not proof.bound(THREADS).most.is_nothing
+    money = [one for one in numbers if one.name == "money"]
+    if (one_model or not has_threads) and all(one.sure and not one.unpriced for one in money):
+        found.add("money")
+    return found
+
+
+def with_cap(settings: Settings, calls: int) -> Settings:
+    """Return the settings with the number of model calls that a run may make."""
+    return replace(settings, spawn=replace(settings.spawn, max_pipeline_spawns=calls))
+
+
+def with_limits(plan: Plan, limits: Mapping[str, Value]) -> Plan:
+    """Return a directive with the limits of the run."""
+    limits = {name: value for name, value in limits.items() if name != CALLS}
+    if plan.thread is None or not limits:
+        return plan
+    from quire.plan.nodes import Sequence
+    from quire.plan.thread import Thread
+
+    steps = []
+    for step in plan.body.steps:
+        work = step.work
+        if isinstance(work, Thread):
+            step = replace(step, work=replace(work, limits={**work.limits, **limits}))
+        steps.append(step)
+    return replace(plan, body=Sequence(tuple(steps)))
+
+
+def rates_of(
+    settings: Settings, model: str, *, one_model: bool, environ: Mapping[str, str] | None = None
+) -> Callable[[str], Rate]:
+    """Return a function that finds the price of a model today. With `one_model` every call goes to `model`. Without
+    `environ`, the environment of the process tells where providers are."""
+
+    def rate(spec: str) -> Rate:
+        import datetime
+        import os
+
+        from quire.models.prices import Unpriced, rate_of
+
+        asked = spec or (model if one_model else "")
+        if not asked:
+            return Unpriced(asked, "no model is named")
+        today = datetime.datetime.now(datetime.UTC).date()
+        return rate_of(asked, settings.models, today, os.environ if environ is None else environ)
+
+    return rate
+
+
+def sizes_in(found: Iterable[Quantity]) -> set[str]:
+    """Return the sizes that formulas of bounds and of estimates name."""
+    amounts = [amount for one in found for amount in (one.most, one.about) if amount is not None]
+    return {size for amount in amounts for size in amount.sizes}
+
+
+def sizes_of(inputs: Mapping[str, Value], wanted: set[str]) -> dict[str, int]:
+    """Return the sizes of inputs that a formula names: `|rows|`, `‖doc‖`, `|rows[].parts|`; of several the largest.
+    `|ctx|` is the number of all inputs."""
+    found = {}
+    given: dict[str, Value] = {"ctx": dict(inputs), **inputs} if wanted else {}
+    for size in wanted:
+        values = _reached(given, size[1:-1].replace("[]", ".[]").split("."))
+        if values is not None:
+            found[size] = max(map(_items if size[0] == "|" else _bytes, values), default=0)
+    return found
+
+
+def _reached(inputs: Mapping[str, Value], parts: list[str]) -> list[Value] | None:
+    """Return all values at a path; None if they are too many to look at, or the input is not there."""
+    if parts[0] not in inputs:
+        return None
+    values: list[Value] = [inputs[parts[0]]]
+    for part in parts[1:]:
+        if part == "[]":
+            values = [item for value in values if isinstance(value, list | tuple) for item in value]
+        else:
+            values = [value[part] for value in values if isinstance(value, Mapping) and part in value]
+        if len(values) > _MOST_LOOKED_AT:
+            return None
+    return values
+
+
+def written_widely(value: Value) -> str:
+    """Return JSON with the widest spacing that a document gets when it inserts a value: a bound must not be lower."""
+    import json
+
+    return json.dumps(value, ensure_ascii=False, indent=4)
+
+
+def _items(value: Value) -> int:
+    return len(value) if isinstance(value, list | tuple | Mapping) else 1
+
+
+def _bytes(value: Value) -> int:
+    from quire.analysis.written_sizes import text_length, written_length
+
+    return written_length(value) if isinstance(value, str) else text_length(written_widely(value))

@@ -21,15 +21,14 @@ from quire.library.callees import Callees
 from quire.library.library import Library
 from quire.library.texts import ItemLoader, PromptLoader
 from quire.plan.uses import LAUNCHES, has_agents, has_step_tools, has_threads, prompt_schemes, tool_calls
-from quire.plan.ways import typed_way
+from quire.plan.vocabulary import typed_way
 from quire.runs.adapters import PROGRAM, Models, WallClock, one_name
-from quire.runs.drives import drive_run
-from quire.runs.gate import open_gate
+from quire.runs.drives import Given, apply_amendments, drive_run
+from quire.runs.outcome import RunView
 from quire.runs.pins import PinnedRun, PinnedState, Texts, read_pinned
-from quire.runs.resume import Given, apply_amendments
 from quire.runs.start import new_run_id, prepare
 from quire.runs.stored import StoredRuns, settings_of, shared_store_of, store_of
-from quire.runs.view import RunView
+from quire.runs.workspace_gate import open_gate
 from quire.tools.builtin import NAMES
 from quire.tools.gate import Gate
 from quire.tools.registry import Connection, Connections
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
     from quire.plan.nodes import Plan
     from quire.runs.options import RunOptions
     from quire.runs.preflight import Start
-    from quire.runs.run_bounds import RunBounds
+    from quire.runs.run_proof import RunBounds
     from quire.values import Value
 
 NOTHING_GIVEN = Given()
@@ -365,8 +364,8 @@ class Runtime(StoredRuns):
 
     def _launching(self, run: str, grants: Grants) -> Callable[[Grants], Mapping[str, Connection]]:
         """Return the launch tools of a run's threads."""
+        from quire.runs.connections import LaunchConnection
         from quire.runs.launch import KnownTools, Launching
-        from quire.runs.launch_connection import LaunchConnection
 
         known = KnownTools(self.settings, grants, self.environ)
         launching = Launching(self, known, shell=known.shell, hint=known.hint)

@@ -15,7 +15,7 @@ from quire.runs.pins import PinnedState
 from quire.runs.runtime import Runtime
 
 if TYPE_CHECKING:
-    from quire.runs.view import RunView
+    from quire.runs.outcome import RunView
 
 PREFIX = "script:"
 # Match the message: an event does not store the kind of a failure, and its record may have been superseded and removed.

@@ -36,10 +36,10 @@ from quire.runs.outcome import RunOutcome
 from quire.runs.reuse import is_run_of
 
 if TYPE_CHECKING:
-    from quire.engine.step_progress import StepView
+    from quire.engine.progress import StepView
     from quire.library.document import Document
+    from quire.runs.outcome import RunView
     from quire.runs.runtime import Runtime
-    from quire.runs.view import RunView
 
 MOST_RUNS = 200
 """Stored runs of a document that are replayed unless the user says how many."""

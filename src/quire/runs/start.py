@@ -23,10 +23,10 @@ from quire.models.choose import Choice
 from quire.plan.pipeline_work import Agent
 from quire.plan.uses import asks_a_model, asks_for_models, has_agents, has_step_tools, step_models_of, tool_calls
 from quire.plan.vocabulary import CALLS
+from quire.runs.options import check_step_labels, way_problems
 from quire.runs.pins import PinnedState, pinned_profiles
 from quire.runs.preflight import Start
 from quire.runs.static_failures import call_cap, check_prices, check_unattended
-from quire.runs.step_names import check_step_labels, way_problems
 from quire.source import Source
 from quire.values import InvalidValue, Value, encode
 from quire.workspace.grants import default_grants
@@ -73,7 +73,7 @@ async def prepare(
         require_trusted(settings)
     require_signed(settings, document.source, document.format)
     if settings.trust.locked:
-        from quire.library.lock_gate import require_locked
+        from quire.library.lock_state import require_locked
 
         require_locked(settings, document)
     parts = _gather(runtime, document, inputs, options)
@@ -135,7 +135,7 @@ def _with_bounds(
     if not runtime.tells_bounds and not _reaches_out(parts):
         # It takes longer to load the analysis than to run a playbook that only asks: once for each step at most.
         return options
-    from quire.runs.run_bounds import bounds_of_run
+    from quire.runs.run_proof import bounds_of_run
 
     model, given = choice.spec, runtime.models.given
     is_scripted = model.startswith("script:") or isinstance(given, Scripted)
@@ -280,7 +280,7 @@ def _check_agent_models(runtime: Runtime, parts: _Parts, options: RunOptions, ow
     """Check the models that pipelines name for their agents."""
     if parts.one_model or not has_agents(parts.plans):
         return
-    from quire.runs.agent_models import check_agent_models
+    from quire.runs.models import check_agent_models
 
     specs = check_agent_models(parts.plans, runtime.settings, own)
     if not runtime.queue:
@@ -362,7 +362,7 @@ def all_models(
     """Return the same, and the models that pipelines name for their agents, each once. Raises `Refused`."""
     specs = asked_models(runtime, model, plans, bundles)
     if not one_model and has_agents(plans):
-        from quire.runs.agent_models import check_agent_models
+        from quire.runs.models import check_agent_models
 
         specs += check_agent_models(plans, runtime.settings, model)
     return list(dict.fromkeys(filter(None, specs)))

@@ -29,7 +29,7 @@ from quire.plan.pipeline_work import (
 from quire.plan.reach import reached_steps
 from quire.plan.thread import Thread
 from quire.plan.uses import OWN, tool_call_problem
-from quire.plan.ways import shell_way, typed_way
+from quire.plan.vocabulary import shell_way, typed_way
 from quire.runs.options import call_limit
 from quire.trust.capabilities import canonical
 
@@ -68,7 +68,7 @@ def _refused_headers(work: object) -> list[str]:
             headers = given.value if isinstance(given, Literal) else None
     if not isinstance(headers, Mapping):
         return []
-    from quire.tools.builtin.headers import header_problem
+    from quire.tools.builtin.http import header_problem
 
     plain = ((str(name), text if isinstance(text, str) else "") for name, text in headers.items())
     return [problem for name, text in plain if (problem := header_problem(name, text))]
@@ -100,7 +100,7 @@ def check_cap(plan: Plan, documents: Mapping[str, Plan], most: int, inputs: Mapp
     """Raise `LimitReached` if a run needs more model calls than it may make, even at the fewest. 0 means no limit."""
     if not plan.has_call_cap:
         return
-    from quire.plan.limits import cap_problem
+    from quire.plan.reach import cap_problem
 
     if problem := cap_problem(plan, documents, most, inputs):
         raise LimitReached(problem)

@@ -114,7 +114,7 @@ class StoredRuns:
         told = [event for event in events if event.type == "effect" and _is_of_model(row, event)]
         if not told:
             return events
-        from quire.stores.journal_pages import Paged
+        from quire.stores.run_pages import Paged
 
         if len(told) <= _READ_ALONE and isinstance(self.store, Paged):
             journal = self.store.journal()

@@ -18,7 +18,7 @@ from quire.engine.thread_progress import HookView, ThreadView, turn_number, turn
 from quire.plan.built_in_tools import RETURN
 
 if TYPE_CHECKING:
-    from quire.runs.view import RunView
+    from quire.runs.outcome import RunView
     from quire.values import Value
 
 

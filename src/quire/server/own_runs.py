@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from quire.engine.records import Status
 from quire.errors import CannotStart, Fenced, QuireError, Refused, RunBusy, StoreError
 from quire.operations.problems import Problem
-from quire.runs.resume import Given
+from quire.runs.drives import Given
 from quire.runs.scripts import reopened
 from quire.server.address import file_of
 from quire.trust.private_files import write_new

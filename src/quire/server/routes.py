@@ -20,7 +20,7 @@ from quire.server.endpoints import Call, Endpoint, Handler, Parameter, Reply, na
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from quire.runs.resume import Given
+    from quire.runs.drives import Given
     from quire.server.site import Site
     from quire.values import Value
 

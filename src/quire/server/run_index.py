@@ -32,14 +32,14 @@ from quire.engine.requests import HumanRequest, ModelRequest
 from quire.errors import QuireError
 from quire.operations.shelf import pinned_file
 from quire.stores.contract import Watchable
-from quire.stores.run_list import Lister, RunFilters
+from quire.stores.run_pages import Lister, RunFilters
 from quire.trust.private_files import make_folder
 from quire.values import clean, encode
 
 if TYPE_CHECKING:
     from quire.engine.records import EffectRecord, RunRow
+    from quire.runs.outcome import RunView
     from quire.runs.runtime import Runtime
-    from quire.runs.view import RunView
 
 SECONDS_TO_WAIT = 0.4
 """The longest that a request waits for the index."""

@@ -26,7 +26,7 @@ from quire.server.webhooks import Webhooks
 
 if TYPE_CHECKING:
     from quire.runs.runtime import Runtime
-    from quire.server.document_tests import DocumentTests
+    from quire.server.document_files import DocumentTests
 
 ANSWERED_BY = "web"
 DOOR = "serve"
@@ -103,7 +103,7 @@ class Site:
     @cached_property
     def tests(self) -> DocumentTests:
         """The tests of documents; their code is loaded when they are first asked for."""
-        from quire.server.document_tests import DocumentTests
+        from quire.server.document_files import DocumentTests
 
         return DocumentTests(self.folder)
 

@@ -23,8 +23,7 @@ from quire.engine.records import Status
 from quire.errors import CannotStart, Denied, QuireError, ToolFailed
 from quire.server.webhook_outbox import Outbox, OutMessage, secret_of, signed_headers
 from quire.stores.contract import Watchable
-from quire.tools.builtin.hosts import Hosts
-from quire.tools.builtin.http import HttpFetch
+from quire.tools.builtin.http import Hosts, HttpFetch
 from quire.values import encode
 from quire.workspace.grants import default_grants, reach_of
 from quire.workspace.settings import ToolSettings

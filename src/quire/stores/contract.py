@@ -4,7 +4,7 @@ The rules: which statuses allow answering, cancelling and resuming, and the erro
 protocols beside the engine's `Store` port, because driving a run does not need them: restoring a run with its history
 (`Restorer`), removing runs and copying the store (`Keeper`), keeping replies of the HTTP API (`ReplyKeeper`), sharing
 runs in a cluster (`SharedStore`), noticing what other processes change (`Watchable`), adding up what runs have cost
-(`Ledger`), reading the oldest questions (`QuestionPages`). Listing runs in pages is in `quire.stores.run_list`.
+(`Ledger`), reading the oldest questions (`QuestionPages`). Listing runs in pages is in `quire.stores.run_pages`.
 """
 
 from __future__ import annotations

@@ -27,8 +27,7 @@ from quire.engine.records import (
 )
 from quire.errors import RunState, StoreError
 from quire.stores import contract, row_decoder, rows
-from quire.stores.journal_pages import JournalPages
-from quire.stores.run_list import Condition, RunFilters, RunPage, RunQueries, cursor
+from quire.stores.run_pages import Condition, JournalPages, RunFilters, RunPage, RunQueries, cursor
 from quire.values import clean
 
 if TYPE_CHECKING:
@@ -152,7 +151,7 @@ class SqlStore(ABC):
         return [self._run_now(row) for row in await self._rows(self._sql.WRITTEN_SINCE, (at, at))]
 
     async def page(self, filters: RunFilters, after: str | None = None, limit: int = 100) -> RunPage:
-        """Implement `quire.stores.run_list.Lister.page`."""
+        """Implement `quire.stores.run_pages.Lister.page`."""
         found = await self._rows(*self._queries.page(filters, after, limit + 1))
         rows = [self._run_now(row) for row in found[:limit]]
         if len(found) <= limit:

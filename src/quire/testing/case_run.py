@@ -13,29 +13,28 @@ from typing import TYPE_CHECKING, TypeVar, assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.engine.interpreter.call_document import opener
+from quire.engine.interpreter.callees import opener
 from quire.engine.progress import Progress
 from quire.engine.records import NewRun, Question, Status
 from quire.errors import CannotStart, QuireError
 from quire.formats.test.syntax import Act, ActKind, Case
+from quire.runs.drives import Given
 from quire.runs.options import RunOptions
 from quire.runs.pins import PinnedRun, PinnedState
-from quire.runs.resume import Given
 from quire.runs.runtime import Runtime
 from quire.stores.sqlite.in_memory import Memory
 from quire.testing.observation import not_started, observe
 from quire.testing.world.model import CaseModel, Meter, Replies
-from quire.testing.world.process import CaseProcess, Died, MortalStore
 from quire.testing.world.scripts import Answers, CasePeople, ToolScripts
 from quire.testing.world.tools import CaseTools
-from quire.testing.world.workspace import CaseFolder
+from quire.testing.world.workspace import CaseFolder, CaseProcess, Died, MortalStore
 from quire.workspace.grants import default_grants, reaching
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from quire.engine.driver.drive import Drive, DriveResult
-    from quire.engine.interpreter.environment import Environment
+    from quire.engine.interpreter.callees import Environment
     from quire.engine.interpreter.thread.compose import Bundle
     from quire.engine.interpreter.thread.setup import Setup
     from quire.engine.ports import People, Tools

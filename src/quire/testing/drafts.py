@@ -11,9 +11,9 @@ from quire.formats.test.syntax import Case, Entry, FileContent, GivenAnswer, Scr
 from quire.patterns import late_pattern
 from quire.plan.parts import formulas
 from quire.plan.pipeline_work import Select
-from quire.plan.ways import JOINT
+from quire.plan.vocabulary import JOINT
 from quire.source import NOWHERE
-from quire.testing.tested_values import names_in
+from quire.testing.plan_values import names_in
 from quire.values import Value, encode
 
 if TYPE_CHECKING:

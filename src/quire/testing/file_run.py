@@ -23,8 +23,7 @@ from quire.library.library import Library
 from quire.library.tested_document import compare
 from quire.testing.case_run import Bench, CaseRun, Stage
 from quire.testing.cassettes.cassette import CassettePlayer, Cassettes
-from quire.testing.discovery import Selection
-from quire.testing.document_under_test import open_document
+from quire.testing.discovery import Selection, open_document
 from quire.testing.expectations import Judging, always, judge
 from quire.testing.leftovers import leftovers
 from quire.testing.matchers import same

@@ -76,7 +76,7 @@ def _unfit(world: CaseWorld, case: Case) -> list[Problem]:
 
 def _keys_of_result(tool: str) -> str:
     """Return help that names the keys of a tool's results, those first that are always there."""
-    from quire.plan.built_in_results import RESULTS
+    from quire.plan.built_in_tools import RESULTS
 
     schema = RESULTS.get(tool, {})
     keys, always = schema.get("properties"), schema.get("required")

@@ -14,14 +14,14 @@ from msgspec import Struct, field
 from quire.engine.driver.drive import DriveResult
 from quire.engine.proven_bounds import BROKEN
 from quire.engine.thread_progress import path_order
-from quire.plan.ways import is_named, last_label, typed_way
+from quire.plan.vocabulary import is_named, last_label, typed_way
 from quire.runs.outcome import by_label, exit_of
 from quire.trust.capabilities import denied_capability
 
 if TYPE_CHECKING:
     from quire.engine.records import Event
     from quire.errors import QuireError
-    from quire.runs.view import RunView
+    from quire.runs.outcome import RunView
     from quire.testing.case_run import CaseWorld
     from quire.values import Value
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from quire.errors import QuireError
-from quire.formats.test.document_steps import DocumentSteps
-from quire.library.input_schema import input_schema
+from quire.formats.test.check import DocumentSteps
+from quire.library.interface import input_schema
 from quire.library.library import Library
 from quire.library.tested_document import callee_plans
 from quire.patterns import late_pattern
@@ -45,7 +45,7 @@ _PROMPT = late_pattern(r'under tools as "([^"]+)"')
 
 def scaffold(document: Document) -> str:
     """Return the text of a first test of a document. Raises `QuireError` for a document that cannot run."""
-    from quire.testing.document_under_test import bench_for
+    from quire.testing.discovery import bench_for
     from quire.testing.drafts import file_text
 
     return file_text(PurePath(document.source.name).name, draft_cases(bench_for(document)))

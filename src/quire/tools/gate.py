@@ -28,10 +28,10 @@ from quire.workspace.grants import reaching
 from quire.workspace.mcp_config import BUILT_IN
 
 if TYPE_CHECKING:
-    from quire.engine.interpreter.thread.limits import Limits
+    from quire.engine.interpreter.thread.budgets import Limits
     from quire.engine.ports import EffectClass
     from quire.engine.requests import ToolRequest
-    from quire.tools.planned_calls import PlannedCall
+    from quire.tools.arguments import PlannedCall
     from quire.trust.secrets import Redactor
     from quire.values import Value
 

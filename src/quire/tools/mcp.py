@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mcp.types import RequestParamsMeta
 
     from quire.engine.ports import EffectClass
-    from quire.tools.mcp_inspection import Inspection
+    from quire.tools.mcp_session import Inspection
     from quire.values import Value
     from quire.workspace.mcp_config import McpServer
 

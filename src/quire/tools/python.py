@@ -23,8 +23,8 @@ from quire.engine.premises import LONGEST_PYTHON, PYTHON_SECONDS, TOOL_SECONDS
 from quire.errors import ToolFailed
 from quire.tools.blocking import OutOfTime, in_thread, within
 from quire.tools.confirmed_imports import ConfirmedImports
+from quire.tools.function_schemas import EFFECT_ID, Unsupported, as_value, converted, input_schema
 from quire.tools.registry import ToolSpec
-from quire.tools.signatures import EFFECT_ID, Unsupported, as_value, converted, input_schema
 from quire.trust.capabilities import python_tool
 from quire.workspace.consent import require_trusted
 

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from quire.errors import ToolFailed
 from quire.tools.blocking import in_thread
-from quire.tools.sandbox_limits import ControlGroup, filter_program
+from quire.tools.sandbox import ControlGroup, filter_program
 
 if TYPE_CHECKING:
     from quire.workspace.settings import SandboxSettings

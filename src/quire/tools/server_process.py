@@ -2,6 +2,11 @@
 
 The client library reads lines of any length, fails on a byte that is not UTF-8, and does not end the children of a
 server that ends by itself. So the pipes are handled here; the library exchanges messages with them.
+
+The process groups of servers that this process has started: none of them may outlive it.
+
+Servers are asked to end, and get a moment for it. If there is no time left, at the last of several Ctrl-C, the
+remaining ones are killed.
 """
 
 from __future__ import annotations
@@ -15,8 +20,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final, TextIO
 
-from quire.tools import process_groups
-
 if TYPE_CHECKING:
     import asyncio
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
     from mcp.client.stdio import StdioServerParameters
     from mcp.shared.message import SessionMessage
+
 
 MAX_MESSAGE_BYTES: Final = 10_000_000
 MAX_UNREADABLE: Final = 1_000
@@ -202,7 +206,7 @@ async def open_pipes(
         start_new_session=True,
     )
     pipes = Pipes(process)
-    process_groups.remember(pipes.group)
+    remember(pipes.group)
     incoming, received = anyio.create_memory_object_stream["SessionMessage | Exception"](0)
     sent, outgoing = anyio.create_memory_object_stream["SessionMessage"](0)
     reading = asyncio.create_task(pipes.read(incoming))
@@ -225,7 +229,7 @@ async def open_pipes(
             for task in (watching, reading, writing, draining):
                 task.cancel()
             await asyncio.gather(watching, reading, writing, draining, return_exceptions=True)
-            process_groups.forget(pipes.group)
+            forget(pipes.group)
 
 
 def _executable(command: str) -> str:
@@ -234,3 +238,29 @@ def _executable(command: str) -> str:
 
         return get_windows_executable_command(command)
     return command
+
+
+_groups: set[int] = set()
+
+
+def remember(group: int) -> None:
+    """Remember a group. 0 is not a group: the caller may not know the number of a server."""
+    if group > 1:
+        _groups.add(group)
+
+
+def forget(group: int) -> None:
+    _groups.discard(group)
+
+
+def kill(group: int) -> None:
+    """Kill a group at once, with everything it has started. A forgotten group is left alone: its number may belong to
+    another one now."""
+    if group in _groups and hasattr(os, "killpg"):
+        with suppress(OSError):
+            os.killpg(group, signal.SIGKILL)
+
+
+def kill_all() -> None:
+    for group in tuple(_groups):
+        kill(group)

@@ -155,7 +155,7 @@ def unacknowledged(permissions: Permissions | None, project: ProjectRisk) -> Ite
     """Report the permissions of a directive that a run warns about or refuses, except those that cover everything: the
     format itself reports them."""
     from quire.diagnostics import Diagnostic
-    from quire.formats.directive.codes.warnings import UNACKNOWLEDGED
+    from quire.formats.directive.codes import UNACKNOWLEDGED
 
     acknowledged = [acknowledgement.risk for acknowledgement in permissions.acknowledged] if permissions else []
     for grant in permissions.grants if permissions else ():

@@ -19,7 +19,6 @@ from quire.models.choose import ModelSettings
 from quire.patterns import late_pattern
 from quire.source import open_text, read_bytes, real_path
 from quire.workspace.locate import MCP_FILE, SAFE_FOLDERS, Workspace, has_table, user_space
-from quire.workspace.requested_settings import find_excess, without_excess
 from quire.workspace.settings import (
     AgentSettings,
     Durability,
@@ -29,6 +28,8 @@ from quire.workspace.settings import (
     ToolSettings,
     TrustMode,
     TrustSettings,
+    find_excess,
+    without_excess,
 )
 from quire.workspace.tables import (
     Table,

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from quire.loopback import is_loopback_name
 from quire.patterns import late_pattern
-from quire.workspace.references import filled_in, variables_in, without_references
+from quire.workspace.mcp_config import filled_in, variables_in, without_references
 from quire.workspace.tables import Table
 
 MOST_HEADERS = 50

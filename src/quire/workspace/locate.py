@@ -93,7 +93,7 @@ def user_space(environ: Mapping[str, str] | None = None) -> Path:
 
 
 SHELF_FOLDERS = ("playbooks", "pipelines")
-"""Folders of the user's space whose documents have a name in every workspace (`quire.library.shelf`)."""
+"""Folders of the user's space whose documents have a name in every workspace (`quire.library.registered`)."""
 
 
 def is_on_shelf(file: str | Path, user: Path) -> bool:

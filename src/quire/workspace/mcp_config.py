@@ -2,18 +2,21 @@
 
 References to the environment (`${VAR}`, `${VAR:-default}`) are kept as they are written: `expanded` fills in the values
 when a server is started, below the gate, so that no setting and no display ever holds a secret.
+
+References to the environment in settings: `${VAR}` and `${VAR:-default}`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from quire.engine.premises import MCP_SECONDS
+from quire.patterns import late_pattern
 from quire.wording import did_you_mean, nearest
 
 PYTHON = "python"
@@ -47,7 +50,6 @@ class McpServer(Struct, frozen=True):
 
     def variables(self) -> dict[str, str | None]:
         """Return the variables that are referred to, with their defaults; None if there is no default."""
-        from quire.workspace.references import variables_in
 
         return variables_in(self.texts())
 
@@ -56,7 +58,6 @@ class McpServer(Struct, frozen=True):
 
     def expanded(self, environ: Mapping[str, str]) -> McpServer:
         """Return the server with the values of the environment; a missing variable without a default becomes empty."""
-        from quire.workspace.references import filled_in
 
         def fill(text: str) -> str:
             return filled_in(text, environ)
@@ -185,3 +186,26 @@ class _Entry(Struct, frozen=True):
 
     def _problem(self, message: str) -> None:
         self.problems.append(f'{self.file}: server "{self.name}": {message}')
+
+
+_REFERENCE = late_pattern(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+
+def variables_in(texts: Iterable[str]) -> dict[str, str | None]:
+    """Return the variables that texts refer to, with their defaults; None if there is no default."""
+    found: dict[str, str | None] = {}
+    for text in texts:
+        for reference in _REFERENCE.finditer(text):
+            name, default = reference[1], reference[2]
+            # A variable that one place needs without a default is needed, whatever default another place gives.
+            found[name] = default if found.get(name, "") is not None else None
+    return found
+
+
+def filled_in(text: str, environ: Mapping[str, str]) -> str:
+    """Return a text with the values of the environment; a missing variable without a default becomes empty."""
+    return _REFERENCE.sub(lambda found: environ.get(found[1]) or found[2] or "", text)
+
+
+def without_references(text: str) -> str:
+    return _REFERENCE.sub("", text)

@@ -18,7 +18,7 @@ from msgspec import Struct, field
 
 from quire.patterns import late_pattern
 from quire.workspace.code import Code, read_hashed
-from quire.workspace.requested_settings import model_file
+from quire.workspace.settings import model_file
 
 if TYPE_CHECKING:
     from quire.workspace.mcp_config import McpServer

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import datetime
     from typing import TypeVar
 
-    from quire.sizes import Size
+    from quire.units import Size
 
     T = TypeVar("T")
     C = TypeVar("C", bound=str)
@@ -122,7 +122,7 @@ class Table(Struct):
         """Return every key of this table, each with a size."""
         if not self.data:
             return {}
-        from quire.sizes import size_of  # Few settings need it.
+        from quire.units import size_of  # Few settings need it.
 
         found = {key: self._take(key, 'a whole number or a size like "40 KB"', size_of) for key in self.data}
         return {key: size for key, size in found.items() if size is not None}
@@ -176,7 +176,7 @@ def _date(value: object) -> datetime.date | None:
 
 
 def _duration(value: object) -> float | None:
-    from quire.durations import seconds_of  # Few settings need it.
+    from quire.units import seconds_of  # Few settings need it.
 
     return seconds_of(value) if isinstance(value, str) else None
 

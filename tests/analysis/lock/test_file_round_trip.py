@@ -12,19 +12,21 @@ from tests.depth import depth
 
 from quire.analysis.lock.file import (
     CLASSES,
+    HEADER,
     TIERS,
     Lock,
     LockedCapability,
     LockedDocument,
     LockedTool,
+    document_lines,
     fitting,
     kept_entries,
     shortened,
+    written,
 )
 from quire.analysis.lock.plain_read import excerpt, read_plain
 from quire.analysis.lock.read import LONGEST, LockReading, read_lock
 from quire.analysis.lock.strict_read import read_strictly
-from quire.analysis.lock.write import HEADER, document_lines, written
 from quire.plan.built_in_tools import EffectClass
 from quire.source import Source
 from quire.trust.risk import Tier

@@ -10,11 +10,11 @@ from tests.plan.test_bounds import pipeline
 
 from quire.analysis.flow_paths import MOST_FLOWS
 from quire.analysis.lock.compare import amount_of
-from quire.analysis.lock.proof_facts import locked_bounds, locked_flows, locked_gates, rounded_up
 from quire.analysis.proof import Proof, prove
 from quire.engine.premises import Premises
 from quire.library.document import read
 from quire.library.foresight import Foresight
+from quire.library.lock_facts import locked_bounds, locked_flows, locked_gates, rounded_up
 from quire.library.proof_world import WorkspaceWorld
 from quire.models.prices import ModelRate, Rate, Unpriced
 from quire.source import Source

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
-from quire.analysis.rules.rule_context import RuleContext
+from quire.analysis.rules import RuleContext
 from quire.engine.premises import Premises
 from quire.library.document import read
 from quire.library.foresight import Foresight

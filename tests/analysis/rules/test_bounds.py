@@ -10,8 +10,7 @@ from tests.analysis.rules.rule_cases import codes_of, findings_of, proof_of
 
 from quire.analysis.amounts import Reason, endless
 from quire.analysis.costs import OUTPUT_OF, SPAN, Cost
-from quire.analysis.rules import bounds
-from quire.analysis.rules.rule_context import RuleContext
+from quire.analysis.rules import RuleContext, bounds
 from quire.diagnostics import edits_of, fix_of
 from quire.engine.premises import Premises
 from quire.library.check import DocumentCheck

@@ -9,8 +9,7 @@ from msgspec.structs import replace
 from tests.analysis.rules.rule_cases import findings_of, proof_of
 
 from quire.analysis.facts import EffectFact
-from quire.analysis.rules import envelope
-from quire.analysis.rules.rule_context import RuleContext
+from quire.analysis.rules import RuleContext, permissions
 from quire.analysis.world import Class, ToolFact
 from quire.library.check import DocumentCheck
 from quire.source import Source
@@ -73,7 +72,7 @@ def test_a_pattern_of_tools_that_only_read(effect: Class, found: list[str]) -> N
     proof = proof_of(text)
     tool = ToolFact("tickets__*", "rye.execute.tool.mcp.tickets.*", effect)
     fact = EffectFact(proof.model_calls[0].place, tool, {}, by_model=True)
-    rules = envelope.check(replace(proof, facts=(*proof.facts, fact)), RuleContext(Source.of(text, "p.yaml")))
+    rules = permissions.check(replace(proof, facts=(*proof.facts, fact)), RuleContext(Source.of(text, "p.yaml")))
     assert [one.code.id for one in rules] == found
 
 
@@ -100,7 +99,7 @@ def test_a_document_that_the_document_itself_misses_is_reported_once(
 def test_a_proof_that_gave_up_says_so() -> None:
     text = "pipeline: p\nsteps:\n  - transform: {value: '1'}\n"
     proof = replace(proof_of(text), incomplete=True)
-    assert [one.code.id for one in envelope.check(proof, RuleContext(Source.of(text, "p.yaml")))] == ["EV103"]
+    assert [one.code.id for one in permissions.check(proof, RuleContext(Source.of(text, "p.yaml")))] == ["EV103"]
 
 
 SHELL = "pipeline: p\nsteps:\n  - shell: {command: %s}\n"
@@ -117,4 +116,4 @@ SHELL = "pipeline: p\nsteps:\n  - shell: {command: %s}\n"
 )
 def test_commands_with_the_network(command: str, granted: tuple[str, ...], found: list[str]) -> None:
     text = SHELL % command
-    assert [one.code.id for one in findings_of("envelope", text, granted=granted)] == found
+    assert [one.code.id for one in findings_of("permissions", text, granted=granted)] == found

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from tests.analysis.refuse import KnownDocuments
 from tests.analysis.rules.rule_cases import findings_of, proof_of
 
-from quire.analysis import answers, gates
+from quire.analysis import approvals, conditions
 from quire.analysis.proof import prove
-from quire.analysis.rules import gates as rules
-from quire.analysis.rules.rule_context import RuleContext
+from quire.analysis.rules import RuleContext
+from quire.analysis.rules import approvals as rules
 from quire.diagnostics import Diagnostic, fix_of
 from quire.library.document import read
 from quire.source import Source
@@ -198,7 +198,7 @@ def name_of(text: str) -> str:
 
 
 def found(text: str) -> list[Diagnostic]:
-    return findings_of("gates", text, name_of(text))
+    return findings_of("approvals", text, name_of(text))
 
 
 @pytest.mark.parametrize(("code", "text"), FIRING.values(), ids=FIRING)
@@ -211,7 +211,7 @@ def test_it_leaves_alone(text: str) -> None:
     assert [(one.code.id, one.message) for one in found(text)] == []
 
 
-CHAIN = (answers, gates, rules)
+CHAIN = (conditions, approvals, rules)
 """Modules of the rules, each with those that it imports before it."""
 MUTANTS: list[tuple[ModuleType, str, str]] = [
     # GA101
@@ -222,8 +222,8 @@ MUTANTS: list[tuple[ModuleType, str, str]] = [
     (rules, "and not _is_flow(effect)", ""),
     (rules, "if any(one.label.chosen >= Integrity.OUTSIDE for one in effect.conditions):", "if False:"),
     (rules, 'elif gate.verdict != "never"', 'elif gate.verdict == "open"'),
-    (gates, "one.label.chosen >= MODEL for one in effect.conditions", "False for one in effect.conditions"),
-    (gates, "return max(label.integrity, label.chosen) >= MODEL", "return False"),
+    (approvals, "one.label.chosen >= MODEL for one in effect.conditions", "False for one in effect.conditions"),
+    (approvals, "return max(label.integrity, label.chosen) >= MODEL", "return False"),
     # GA102
     (rules, 'return not self._search.prevented(conditions, {question: "yes"})', "return True"),
     (rules, 'return not self._search.prevented(conditions, {question: "yes"})', "return False"),
@@ -249,22 +249,26 @@ MUTANTS: list[tuple[ModuleType, str, str]] = [
     # GA106
     (rules, "if not opens_by_itself(gate, self._search):", "if True:"),
     (rules, "if not opens_by_itself(gate, self._search):", "if False:"),
-    (gates, 'question.kind == "confirm" and question.place.format == "pipeline"', "False"),
-    (gates, "return unattended_answer(question.kind, question.options, question.default)", "return question.default"),
-    # Gates: the refusal decides, whatever is asked.
-    (gates, 'words: tuple[str, ...] = ("no",)', 'words: tuple[str, ...] = ("yes",)'),
-    (gates, "return words if all(", "return words if any("),
-    (gates, "if self.refusals(one, tuple(by_question[one])))", "if True)"),
-    (answers, "return True in own and all(False in one for one in earlier)", "return True in own"),
-    (answers, "if condition.holds:", "if True:"),
-    (answers, "return frozenset(not one for one in found) if times % 2 else found", "return found"),
+    (approvals, 'question.kind == "confirm" and question.place.format == "pipeline"', "False"),
     (
-        answers,
+        approvals,
+        "return unattended_answer(question.kind, question.options, question.default)",
+        "return question.default",
+    ),
+    # Gates: the refusal decides, whatever is asked.
+    (approvals, 'words: tuple[str, ...] = ("no",)', 'words: tuple[str, ...] = ("yes",)'),
+    (approvals, "return words if all(", "return words if any("),
+    (approvals, "if self.refusals(one, tuple(by_question[one])))", "if True)"),
+    (conditions, "return True in own and all(False in one for one in earlier)", "return True in own"),
+    (conditions, "if condition.holds:", "if True:"),
+    (conditions, "return frozenset(not one for one in found) if times % 2 else found", "return found"),
+    (
+        conditions,
         'deciding, other = operator == "or", operator == "and"',
         'deciding, other = operator == "and", operator == "or"',
     ),
-    (answers, '(operator == "==") for one in texts', "True for one in texts"),
-    (answers, "found.add(python_text(one) == label)", "found.add(True)"),
+    (conditions, '(operator == "==") for one in texts', "True for one in texts"),
+    (conditions, "found.add(python_text(one) == label)", "found.add(True)"),
 ]
 
 

@@ -44,7 +44,7 @@ WRITE = "{tool: {name: file__write, args: {path: out.md, content: hello}}}"
     ],
 )
 def test_all_items_of_a_fan_write_one_place(do: str) -> None:
-    assert codes_of("races", fan(do)) == ["RC101"]
+    assert codes_of("stores", fan(do)) == ["RC101"]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_all_items_of_a_fan_write_one_place(do: str) -> None:
     ],
 )
 def test_items_that_do_not_share_a_place(do: str, over: str, keys: str) -> None:
-    assert codes_of("races", fan(do, over, keys)) == []
+    assert codes_of("stores", fan(do, over, keys)) == []
 
 
 def test_a_loop_writes_one_place_in_order() -> None:
@@ -80,7 +80,7 @@ steps:
   - fold: {{over: ctx.rows, init: "0", do: {WRITE}, output: last}}
   - repeat: {{do: {WRITE}, until: round > 3, max: 5}}
 """
-    assert codes_of("races", text) == []
+    assert codes_of("stores", text) == []
 
 
 PARALLEL = """
@@ -97,11 +97,11 @@ steps:
 
 @pytest.mark.parametrize(("one", "other", "found"), [("a.md", "./a.md", ["RC101"]), ("a.md", "b.md", [])])
 def test_two_branches_write_a_file(one: str, other: str, found: list[str]) -> None:
-    assert codes_of("races", PARALLEL.format(one=one, other=other)) == found
+    assert codes_of("stores", PARALLEL.format(one=one, other=other)) == found
 
 
 def test_the_other_write_is_related() -> None:
-    found = findings_of("races", PARALLEL.format(one="a.md", other="a.md"))[0]
+    found = findings_of("stores", PARALLEL.format(one="a.md", other="a.md"))[0]
     assert "a.md" in found.message
     assert [one.message for one in found.related] == ["step 1.a writes it too"]
     assert found.confidence == "proven"
@@ -122,12 +122,12 @@ steps:
         b: {transform: {value: "1"}}
       collect: {tool: {name: file__write, args: {path: a.md, content: x}}}
 """
-    assert codes_of("races", text) == []
+    assert codes_of("stores", text) == []
 
 
 def test_a_write_under_a_condition_is_possible() -> None:
     do = "{tool: {name: file__write, args: {path: out.md, content: hello}, when: item.is_last}}"
-    assert [one.confidence for one in findings_of("races", fan(do))] == ["possible"]
+    assert [one.confidence for one in findings_of("stores", fan(do))] == ["possible"]
 
 
 CALLEES = """
@@ -186,18 +186,18 @@ steps:
 
 
 def test_many_writes_take_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    from quire.analysis.rules import races
+    from quire.analysis.rules import stores
 
     looked: list[object] = []
-    original = races._branch
+    original = stores._branch
 
-    def counted(write: races._Write, key: tuple[str, str, str]) -> str:
+    def counted(write: stores._Write, key: tuple[str, str, str]) -> str:
         looked.append(write)
         return original(write, key)
 
-    monkeypatch.setattr(races, "_branch", counted)
+    monkeypatch.setattr(stores, "_branch", counted)
     branches = "\n".join(f"        b{n}: {WRITE}" for n in range(400))
     text = f"pipeline: p\nsteps:\n  - parallel:\n      on_error: abort\n      branches:\n{branches}\n"
     text += "      collect: {transform: {value: pipe}}\n"
-    assert len(findings_of("races", text)) == races.MOST_PAIRS
+    assert len(findings_of("stores", text)) == stores.MOST_PAIRS
     assert len(looked) <= 400

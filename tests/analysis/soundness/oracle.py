@@ -18,7 +18,7 @@ from quire.analysis.facts import EffectFact, ModelFact
 from quire.analysis.labels import Integrity, Label, Privacy
 from quire.analysis.proof import Proof, prove
 from quire.analysis.world import AgentFact, ThreadFact, ToolFact
-from quire.engine.interpreter.environment import Environment, Profile
+from quire.engine.interpreter.callees import Environment, Profile
 from quire.engine.requests import Failure, HumanRequest, Load, ModelRequest, Offer, ToolRequest
 from quire.plan.nodes import Plan, StepModel
 from quire.plan.pipeline_work import Agent

@@ -7,11 +7,9 @@ import pytest
 from tests.analysis.soundness.cases import KINDS, Case, case_of, problems_of
 from tests.depth import depth
 
-from quire.analysis import pipeline_fans
-from quire.analysis.kept_contents import KeptContents
-from quire.analysis.labels import AUTHORED, Label
-from quire.analysis.names import Failures
-from quire.analysis.scope import Scope
+from quire.analysis import pipeline_loops
+from quire.analysis.labels import AUTHORED, KeptContents, Label
+from quire.analysis.scope import Failures, Scope
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -77,7 +75,7 @@ FOUND = {
 @pytest.mark.parametrize("name", FOUND)
 def test_flows_that_were_once_lost(name: str, rough: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if rough:
-        monkeypatch.setattr(pipeline_fans, "_LEARNED_LOOPS", 0)
+        monkeypatch.setattr(pipeline_loops, "_LEARNED_LOOPS", 0)
     assert problems_of(Case(0, "", {"first": FOUND[name]})) == []
 
 
@@ -98,7 +96,7 @@ def _clean(label: Label, *rest: object) -> Label:
         (Scope, "merge_optional", lambda scope, *rest: None),
         (KeptContents, "read", lambda contents, *rest: AUTHORED),
         (KeptContents, "has_more", False),
-        (pipeline_fans, "same", lambda *rest: True),
+        (pipeline_loops, "same", lambda *rest: True),
     ],
 )
 def test_the_marks_find_a_walk_that_loses_a_way(

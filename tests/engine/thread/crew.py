@@ -13,7 +13,7 @@ from quire.engine.conversation import Offered, ToolUse
 from quire.engine.driver.drive import Drive, DriveResult
 from quire.engine.driver.walker import DriveLimits
 from quire.engine.interpreter.thread.compose import Bundle
-from quire.engine.interpreter.thread.interpret import interpret_directive
+from quire.engine.interpreter.thread.loop import interpret_directive
 from quire.engine.interpreter.thread.setup import set_up
 from quire.engine.ports import ModelCall, ModelReply, Ports
 from quire.engine.records import Usage

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tests.engine.thread.crew import Crew, Reply, Table, calls, directive, give, ls
 
 from quire.engine.interpreter.thread.compose import Bundle
-from quire.engine.interpreter.thread.interpret import interpret_directive
+from quire.engine.interpreter.thread.loop import interpret_directive
 from quire.engine.interpreter.thread.setup import set_up
 from quire.engine.requests import ToolRequest
 from quire.errors import ToolFailed

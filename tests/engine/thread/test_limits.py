@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.engine.interpreter.thread.limits import (
+from quire.engine.interpreter.thread.budgets import (
     DEFAULTS,
     Cost,
     LimitEvent,

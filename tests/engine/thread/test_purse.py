@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from quire.engine.interpreter.thread.budget import Purse, SharedPurse
+from quire.engine.interpreter.thread.budgets import Purse, SharedPurse
 
 
 def test_what_is_set_aside_comes_back() -> None:

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from tests.depth import depth
 from tests.formats.trees import without_spans
 
-from quire.formats.directive.as_json import directive_tree
 from quire.formats.directive.check import check
 from quire.formats.directive.lower import lower
 from quire.formats.directive.parse import parse
-from quire.formats.directive.write import write
+from quire.formats.directive.write import directive_tree, write
 from quire.source import Source
 from quire.values import clean
 

@@ -6,8 +6,8 @@ import pytest
 from tests.formats.directive.directives import document, read
 
 from quire.diagnostics import Severity
-from quire.formats.directive.as_json import directive_tree, fields
 from quire.formats.directive.parse import parse
+from quire.formats.directive.write import directive_tree, fields
 from quire.source import Source
 from quire.values import Value
 

@@ -8,9 +8,9 @@ import pytest
 
 from quire.expr.functions import FUNCTIONS
 from quire.formats.grammars import GRAMMARS, NAMES, PIPELINE, Grammar, find
-from quire.formats.pipeline.field_types import OF_DIALECT
 from quire.formats.pipeline.kinds import ALL_KINDS, KEYS, kinds
-from quire.formats.test import schema
+from quire.formats.pipeline.schemas import OF_DIALECT
+from quire.formats.test import fields
 from quire.plan.vocabulary import INTEGER_LIMITS, ITEM_TYPES, OPERATORS, PRIMARIES, SENT_EVENTS
 
 MOST_CHARACTERS = {"": 5_200, "quire": 7_000}
@@ -84,7 +84,7 @@ def test_the_grammar_of_tests_names_every_key() -> None:
     assert found is not None
     parts = ("model.-", "tools.NAME", "then.-", "expect", "expect.output")
     places = ("", "cases.-", *(f"cases.-.{part}" for part in parts))
-    keys = [key for place in places for key in schema.keys_of(place)]
+    keys = [key for place in places for key in fields.keys_of(place)]
     assert [key for key in keys if key not in ("real",) and not re.search(rf"\b{key}\b", found.text)] == []
 
 

@@ -15,12 +15,12 @@ from tests.schema.test_schema_agrees import FIELDS, NAMES, VALUES, near
 from quire.engine.declared_inputs import complete_declared
 from quire.errors import BadInputs
 from quire.formats.pipeline.check import check_reading
-from quire.formats.pipeline.codes import schemas as codes
+from quire.formats.pipeline.codes import errors as codes
 from quire.formats.pipeline.lower import lower
 from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.syntax import Name, Pipeline, PipelineFile
 from quire.formats.pipeline.write import write
-from quire.library.input_schema import pipeline_schema
+from quire.library.interface import pipeline_schema
 from quire.schema import Field, Object, Schema
 from quire.source import Source
 from quire.values import Value
@@ -40,7 +40,7 @@ def file_of(fields: tuple[Field, ...], schemas: tuple[Schema, ...]) -> PipelineF
 def is_readable(file: PipelineFile) -> bool:
     """Tell whether the reader has nothing against it: generated limits and patterns may be wrong."""
     reading = parse(Source.of(write(file)))
-    known = (codes.LIMIT, codes.DEFAULT, codes.CYCLE)
+    known = (codes.FIELD_LIMIT, codes.DEFAULT, codes.SCHEMA_CYCLE)
     assert reading.file is not None or any(one.code in known for one in reading.diagnostics), reading.diagnostics
     return reading.file is not None
 

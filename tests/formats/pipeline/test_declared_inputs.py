@@ -7,12 +7,11 @@ from typing import Any, cast
 import pytest
 from tests.formats.pipeline.reading import Workspace, checked, file_of, problems
 
-from quire.formats.pipeline.as_json import pipeline_tree
 from quire.formats.pipeline.fields import ADD_DIALECT
 from quire.formats.pipeline.inputs import further_inputs, needed_inputs
 from quire.formats.pipeline.lower import lower
 from quire.formats.pipeline.parse import parse
-from quire.formats.pipeline.write import write
+from quire.formats.pipeline.write import pipeline_tree, write
 from quire.schema import Enum, Field, Kind, ListOf, Ref, Simple
 from quire.source import Source
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quire.formats.pipeline.definition import Mistake, definition_source, listed, mistakes, told
-from quire.formats.pipeline.inline import gate
+from quire.formats.pipeline.inline import Mistake, definition_source, gate, listed, mistakes, told
 from quire.formats.pipeline.parse import parse
 
 MINIMAL = "pipeline: x\nsteps:\n  - transform: {value: '1'}"

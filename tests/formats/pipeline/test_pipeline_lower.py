@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 from tests.formats.pipeline.reading import file_of, steps
 
-from quire.engine.interpreter.environment import Environment
+from quire.engine.interpreter.callees import Environment
 from quire.engine.interpreter.pipeline.interpret import interpret_pipeline
 from quire.engine.requests import ModelRequest
 from quire.expr import EvalError

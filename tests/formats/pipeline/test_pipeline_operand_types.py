@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from quire.diagnostics import edits_of
-from quire.formats.pipeline import check_operands, function_types
-from quire.formats.pipeline.argument_types import argument_problem
+from quire.formats.pipeline import operand_types
 from quire.formats.pipeline.check import check
+from quire.formats.pipeline.operand_types import argument_problem
 from quire.library.check import DocumentCheck
 from quire.plan.built_in_tools import BUILT_IN_TOOLS
 from quire.schema import Enum
@@ -256,12 +256,12 @@ def test_every_built_in_schema_has_kinds_that_are_known() -> None:
 
 def test_a_long_chain_looks_at_each_operand_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[object] = []
-    original = function_types.kind_of_node
+    original = operand_types.kind_of_node
 
     def counted(node: object, infer: object) -> str | None:
         looked.append(node)
         return original(node, infer)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(check_operands, "kind_of_node", counted)
+    monkeypatch.setattr(operand_types, "kind_of_node", counted)
     assert codes_in(" + ".join(["ctx.n"] * 2_000)) == []
     assert len(looked) <= 4_000

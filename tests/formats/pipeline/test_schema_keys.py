@@ -7,10 +7,9 @@ from typing import Any, cast
 import pytest
 from tests.formats.pipeline.reading import file_of, problems
 
-from quire.formats.pipeline.as_json import pipeline_tree
 from quire.formats.pipeline.fields import ADD_DIALECT
 from quire.formats.pipeline.parse import parse
-from quire.formats.pipeline.write import write
+from quire.formats.pipeline.write import pipeline_tree, write
 from quire.schema import Field, Kind, ListOf, Object, Schema, Simple
 from quire.source import Source
 

@@ -103,7 +103,7 @@ def test_what_a_node_can_reach_is_known() -> None:
         return {node.__name__ for node in NODES if field in node.__struct_fields__}
 
     # `asked_models` of runs/start.py asks for the identities, `_unknown_name` of runs/preflight.py looks for schemas
-    # and identities, and `_asks` of runs/step_names.py says which steps may ask a person.
+    # and identities, and `_asks` of runs/options.py says which steps may ask a person.
     assert nodes_with("identity") == nodes_with("prompt") == {"Agent"}
     assert nodes_with("schema") == {"Agent", "Invoke"}
     assert nodes_with("tool") == {"Invoke"} and nodes_with("document") == {"Call"}

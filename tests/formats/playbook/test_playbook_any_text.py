@@ -14,10 +14,9 @@ from tests.growth import assert_linear, within
 
 from quire.diagnostics import Severity
 from quire.formats import check
-from quire.formats.playbook.as_json import as_vector
 from quire.formats.playbook.parse import parse
 from quire.formats.playbook.syntax import Step
-from quire.formats.playbook.write import write
+from quire.formats.playbook.write import as_vector, write
 from quire.source import Source
 
 DIRECTIVES = [

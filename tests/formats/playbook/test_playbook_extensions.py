@@ -12,13 +12,12 @@ from tests.formats.trees import without_spans
 from tests.growth import within
 
 from quire.diagnostics import edits_of
-from quire.formats.playbook.as_json import as_vector
 from quire.formats.playbook.check import check
 from quire.formats.playbook.extensions import beyond_format
 from quire.formats.playbook.lower import lower
 from quire.formats.playbook.parse import parse
 from quire.formats.playbook.syntax import Playbook, Step
-from quire.formats.playbook.write import write
+from quire.formats.playbook.write import as_vector, write
 from quire.formats.resolver import DocumentResolver
 from quire.plan.nodes import Think
 from quire.source import Source

@@ -8,8 +8,8 @@ from types import FrameType
 import pytest
 
 from quire.diagnostics import Diagnostic, Severity
+from quire.formats.playbook.check import lint
 from quire.formats.playbook.codes import codes
-from quire.formats.playbook.lint import lint
 from quire.formats.playbook.parse import parse
 from quire.source import Source
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from tests.formats.trees import without_spans
 
-from quire.formats.playbook.as_json import as_vector
 from quire.formats.playbook.parse import parse
-from quire.formats.playbook.write import write
+from quire.formats.playbook.write import as_vector, write
 from quire.source import Source
 
 SHARED = Path(__file__).parents[4] / "shared" / "conformance"

@@ -9,7 +9,7 @@ import pytest
 from quire.cli.fixes import edited
 from quire.diagnostics import Code, Diagnostic
 from quire.formats import all_codes
-from quire.formats.suppressions.allows import LONGEST_REASON, MOST, Applied, allows_of, applied
+from quire.formats.suppressions import LONGEST_REASON, MOST, Applied, allows_of, applied
 from quire.library.check import DocumentCheck
 from quire.source import NOWHERE, Source, Span
 

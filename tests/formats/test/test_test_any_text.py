@@ -11,7 +11,7 @@ from tests.depth import depth
 from tests.formats.test.readings import SAMPLES, reading_of
 
 from quire.diagnostics import Severity
-from quire.formats.test.schema import keys_of
+from quire.formats.test.fields import keys_of
 
 CASE = "cases.-"
 PLACES = ("", CASE, *(f"{CASE}.{one}" for one in ("then.-", "expect", "expect.output", "model.-", "tools.NAME")))

@@ -12,8 +12,8 @@ from tests.formats.test.readings import SAMPLES, case_of, file_of
 from tests.formats.test.test_test_findings import IN_CASE, IN_FILE
 from tests.formats.test.test_test_parse import DEFAULTS, EXPECTED, REPLIES
 
-from quire.formats.test import codes, expected, fields, model_script, parse, script_parts, tool_scripts
-from quire.formats.test.schema import keys_of, schema_text
+from quire.formats.test import codes, expected, fields, parse, scripts
+from quire.formats.test.fields import keys_of, schema_text
 from quire.formats.yaml import EXPR, TEST_TAGS, Mapping, Node, Scalar, read_yaml
 from quire.source import Source
 
@@ -50,9 +50,9 @@ WORDS = {
     "$defs/expect/properties/status/enum": expected.STATUSES,
     "$defs/expect/properties/steps/additionalProperties/enum": expected.STEP_STATUSES,
     "$defs/match/anyOf/1/propertyNames/not/enum": expected.TESTS,
-    "$defs/entry/properties/crash/enum": script_parts.MOMENTS,
-    "$defs/entry/properties/finish_reason/enum": model_script.FINISH_REASONS,
-    "$defs/tool/properties/class/enum": tool_scripts.EFFECTS,
+    "$defs/entry/properties/crash/enum": scripts.MOMENTS,
+    "$defs/entry/properties/finish_reason/enum": scripts.FINISH_REASONS,
+    "$defs/tool/properties/class/enum": scripts.EFFECTS,
 }
 
 NOT_IN_THE_SCHEMA = ("YM", "EX", "TS004", "TS012")

@@ -13,8 +13,8 @@ from quire.library.item_tools.connection import ACTIONS, ItemsConnection
 from quire.tools.arguments import Arguments
 from quire.trust.capabilities import Grants
 from quire.trust.keys import SigningKey
-from quire.trust.own_keys import keep
 from quire.trust.sign_file import sign_file, signable
+from quire.trust.trusted_keys import keep
 from quire.values import Value
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import Workspace

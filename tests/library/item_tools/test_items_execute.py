@@ -6,7 +6,7 @@ import pytest
 from tests.library.item_tools.shelf import Shelf, directive, knowledge
 
 from quire.errors import Denied, ToolFailed
-from quire.library.item_tools.execute import impossible
+from quire.library.item_tools.fetch import impossible
 from quire.values import Value
 
 INPUTS = (

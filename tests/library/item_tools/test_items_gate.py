@@ -10,7 +10,7 @@ from tests.library.item_tools.shelf import Shelf, directive
 from quire.engine.requests import ToolRequest
 from quire.errors import Denied, ToolFailed
 from quire.library.verify import VerifiedItems
-from quire.runs.gate import open_gate
+from quire.runs.workspace_gate import open_gate
 from quire.tools.gate import Gate
 from quire.trust.capabilities import Grants
 from quire.values import Value

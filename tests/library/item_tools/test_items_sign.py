@@ -7,7 +7,7 @@ from tests.library.item_tools.shelf import Shelf, directive, knowledge
 
 from quire.errors import Denied, ToolFailed
 from quire.library.item_tools import sign
-from quire.trust.own_keys import own_key
+from quire.trust.trusted_keys import own_key
 from quire.values import Value
 
 BASH = "<execute><tool>rye.bash</tool></execute>"

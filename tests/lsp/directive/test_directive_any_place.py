@@ -11,9 +11,9 @@ from tests.growth import within
 from tests.lsp.directive.sample_workspace import FILES, GREET, LEAD, RULES, VOICE, write_workspace
 
 from quire.lsp.desk import Desk, uri_of
+from quire.lsp.document_view import View
 from quire.lsp.features.semantic_tokens import flat_tokens
 from quire.lsp.languages import function
-from quire.lsp.views import View
 from quire.source import OPEN_TEXTS, Span
 
 STEP = depth(11, 1)

@@ -11,9 +11,9 @@ from tests.depth import depth
 from tests.lsp.editor import Editor
 
 from quire.lsp.answers import Symbol
+from quire.lsp.document_view import View
 from quire.lsp.languages import function
 from quire.lsp.pipeline.completion import resolve
-from quire.lsp.views import View
 from quire.source import Span
 
 MIXED = """\

@@ -9,9 +9,9 @@ import pytest
 from tests.lsp.editor import Editor, apply
 from tests.lsp.pipeline.pipeline_texts import HEAD
 
-from quire.formats.pipeline.as_json import pipeline_tree
 from quire.formats.pipeline.parse import parse
-from quire.lsp.pipeline.formatting import ordered
+from quire.formats.pipeline.write import pipeline_tree
+from quire.lsp.pipeline.decorations import ordered
 from quire.source import Source
 
 ROOT = Path(__file__).parents[3]

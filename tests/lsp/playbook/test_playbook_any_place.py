@@ -14,15 +14,15 @@ from tests.lsp.editor import Editor
 from quire.diagnostics import Diagnostic
 from quire.formats import check
 from quire.lsp.answers import Symbol
+from quire.lsp.document_view import View
 from quire.lsp.features.semantic_tokens import flat_tokens
 from quire.lsp.playbook.actions import actions
 from quire.lsp.playbook.completion import complete, resolve
 from quire.lsp.playbook.decorations import folds, hints, lenses, tokens
+from quire.lsp.playbook.directive_forms import signature
 from quire.lsp.playbook.formatting import format
 from quire.lsp.playbook.hover import hover
-from quire.lsp.playbook.naming import name_problem
-from quire.lsp.playbook.signatures import signature
-from quire.lsp.views import View
+from quire.lsp.playbook.index import name_problem
 from quire.source import Span
 
 ROOT = Path(__file__).parents[3]

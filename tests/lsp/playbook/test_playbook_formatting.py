@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from tests.depth import depth
 from tests.lsp.editor import Editor, apply
 
-from quire.formats.playbook.as_json import as_vector
 from quire.formats.playbook.parse import parse
+from quire.formats.playbook.write import as_vector
+from quire.lsp.document_view import View
 from quire.lsp.playbook.formatting import format
-from quire.lsp.safe_edits import edited
-from quire.lsp.texts import EditorText
-from quire.lsp.views import View
+from quire.lsp.texts import EditorText, edited
 from quire.source import Source, Span
 
 ROOT = Path(__file__).parents[3]

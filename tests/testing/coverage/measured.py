@@ -10,14 +10,14 @@ from tests.testing.scripted import Scripted, start_of
 from tests.walks.pure_walk import run_pure
 from tests.walks.runs import with_inputs
 
-from quire.engine.interpreter.environment import Environment
-from quire.engine.pure_work import PureWork
+from quire.engine.interpreter.callees import Environment
+from quire.engine.premises import PureWork
 from quire.engine.requests import Walk
 from quire.runs.pins import PinnedRun
 from quire.source import Source
 from quire.testing.coverage.decisions import Decision, decisions_of
 from quire.testing.coverage.taken import watch, watched
-from quire.testing.coverage.watched_document import WatchedDocument
+from quire.testing.coverage.watched_pipeline import WatchedDocument
 from quire.values import Value
 
 Case = tuple[Mapping[str, Value], Scripted]

@@ -7,7 +7,7 @@ from tests.testing.coverage.measured import Case, decisions, labels, missing
 from tests.testing.scripted import Scripted, down
 from tests.walks.test_pure_walk import dialect
 
-from quire.engine.interpreter.environment import Environment, Profile
+from quire.engine.interpreter.callees import Environment, Profile
 from quire.source import Source
 from quire.values import Value
 

@@ -17,7 +17,7 @@ from tests.walks.pure_walk import run_pure
 from tests.walks.runs import run_of
 from tests.walks.test_pure_walk import INPUTS, REPLIES, TAGLINE
 
-from quire.engine.interpreter.environment import Environment
+from quire.engine.interpreter.callees import Environment
 from quire.engine.interpreter.thread.compose import Bundle
 from quire.engine.records import Status
 from quire.library.document import read

@@ -9,7 +9,7 @@ from tests.testing.coverage.measured import Case, decisions, labels, missing, ta
 from tests.testing.scripted import Scripted, start_of
 from tests.walks.pure_walk import run_pure
 
-from quire.engine.interpreter.environment import Environment
+from quire.engine.interpreter.callees import Environment
 from quire.engine.interpreter.thread.compose import Bundle
 from quire.source import Source
 from quire.testing.coverage.taken import watch, watched

@@ -15,7 +15,7 @@ from quire.formats.test.parse import parse
 from quire.formats.test.syntax import TestFile
 from quire.source import Source
 from quire.testing.case_run import Bench
-from quire.testing.document_under_test import open_document
+from quire.testing.discovery import open_document
 from quire.testing.exploration.draw import Draw
 from quire.testing.exploration.drawn_run import Given, Promises, broken_promise, walk
 from quire.testing.exploration.explore import Counterexample, explore

@@ -10,7 +10,7 @@ from tests.models.conftest import Stub, stub
 
 from quire.errors import CannotStart, LimitReached
 from quire.testing.live.calibration import stored_calibration
-from quire.testing.live.calibration_run import calibration_plan, run_calibration
+from quire.testing.live.run import calibration_plan, run_calibration
 from quire.testing.rows import BadRows
 
 __all__ = ["stub"]

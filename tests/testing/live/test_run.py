@@ -14,12 +14,11 @@ from tests.testing.bench import TAGLINE, TIDY
 
 from quire.display.test_live import announcement_line, report_json
 from quire.errors import CannotStart
-from quire.models.retry import Retrying
+from quire.models.failures import Retrying
 from quire.testing.discovery import TestTarget
 from quire.testing.live.calibration import Calibration, store_calibration
-from quire.testing.live.judge_seat import same_model
 from quire.testing.live.judges import load_judge
-from quire.testing.live.plan import LiveOptions, live_plan
+from quire.testing.live.plan import LiveOptions, live_plan, same_model
 from quire.testing.live.run import announcement_of, live_standings, run_live
 from quire.testing.live.statistics import Agreement
 from quire.testing.live.tries import LiveReport, Status, Try
@@ -518,6 +517,6 @@ def test_a_judge_whose_service_is_away_loses_tries(place: Place, stub: Stub, mon
 
 
 def test_a_try_that_takes_too_long_fails(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quire.testing.live.try_run.LONGEST_TRY", 0.05)
+    monkeypatch.setattr("quire.testing.live.trial.LONGEST_TRY", 0.05)
     (score,) = place.run(place.script("slow.json", {"default": "Paris", "delay_ms": 60_000})).scores
     assert (score.passed, score.problems) == (0, ("it took longer than 0.05 s (2 times)",))

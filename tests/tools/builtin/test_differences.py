@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.tools.builtin.diffs import Replacement, shown_difference
-from quire.tools.builtin.files import MANY, edited, line_ids, split
+from quire.tools.builtin.files import MANY, Replacement, edited, line_ids, shown_difference, split
 
 TEXTS: dict[str, Callable[[int], str]] = {
     "empty lines": lambda size: "\n" * size,

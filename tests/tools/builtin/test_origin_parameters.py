@@ -10,8 +10,8 @@ from tests.tools.web import serving
 
 from quire.errors import Denied, ToolFailed
 from quire.tools.builtin import SPECS
-from quire.tools.builtin.pages import to_text
-from quire.tools.builtin.protected import Protection
+from quire.tools.builtin.connection import to_text
+from quire.tools.builtin.paths import Protection
 from quire.tools.builtin.shell import Shell
 from quire.tools.sandbox import sandboxed
 from quire.trust.capabilities import Grants, canonical

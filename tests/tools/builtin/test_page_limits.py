@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from quire.tools.builtin.pages import to_text
+from quire.tools.builtin.connection import to_text
 
 PAGES: dict[str, Callable[[int], str]] = {
     "blanks": lambda size: f"<pre>{' ' * size}x</pre>",

@@ -16,10 +16,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.analysis.amounts import ENDLESS, Amount, compared, parsed
-from quire.analysis.lock import codes
+from quire.analysis.lock import read
+from quire.analysis.lock.approvals import NONE, Direction, gate_changes
 from quire.analysis.lock.file import COUNTS, NOT_ASKED, Lock, LockedCapability, LockedDocument
-from quire.analysis.lock.gate_changes import Direction, gate_changes
-from quire.analysis.lock.gate_texts import NONE
 from quire.models.choose import PICODOLLARS
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import SEND, SHELL, canonical_grant
@@ -63,19 +62,19 @@ class Change(Struct, frozen=True):
     def code(self) -> Code:
         """The code of the finding that it is."""
         if self.kind == "document":
-            return codes.NO_LOCK if self.direction == "wider" else codes.STALE
-        return _CODES.get(self.kind, codes.STALE) if self.direction == "wider" else codes.STALE
+            return read.NO_LOCK if self.direction == "wider" else read.STALE
+        return _CODES.get(self.kind, read.STALE) if self.direction == "wider" else read.STALE
 
 
 _CODES = {
-    "may": codes.WIDER,
-    "unknown": codes.WIDER,
-    "asks": codes.WIDER,
-    "most": codes.HIGHER,
-    "gate": codes.GATE_GONE,
-    "flow": codes.NEW_FLOW,
-    "tool": codes.TOOL_CHANGED,
-    "price": codes.DEARER,
+    "may": read.WIDER,
+    "unknown": read.WIDER,
+    "asks": read.WIDER,
+    "most": read.HIGHER,
+    "gate": read.GATE_GONE,
+    "flow": read.NEW_FLOW,
+    "tool": read.TOOL_CHANGED,
+    "price": read.DEARER,
 }
 
 

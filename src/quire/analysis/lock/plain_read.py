@@ -1,6 +1,6 @@
 """Read a lock that is exactly as `quire lock` writes it, without a reader of YAML, which takes long to load.
 
-The lines are taken apart by their indentation. The result counts only if each line is written as `write.py` does it, in
+The lines are taken apart by their indentation. The result counts only if each line is written as `file.py` does it, in
 the same order; every other text is left to the strict reader, which says what is wrong with it.
 
 A check of one document does not need the entries of the others: `excerpt` cuts them out before anything is read.
@@ -13,20 +13,25 @@ from collections.abc import Callable, Collection
 from quire.analysis.lock.file import (
     CLASSES,
     COUNTS,
+    HEADER,
+    NO_DOCUMENTS,
     TIERS,
     VERSION,
     Lock,
     LockedCapability,
     LockedDocument,
     LockedTool,
+    are_plain_keys,
+    capability_line,
     is_bound,
     is_digest,
     is_pin,
     is_price,
+    key_line,
+    scalar_line,
 )
 from quire.analysis.lock.read import LONGEST, MOST_FACTS
-from quire.analysis.lock.write import HEADER, NO_DOCUMENTS, are_plain_keys, capability_line, key_line, scalar_line
-from quire.sizes import size_of
+from quire.units import size_of
 
 _MOST_DEPTH = 6
 _NOTHING = "{}"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from quire.analysis.lock.codes import BAD_LOCK, OTHER_VERSION
 from quire.analysis.lock.file import (
     CLASSES,
     COUNTS,
@@ -24,15 +23,15 @@ from quire.analysis.lock.file import (
     is_digest,
     is_pin,
     is_price,
+    written,
 )
-from quire.analysis.lock.read import LONGEST, MOST_BYTES, MOST_FACTS, LockReading
-from quire.analysis.lock.write import written
+from quire.analysis.lock.read import BAD_LOCK, LONGEST, MOST_BYTES, MOST_FACTS, OTHER_VERSION, LockReading
 from quire.diagnostics import Diagnostic
 from quire.formats.yaml import Mapping, Node, Scalar, Sequence, describe, read_yaml
 from quire.patterns import late_pattern
-from quire.sizes import size_of
 from quire.source import NOWHERE, Source, Span
 from quire.trust.signature_line import claims_signature
+from quire.units import size_of
 from quire.wording import cut
 
 _AGAIN = "write it again with quire lock, and review what changes"

@@ -1,4 +1,7 @@
-"""Find amounts that nothing in the document bounds, and runs that a limit of the engine stops (BD101 to BD105)."""
+"""Find amounts that nothing in the document bounds, and runs that a limit of the engine stops (BD101 to BD105).
+
+Write `max_items` into a fan of a pipeline, below the line with its list.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,19 @@ from typing import TYPE_CHECKING
 
 from quire.analysis.costs import ASKED, MODEL_CALLS, OUTPUT_OF
 from quire.analysis.quantities import may_pass
-from quire.analysis.rules.codes import bounds as codes
-from quire.analysis.rules.item_limits import add_max_items
-from quire.diagnostics import Diagnostic
+from quire.analysis.rules import codes
+from quire.diagnostics import Diagnostic, Edit, Fix
 from quire.plan.pipeline_work import Fold, ForEach, Formula
 from quire.plan.vocabulary import MAX_ITEMS
+from quire.source import Span
 
 if TYPE_CHECKING:
     from quire.analysis.amounts import Amount
     from quire.analysis.facts import FanFact, Place
     from quire.analysis.proof import Proof
-    from quire.analysis.rules.rule_context import RuleContext
-    from quire.diagnostics import Fix
+    from quire.analysis.rules import RuleContext
+    from quire.source import Source
+
 
 USUAL_ITEMS = 100
 """The number that a fix of a fan proposes."""
@@ -161,3 +165,18 @@ def _fix(fan: FanFact | None, most: int, context: RuleContext) -> Fix | None:
 
 def _key(place: Place) -> tuple[str, str]:
     return place.document, place.path
+
+
+def add_max_items(source: Source, over: Span, most: int) -> Fix | None:
+    """Return the fix that adds a limit below `over: LIST`; None if the list is not alone on the line of its key."""
+    text = source.text
+    start = text.rfind("\n", 0, over.start) + 1
+    end = text.find("\n", over.end) + 1
+    line = text[start:end]
+    before = text[start : over.start]
+    indent = before[: len(before) - len(before.lstrip(" "))]
+    if before != f"{indent}over: " or end == 0 or "\n" in text[over.start : over.end]:
+        return None
+    # The whole line is in the edit, so that a changed text is noticed.
+    edit = Edit(Span(start, end), line, f"{line}{indent}max_items: {most}\n")
+    return Fix(f"add max_items: {most}", (edit,), safe=False)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from quire.analysis.agreement import Agreements
+from quire.analysis.approvals import is_constant
 from quire.analysis.facts import EffectFact
-from quire.analysis.gates import is_constant
 from quire.analysis.labels import OUTSIDE, Label, Privacy, Trace, joined
-from quire.analysis.rules.codes import flows as codes
-from quire.analysis.sinks import Sink, sinks
+from quire.analysis.rules import codes
+from quire.analysis.rules.shown_values import Agreements
+from quire.analysis.tool_flows import Sink, sinks
 from quire.diagnostics import Confidence, Diagnostic, Related
 from quire.plan.thread import Thread
 from quire.source import NOWHERE
@@ -18,7 +18,7 @@ from quire.source import NOWHERE
 if TYPE_CHECKING:
     from quire.analysis.facts import ModelFact, Place
     from quire.analysis.proof import Proof
-    from quire.analysis.rules.rule_context import RuleContext
+    from quire.analysis.rules import RuleContext
     from quire.diagnostics import Code
     from quire.source import Span
 

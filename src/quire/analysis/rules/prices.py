@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from quire.analysis.rules.codes.bounds import OLD_PRICE, UNPRICED
+from quire.analysis.rules.codes import OLD_PRICE, UNPRICED
 from quire.models.prices import ModelRate, Unpriced
 
 if TYPE_CHECKING:

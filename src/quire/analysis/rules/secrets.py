@@ -9,11 +9,11 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from quire.analysis.agreement import Agreements
 from quire.analysis.labels import Integrity, Privacy
-from quire.analysis.rules.codes import secrets as codes
+from quire.analysis.rules import codes
 from quire.analysis.rules.flows import flow, leaving, named, short, step_words, within_callee
-from quire.analysis.sinks import argv
+from quire.analysis.rules.shown_values import Agreements
+from quire.analysis.tool_flows import argv
 from quire.diagnostics import Diagnostic
 from quire.patterns import late_pattern
 from quire.source import Span
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from quire.analysis.abstract_values import AbstractValue
     from quire.analysis.facts import EffectFact
     from quire.analysis.proof import Proof
-    from quire.analysis.rules.rule_context import RuleContext
+    from quire.analysis.rules import RuleContext
 
 _BEGINNINGS = {
     "sk-": late_pattern(r"sk-(?:[a-z]{2,10}-)?[A-Za-z0-9_-]{20,200}"),

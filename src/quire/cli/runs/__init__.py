@@ -24,19 +24,19 @@ from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from quire.engine.records import Event, RunRow
+    from quire.runs.outcome import RunView
     from quire.runs.runtime import Runtime
     from quire.runs.stored import StoredRuns
-    from quire.runs.view import RunView
 
 
 VERBS: dict[str, tuple[str, str]] = {
-    "why": ("quire.cli.runs.compare", "Why a step came out as it did. FREE"),
-    "diff": ("quire.cli.runs.compare", "Two runs side by side. FREE"),
+    "why": ("quire.cli.runs.transfer", "Why a step came out as it did. FREE"),
+    "diff": ("quire.cli.runs.transfer", "Two runs side by side. FREE"),
     "export": ("quire.cli.runs.transfer", "A run as one file. FREE"),
     "verify": ("quire.cli.runs.transfer", "Whether a run, or the file of one, is as it was written. FREE"),
-    "seal": ("quire.cli.runs.seal", "Say that runs without a seal are yours. WRITES"),
+    "seal": ("quire.cli.runs.maintenance", "Say that runs without a seal are yours. WRITES"),
     "import": ("quire.cli.runs.transfer", "Take in a run from a file, to look at. WRITES"),
-    "prune": ("quire.cli.runs.prune", "Remove runs that ended long ago. WRITES"),
+    "prune": ("quire.cli.runs.maintenance", "Remove runs that ended long ago. WRITES"),
     "backup": ("quire.cli.runs.transfer", "Copy the store while runs go on. WRITES"),
 }
 _LIST = ""
@@ -178,7 +178,7 @@ def _columns() -> int | None:
 
 async def _count(runs: StoredRuns, status: Status | None, limit: int, page: int, shown: int) -> None:
     """Print how many runs there are if the list does not show all of them."""
-    from quire.stores.run_list import MOST_COUNTED, RunFilters, lister
+    from quire.stores.run_pages import MOST_COUNTED, RunFilters, lister
 
     total = await lister(runs.store).count(RunFilters(statuses=(status,) if status else ()))
     if total <= shown:
@@ -271,7 +271,7 @@ async def _print_journal(runtime: Runtime, run: str, as_json: bool) -> None:
 
 
 async def _print_prompt(runtime: Runtime, run: str, step: str, as_json: bool) -> None:
-    from quire.cli.show_prompt import print_prompt
+    from quire.cli.show import print_prompt
     from quire.runs.prompts import prompt_of_run
 
     print_prompt(prompt_of_run(await runtime.view(run), step, runtime.settings), as_json)

@@ -1,4 +1,7 @@
-"""`quire runs export`, `import`, `verify` and `backup`: runs as files, and whether they are as they were written."""
+"""`quire runs export`, `import`, `verify` and `backup`: runs as files, and whether they are as they were written.
+
+`quire runs why` explains a step: what it read, sent, was answered, and took. `quire runs diff` compares two runs.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,13 @@ import click
 
 from quire.cli.completion import complete_run
 from quire.cli.options import require_text
-from quire.cli.stdio import with_runtime, write_json
+from quire.cli.stdio import with_runtime, write_json, write_lines
 from quire.errors import CannotStart
 
 if TYPE_CHECKING:
+    from quire.runs.imports import Verdict
     from quire.runs.runtime import Runtime
-    from quire.runs.verify import Verdict
+
 
 FINDINGS = 1
 
@@ -66,7 +70,7 @@ def import_command(file: Path, as_json: bool) -> None:
 
 
 async def _import(runtime: Runtime, file: Path, as_json: bool) -> None:
-    from quire.display.transfer_json import imported_data
+    from quire.display.copies_json import imported_data
     from quire.runs.imports import import_run, read_export
 
     exported = read_export(file)
@@ -100,7 +104,7 @@ def verify_command(context: click.Context, what: str, as_json: bool) -> None:
 
 
 async def _verify_run(runtime: Runtime, asked: str, as_json: bool) -> int:
-    from quire.runs.verify import verify_run
+    from quire.runs.imports import verify_run
 
     verdict = await verify_run(runtime, await runtime.find(asked))
     if not _said(verdict, "", as_json):
@@ -109,8 +113,7 @@ async def _verify_run(runtime: Runtime, asked: str, as_json: bool) -> int:
 
 
 async def _verify_file(runtime: Runtime, file: Path, as_json: bool) -> int:
-    from quire.runs.imports import read_export
-    from quire.runs.verify import verify_export
+    from quire.runs.imports import read_export, verify_export
 
     verdict = await verify_export(lambda: read_export(file), str(file), runtime.settings)
     exported = verdict.exported
@@ -126,8 +129,8 @@ async def _verify_file(runtime: Runtime, file: Path, as_json: bool) -> int:
 
 def _said(verdict: Verdict, file: str, as_json: bool) -> bool:
     """Print a verdict as JSON, or its problem. Return False if there is a success to print."""
+    from quire.display.copies_json import verdict_data
     from quire.display.text import visible
-    from quire.display.transfer_json import verdict_data
 
     if as_json:
         write_json(verdict_data(verdict, file))
@@ -153,3 +156,46 @@ async def _backup(runtime: Runtime, file: Path, as_json: bool) -> None:
 
     size = await keeper(runtime.store).backup(file)
     write_json({"file": str(file), "bytes": size}) if as_json else click.echo(f"wrote {file}: {size:,} bytes", err=True)
+
+
+@click.command("why")
+@click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=require_text)
+@click.argument("step", metavar="STEP")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def why_command(run: str, step: str, as_json: bool) -> None:
+    """Say why a step came out as it did: the values that it read and who wrote each, the prompt exactly as it was
+    sent, the reply, tool calls with arguments and results, loaded texts, retries, time and cost.
+
+    STEP is a label, or the path of an item or of an effect as `quire runs RUN --journal` shows it. FREE.
+    """
+    with_runtime(lambda runtime: _why(runtime, run, step, as_json))
+
+
+async def _why(runtime: Runtime, name: str, step: str, as_json: bool) -> None:
+    from quire.display.why import why_data, why_page
+    from quire.runs.why import traced, why
+
+    found = why(await traced(runtime, await runtime.find(name)), step)
+    write_json(why_data(found)) if as_json else write_lines(why_page(found))
+
+
+@click.command("diff")
+@click.argument("a", metavar="A", shell_complete=complete_run, callback=require_text)
+@click.argument("b", metavar="B", shell_complete=complete_run, callback=require_text)
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def diff_command(a: str, b: str, as_json: bool) -> None:
+    """Show how two runs differ, step by step: the values read, the requests, the answers, and the cost.
+
+    Each is an id, the beginning of one, or `last`. Steps are compared by their place in the document. FREE.
+    """
+    with_runtime(lambda runtime: _diff(runtime, a, b, as_json))
+
+
+async def _diff(runtime: Runtime, a: str, b: str, as_json: bool) -> None:
+    from quire.display.why import diff_data, diff_page
+    from quire.runs.diff import diff
+    from quire.runs.why import traced
+
+    of_a, of_b = [await traced(runtime, await runtime.find(name)) for name in (a, b)]
+    found = diff(of_a, of_b)
+    write_json(diff_data(of_a, of_b, found)) if as_json else write_lines(diff_page(of_a, of_b, found))

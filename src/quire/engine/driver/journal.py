@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from quire.engine.events import Feed, Listener
-from quire.engine.pure_work import PureWork
+from quire.engine.premises import PureWork
 from quire.engine.records import (
     REFUSED,
     Batch,

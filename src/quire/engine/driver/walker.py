@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from quire.engine.driver.branches import WaitingBranches
 from quire.engine.driver.journal import CancelRequested, Ledger
 from quire.engine.driver.model_calls import ModelCalls
 from quire.engine.driver.perform import Performer
 from quire.engine.driver.tasks import Children
-from quire.engine.driver.waiting import WaitingBranches
 from quire.engine.events import replayed_event
-from quire.engine.premises import PURE_WORK, REPLY_TOKENS, TIMEOUT
-from quire.engine.pure_work import REPLAY_FACTOR, exhausted, replay_exhausted
+from quire.engine.premises import PURE_WORK, REPLAY_FACTOR, REPLY_TOKENS, TIMEOUT, exhausted, replay_exhausted
 from quire.engine.requests import (
     UNCERTAIN,
     Boundary,
@@ -43,7 +42,7 @@ from quire.plan.uses import LAUNCHES
 
 if TYPE_CHECKING:
     from quire.engine.driver.branches import Branch
-    from quire.engine.driver.launched_runs import Launches
+    from quire.engine.driver.tasks import Launches
     from quire.engine.ports import LaunchedRuns, Ports
     from quire.engine.progress import Progress
     from quire.engine.records import Answer, EffectRecord, Question
@@ -204,7 +203,7 @@ class Walker:
         return await self._finish(await self._performer.perform(request))
 
     def _launching(self, runs: LaunchedRuns) -> Launches:
-        from quire.engine.driver.launched_runs import Launches
+        from quire.engine.driver.tasks import Launches
 
         return Launches(self._performer, self._ledger, runs, self._model_calls.budget, self._finish)
 

@@ -31,7 +31,7 @@ from quire.engine.requests import (
 from quire.errors import CannotStart, StepFailed
 from quire.plan.descriptions import instead_of_model
 from quire.plan.nodes import Case, Comparison, Plan, Sequence, Step, Think, UseTool, walk
-from quire.plan.ways import path_named
+from quire.plan.vocabulary import path_named
 
 if TYPE_CHECKING:
     from quire.engine.records import EffectRecord

@@ -18,7 +18,7 @@ from quire.plan.built_in_tools import ASK
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
-    from quire.engine.interpreter.environment import Profile
+    from quire.engine.interpreter.callees import Profile
 
 TOLD = 1000
 """Characters of a tool result that listeners are shown."""

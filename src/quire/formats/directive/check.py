@@ -1,37 +1,42 @@
 """Run all checks of a directive that go beyond reading it.
 
 Without a resolver only the file itself is checked. Trust is checked elsewhere.
+
+Check a directive against its place and the files around it: parents, knowledge, and circles of calls.
+
+Trust is not checked here, except that the
+directives a hook runs must have a valid signature if they have one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec.structs import replace
 
 from quire.diagnostics import Code, Diagnostic, Edit, replacing
-from quire.formats.directive.check_references import check_items, check_signing
-from quire.formats.directive.codes import codes, errors, lints, warnings
-from quire.formats.directive.findings import shown
+from quire.errors import BadConfiguration, QuireError
+from quire.formats.directive import codes as all_codes
+from quire.formats.directive.codes import codes
+from quire.formats.directive.item_references import documents_called
 from quire.formats.directive.limits import conflicting_limits, cost_values, leaves_no_room, limit_problem
-from quire.formats.directive.lint import practice
 from quire.formats.directive.parse import parse
-from quire.formats.directive.syntax import Combined
-from quire.formats.directive.validate import missing_fields
+from quire.formats.directive.syntax import Combined, Directive, Text, shown
+from quire.formats.directive.validate import identity_problems, missing_fields, parallel_problem, practice
 from quire.formats.near_names import name_fix, word_fix
-from quire.plan.templates import InputReference, can_be_inserted, references
-from quire.plan.vocabulary import EVERYTHING, HOOK_VALUES, LIMIT_ALIASES, LIMITS
+from quire.plan.templates import InputReference, can_be_inserted, is_static, references
+from quire.plan.vocabulary import EVERYTHING, HOOK_VALUES, LIMIT_ALIASES, LIMITS, adds_context, judges
 from quire.source import Span
 from quire.wording import Suggestions, did_you_mean, nearest
 
 if TYPE_CHECKING:
-    from pathlib import PurePath
-
-    from quire.formats.directive.syntax import Directive, Parameter, ParseResult, Test
+    from quire.formats.directive.syntax import Parameter, ParseResult, Test
     from quire.formats.resolver import DocumentResolver
     from quire.source import Source
+
 
 __all__ = ["check", "check_reading", "codes", "errors_of", "fatal", "foreign"]
 
@@ -68,21 +73,21 @@ def fatal(directive: Directive) -> Iterator[Diagnostic]:
     """Yield the errors of a directive that can be read but not run."""
     suggestions = Suggestions()
     if directive.name is None:
-        yield Diagnostic(errors.NAME, "the directive has no name", directive.root, "", 'write <directive name="…">')
+        yield Diagnostic(all_codes.NAME, "the directive has no name", directive.root, "", 'write <directive name="…">')
     for name, value in directive.limits or ():
         if LIMIT_ALIASES.get(name, name) not in LIMITS:
             close = suggestions.nearest(name, LIMITS)
             help = did_you_mean(close, f"limits are {', '.join(LIMITS)}")
             written = Span(value.span.start - len(f'{name}="'), value.span.start - len('="'))
             fix = word_fix(name, LIMITS, written) if close else None
-            yield Diagnostic(errors.UNKNOWN_LIMIT, f"{shown(name)} is not a limit", value.span, "", help, fix)
+            yield Diagnostic(all_codes.UNKNOWN_LIMIT, f"{shown(name)} is not a limit", value.span, "", help, fix)
         elif problem := limit_problem(name, value.text):
-            yield Diagnostic(errors.LIMIT, f"the limit {name} {problem}", value.span)
+            yield Diagnostic(all_codes.LIMIT, f"the limit {name} {problem}", value.span)
     for message, value in conflicting_limits(directive):
-        yield Diagnostic(errors.LIMIT, message, value.span, "", "leave one of them out")
+        yield Diagnostic(all_codes.LIMIT, message, value.span, "", "leave one of them out")
     for name, value in cost_values(directive.cost) if directive.cost else ():
         if problem := limit_problem(name, value.text):
-            yield Diagnostic(errors.LIMIT, f"the cost for {name} {problem}", value.span)
+            yield Diagnostic(all_codes.LIMIT, f"the cost for {name} {problem}", value.span)
     yield from _names("input", directive.inputs)
     yield from _names("output", directive.outputs)
 
@@ -94,7 +99,7 @@ def _no_room(directive: Directive) -> Iterator[Diagnostic]:
     declared = dict(cost_values(directive.cost)) if directive.cost else {}
     for name, value in {**declared, **dict(directive.limits or ())}.items():
         if leaves_no_room(name, value.text):
-            yield Diagnostic(warnings.NO_ROOM, f"{name} is 0, so there is no room for a first turn", value.span)
+            yield Diagnostic(all_codes.NO_ROOM, f"{name} is 0, so there is no room for a first turn", value.span)
 
 
 def errors_of(reading: ParseResult) -> tuple[Diagnostic, ...]:
@@ -106,9 +111,9 @@ def _names(what: str, declared: tuple[Parameter, ...]) -> Iterator[Diagnostic]:
     seen: set[str] = set()
     for one in declared:
         if not one.name:
-            yield Diagnostic(errors.PARAMETER, f"an {what} has no name", one.span, "", f'write <{what} name="…">')
+            yield Diagnostic(all_codes.PARAMETER, f"an {what} has no name", one.span, "", f'write <{what} name="…">')
         elif one.name in seen:
-            yield Diagnostic(errors.PARAMETER, f"the {what} {shown(one.name)} is declared twice", one.span)
+            yield Diagnostic(all_codes.PARAMETER, f"the {what} {shown(one.name)} is declared twice", one.span)
         seen.add(one.name)
 
 
@@ -118,20 +123,20 @@ def _warnings(directive: Directive) -> Iterator[Diagnostic]:
     missing = missing_fields(directive)
     if does_something and "model" in missing:
         yield Diagnostic(
-            warnings.NO_MODEL, "no model is asked for", root, "", 'write <model tier="low" /> in <metadata>'
+            all_codes.NO_MODEL, "no model is asked for", root, "", 'write <model tier="low" /> in <metadata>'
         )
     if does_something and "permissions" in missing:
         message = "no permissions are asked for, and there is no parent to inherit them from"
-        yield Diagnostic(warnings.NO_PERMISSIONS, message, root, "", "write <permissions> in <metadata>, or extends")
+        yield Diagnostic(all_codes.NO_PERMISSIONS, message, root, "", "write <permissions> in <metadata>, or extends")
     yield from _unacknowledged(directive)
     for hook in directive.hooks:
         yield from _unknown_paths(hook.tests)
     if not does_something and (directive.model is not None or directive.inputs or directive.outputs):
         message = "there are no instructions for the model"
-        yield Diagnostic(warnings.EMPTY, message, root, "", "write them after the fence")
+        yield Diagnostic(all_codes.EMPTY, message, root, "", "write them after the fence")
     rest = [name for name in missing if name not in ("name", "model", "permissions")]
     if rest:
-        yield Diagnostic(lints.UNSIGNABLE, f"signing requires {', '.join(rest)}", root)
+        yield Diagnostic(all_codes.UNSIGNABLE, f"signing requires {', '.join(rest)}", root)
     yield from _inputs(directive)
 
 
@@ -147,7 +152,7 @@ def _unacknowledged(directive: Directive) -> Iterator[Diagnostic]:
     if everything is not None:
         message = "the permissions cover everything there is, and that is not acknowledged: it does not start"
         help = 'if it is meant, write <acknowledge risk="unrestricted">why</acknowledge> into <permissions>'
-        yield Diagnostic(warnings.UNACKNOWLEDGED, message, everything.span, "", help)
+        yield Diagnostic(all_codes.UNACKNOWLEDGED, message, everything.span, "", help)
 
 
 def _unknown_paths(tests: Iterable[Test]) -> Iterator[Diagnostic]:
@@ -162,7 +167,7 @@ def _unknown_paths(tests: Iterable[Test]) -> Iterator[Diagnostic]:
                 names = HOOK_VALUES if head not in HOOK_VALUES else [f"{head}.{member}" for member in members or ()]
                 message = f"the path {shown(test.path)} never has a value"
                 help = did_you_mean(nearest(test.path, names), f"known: {', '.join(names)}")
-                yield Diagnostic(warnings.HOOK_WORD, message, test.span, "", help)
+                yield Diagnostic(all_codes.HOOK_WORD, message, test.span, "", help)
 
 
 def _inputs(directive: Directive) -> Iterator[Diagnostic]:
@@ -177,19 +182,23 @@ def _inputs(directive: Directive) -> Iterator[Diagnostic]:
             written = Span(span.start + len("{input:"), span.start + len("{input:") + len(reference.name))
             message = f"no input is called {shown(reference.name)}"
             fix = name_fix(reference.name, declared, written) if close else None
-            yield Diagnostic(warnings.UNKNOWN_INPUT, message, span, "", help, fix)
+            yield Diagnostic(all_codes.UNKNOWN_INPUT, message, span, "", help, fix)
     words: set[str] | None = None
     for name, one in declared.items():
         # A reference to it is reported where it stands.
         if not can_be_inserted(name) and name not in {match[3] for match, _ in _foreign(directive)}:
             help = "use letters, digits and _ for its name"
-            yield _finding(warnings.INPUT_NAME, f"{{input:{shown(name)}}} is not replaced by its value", one.span, help)
+            yield _finding(
+                all_codes.INPUT_NAME, f"{{input:{shown(name)}}} is not replaced by its value", one.span, help
+            )
         if name in used:
             continue
         if words is None:
             words = _words(directive)
         if name not in words:
-            yield _finding(lints.UNUSED_INPUT, f"the input {shown(name)} is never used", one.span, _USE.format(name))
+            yield _finding(
+                all_codes.UNUSED_INPUT, f"the input {shown(name)} is never used", one.span, _USE.format(name)
+            )
 
 
 def foreign(directive: Directive, source: Source) -> Iterator[Diagnostic]:
@@ -206,7 +215,7 @@ def foreign(directive: Directive, source: Source) -> Iterator[Diagnostic]:
         if new not in declared and (at := source.text.find(f'"{name}"', place.start, place.end) + 1):
             fix = replace(fix, edits=(*fix.edits, Edit(Span(at, at + len(name)), name, new)), safe=False)
         message = f"{shown(match[0])} is not how a directive refers to an input: the model is sent it as it stands"
-        yield Diagnostic(warnings.FOREIGN, message, span, "", f"write {meant}", fix)
+        yield Diagnostic(all_codes.FOREIGN, message, span, "", f"write {meant}", fix)
 
 
 def _foreign(directive: Directive) -> Iterator[tuple[re.Match[str], int]]:
@@ -257,3 +266,197 @@ def _finding(code: Code, message: str, span: Span, help: str) -> Diagnostic:
 
 
 _USE = "put {{input:{}}} where it goes, or leave it out"
+
+
+When: TypeAlias = Literal["start", "return", "event"]
+"""When an item is needed: before the thread starts, when its outputs are judged, or at another event."""
+
+_SIGNING = {
+    "form": all_codes.NAME_FORM,
+    "place": all_codes.MISPLACED,
+    "version": all_codes.VERSION_FORM,
+    "parallel": all_codes.PARALLEL,
+}
+_POINTED = 8
+_LOOKED = 200
+"""Maximum number of items that are looked up: each takes time, and a hostile file names thousands."""
+
+
+def check_signing(directive: Directive, place: PurePath | None) -> Iterator[Diagnostic]:
+    """Report what signing refuses besides missing fields; without a place only problems that do not depend on it."""
+    found = [*identity_problems(directive, place)]
+    if parallel := parallel_problem(directive):
+        found.append(parallel)
+    for one in found:
+        yield Diagnostic(_SIGNING[one.kind], one.message, one.span, "", one.help)
+
+
+def check_items(
+    directive: Directive, source: Source, resolver: DocumentResolver, place: PurePath
+) -> Iterator[Diagnostic]:
+    """Check the items that a directive refers to, and the circles that its calls lead into."""
+    yield from _Items(directive, resolver, place).all()
+    calls = documents_called(directive)
+    spans = dict(reversed(calls))
+    for circle in resolver.circles(source, list(dict.fromkeys(wanted for wanted, _ in calls))) if calls else ():
+        help = "the call that closes it would fail; leave one of them out"
+        yield Diagnostic(all_codes.CIRCLE, str(circle), spans[circle.call], "", help)
+
+
+class _Items:
+    """Checks the chain of parents, and the knowledge that goes into the prompt."""
+
+    def __init__(self, directive: Directive, resolver: DocumentResolver, place: PurePath) -> None:
+        self._directive = directive
+        self._resolver = resolver
+        self._place = place
+        self._suggestions = Suggestions()
+        self._suppressed: set[str] = set()
+        self._layers = set(layers(directive))
+        self._whole_chain = True
+
+    def all(self) -> Iterator[Diagnostic]:
+        directive = self._directive
+        context = directive.context.items if directive.context else ()
+        self._suppressed.update(item.text for position, item in context if position == "suppress")
+        if directive.extends:
+            yield from self._parents(directive.extends)
+        told: dict[tuple[str, When], tuple[Code, str, str] | None] = {}
+        for item, when in self._wanted():
+            key = item.text, when
+            if key not in told and len(told) < _LOOKED:
+                told[key] = self._knowledge(item.text, when)
+            if found := told.get(key):
+                code, message, help = found
+                yield Diagnostic(code, message, item.span, "", help)
+        yield from self._hook_directives()
+        if self._whole_chain:
+            yield from self._suppressing(context)
+
+    def _suppressing(self, context: Sequence[tuple[str, Text]]) -> Iterator[Diagnostic]:
+        wanted = [item for position, item in context if position == "suppress" and item.text not in self._layers]
+        known = {*self._layers, *self._resolver.project_layers()} if wanted else ()
+        for item in wanted:
+            if item.text not in known:
+                close = self._suggestions.nearest(item.text, known)
+                help = did_you_mean(close, f"there are: {', '.join(sorted(known)[:_POINTED]) or 'none'}")
+                message = f"nothing brings the layer {shown(item.text)}, so nothing is suppressed"
+                yield Diagnostic(all_codes.SUPPRESSES_NOTHING, message, item.span, "", help)
+
+    def _hook_directives(self) -> Iterator[Diagnostic]:
+        """Check the directives that hooks run.
+
+        If one judges the outputs and cannot be used, the thread cannot start.
+        """
+        told: dict[str, tuple[str, str] | None] = {}
+        for hook in self._directive.hooks:
+            code = all_codes.CHECKER if _when(hook.event) == "return" else all_codes.HOOK_TARGET
+            for action in hook.actions:
+                wanted = action.attribute("item_id")
+                if action.primary != "execute" or action.attribute("item_type") != "directive" or not is_static(wanted):
+                    continue
+                if wanted not in told and len(told) < _LOOKED:
+                    told[wanted] = self._hook_directive(wanted)
+                if found := told.get(wanted):
+                    yield Diagnostic(code, found[0], action.span, "", found[1])
+
+    def _hook_directive(self, item_id: str) -> tuple[str, str] | None:
+        try:
+            if self._resolver.directive(item_id) is None:
+                known = self._resolver.ids("directive")
+                return f"there is no directive {shown(item_id)}", self._hint("directives", item_id, known)
+            problem = self._resolver.distrust(item_id)
+        except BadConfiguration:
+            raise
+        except QuireError as error:
+            return str(error), _MEND
+        return (problem, "look at it, then sign it again") if problem else None
+
+    def _parents(self, extends: Text) -> Iterator[Diagnostic]:
+        own = self._place.with_suffix("").as_posix()
+        chain = [own]
+        wanted = extends.text
+        while wanted:
+            try:
+                parent = self._resolver.directive(wanted)
+            except BadConfiguration:
+                raise  # not a problem of this file
+            except QuireError as error:
+                yield Diagnostic(all_codes.PARENT, str(error), extends.span, "", _MEND)
+                self._whole_chain = False
+                return
+            if parent is None:
+                self._whole_chain = False
+                through = f", which {chain[-1]} extends" if len(chain) > 1 else ""
+                message = f"there is no directive {shown(wanted)}{through}"
+                known = [one for one in self._resolver.ids("directive") if one not in chain]
+                yield Diagnostic(all_codes.PARENT, message, extends.span, "", self._hint("directives", wanted, known))
+                return
+            if parent.id in chain:
+                circle = [*chain[chain.index(parent.id) :], parent.id]
+                way = circle if len(circle) <= _POINTED else [*circle[: _POINTED - 1], "…", parent.id]
+                message = f"extends goes round in a circle: {' → '.join(way)}"
+                yield Diagnostic(
+                    all_codes.EXTENDS_CIRCLE, message, extends.span, "", "let one of them extend none of these"
+                )
+                return
+            self._suppressed.update(parent.suppress)
+            self._layers.update(parent.layers)
+            chain.append(parent.id)
+            wanted = parent.extends
+
+    def _wanted(self) -> Iterator[tuple[Text, When]]:
+        """Yield the ids that are known before the thread starts, and when they are needed."""
+        directive = self._directive
+        items = directive.context.items if directive.context else ()
+        named: list[tuple[Text, When]] = [(item, "start") for position, item in items if position != "suppress"]
+        for hook in directive.hooks:
+            if hook.id not in self._suppressed:
+                named += [
+                    (Text(one.attribute("item_id"), one.span), _when(hook.event))
+                    for one in hook.actions
+                    if one.attribute("item_type") == "knowledge" and one.primary in ("execute", "fetch")
+                ]
+        for item, when in named:
+            if is_static(item.text) and item.text not in self._suppressed:
+                yield item, when
+
+    def _knowledge(self, item_id: str, when: When) -> tuple[Code, str, str] | None:
+        """Return the finding about an item.
+
+        A hook that cannot load it does not stop the thread, unless it judges the outputs.
+        """
+        missing: Code = all_codes.CHECKER if when == "return" else all_codes.UNKNOWN_KNOWLEDGE
+        try:
+            if self._resolver.has_knowledge(item_id):
+                return None
+        except BadConfiguration:
+            raise
+        except QuireError as error:
+            return all_codes.KNOWLEDGE if when == "start" else missing, str(error), _MEND
+        message = f"there is no knowledge {shown(item_id)} in any space"
+        return missing, message, self._hint("knowledge", item_id, self._resolver.ids("knowledge"))
+
+    def _hint(self, folder: str, name: str, known: Collection[str]) -> str:
+        close = self._suggestions.nearest(name, known)
+        return did_you_mean(close, f"spaces have it at .ai/{folder}/{shown(name)}.md")
+
+
+def layers(directive: Directive) -> Iterator[str]:
+    """Yield the ids that `<suppress>` can name: those of the layers that a directive adds to prompts."""
+    for position, item in directive.context.items if directive.context else ():
+        if position != "suppress":
+            yield item.text
+    for hook in directive.hooks:
+        if adds_context(hook.event):
+            yield from (one.attribute("item_id") for one in hook.actions if one.attribute("item_type") == "knowledge")
+            yield hook.id
+
+
+def _when(event: str) -> When:
+    if adds_context(event):
+        return "start"
+    return "return" if judges(event) else "event"
+
+
+_MEND = "correct the id, or the file that it means"

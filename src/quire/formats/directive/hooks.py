@@ -14,9 +14,8 @@ import json
 import textwrap
 from typing import TYPE_CHECKING
 
-from quire.formats.directive.codes import warnings
-from quire.formats.directive.findings import DirectiveFindings, shown
-from quire.formats.directive.syntax import Action, Combined, Condition, Hook, Test
+from quire.formats.directive import codes
+from quire.formats.directive.syntax import Action, Combined, Condition, DirectiveFindings, Hook, Test, shown
 from quire.formats.near_names import word_fix
 from quire.plan.vocabulary import (
     CONTROL,
@@ -58,11 +57,11 @@ def _hook(element: Element, found: DirectiveFindings) -> Hook:
     event = element.attributes.get("event", "").strip()
     name = element.attributes.get("id", "").strip()
     if not event:
-        found.report(warnings.HOOK, "a hook needs an event", element.opening, f"events are {', '.join(SENT_EVENTS)}")
+        found.report(codes.HOOK, "a hook needs an event", element.opening, f"events are {', '.join(SENT_EVENTS)}")
     elif event in HOOK_EVENTS and not HOOK_EVENTS[event].sent:
         message = f"nothing sets off the event {event} here, so the hook never acts"
         help = f"events are {', '.join(SENT_EVENTS)}"
-        found.report(warnings.HOOK_WORD, message, element.attribute_span(found.source, "event"), help)
+        found.report(codes.HOOK_WORD, message, element.attribute_span(found.source, "event"), help)
     else:
         _known(event, tuple(HOOK_EVENTS), "event", element, found)
     position = element.attributes.get("position", "").strip()
@@ -84,7 +83,7 @@ def _hook(element: Element, found: DirectiveFindings) -> Hook:
                 if one.tag not in ("param", *PRIMARIES):
                     found.stray(one, "action", ("param", *PRIMARIES))
     if not actions:
-        found.report(warnings.HOOK, f'the hook "{shown(name)}" has no action', element.opening, _ACTION)
+        found.report(codes.HOOK, f'the hook "{shown(name)}" has no action', element.opening, _ACTION)
     return Hook(name, event, tuple(tests), tuple(actions), position, nested, element.opening)
 
 
@@ -93,7 +92,7 @@ def _action(element: Element, found: DirectiveFindings) -> Action:
     if primary not in PRIMARIES:
         what = f'has the primary "{shown(primary)}"' if primary else "has no primary"
         message = f"the action of a hook {what}, which is not one of {', '.join(PRIMARIES)}"
-        found.report(warnings.HOOK, message, element.opening, _ACTION)
+        found.report(codes.HOOK, message, element.opening, _ACTION)
     return _checked(element, primary, found)
 
 
@@ -112,7 +111,7 @@ def _control(element: Element, action: Action, found: DirectiveFindings) -> None
     given = dict([*action.attributes, *action.parameters]).get("action")
     if given is None:
         message = 'the control action decides nothing: it has no parameter "action"'
-        found.report(warnings.HOOK, message, element.opening, 'write <param name="action">retry</param>')
+        found.report(codes.HOOK, message, element.opening, 'write <param name="action">retry</param>')
     elif given not in DECISIONS and "${" not in given:
         named = [one for one in element.children if one.tag == "param" and one.attributes.get("name") == "action"]
         span = element.attribute_span(found.source, "action")
@@ -126,7 +125,7 @@ def _control(element: Element, action: Action, found: DirectiveFindings) -> None
         meant = found.suggestions.nearest(given, DECISIONS)
         help = did_you_mean(meant, f"known: {', '.join(DECISIONS)}")
         message = f'the control action "{shown(given)}" is not known, so the hook decides nothing'
-        found.report(warnings.HOOK_WORD, message, span, help, word_fix(given, DECISIONS, span) if meant else None)
+        found.report(codes.HOOK_WORD, message, span, help, word_fix(given, DECISIONS, span) if meant else None)
 
 
 def _test(element: Element, found: DirectiveFindings) -> list[Test]:
@@ -138,7 +137,7 @@ def _test(element: Element, found: DirectiveFindings) -> list[Test]:
     if not path and not op:
         return inner
     if not path or not op:
-        found.report(warnings.HOOK, "a condition needs a path and an op", element.opening, _CONDITION)
+        found.report(codes.HOOK, "a condition needs a path and an op", element.opening, _CONDITION)
     else:
         _known(op, OPERATORS, "op", element, found)
     text = element.attributes.get("value")
@@ -146,12 +145,12 @@ def _test(element: Element, found: DirectiveFindings) -> list[Test]:
         text = element.own_text or None
     if op == "regex" and text is not None and not can_match(text):
         message = f'the pattern "{shown(text)}" is not one of RE2, so the hook never acts'
-        found.report(warnings.HOOK_WORD, message, element.opening, "patterns have no lookaround and no back references")
+        found.report(codes.HOOK_WORD, message, element.opening, "patterns have no lookaround and no back references")
     value = None if text is None else _value(text, op)
     if op == "in" and not isinstance(value, list):
         what = f'the value "{shown(text)}" is not' if text else "there is no value that is"
         message = f"{what} a list in JSON, so the hook never acts"
-        found.report(warnings.HOOK_WORD, message, element.opening, """write value='["a", "b"]'""")
+        found.report(codes.HOOK_WORD, message, element.opening, """write value='["a", "b"]'""")
     return [Condition(path, op, value, element.opening), *inner]
 
 
@@ -162,7 +161,7 @@ def _known(word: str, known: tuple[str, ...], what: str, element: Element, found
     help = did_you_mean(meant, f"known: {', '.join(known)}")
     span = element.attribute_span(found.source, what)
     message = f'the {what} "{shown(word)}" is not known, so the hook never acts'
-    found.report(warnings.HOOK_WORD, message, span, help, word_fix(word, known, span) if meant else None)
+    found.report(codes.HOOK_WORD, message, span, help, word_fix(word, known, span) if meant else None)
 
 
 def _value(text: str, op: str) -> Value:

@@ -13,9 +13,9 @@ from msgspec import Struct
 
 from quire.diagnostics import Code, Diagnostic, Severity
 from quire.formats import YAML
-from quire.formats.directive.codes import knowledge as kinds
+from quire.formats.directive import codes as kinds
 from quire.formats.directive.codes import knowledge_codes as codes
-from quire.formats.directive.findings import shown
+from quire.formats.directive.syntax import shown
 from quire.formats.directive.validate import VERSION
 from quire.formats.markdown import Missing, find_fence, signature_line
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span
@@ -47,7 +47,7 @@ def read_knowledge(source: Source, *, limit: int = MAX_DOCUMENT_BYTES) -> Knowle
     Never raises because of its content. A source whose name ends in `.yaml` is YAML as a whole.
     """
     if source.exceeds(limit):
-        return _refused(source, kinds.TOO_LARGE, f"the file is larger than {limit:,} bytes", NOWHERE)
+        return _refused(source, kinds.KNOWLEDGE_TOO_LARGE, f"the file is larger than {limit:,} bytes", NOWHERE)
     if PurePath(source.name).suffix.lower() in YAML:
         return _yaml_file(source)
     text = source.text
@@ -64,7 +64,7 @@ def read_knowledge(source: Source, *, limit: int = MAX_DOCUMENT_BYTES) -> Knowle
         if fence.reason == "unclosed":
             near = fence.near or NOWHERE
             return _refused(
-                source, kinds.UNCLOSED, "the yaml fence is never closed", near, "close it with a line of ```"
+                source, kinds.KNOWLEDGE_UNCLOSED, "the yaml fence is never closed", near, "close it with a line of ```"
             )
         if _is_plain_yaml(text[begin:]):
             return _yaml_file(source)

@@ -3,6 +3,11 @@
 All mistakes are reported, not only the first one. The readable parts are returned even if there are errors. Simple
 elements (texts, attributes, cost, context, inputs and outputs) are read here; permissions and hooks have modules of
 their own.
+
+Read `<permissions>`: turn nested elements into capability strings, in the order of the file.
+
+`<execute><tool>rye/bash</tool></execute>` is `rye.execute.tool.rye.bash`. A text directly in `<execute>` is everything
+after `rye.execute.`. A star directly in `<permissions>` grants everything, regardless of the elements beside it.
 """
 
 from __future__ import annotations
@@ -11,30 +16,131 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from quire.formats.directive.codes import errors, notes, warnings
-from quire.formats.directive.findings import DirectiveFindings, shown
+from quire.formats.directive import codes
 from quire.formats.directive.hooks import read_actions, read_hooks, readable
-from quire.formats.directive.permissions import read_permissions
 from quire.formats.directive.syntax import (
+    Acknowledge,
     Attributes,
     Context,
     Cost,
     Directive,
+    DirectiveFindings,
     Extra,
+    Grant,
     Parameter,
     ParseResult,
+    Permissions,
     Section,
     Text,
+    shown,
 )
 from quire.formats.directive.xml import Element, read_xml
 from quire.formats.markdown import Fence, Missing, find_fence, signature_line
 from quire.formats.near_names import word_fix
-from quire.plan.vocabulary import CONTEXT, OPAQUE, PARAMETER_TYPES
+from quire.plan.vocabulary import CONTEXT, ITEM_TYPES, OPAQUE, PARAMETER_TYPES, PRIMARIES, TIERS
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span, is_open_text
 from quire.wording import did_you_mean
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
+
+
+_TAGS = ("acknowledge", *PRIMARIES)
+
+
+def read_permissions(element: Element, found: DirectiveFindings) -> Permissions:
+    return _Reader(found).read(element)
+
+
+class _Reader:
+    def __init__(self, found: DirectiveFindings) -> None:
+        self._found = found
+        self._grants: list[Grant] = []
+        self._bare_texts: set[tuple[str, str]] = set()
+        self._acknowledged: list[Acknowledge] = []
+
+    def read(self, element: Element) -> Permissions:
+        for part in element.parts:
+            if isinstance(part, str):
+                self._bare(part.strip(), element, "rye")
+            elif part.tag in PRIMARIES:
+                self._primary(part)
+            elif part.tag == "acknowledge":
+                self._acknowledge(part)
+            else:
+                self._unknown(part)
+        raw = element.raw(self._found.source)
+        return Permissions(tuple(self._grants), tuple(self._acknowledged), raw, element.opening)
+
+    def _primary(self, element: Element) -> None:
+        prefix = f"rye.{element.tag}"
+        for part in element.parts:
+            if isinstance(part, str):
+                self._bare(part.strip(), element, prefix)
+                continue
+            if part.tag not in ITEM_TYPES:
+                meant = self._found.suggestions.nearest(part.tag, ITEM_TYPES)
+                help = did_you_mean(meant, f"item types are {', '.join(ITEM_TYPES)}", form="<{}>")
+                message = f"<{shown(part.tag)}> in <{element.tag}> is not a type of item, so this grants nothing useful"
+                self._found.report(codes.ITEM_TYPE, message, part.opening, help)
+            for child in part.children:
+                self._found.stray(child, part.tag, ())
+            pattern = part.own_text
+            if pattern:
+                self._grant(f"{prefix}.{part.tag}", pattern, part.text_span(self._found.source))
+            else:
+                self._nothing(f"an empty <{shown(part.tag)}> in <{element.tag}>", part.opening)
+
+    def _bare(self, text: str, element: Element, prefix: str) -> None:
+        """Read a text beside elements.
+
+        A star grants everything; below a primary the text may also be the rest of a capability.
+        """
+        if not text:
+            return
+        # With children around it, finding the exact position is not worth a search.
+        span = element.opening if element.children else element.text_span(self._found.source)
+        if text == "*" or (prefix != "rye" and not any(sign.isspace() for sign in text)):
+            if (prefix, text) not in self._bare_texts:
+                self._bare_texts.add((prefix, text))
+                self._grant(prefix, text, span)
+                if text.partition(".")[0] not in ITEM_TYPES and not set(text) & set("*?["):
+                    self._nothing(f'the text "{shown(text)}" in <{element.tag}>', span)
+        else:
+            self._nothing(f'the text "{shown(text)}" in <{element.tag}>', span)
+
+    def _nothing(self, what: str, span: Span) -> None:
+        self._found.report(codes.IGNORED_TEXT, f"{what} grants nothing", span, _SHAPE)
+
+    def _grant(self, prefix: str, pattern: str, span: Span) -> None:
+        if any(sign.isspace() for sign in pattern):
+            message = f'the pattern "{shown(pattern)}" has a space in it and so matches no item'
+            self._found.report(codes.IGNORED_TEXT, message, span, "write one element for each pattern")
+        self._grants.append(Grant(f"{prefix}.{pattern.replace('/', '.')}", span))
+
+    def _acknowledge(self, element: Element) -> None:
+        risk = element.attributes.get("risk", "").strip()
+        if risk in TIERS:
+            self._acknowledged.append(Acknowledge(risk, element.all_text, element.opening))
+            return
+        meant = self._found.suggestions.nearest(risk, TIERS) if risk else None
+        help = did_you_mean(meant, f"the risks are {', '.join(TIERS)}")
+        if "risk" not in element.attributes:
+            self._found.report(codes.RISK, "<acknowledge> does not say which risk it means", element.opening, help)
+            return
+        span = element.attribute_span(self._found.source, "risk")
+        self._found.report(codes.RISK, f'the risk "{shown(risk)}" of <acknowledge> is not a tier of risk', span, help)
+
+    def _unknown(self, element: Element) -> None:
+        meant = self._found.suggestions.nearest(element.tag, _TAGS)
+        help = did_you_mean(meant, f"known there: {', '.join(_TAGS)}", form="<{}>")
+        if element.tag in ("search", "load"):
+            help = "it is called fetch now"
+        message = f"<{shown(element.tag)}> is not known inside <permissions>"
+        self._found.report(codes.PERMISSION_TAG, message, element.opening, help)
+
+
+_SHAPE = "write <execute><tool>rye.file-system.*</tool></execute>, or * for everything"
 
 
 def read_text(element: Element, found: DirectiveFindings) -> Text:
@@ -46,7 +152,7 @@ def read_attributes(element: Element, found: DirectiveFindings) -> Attributes:
     if element.all_text or element.children:
         message = f"<{element.tag}> is read from its attributes only: what stands in it has no effect"
         form = 'model tier="low" /> or <model id="NAME"' if element.tag == "model" else f'{element.tag} name="value"'
-        found.report(warnings.IGNORED_TEXT, message, element.opening, f"write <{form} />")
+        found.report(codes.IGNORED_TEXT, message, element.opening, f"write <{form} />")
     return _attributes(element, found)
 
 
@@ -98,7 +204,7 @@ def _parameter(element: Element, found: DirectiveFindings) -> Parameter:
         span = element.attribute_span(found.source, "type")
         message = f'values of the type "{shown(type)}" are not checked'
         found.report(
-            warnings.PARAMETER_TYPE, message, span, help, word_fix(type, PARAMETER_TYPES, span) if meant else None
+            codes.PARAMETER_TYPE, message, span, help, word_fix(type, PARAMETER_TYPES, span) if meant else None
         )
     return Parameter(
         name=given.get("name", "").strip(),
@@ -136,7 +242,7 @@ def parse(source: Source, *, limit: int = MAX_DOCUMENT_BYTES) -> ParseResult:
     if source.exceeds(limit):
         found = DirectiveFindings(source)
         message = f"the file is larger than {limit:,} bytes"
-        found.report(errors.TOO_LARGE, message, NOWHERE, "move texts to knowledge files")
+        found.report(codes.TOO_LARGE, message, NOWHERE, "move texts to knowledge files")
         return ParseResult(source, Directive(), tuple(found.diagnostics))
     return ParseResult(source, *(_open_parsed if is_open_text(source.text) else _parsed)(source.text))
 
@@ -171,7 +277,7 @@ def _read(directive: Directive, found: DirectiveFindings) -> None:
         return
     if root.tag != "directive":
         message = f"the root of the XML is <{shown(root.tag)}>, not <directive>"
-        found.report(errors.ROOT, message, root.opening, "the first xml fence of the file holds the directive")
+        found.report(codes.ROOT, message, root.opening, "the first xml fence of the file holds the directive")
         return
     _RootReader(directive, found).read(root)
 
@@ -187,16 +293,16 @@ def _report_missing(missing: Missing, found: DirectiveFindings) -> None:
     near = missing.near or NOWHERE
     line = found.source.position(near.start).line
     if missing.reason == "unclosed":
-        found.report(errors.UNCLOSED, "the xml fence is never closed", near, "close it with a line of ```")
+        found.report(codes.UNCLOSED, "the xml fence is never closed", near, "close it with a line of ```")
     elif missing.reason == "hidden":
         message = f"there is no xml fence outside of the fence that line {line} opens and nothing closes"
-        found.report(errors.NO_FENCE, message, near, "close that fence")
+        found.report(codes.NO_FENCE, message, near, "close that fence")
     elif missing.reason == "other":
         message = "there is no xml fence: this line opens another one"
-        found.report(errors.NO_FENCE, message, near, "write ```xml at the start of the line, and nothing after it")
+        found.report(codes.NO_FENCE, message, near, "write ```xml at the start of the line, and nothing after it")
     else:
         message = "there is no xml fence in this file, and so no directive"
-        found.report(errors.NO_FENCE, message, near, "put the <directive> element between a line ```xml and a line ```")
+        found.report(codes.NO_FENCE, message, near, "put the <directive> element between a line ```xml and a line ```")
 
 
 class _RootReader:
@@ -234,7 +340,7 @@ class _RootReader:
         directive.actions = tuple(action for one in rest for action in read_actions(one))
         if root.own_text:
             message = "text directly in <directive> is not sent to the model"
-            found.report(warnings.IGNORED_TEXT, message, root.opening, "instructions go after the fence")
+            found.report(codes.IGNORED_TEXT, message, root.opening, "instructions go after the fence")
 
     def _metadata(self, element: Element) -> None:
         directive, found = self._directive, self._found
@@ -250,15 +356,15 @@ class _RootReader:
         meant = found.suggestions.nearest(element.tag, (*METADATA, "inputs", "outputs"))
         if meant in ("inputs", "outputs"):
             message = f"<{shown(element.tag)}> has no meaning in <metadata>"
-            found.report(warnings.STRAY, message, element.opening, f"<{meant}> goes below </metadata>")
+            found.report(codes.STRAY, message, element.opening, f"<{meant}> goes below </metadata>")
         elif meant:
             message = f"<{shown(element.tag)}> is not metadata that has an effect"
             # Only the author grants permissions; a fix must not guess them.
             fix = None if meant == "permissions" else found.tag_fix(element, METADATA)
-            found.report(warnings.STRAY, message, element.opening, did_you_mean(meant, form="<{}>"), fix)
+            found.report(codes.STRAY, message, element.opening, did_you_mean(meant, form="<{}>"), fix)
         else:
             message = f"<{shown(element.tag)}> has no effect: it is kept as text"
-            found.report(notes.EXTRA, message, element.opening)
+            found.report(codes.EXTRA, message, element.opening)
         return Extra(element.tag, element.own_text, element.raw(found.source), element.opening)
 
     def _section(self, element: Element) -> Section:
@@ -266,7 +372,7 @@ class _RootReader:
         text = readable(element, found.source)
         if element.tag in METADATA:
             message = f"<{element.tag}> has no effect outside of <metadata>"
-            found.report(warnings.STRAY, message, element.opening, "move it into <metadata>")
+            found.report(codes.STRAY, message, element.opening, "move it into <metadata>")
         elif element.tag not in (*ROOT, *OPAQUE):
             found.stray(element, "directive", ROOT)
         return Section(element.tag, element.raw(found.source), text, element.opening)
@@ -276,9 +382,9 @@ class _RootReader:
             if child.tag in names and first[child.tag] is not child:
                 line = self._found.source.position(first[child.tag].start).line
                 message = f"a second <{child.tag}> has no effect"
-                self._found.report(warnings.REPEATED, message, child.opening, f"the one on line {line} counts")
+                self._found.report(codes.REPEATED, message, child.opening, f"the one on line {line} counts")
 
     def _unknown_attribute(self, name: str, span: Span) -> None:
         meant = self._found.suggestions.nearest(name, _ATTRIBUTES)
         help = did_you_mean(meant, "known there: name, version, extends")
-        self._found.report(warnings.STRAY, f"the attribute {shown(name)} of <directive> has no effect", span, help)
+        self._found.report(codes.STRAY, f"the attribute {shown(name)} of <directive> has no effect", span, help)

@@ -1,20 +1,26 @@
 """The syntax tree of a directive: the content of the file with positions, before it is interpreted.
 
 Nodes are not frozen, because the reader fills the directive part by part, but never changed afterwards.
+
+Collect the findings of a reading, with a limited number of suggestions.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from quire.diagnostics import Diagnostic, Severity
-from quire.formats.directive.codes import errors
+from quire.diagnostics import Diagnostic, Edit, Findings, Fix, Severity
+from quire.formats.directive import codes
+from quire.formats.near_names import word_fix
 from quire.source import NOWHERE, Source, Span
+from quire.wording import LONGEST_QUOTED, cut, did_you_mean
 
 if TYPE_CHECKING:
+    from quire.formats.directive.xml import Element
     from quire.values import Value
 
 
@@ -196,7 +202,7 @@ class Directive(Struct):
     fence: Span = NOWHERE
 
 
-_READABLE = (errors.PERMISSION_TAG, errors.RISK)
+_READABLE = (codes.PERMISSION_TAG, codes.RISK)
 
 
 class ParseResult(Struct):
@@ -219,3 +225,48 @@ class ParseResult(Struct):
     def directive(self) -> Directive | None:
         """The tree, or None if there is an error."""
         return None if self.of(Severity.ERROR) else self.partial
+
+
+class DirectiveFindings(Findings):
+    """The source and the findings of one reading."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__()
+        self.source = source
+
+    def known_children(self, element: Element, known: Collection[str]) -> Iterator[Element]:
+        """Yield the children that have a meaning in an element; the others are reported."""
+        for child in element.children:
+            if child.tag in known:
+                yield child
+            else:
+                self.stray(child, element.tag, known)
+
+    def stray(self, element: Element, parent: str, known: Collection[str]) -> None:
+        """Report an element in a place where it has no meaning."""
+        meant = self.suggestions.nearest(element.tag, known)
+        help = did_you_mean(meant, f"known there: {', '.join(known)}", form="<{}>")
+        message = f"<{shown(element.tag)}> has no meaning in <{parent}>"
+        self.report(codes.STRAY, message, element.opening, help, self.tag_fix(element, known) if meant else None)
+
+    def tag_fix(self, element: Element, known: Collection[str]) -> Fix | None:
+        """Return edits that correct both tags of an element."""
+        start = element.start + 1
+        fix = word_fix(element.tag, known, Span(start, start + len(element.tag)))
+        if fix and self.source.text.startswith("</", element.inner_end):
+            end = element.inner_end + 2
+            closing = Edit(Span(end, end + len(element.tag)), element.tag, fix.edits[0].new)
+            fix = Fix(fix.title, (*fix.edits, closing))
+        return fix
+
+    def truth(self, element: Element, name: str) -> bool:
+        """Read an attribute that is true or false; false if it is missing."""
+        text = element.attributes.get(name, "").strip().lower()
+        if text not in ("", "true", "false"):
+            message = f'{name}="{shown(text)}" counts as false: it is neither true nor false'
+            self.report(codes.TRUTH, message, element.attribute_span(self.source, name), f'write {name}="true"')
+        return text == "true"
+
+
+def shown(text: str) -> str:
+    return cut(text, LONGEST_QUOTED)

@@ -7,10 +7,9 @@ check and run. `quire grammar`, the resources and prompts of `quire mcp` and the
 from __future__ import annotations
 
 import re
+from importlib.resources import files
 
 from msgspec import Struct
-
-from quire.formats.grammars import directive, pipeline, pipeline_quire, playbook, test
 
 _EXAMPLE = re.compile(r"^(`{3,})(?:yaml|markdown)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
 
@@ -37,13 +36,19 @@ class Grammar(Struct, frozen=True):
         return tuple(found[2] for found in _EXAMPLE.finditer(self.text))
 
 
-PIPELINE = Grammar("pipeline", "How to write a pipeline: fixed control flow in YAML.", pipeline.TEXT)
+def _text(name: str) -> str:
+    return files("quire.formats.grammars").joinpath(f"{name}.md").read_text(encoding="utf-8")
+
+
+PIPELINE = Grammar("pipeline", "How to write a pipeline: fixed control flow in YAML.", _text("pipeline"))
 GRAMMARS = (
     PIPELINE,
-    Grammar("pipeline", "How to write one with loops, blocks, conditions and inputs.", pipeline_quire.TEXT, "quire"),
-    Grammar("playbook", "How to write a playbook: prompts in Markdown.", playbook.TEXT),
-    Grammar("directive", "How to write a directive: an agent with permissions and limits.", directive.TEXT),
-    Grammar("test", "How to write a test of a document: cases without a model.", test.TEXT),
+    Grammar(
+        "pipeline", "How to write one with loops, blocks, conditions and inputs.", _text("pipeline_quire"), "quire"
+    ),
+    Grammar("playbook", "How to write a playbook: prompts in Markdown.", _text("playbook")),
+    Grammar("directive", "How to write a directive: an agent with permissions and limits.", _text("directive")),
+    Grammar("test", "How to write a test of a document: cases without a model.", _text("test")),
 )
 NAMES = tuple(dict.fromkeys(one.name for one in GRAMMARS))
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 
 from quire.expr.syntax import Constant
-from quire.formats.pipeline.check_inputs import wrong_value
-from quire.formats.pipeline.codes import errors, lints, warnings
+from quire.formats.pipeline.check_stores import wrong_value
+from quire.formats.pipeline.codes import errors, warnings
 from quire.formats.pipeline.inputs import Use, needed_inputs, uses
 from quire.formats.pipeline.syntax import Pipeline, PipelineFile, Target
 from quire.formats.pipeline.walks import holes, targets, walk
@@ -116,7 +116,7 @@ class CallChecker:
                 seen: set[str] = set()
                 for one in target.passes:
                     if one.name.text in seen:
-                        fields.report(lints.NEEDLESS_PASS, f"{one.name.text} is passed twice", one.name.span)
+                        fields.report(warnings.NEEDLESS_PASS, f"{one.name.text} is passed twice", one.name.span)
                     seen.add(one.name.text)
 
     def _check_circles(self, pipeline: Pipeline) -> None:
@@ -169,7 +169,7 @@ class CallChecker:
             if needs.read is not None and text not in needs.read:
                 help = self._fields.suggestion(text, needs.read)
                 message = f"{callee.name.text} never reads {text}"
-                self._fields.report(lints.NEEDLESS_PASS, message, name.span, help)
+                self._fields.report(warnings.NEEDLESS_PASS, message, name.span, help)
 
     def _check_declared(self, target: Target, callee: Pipeline, inputs: Inputs) -> None:
         """Report passed names that a callee does not declare, and constants that do not fit."""

@@ -12,9 +12,9 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, cast
 
 from quire.diagnostics import replacing
-from quire.expr.slips import slips
+from quire.expr.suggestions import slips
 from quire.formats.near_names import name_fix, word_fix
-from quire.formats.pipeline.codes import lints, warnings
+from quire.formats.pipeline.codes import warnings
 from quire.formats.pipeline.inline import ALWAYS_THERE
 from quire.formats.pipeline.inputs import further_inputs, needed_inputs
 from quire.formats.pipeline.prompts import attempts, foreign, references
@@ -87,7 +87,7 @@ def _mistakable(pipeline: Pipeline) -> Collection[str]:
 
 def _check_prompt(prompt: Text, names: Collection[str], fields: Fields) -> None:
     if not prompt.text.strip():
-        fields.report(lints.EMPTY_PROMPT, "the prompt is empty", prompt.span)
+        fields.report(warnings.EMPTY_PROMPT, "the prompt is empty", prompt.span)
     for part in attempts(prompt.text):
         text = prompt.text[part.start : part.end]
         inside = text[1:-1].strip()
@@ -96,7 +96,7 @@ def _check_prompt(prompt: Text, names: Collection[str], fields: Fields) -> None:
         message = f"{fields.shown(text)} is not a reference: the model is sent it as it stands"
         place = fields.at(prompt, part)
         fix = replacing(place, text, f"{{{inside}}}") if is_path else None
-        fields.report(lints.NO_REFERENCE, message, place, help, fix)
+        fields.report(warnings.NO_REFERENCE, message, place, help, fix)
     single = {".".join(reference.path) for reference in references(prompt.text)} if names else set[str]()
     for part, path in foreign(prompt.text):
         _check_foreign(prompt, part, path, names, single, fields)
@@ -107,7 +107,7 @@ def _check_foreign(
 ) -> None:
     """Report references in the syntax of other formats, to one of the `names`. `{{ctx.x}}` is an escape, and meant as
     one where `x` is among the `single` references of the prompt."""
-    text, code = prompt.text[part.start : part.end], lints.NO_REFERENCE
+    text, code = prompt.text[part.start : part.end], warnings.NO_REFERENCE
     root, _, rest = path.partition(".")
     exists = (rest.partition(".")[0] if root == "ctx" else root) in names
     if text.startswith("{{"):
@@ -115,7 +115,7 @@ def _check_foreign(
         if is_meant or not (exists or root in names):
             return
         message = f"{fields.shown(text)} is an escape: the model is sent {fields.shown(text[1:-1])}"
-        code = lints.NO_REFERENCE if root == "ctx" else lints.FOREIGN
+        code = warnings.NO_REFERENCE if root == "ctx" else warnings.FOREIGN
     elif text.startswith("$"):
         if root not in _ROOTS:
             return
@@ -125,9 +125,9 @@ def _check_foreign(
         if text[1:].partition(".")[0] in names or not (is_foreign or text.startswith("{input:")):
             return  # a store or an input has the name of the root; or other braces
         message = f"{fields.shown(text)} is not how a pipeline refers to a value: the model is sent it as it stands"
-        code = lints.FOREIGN if is_foreign else lints.NO_REFERENCE
+        code = warnings.FOREIGN if is_foreign else warnings.NO_REFERENCE
     place = fields.at(prompt, part)
-    fix = replacing(place, text, f"{{{path}}}") if code is lints.FOREIGN else None
+    fix = replacing(place, text, f"{{{path}}}") if code is warnings.FOREIGN else None
     fields.report(code, message, place, f"write {{{path}}}", fix)
 
 
@@ -142,7 +142,7 @@ def _check_argument(value: Argument | None, fields: Fields) -> None:
             whole = text == f"{{{path}}}" and text == value.value
             help = f"write !expr {path}" if whole else "write the whole value as an expression after !expr"
             message = f"{{{path}}} is not filled in here: only prompts have references"
-            fields.report(lints.LITERAL_REFERENCE, message, value.span, help)
+            fields.report(warnings.LITERAL_REFERENCE, message, value.span, help)
             return
 
 
@@ -196,7 +196,7 @@ def _check_unused_schemas(file: PipelineFile, used: Collection[str], fields: Fie
         referred |= {ref.schema for ref in refs(Schema(pipeline.name.text, pipeline.input or ()))}
     for schema in file.schemas:
         if schema.name not in used and schema.name not in referred:
-            fields.report(lints.UNUSED_SCHEMA, f"nothing refers to the schema {schema.name}", schema.span)
+            fields.report(warnings.UNUSED_SCHEMA, f"nothing refers to the schema {schema.name}", schema.span)
 
 
 def check_tool_names(file: PipelineFile, known: Collection[str], fields: Fields) -> None:

@@ -21,12 +21,10 @@ from quire.expr.syntax import (
     children,
 )
 from quire.formats.near_names import name_fix, word_fix
-from quire.formats.pipeline.argument_types import argument_problem
-from quire.formats.pipeline.check_inputs import wrong_type
-from quire.formats.pipeline.check_operands import OperandFinding, operand_findings
-from quire.formats.pipeline.codes import lints, types, warnings
-from quire.formats.pipeline.function_types import kind_of_node
+from quire.formats.pipeline.check_stores import wrong_type
+from quire.formats.pipeline.codes import errors, warnings
 from quire.formats.pipeline.known_types import NUMBER, KnownTypes, Shapes, Types, element, order_of, parts_of
+from quire.formats.pipeline.operand_types import OperandFinding, argument_problem, kind_of_node, operand_findings
 from quire.formats.pipeline.prompts import references
 from quire.formats.pipeline.syntax import (
     AgentBody,
@@ -206,7 +204,7 @@ class TypeWalker:
             problems = [callee.wrong(one.name.text, value) for value in values]
             if problems and all(problems):
                 message = f"the {callee.format} {callee.name} cannot take this {one.name.text}: {problems[0]}"
-                self._fields.report(types.CALLEE_TYPE, message, one.name.span)
+                self._fields.report(errors.CALLEE_TYPE, message, one.name.span)
 
     def _arguments(self, step: Step, scope: KnownTypes) -> None:
         """Report arguments of a tool whose type does not fit its schema."""
@@ -228,7 +226,7 @@ class TypeWalker:
             known = self._shapes.known(root, scope)
             kind = kind_of_node(root, lambda part: self._shapes.known(part, scope))
             if problem := argument_problem(wanted, known, kind):
-                self._fields.report(types.ARGUMENT_TYPE, f"{argument} of {tool} is wrong: {problem}", value.span)
+                self._fields.report(errors.ARGUMENT_TYPE, f"{argument} of {tool} is wrong: {problem}", value.span)
 
     def _blocks(self, step: Step, scope: KnownTypes) -> None:
         """Check the blocks of a `match`, each for itself. A store keeps a type that is the same in all of them."""
@@ -306,7 +304,7 @@ class TypeWalker:
         return word_fix(word.value, found.meant, self._fields.at(text, inside))
 
     def _call(self, node: FunctionCall, scope: KnownTypes, text: Text, guarded: bool) -> None:
-        from quire.formats.pipeline.function_types import failing_arguments
+        from quire.formats.pipeline.operand_types import failing_arguments
 
         for argument in node.arguments:
             self._examine(argument, scope, text, guarded)
@@ -331,7 +329,7 @@ class TypeWalker:
             if not field.required:
                 message = f"{holder}.{segment} may be missing: its schema says required: false"
                 help = f"get({holder}, '{segment}') gives null instead of failing"
-                self._fields.report(lints.OPTIONAL_FIELD, message, self._fields.at(text, span), help)
+                self._fields.report(warnings.OPTIONAL_FIELD, message, self._fields.at(text, span), help)
             known = field.type
             at += 1
 

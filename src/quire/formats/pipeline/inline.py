@@ -3,24 +3,32 @@
 Steps are checked at any depth. The gate comes before anything is spawned, so a refused definition has no effect.
 Targets of `call` are not checked: they are registered independently of the agent, and a target that does not exist
 fails its step.
+
+Pipelines that an agent writes at run time: their text, and the report of everything that is wrong with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from msgspec import Struct
 
-from quire.diagnostics import Diagnostic
-from quire.formats.pipeline.codes import errors, inline, warnings
+from quire.diagnostics import Diagnostic, Severity, edits_of
+from quire.formats.pipeline.codes import errors, warnings
 from quire.formats.pipeline.language import BODY_KEYS, GUARD_KEYS, Role
 from quire.formats.pipeline.syntax import AgentBody, Argument, Name, PipelineFile, Step, Text
 from quire.formats.pipeline.walks import walk_file
-from quire.wording import LONGEST_QUOTED, Suggestions, cut, did_you_mean
+from quire.source import Source
+from quire.wording import LONGEST_QUOTED, Suggestions, cut, cut_line, did_you_mean
 
 if TYPE_CHECKING:
+    from quire.diagnostics import Edit
+    from quire.formats.pipeline.syntax import ParseResult
     from quire.schema import Schema
+    from quire.values import Value
+
 
 LAUNCHING = frozenset({"run_pipeline", "run_pipeline_async", "run_pipeline_inline", "run_pipeline_inline_async"})
 DELEGATING = frozenset({"delegate_to_agent", "multi_agent__delegate"})
@@ -130,22 +138,22 @@ class _Checker:
     def _about_variables(self, names: tuple[Name, ...], step: Step) -> Iterator[Diagnostic]:
         for name in names:
             message = f"the command asks for the variable {_quoted(name.text)}, which an inline pipeline cannot"
-            yield Diagnostic(inline.BEYOND, message, name.span, help="leave env out")
+            yield Diagnostic(errors.BEYOND, message, name.span, help="leave env out")
 
     def _about_identity(self, name: Name, step: Step) -> Iterator[Diagnostic]:
         if name.text != self._identity:
             message = f'the identity {_quoted(name.text)} is not the invoker\'s own, which is "{self._identity}"'
-            yield Diagnostic(inline.IDENTITY, message, name.span, help="leave identity out")
+            yield Diagnostic(errors.IDENTITY, message, name.span, help="leave identity out")
 
     def _about_prompt(self, prompt: Text, step: Step) -> Iterator[Diagnostic]:
         """Refuse a file, which the invoker may not be allowed to read."""
         if isinstance(step.body, AgentBody) and step.body.is_file:
             message = f"the prompt is in the file {_quoted(prompt.text)}, and an inline pipeline has its prompts inside"
-            yield Diagnostic(inline.BEYOND, message, prompt.span, help="write the text of the prompt itself")
+            yield Diagnostic(errors.BEYOND, message, prompt.span, help="write the text of the prompt itself")
 
     def _about_model(self, model: Name, step: Step) -> Iterator[Diagnostic]:
         message = f"an inline pipeline runs on the invoker's model and cannot choose {_quoted(model.text)}"
-        yield Diagnostic(inline.BEYOND, message, model.span, help="leave model out")
+        yield Diagnostic(errors.BEYOND, message, model.span, help="leave model out")
 
     def _about_schema(self, name: Name, step: Step) -> Iterator[Diagnostic]:
         schema, missing = self._schemas.get(name.text), name.text
@@ -167,12 +175,12 @@ class _Checker:
         if text in self._denied or text.startswith(LAUNCH_PREFIX):
             message = f"the tool {_quoted(text)} launches or delegates: an inline pipeline reaches others by call only"
             target = cut(text.removeprefix(LAUNCH_PREFIX), LONGEST_QUOTED) if text not in self._denied else "NAME"
-            yield Diagnostic(inline.LAUNCHES, message, name.span, help=f"write call: {{pipeline: {target}}}")
+            yield Diagnostic(errors.LAUNCHES, message, name.span, help=f"write call: {{pipeline: {target}}}")
         elif text in self._tools:
             return
         elif text == "shell":
             help = "read and write files with the tools file__read and file__write"
-            yield Diagnostic(inline.NO_COMMANDS, 'the tool "shell" is switched off', name.span, help=help)
+            yield Diagnostic(errors.NO_COMMANDS, 'the tool "shell" is switched off', name.span, help=help)
         else:
             message = f"the tool {_quoted(text)} does not resolve to a registered tool"
             help = self._hint(text) or did_you_mean(self._suggestions.nearest(text, self._tools))
@@ -192,3 +200,96 @@ class _Checker:
 
 def _quoted(name: str) -> str:
     return f'"{cut(name, LONGEST_QUOTED)}"'
+
+
+_FENCE = re.compile(r"\s*```[A-Za-z]*[ \t]*\n(.*?)\n?```\s*", re.DOTALL)
+_MOST_TOLD = 20
+_MOST_LISTED = 50
+_LONGEST_LINE = 120
+
+
+def definition_source(text: str) -> Source:
+    """Return the text of a definition.
+
+    Models often put it into a Markdown fence, which is removed: YAML cannot begin with one.
+    """
+    fenced = _FENCE.fullmatch(text) if text.lstrip().startswith("```") else None
+    return Source.of(fenced[1] if fenced else text, "inline.yaml")
+
+
+class Mistake(Struct, frozen=True):
+    """One reason to refuse a definition, as its author is told."""
+
+    code: str
+    line: int
+    column: int
+    message: str
+    help: str = ""
+    step: str = ""
+    """The path of the step, if the step as such could be read."""
+    written: str = ""
+    """The line of the definition, without its indentation."""
+    fix: tuple[Value, ...] = ()
+    """Edits that certainly correct it, as `quire check --json` has them."""
+
+    @classmethod
+    def of(cls, source: Source, finding: Diagnostic, step: str = "") -> Mistake:
+        at = source.position(finding.span.start)
+        written = cut_line(source.line(at.line).strip(), _LONGEST_LINE)
+        fix = tuple(_edit(source, edit) for edit in edits_of(source, finding))
+        return cls(finding.code.id, at.line, at.column, finding.message, finding.help, step, written, fix)
+
+    def as_json(self) -> dict[str, Value]:
+        found: dict[str, Value] = {
+            "code": self.code,
+            "line": self.line,
+            "column": self.column,
+            "message": self.message,
+            "help": self.help,
+        }
+        if self.step:
+            found["step"] = self.step
+        return {**found, "text": self.written, "fix": list(self.fix)}
+
+    def __str__(self) -> str:
+        step = f"step {self.step}, " if self.step else ""
+        help = f" ({self.help})" if self.help else ""
+        return f"{step}line {self.line}, column {self.column}: {self.message}{help}"
+
+
+def _edit(source: Source, edit: Edit) -> Value:
+    at = source.position(edit.span.start)
+    return {"line": at.line, "column": at.column, "old": edit.old, "new": edit.new}
+
+
+def mistakes(reading: ParseResult, refusal: Refusal | None = None) -> tuple[Mistake, ...]:
+    """Return everything that is wrong with a definition, in the order of its text."""
+    found = [Mistake.of(reading.source, one) for one in reading.of(Severity.ERROR)]
+    if refusal is not None:
+        found += [Mistake.of(reading.source, one.finding, one.path) for one in refusal.problems]
+    return tuple(sorted(found, key=lambda one: (one.line, one.column)))
+
+
+def told(found: Sequence[Mistake]) -> str:
+    """Return the mistakes as one line for the author of the definition."""
+    more = len(found) - _MOST_TOLD
+    return "; ".join(map(str, found[:_MOST_TOLD])) + (f"; and {more} more" if more > 0 else "")
+
+
+def listed(found: Sequence[Mistake]) -> list[Value]:
+    """Return the first mistakes as JSON objects."""
+    return [one.as_json() for one in found[:_MOST_LISTED]]
+
+
+def as_list(error: str, errors: Sequence[Mapping[str, Value]]) -> str:
+    """Return the errors of a refused definition as a text with a line for each, and for its help.
+
+    The lines of the definition are quoted: a small model that is told positions alone repeats what it wrote.
+    """
+    verdict = error.partition(": ")[0]
+    lines = [f"{verdict}; nothing was started. Correct everything in this list, and send the whole definition:"]
+    for one in errors:
+        lines.append(f"- line {one['line']}, column {one['column']}, in `{one['text']}`: {one['message']}")
+        if one["help"]:
+            lines.append(f"  help: {one['help']}")
+    return "\n".join(lines)

@@ -121,7 +121,7 @@ class Shapes(Struct, frozen=True):
                 found = [self.infer(part, scope) for part in parts]
                 return found[0] if all(one == found[0] for one in found) else None
             case FunctionCall():
-                from quire.formats.pipeline.function_types import type_of_call
+                from quire.formats.pipeline.operand_types import type_of_call
 
                 def of_key(part: Node, item: FieldType | None) -> FieldType | None:
                     return self.known(part, scope.with_name(node.parameter, item))

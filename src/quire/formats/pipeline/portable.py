@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from quire.diagnostics import Diagnostic
 from quire.expr.syntax import FunctionCall
 from quire.expr.syntax import walk as nodes_of
-from quire.formats.pipeline.codes.notes import NOT_PORTABLE
+from quire.formats.pipeline.codes.warnings import NOT_PORTABLE
 from quire.formats.pipeline.fields import Fields
 from quire.formats.pipeline.language import KINDS
 from quire.formats.pipeline.walks import expressions, inner_expressions, walk

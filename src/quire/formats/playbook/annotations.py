@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from quire.diagnostics import Diagnostic
 from quire.formats.near_names import word_fix
-from quire.formats.playbook.codes import errors, notes, warnings
+from quire.formats.playbook.codes import reader
 from quire.formats.playbook.syntax import (
     DIRECTIVES,
     ELICIT_KINDS,
@@ -102,7 +102,7 @@ def elicitation(
     if known == "confirm" and asked.options:
         found.append(
             Diagnostic(
-                warnings.CONFIRM_OPTION,
+                reader.CONFIRM_OPTION,
                 f'Option on a confirm: "{asked.options[0]}"',
                 asked.span,
                 "a confirm is answered with yes or no",
@@ -136,7 +136,7 @@ def _unknown_kind(kind: str, at: int, found: list[Diagnostic]) -> Ignored:
     at += len("@elicit(")
     found.append(
         Diagnostic(
-            warnings.ELICIT_TYPE,
+            reader.ELICIT_TYPE,
             f'Invalid elicit type: "{kind}"',
             Span(at, at + len(kind)),
             "no question is asked here",
@@ -157,7 +157,7 @@ def _check_default(asked: Elicitation, default: str, found: list[Diagnostic]) ->
         return
     found.append(
         Diagnostic(
-            errors.BAD_DEFAULT,
+            reader.BAD_DEFAULT,
             f'The default "{default}" is not an answer that this {asked.kind} accepts',
             asked.span,
             "unattended, this would be the answer",
@@ -177,7 +177,7 @@ def _prompt(text: str, at: int, found: list[Diagnostic]) -> PromptReference | Ig
     start = at + len("@prompt(")
     found.append(
         Diagnostic(
-            warnings.PROMPT_SCHEME,
+            reader.PROMPT_SCHEME,
             f'Unknown prompt scheme: "{scheme[1]}"',
             Span(start, at + len(text) - 1),
             "this reference is ignored",
@@ -197,7 +197,7 @@ def _tool(text: str, at: int, found: list[Diagnostic]) -> ToolCall | Ignored | N
         name = connection[1] or connection[2]
         found.append(
             Diagnostic(
-                warnings.TOOL_ARGUMENTS,
+                reader.TOOL_ARGUMENTS,
                 "@tool needs a connection and a tool, and has one argument",
                 Span(at, at + len(text)),
                 "this directive is ignored",
@@ -236,7 +236,7 @@ def _look_alike(text: str, at: int, found: list[Diagnostic]) -> None:
         shown = cut(text, 60, 60)
         found.append(
             Diagnostic(
-                warnings.DIRECTIVE,
+                reader.DIRECTIVE,
                 f"Looks like @{kind} but is not one: {shown}",
                 Span(at, at + len(text)),
                 "sent to the model as text",
@@ -250,7 +250,7 @@ def note_replaced(replaced: Directive, line: Match[str], found: list[Diagnostic]
     """Report a directive that the one on a later line replaces."""
     name = line[0].strip().partition("(")[0]
     message = f"{name} is here twice: the last one counts"
-    found.append(Diagnostic(notes.REPLACED, message, replaced.span, "this one is dropped"))
+    found.append(Diagnostic(reader.REPLACED, message, replaced.span, "this one is dropped"))
 
 
 def check_company(step: Step, tool: ToolCall, found: list[Diagnostic]) -> None:
@@ -261,7 +261,7 @@ def check_company(step: Step, tool: ToolCall, found: list[Diagnostic]) -> None:
     others = " and ".join(name for name, directive in there if directive)
     found.append(
         Diagnostic(
-            warnings.TOOL_COMPANY,
+            reader.TOOL_COMPANY,
             f"@tool next to {others}: only the tool runs",
             tool.span,
             f"{others} ignored in this step",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from quire.diagnostics import Diagnostic
 from quire.formats.near_names import name_fix
-from quire.formats.playbook.codes import errors, lints
+from quire.formats.playbook.codes import lints, reader
 from quire.formats.playbook.lower import arguments
 from quire.formats.playbook.names import family
 from quire.formats.resolver import CallTarget, DocumentResolver
@@ -40,7 +40,7 @@ def check_calls(playbook: Playbook, resolver: DocumentResolver, source: Source) 
         return
     first = {call.tool: call for call in reversed(calls)}
     for circle in resolver.circles(source, [CallTarget(name) for name in dict.fromkeys(call.tool for call in calls)]):
-        code = lints.DECIDED_CIRCLE if circle.decided else errors.CIRCLE
+        code = lints.DECIDED_CIRCLE if circle.decided else reader.CIRCLE
         label = "" if circle.decided else "the run is refused"
         help = "the call that closes it would fail; leave one of them out" if circle.decided else _BREAK
         yield Diagnostic(code, str(circle), first[circle.call.name].span, label, help)

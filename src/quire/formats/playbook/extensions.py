@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from quire.diagnostics import Diagnostic
 from quire.formats.near_names import name_fix
-from quire.formats.playbook.codes import notes, warnings
+from quire.formats.playbook.codes import reader
 from quire.formats.playbook.names import asked_names, family
 from quire.formats.playbook.syntax import ContextChoice, ModelChoice
 from quire.patterns import late_pattern
@@ -79,7 +79,7 @@ def _has_escapes(step: Step, asked: Elicitation) -> bool:
 
 def _note(what: str, elsewhere: str, span: Span, found: list[Diagnostic]) -> None:
     message = f"{what} is Quire's own: other implementations {elsewhere}"
-    found.append(Diagnostic(notes.QUIRE_ONLY, message, span))
+    found.append(Diagnostic(reader.QUIRE_ONLY, message, span))
 
 
 def beyond_format(playbook: Playbook) -> list[Diagnostic]:
@@ -151,7 +151,7 @@ class _Results:
             span = Span(*word.span())
             fix = name_fix(name, known, span) if close and name not in self._set_by else None
             message = f'No earlier result is named "{name}"'
-            found.append(Diagnostic(warnings.UNKNOWN_CONTEXT, message, span, "the model is shown nothing", help, fix))
+            found.append(Diagnostic(reader.UNKNOWN_CONTEXT, message, span, "the model is shown nothing", help, fix))
 
     def check_source(self, artifact: ArtifactDeclaration, found: list[Diagnostic]) -> None:
         name = artifact.source
@@ -162,7 +162,7 @@ class _Results:
         message = f'The artifact comes from "{name}", which is neither an output nor a step'
         fix = name_fix(name, self._set_by, artifact.source_span) if close else None
         span, label = artifact.source_span, "the result of the last step is taken"
-        found.append(Diagnostic(warnings.ARTIFACT_SOURCE, message, span, label, help, fix))
+        found.append(Diagnostic(reader.ARTIFACT_SOURCE, message, span, label, help, fix))
 
 
 def _results(step: Step) -> set[str]:

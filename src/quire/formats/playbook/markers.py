@@ -13,7 +13,7 @@ from re import Match
 
 from quire.diagnostics import Code, Diagnostic, Edit, Fix
 from quire.formats.playbook.annotations import looks_like
-from quire.formats.playbook.codes import notes, warnings
+from quire.formats.playbook.codes import reader
 from quire.formats.playbook.scan import (
     AT,
     CONDITION,
@@ -62,7 +62,7 @@ def marker_look_alike(text: str, word: str, at: int) -> Diagnostic:
     from quire.formats.playbook.fixes import marker_fix
 
     shown = cut(text, 60, 60)
-    code: Code = warnings.MARKER
+    code: Code = reader.MARKER
     message = f"Looks like a branch marker but is not one: {shown}"
     help = f"write ```{word}``` and nothing else on the line"
     if word in ("if", "elif"):
@@ -71,7 +71,7 @@ def marker_look_alike(text: str, word: str, at: int) -> Diagnostic:
         operator = _COMPARISON.match(text, match.end()) if match else None
         sign = (operator[1] or operator[2]) if operator else "=="
         if sign not in ("==", "!="):
-            code = warnings.OPERATOR
+            code = reader.OPERATOR
             message = f'Unknown operator "{sign}" in a condition: {shown}'
             help = "only == and != are there, and they compare exact text"
     label, fix = "read as text, no branch here", marker_fix(text, word, at)
@@ -98,10 +98,10 @@ def note_fences(source: Source, result: Scan, found: list[Diagnostic]) -> None:
             shown = cut(text, 60, 60)
             message = f"Inside a code fence, so content: {shown}{more}"
             label = f"the fence begins on line {source.position(start).line}"
-            found.append(Diagnostic(notes.FENCED, message, line_span(meant[0]), label))
+            found.append(Diagnostic(reader.FENCED, message, line_span(meant[0]), label))
     for line in result.unclosed:
         message = "This code fence is never closed: read as a line of text"
-        found.append(Diagnostic(notes.UNCLOSED_FENCE, message, line_span(line)))
+        found.append(Diagnostic(reader.UNCLOSED_FENCE, message, line_span(line)))
 
 
 def _warn_of_marker(text: str, start: int, found: list[Diagnostic]) -> None:
@@ -131,7 +131,7 @@ def marker_as_text(line: Match[str], word: str, nested: int, found: list[Diagnos
     if word == "if":
         found.append(
             Diagnostic(
-                warnings.NESTED_IF,
+                reader.NESTED_IF,
                 "An if inside another if: branches do not nest",
                 line_span(line),
                 "kept as text, up to its endif",
@@ -141,7 +141,7 @@ def marker_as_text(line: Match[str], word: str, nested: int, found: list[Diagnos
         return 1
     found.append(
         Diagnostic(
-            warnings.STRAY_MARKER,
+            reader.STRAY_MARKER,
             f"This {word} belongs to no if",
             line_span(line),
             "read as text",
@@ -166,11 +166,11 @@ def warn_of_no_end(line: Match[str], end: int, found: list[Diagnostic]) -> None:
     while line.string[end].isspace():  # the scanned string has one line end before the text
         end -= 1
     # A line that is nearly its end has a fix of its own.
-    has_end = any(finding.code is warnings.MARKER and finding.span.start > line.start() for finding in found)
+    has_end = any(finding.code is reader.MARKER and finding.span.start > line.start() for finding in found)
     fix = Fix("end the branch with the step", (Edit(Span(end, end), "", "\n\n```endif```"),), safe=False)
     found.append(
         Diagnostic(
-            warnings.UNTERMINATED_IF,
+            reader.UNTERMINATED_IF,
             "This if has no ```endif```",
             line_span(line),
             "closed where the step ends",
@@ -185,12 +185,12 @@ def warn_of_arm(line: Match[str], word: str, after_else: bool, found: list[Diagn
     if after_else:
         message = f"No run reaches this {word}: it comes after an else"
         help = "put the else last, or give the second decision a step of its own"
-        found.append(Diagnostic(warnings.AFTER_ELSE, message, line_span(line), "its sub-steps never run", help))
+        found.append(Diagnostic(reader.AFTER_ELSE, message, line_span(line), "its sub-steps never run", help))
     elif word == "if":
         message = "A second if in one step is read as one more arm of the first"
         help = "give the second decision a step of its own"
         label = "runs only if no arm before it does"
-        found.append(Diagnostic(warnings.SECOND_CHAIN, message, line_span(line), label, help))
+        found.append(Diagnostic(reader.SECOND_CHAIN, message, line_span(line), label, help))
 
 
 def warn_of_late_text(parent: Step, found: list[Diagnostic]) -> None:
@@ -207,7 +207,7 @@ def warn_of_late_text(parent: Step, found: list[Diagnostic]) -> None:
                 message = "Text after endif is sent before the sub-steps, with the other text of the step"
                 help = "to send it after them, put it into a step of its own"
                 span = Span(at, at + len(text))
-                found.append(Diagnostic(warnings.TEXT_AFTER_ENDIF, message, span, "", help))
+                found.append(Diagnostic(reader.TEXT_AFTER_ENDIF, message, span, "", help))
                 return
             at += len(line) + 1
 
@@ -228,7 +228,7 @@ def name_leads(parent: Step, leads: list[Step], found: list[Diagnostic]) -> None
         step.label = next(free, f"{parent.number}zz")
         found.append(
             Diagnostic(
-                notes.LEAD_TEXT,
+                reader.LEAD_TEXT,
                 f"Text before the first sub-step of this arm: read as a sub-step {step.label}",
                 step.span,
                 "",

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from quire.diagnostics import Diagnostic
 from quire.formats.near_names import name_fix
-from quire.formats.playbook.codes import warnings
+from quire.formats.playbook.codes import reader
 from quire.wording import Suggestions, did_you_mean
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class _Names:
         fix = name_fix(name, self._known, condition.variable_span) if is_certain else None
         self._found.append(
             Diagnostic(
-                warnings.UNDECLARED_VARIABLE,
+                reader.UNDECLARED_VARIABLE,
                 f'Undeclared branch variable: "{name}"',
                 condition.variable_span,
                 "neither an input nor captured before",

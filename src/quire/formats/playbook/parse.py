@@ -19,7 +19,7 @@ from quire.formats.playbook.annotations import (
     read_directive,
     without_escapes,
 )
-from quire.formats.playbook.codes import errors, notes, warnings
+from quire.formats.playbook.codes import reader
 from quire.formats.playbook.markers import (
     lead,
     marker_as_text,
@@ -159,7 +159,7 @@ class _BodyReader:
         self._parent = self._step = step = Step(number, label, title, start, end, self._text, [])
         if number != self._next_number:
             message = f"Non-sequential step number: expected {self._next_number}, got {number}"
-            self._found.append(Diagnostic(warnings.STEP_NUMBER, message, step.span))
+            self._found.append(Diagnostic(reader.STEP_NUMBER, message, step.span))
         self._next_number = number + 1
         self._steps.append(step)
 
@@ -371,12 +371,12 @@ def unread(name: str, kind: str) -> ParseResult:
     )
 
 
-_EMPTY = Diagnostic(errors.EMPTY, "Document is empty", NOWHERE)
+_EMPTY = Diagnostic(reader.EMPTY, "Document is empty", NOWHERE)
 
 
 def _too_large(size: str) -> Diagnostic:
     help = f"it has {size}; 200,000 is the limit"
-    return Diagnostic(errors.TOO_LARGE, "Document exceeds 200KB size limit", NOWHERE, "", help)
+    return Diagnostic(reader.TOO_LARGE, "Document exceeds 200KB size limit", NOWHERE, "", help)
 
 
 _STRAY = late_pattern(r"^(?![^\S\n]*+<!--[ \t]*+quire:)[^\S\n]*+(\S[^\n]*+)", re.MULTILINE)
@@ -388,13 +388,13 @@ def _check_title(text: str, result: Scan, found: list[Diagnostic]) -> None:
         before = text[: result.title.start()]
         if result.fenced_title:
             note = "The title stands inside a code fence, which is read as text"
-            found.append(Diagnostic(notes.FENCED_TITLE, note, line_span(result.title)))
+            found.append(Diagnostic(reader.FENCED_TITLE, note, line_span(result.title)))
         elif stray := _STRAY.search(before):
             note = "Text before the title is not part of the playbook"
-            found.append(Diagnostic(notes.BEFORE_TITLE, note, Span(*stray.span(1))))
+            found.append(Diagnostic(reader.BEFORE_TITLE, note, Span(*stray.span(1))))
     elif result.late_title:
         span, help = line_span(result.late_title), "move this heading above the first ## section"
-        found.append(Diagnostic(errors.NO_TITLE, NO_TITLE, span, "comes after a ## section", help))
+        found.append(Diagnostic(reader.NO_TITLE, NO_TITLE, span, "comes after a ## section", help))
     else:
         help = "begin the document with # and its title"
-        found.append(Diagnostic(errors.NO_TITLE, NO_TITLE, NOWHERE, "", help))
+        found.append(Diagnostic(reader.NO_TITLE, NO_TITLE, NOWHERE, "", help))

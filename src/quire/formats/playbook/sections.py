@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from quire.diagnostics import Diagnostic, Fix, replacing
 from quire.formats.near_names import word_fix
-from quire.formats.playbook.codes import errors, notes, warnings
+from quire.formats.playbook.codes import reader
 from quire.formats.playbook.scan import SECTION, line_span
 from quire.formats.playbook.syntax import (
     ARTIFACT_TYPES,
@@ -48,7 +48,7 @@ def read_inputs(
         if twin is not this:
             found.append(
                 Diagnostic(
-                    errors.DUPLICATE_INPUT,
+                    reader.DUPLICATE_INPUT,
                     f'Duplicate input name: "{name}"',
                     this.name_span,
                     "declared again here",
@@ -80,7 +80,7 @@ def _complain(text: str, at: int, found: list[Diagnostic]) -> None:
 
         found.append(
             Diagnostic(
-                warnings.MALFORMED_INPUT,
+                reader.MALFORMED_INPUT,
                 f'Malformed input line: "{text}"',
                 Span(at, at + len(text)),
                 "declares nothing",
@@ -160,7 +160,7 @@ class Sections(Struct):
         if self._system_heading and self.system:
             note = "The system prompt is here twice: the last one counts"
             span = line_span(self._system_heading)
-            self._found.append(Diagnostic(notes.REPLACED, note, span, "this one is dropped"))
+            self._found.append(Diagnostic(reader.REPLACED, note, span, "this one is dropped"))
         self.system = self._source.text[heading.end() : end].strip()
         self._system_heading = heading
 
@@ -169,7 +169,7 @@ class Sections(Struct):
         lines = [match for first, last in gaps for match in _TYPE.finditer(text, first, last)]
         for earlier in lines[:-1]:
             note, span = "The type is here twice: the last one counts", Span(*earlier.span(1))
-            self._found.append(Diagnostic(notes.REPLACED, note, span, "this one is dropped"))
+            self._found.append(Diagnostic(reader.REPLACED, note, span, "this one is dropped"))
         if lines:
             match = lines[-1]
             kind = match[1].lower()
@@ -201,7 +201,7 @@ class Sections(Struct):
             fix = replacing(artifact.span, written, _MEANT[artifact.type])
         self._found.append(
             Diagnostic(
-                warnings.ARTIFACT_TYPE,
+                reader.ARTIFACT_TYPE,
                 f'Unknown artifact type: "{artifact.type}"',
                 artifact.span,
                 "",
@@ -224,7 +224,7 @@ def warn_of_headings(headings: list[Match[str]], numbers: Sequence[int], found: 
         help = "a step begins with ## STEP 1: Title"
         edit = fixes.get(heading.start(SECTION) - 1)
         label, fix = "skipped with all its text", Fix("write the heading as a step", (edit,)) if edit else None
-        found.append(Diagnostic(warnings.STEP_HEADING, message, line_span(heading), label, help, fix))
+        found.append(Diagnostic(reader.STEP_HEADING, message, line_span(heading), label, help, fix))
 
 
 def miss_steps(sections: Sections, found: list[Diagnostic]) -> None:
@@ -236,4 +236,4 @@ def miss_steps(sections: Sections, found: list[Diagnostic]) -> None:
     edits = step_edits(sections.near_steps, ())
     title = "write the headings as steps" if len(edits) > 1 else "write the heading as a step"
     fix = Fix(title, edits) if edits else None
-    found.append(Diagnostic(errors.NO_STEPS, NO_STEPS, span, label, "a step begins with ## STEP 1: Title", fix))
+    found.append(Diagnostic(reader.NO_STEPS, NO_STEPS, span, label, "a step begins with ## STEP 1: Title", fix))

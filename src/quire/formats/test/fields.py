@@ -2,31 +2,39 @@
 
 The methods of `TestFields` report a problem and return None or an empty value, so that a reader goes on and finds the
 next problem too.
+
+The published JSON Schema of test files (draft 2020-12), asked by place: the keys and words that can stand there, and
+their meaning. The reader, editors and the documentation have them from here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from msgspec.json import decode
 
 from quire.diagnostics import Code, Findings
-from quire.durations import seconds_of
 from quire.expr import ExprSyntaxError, compile, reads
 from quire.expr import parse as parse_expression
 from quire.expr.errors import EXPRESSION_SYNTAX
 from quire.formats.near_names import word_fix
 from quire.formats.test import codes
 from quire.formats.test.expected import EXPRESSION_NAMES
-from quire.formats.test.schema import keys_of
-from quire.formats.yaml import EXPR, Entry, Mapping, Node, Scalar, Sequence, describe, place
+from quire.formats.yaml import EXPR, Entry, Node, Scalar, Sequence, describe, place
+from quire.formats.yaml import Mapping as YamlMapping
 from quire.formats.yaml.codes import MISPLACED_TAG
 from quire.patterns import late_pattern
 from quire.plan.pipeline_work import Formula
 from quire.source import Source, Span
+from quire.units import seconds_of
 from quire.wording import LONGEST_QUOTED, cut, did_you_mean
 
 if TYPE_CHECKING:
     from quire.values import Value
+
 
 _DRIVE = late_pattern(r"[A-Za-z]:")
 HIDDEN = late_pattern("[\x00-\x1f\x7f-\x9f]")
@@ -59,7 +67,7 @@ class TestFields(Findings):
             help = f'write "{node.text}" if it is meant as text' if len(node.text) <= LONGEST_QUOTED else ""
         self.report(codes.SYNTAX, f"{what} must be {wanted}, not {describe(node)}", span or node.span, help)
 
-    def keys(self, node: Mapping, place: str, what: str, help: str = "") -> dict[str, Entry]:
+    def keys(self, node: YamlMapping, place: str, what: str, help: str = "") -> dict[str, Entry]:
         """Return the entries by key. Keys that the schema does not have at a place are reported, with the nearest known
         one or `help`."""
         found: dict[str, Entry] = {}
@@ -72,7 +80,7 @@ class TestFields(Findings):
                 self.unknown_key(entry.key, known, what, node, help)
         return found
 
-    def unknown_key(self, key: Scalar, known: Collection[str], what: str, around: Mapping, help: str = "") -> None:
+    def unknown_key(self, key: Scalar, known: Collection[str], what: str, around: YamlMapping, help: str = "") -> None:
         nearest = self.suggestions.nearest(key.text, known)
         fix = word_fix(key.text, known, key.span) if nearest else None
         # A key that is already present cannot be what another one was meant to be.
@@ -82,14 +90,14 @@ class TestFields(Findings):
         self.report(codes.UNKNOWN_KEY, f"{shown(key.text)} is not a key of {what}", key.span, help, fix)
 
     def missing(
-        self, message: str, node: Mapping, entries: Collection[str], help: str, span: Span | None = None
+        self, message: str, node: YamlMapping, entries: Collection[str], help: str, span: Span | None = None
     ) -> None:
         """Report a key that is needed, unless one of the unknown keys may be meant for it."""
         if len(entries) == len(node.entries):
             self.report(codes.SYNTAX, message, span or node.span, help)
 
-    def mapping(self, entry: Entry, what: str, help: str = "") -> Mapping | None:
-        if isinstance(entry.value, Mapping):
+    def mapping(self, entry: Entry, what: str, help: str = "") -> YamlMapping | None:
+        if isinstance(entry.value, YamlMapping):
             return entry.value
         self.wrong(what, "a mapping", entry.value, visible(entry), help)
         return None
@@ -100,7 +108,7 @@ class TestFields(Findings):
         self.wrong(what, "a list", entry.value, visible(entry), help or "write [ ] around it")
         return ()
 
-    def named(self, mapping: Mapping, what: str) -> list[tuple[str, Entry]]:
+    def named(self, mapping: YamlMapping, what: str) -> list[tuple[str, Entry]]:
         """Return the entries by name. A number is taken as it is written: labels of steps often are numbers."""
         found: list[tuple[str, Entry]] = []
         numbers = False
@@ -256,3 +264,113 @@ class TestFields(Findings):
                 self.report(codes.MATCHER, message, place(self.source, scalar, read.span), help)
                 return None
         return Formula(text, compile(expression), scalar.body)
+
+
+ITEM = "-"
+Schema: TypeAlias = Mapping[str, Any]
+
+
+def schema_text() -> str:
+    """Return the schema, as `quire test --schema` prints it."""
+    return files("quire.formats.test").joinpath("schema.json").read_text(encoding="utf-8")
+
+
+@cache
+def _root() -> Schema:
+    schema: Schema = decode(schema_text())
+    return schema
+
+
+@lru_cache(maxsize=512)
+def schemas_at(path: tuple[str, ...]) -> tuple[Schema, ...]:
+    """Return the schemas of the value at a path, without references and alternatives. Their first one has the
+    description of the place."""
+    found = tuple(_plain(_root()))
+    for part in path:
+        found = tuple(inner for one in found for below in _below(one, part) for inner in _plain(below))
+        if not found:
+            return ()
+    return found
+
+
+def _below(schema: Schema, part: str) -> Iterator[Schema]:
+    if part == ITEM:
+        if isinstance(items := schema.get("items"), Mapping):
+            yield items
+    elif part in (known := schema.get("properties", {})):
+        yield known[part]
+    elif isinstance(more := schema.get("additionalProperties"), Mapping):
+        yield more
+
+
+def _plain(schema: Schema) -> Iterator[Schema]:
+    """Yield a schema and its alternatives, each without references. The description at the place comes first."""
+    if "description" in schema and "$ref" in schema:
+        yield {"description": schema["description"]}
+    if "$ref" in schema:
+        yield from _plain(_referred(schema["$ref"]))
+        return
+    yield schema
+    for key in ("oneOf", "anyOf"):
+        for one in schema.get(key, ()):
+            if "required" not in one or "properties" in one:
+                yield from _plain(one)
+
+
+def _referred(reference: str) -> Schema:
+    found: Any = _root()
+    for part in reference.removeprefix("#/").split("/"):
+        found = found[part]
+    plain: Schema = found
+    return plain
+
+
+def keys_at(path: tuple[str, ...]) -> dict[str, str]:
+    """Return the keys that a mapping at a path can have, with their meaning."""
+    return {name: description_of((*path, name)) for one in schemas_at(path) for name in one.get("properties", {})}
+
+
+@cache
+def keys_of(place: str) -> tuple[str, ...]:
+    """Return the keys of the mapping at a place: `cases.-.live`, with any name where the author of a test chooses
+    one."""
+    return tuple(keys_at(tuple(filter(None, place.split(".")))))
+
+
+def words_at(path: tuple[str, ...]) -> list[str]:
+    """Return the words that can stand at a path: status words, `todo`, `real`, `true`."""
+    found: list[str] = []
+    for one in schemas_at(path):
+        found += [_word(word) for word in one.get("enum", ())]
+        if "const" in one:
+            found.append(_word(one["const"]))
+        if one.get("type") == "boolean":
+            found += ["true", "false"]
+    return list(dict.fromkeys(found))
+
+
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def description_of(path: tuple[str, ...]) -> str:
+    """Return the meaning of the value at a path; empty if the schema does not say it."""
+    return next((str(one["description"]) for one in schemas_at(path) if "description" in one), "")
+
+
+def takes_mapping(path: tuple[str, ...]) -> bool:
+    """Tell whether the value at a path is a mapping and nothing else."""
+    kinds = [one.get("type", "object") for one in schemas_at(path) if "type" in one or "properties" in one]
+    return bool(kinds) and all(kind == "object" for kind in kinds)
+
+
+def takes_matcher(path: tuple[str, ...]) -> bool:
+    """Tell whether an expectation stands at a path, which may be a matcher, `!expr` or `!snapshot`."""
+    return any(
+        "contains" in one.get("properties", {}) and "not_contains" in one["properties"] for one in schemas_at(path)
+    )
+
+
+def takes_expression(path: tuple[str, ...]) -> bool:
+    """Tell whether only an expression can stand at a path."""
+    return description_of(path).startswith("An expression of pipelines")

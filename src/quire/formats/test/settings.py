@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec.structs import replace
 
 from quire.formats.test import codes
-from quire.formats.test.fields import TestFields, shown, visible
-from quire.formats.test.model_script import ModelReader
-from quire.formats.test.schema import keys_of
+from quire.formats.test.fields import TestFields, keys_of, shown, visible
+from quire.formats.test.scripts import ModelReader, ToolReader
 from quire.formats.test.syntax import FileContent, GivenAnswer, Script, Setting, ToolScript
-from quire.formats.test.tool_scripts import ToolReader
 from quire.formats.yaml import Entry, Mapping, Node, Scalar, Sequence
-from quire.plan.ways import typed_way
+from quire.plan.vocabulary import typed_way
 
 if TYPE_CHECKING:
-    from quire.formats.test.script_parts import Entries
+    from quire.formats.test.scripts import Entries
     from quire.source import Span
 
 _PLACED = ("inputs", "model", "tools", "answers", "files", "limits", "config")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import UNSET, Struct, UnsetType, field
 
 from quire.formats import TEST_SUFFIX
-from quire.formats.test.schema import keys_of
+from quire.formats.test.fields import keys_of
 from quire.source import NOWHERE, Span
 
 if TYPE_CHECKING:

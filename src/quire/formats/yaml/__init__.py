@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from quire.formats.yaml.anchors import MAX_DEPTH
 from quire.formats.yaml.nodes import (
     EXPR,
     FILE,
@@ -18,10 +17,10 @@ from quire.formats.yaml.nodes import (
     label_of,
     literal,
     named,
+    place,
     text_of,
 )
-from quire.formats.yaml.reader import YamlReading, read_yaml
-from quire.formats.yaml.scalars import place
+from quire.formats.yaml.reader import MAX_DEPTH, YamlReading, read_yaml
 
 __all__ = [
     "EXPR",

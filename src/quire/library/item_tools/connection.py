@@ -14,14 +14,14 @@ from msgspec.structs import replace
 
 from quire.engine.premises import TOOL_SECONDS
 from quire.errors import Denied, QuireError, Refused, ToolFailed
+from quire.library.item_tools.fetch import LIMIT, MAX_LIMIT
 from quire.library.items import ITEM_TYPES, SPACES, SpaceName
-from quire.library.search import LIMIT, MAX_LIMIT
 from quire.tools.blocking import in_thread
 from quire.tools.registry import ToolSpec
 from quire.trust.capabilities import Grants, Primary, canonical
 
 if TYPE_CHECKING:
-    from quire.engine.interpreter.thread.limits import Limits
+    from quire.engine.interpreter.thread.budgets import Limits
     from quire.engine.ports import EffectClass
     from quire.library.verify import VerifiedItems
     from quire.tools.builtin.files import Files
@@ -200,7 +200,7 @@ class ItemsConnection:
 
             return Fetch(self.items, self._grants, self._described, self._tools, self._to_copy).run(arguments)
         if action == "execute":
-            from quire.library.item_tools.execute import Execute
+            from quire.library.item_tools.fetch import Execute
 
             return Execute(self.items, self._grants, self._described).run(arguments)
         from quire.library.item_tools.sign import Sign
@@ -226,7 +226,7 @@ class ItemsConnection:
 
     def _to_copy(self, space: SpaceName) -> Files:
         """Return the files of a space with the rules of the file tools: `.ai` can be written only by grant."""
-        from quire.tools.builtin.protected import new_run_with
+        from quire.tools.builtin.paths import new_run_with
         from quire.workspace.grants import reach_of
 
         folders = reach_of(self._grants).folders
@@ -246,8 +246,7 @@ class ItemsConnection:
 
     def _files(self, space: SpaceName, folders: frozenset[str]) -> Files:
         from quire.tools.builtin.files import Files
-        from quire.tools.builtin.paths import Places
-        from quire.tools.builtin.protected import Protection
+        from quire.tools.builtin.paths import Places, Protection
 
         def signs(directive: str) -> bool:
             return space == "project" and self._grants.allows("sign", "directive", directive)

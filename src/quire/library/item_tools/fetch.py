@@ -1,22 +1,33 @@
-"""Read items: one by its id, or several by words; and copy one to another space."""
+"""Read items: one by its id, or several by words; and copy one to another space.
+
+Execute the items that are texts: the directions of a directive, the body of a knowledge item; and dry runs.
+
+Tools, pipelines, playbooks and directives in their own threads are run by the engine, which calls `impossible` first.
+
+Search items by words. The same words over the same files always give the same list in the same order.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from quire.errors import ToolFailed
+from quire.engine.inputs import resolve_inputs
+from quire.errors import BadInputs, CannotStart, QuireError, ToolFailed
 from quire.library.item_tools import error, item_type_of, missing, shown_path, space_of, unknown_type
 from quire.library.items import FOLDERS, ITEM_TYPES, Entry, Item, ItemType, SpaceName
-from quire.library.search import LIMIT, Hit, SearchScope, score_of, search, summary, words_of
+from quire.library.verify import VerifiedItems, read_body, read_thread
 from quire.plan.built_in_tools import WRITE
+from quire.tools.arguments import Arguments, Unusable
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
-    from quire.library.verify import VerifiedItems
+    from quire.library.items import Spaces
+    from quire.plan.thread import Thread
     from quire.tools.builtin.files import Files
     from quire.tools.registry import ToolSpec
     from quire.trust.capabilities import Grants
@@ -179,3 +190,216 @@ class Fetch(Struct, frozen=True):
             return {"copied_to": shown}
         files.write({"path": path, "content": item.stored})
         return {"copied_to": shown}
+
+
+MODES = ("inline", "fork")
+FOR_THREADS = ("model", "limit_overrides")
+"""Parameters that control how a directive is run, and are not its inputs."""
+
+
+def impossible(arguments: Mapping[str, Value]) -> str | None:
+    """Return the reason why no item at all can be executed with these arguments, or None."""
+    item_type, mode = item_type_of(arguments.get("item_type")), mode_of(arguments)
+    if item_type is None:
+        return f"unknown item type {arguments.get('item_type')!r}; it is one of {', '.join(ITEM_TYPES)}"
+    if mode.startswith("remote"):
+        return "there are no remote threads here; leave thread out, or use fork"
+    if mode not in MODES:
+        return f'there is no thread mode "{mode[:40]}"; it is inline or fork'
+    if mode == "fork" and item_type != "directive":
+        return f"thread: fork is for directives; a {item_type} has no thread of its own, so leave it out"
+    if arguments.get("async") is not True:
+        return None
+    if arguments.get("dry_run") is True:
+        return "async and dry_run do not go together: a check is over at once"
+    if item_type == "knowledge":
+        return "async is not for knowledge: its text is there at once"
+    if item_type == "directive" and mode == "inline":
+        return "async is not for a directive inline: its directions are there at once; use thread: fork"
+    return None
+
+
+def mode_of(arguments: Mapping[str, Value]) -> str:
+    given = arguments.get("thread")
+    return "inline" if given is None else str(given)
+
+
+def is_text(arguments: Mapping[str, Value]) -> bool:
+    """Tell whether `Execute` handles these arguments; otherwise the engine does."""
+    item_type, dry_run = arguments.get("item_type"), arguments.get("dry_run") is True
+    if item_type == "directive":
+        return dry_run or mode_of(arguments) == "inline"
+    return item_type == "knowledge" or (item_type == "tool" and dry_run)
+
+
+class Execute(Struct, frozen=True):
+    """The action `execute`. `tools` finds a tool that can be described without starting anything."""
+
+    items: VerifiedItems
+    grants: Grants
+    tools: Callable[[str], ToolSpec | None]
+
+    def run(self, arguments: Mapping[str, Value]) -> dict[str, Value]:
+        item_id = str(arguments["item_id"])
+        if problem := impossible(arguments):
+            return error(problem, item_id=item_id)
+        if arguments["item_type"] == "tool" and is_text(arguments):
+            return self._check_tool(item_id, arguments)
+        if not is_text(arguments):
+            raise ToolFailed(f"a {arguments['item_type']} is executed by a thread, not from here", kind="dispatch")
+        item_type: ItemType = "directive" if arguments["item_type"] == "directive" else "knowledge"
+        item = self.items.spaces.find(item_type, item_id)
+        if item is None:
+            return missing(self.grants, "execute", item_type, item_id, None)
+        self.grants.require("execute", item_type, item.id)
+        self.items.require(item)
+        head: dict[str, Value] = {"item_type": item_type, "item_id": item.id, "source": item.space}
+        if item_type == "knowledge":
+            body = read_body(item)
+            if arguments.get("dry_run") is True:
+                return {"status": "validation_passed", **head, "inputs": {}}
+            return {"status": "success", **head, "content": body}
+        thread = read_thread(item)
+        try:
+            inputs = resolve_inputs(thread.inputs, _given(thread, arguments))
+        except BadInputs as problems:
+            return error(str(problems), **head, issues=list(problems.problems))
+        if arguments.get("dry_run") is True:
+            return {"status": "validation_passed", **head, "inputs": inputs}
+        return {"status": "success", **head, "your_directions": directions(thread, inputs), "inputs": inputs}
+
+    def _check_tool(self, item_id: str, arguments: Mapping[str, Value]) -> dict[str, Value]:
+        spec = self.tools(item_id)
+        if spec is None:
+            return missing(self.grants, "execute", "tool", item_id, None)
+        self.grants.require("execute", "tool", spec.id)
+        given = arguments.get("parameters")
+        inputs: dict[str, Value] = dict(given) if isinstance(given, Mapping) else {}
+        try:
+            problems = Arguments().problems(spec, inputs)
+        except Unusable as unusable:
+            problems = [f"{spec.id} cannot be used: {unusable}"]
+        if problems:
+            return error("\n".join(problems), item_id=spec.id, issues=list(problems))
+        return {"status": "validation_passed", "item_type": "tool", "item_id": spec.id, "inputs": inputs}
+
+
+def directions(thread: Thread, inputs: Mapping[str, Value]) -> str:
+    """Return the directions for following a directive inside an existing thread."""
+    from quire.plan.templates import fill
+
+    return "\n\n".join(fill(part, inputs) for part in (thread.body, thread.inside) if part)
+
+
+def _given(thread: Thread, arguments: Mapping[str, Value]) -> dict[str, Value]:
+    parameters = arguments.get("parameters")
+    declared = {one.name for one in thread.inputs}
+    given = parameters if isinstance(parameters, Mapping) else {}
+    return {name: value for name, value in given.items() if name in declared or name not in FOR_THREADS}
+
+
+MAX_WORDS = 20
+MAX_READ = 50_000_000
+MAX_LIMIT = 100
+LIMIT = 10
+
+_WORDS = re.compile(r"[^\W_]+")
+_HEADING = re.compile(r"^# +(.+)$", re.MULTILINE)
+_TITLE = re.compile(r"^title: *(.+)$", re.MULTILINE)
+_DESCRIPTION = re.compile(r"<description>\s*([^<]{1,2000})</description>")
+
+
+class Hit(Struct, frozen=True):
+    """A search result. `score` is between 0 and 1."""
+
+    item: Item
+    score: float
+
+
+class SearchScope(Struct, frozen=True):
+    """The scope of a search: a type of item, optionally only ids that begin with a category."""
+
+    type: ItemType
+    category: str = ""
+
+    @classmethod
+    def of(cls, text: str) -> SearchScope:
+        """Read a scope, written like `directive`, `directive.rye.core.*` or `directive/rye/core`. Raises
+        `CannotStart`."""
+        head, _, rest = text.strip().replace(".", "/").partition("/")
+        fitting = next((one for one in ITEM_TYPES if head in (one, f"{one}s")), None)
+        if fitting is None:
+            raise CannotStart(f'scope must name an item_type ({", ".join(ITEM_TYPES)}), not "{text[:100]}"')
+        return cls(fitting, rest.removesuffix("*").strip("/"))
+
+    def covers(self, entry: Entry) -> bool:
+        return not self.category or entry.id == self.category or entry.id.startswith(f"{self.category}/")
+
+
+def search(
+    spaces: Spaces,
+    query: str,
+    scope: SearchScope,
+    source: SpaceName | None = None,
+    limit: int | None = LIMIT,
+    may: Callable[[Entry], bool] = lambda entry: True,
+) -> list[Hit]:
+    """Return the hits, best first; all of them if `limit` is None. A query without words finds everything.
+
+    `may` leaves out items whose existence the caller must not learn.
+    """
+    words = words_of(query)
+    hits: list[Hit] = []
+    read = 0
+    for entry in spaces.entries(scope.type, source):
+        if not scope.covers(entry) or not may(entry):
+            continue
+        try:
+            item = spaces.read(entry)
+        except QuireError:
+            continue  # A caller that asks for it by id gets the reason.
+        read += len(item.text)
+        if read > MAX_READ:
+            raise CannotStart(f"there is too much to search in {scope.type}; narrow the scope to a category")
+        if item.id != entry.id:
+            continue  # A link: the item itself is in the list as well.
+        score = score_of(item, words)
+        if score or not words:
+            hits.append(Hit(item, score))
+    # Sorting is stable: hits with the same score stay in the order of spaces and ids.
+    hits.sort(key=lambda hit: -hit.score)
+    return hits if limit is None else hits[: max(1, min(limit, MAX_LIMIT))]
+
+
+def summary(item: Item) -> str:
+    """Return one line about an item, from its own description, title or heading."""
+    for pattern in (_DESCRIPTION, _TITLE, _HEADING):
+        found = pattern.search(item.text)
+        if found:
+            return " ".join(found[1].split()).strip("\"'")[:300]
+    return ""
+
+
+def words_of(query: str) -> list[str]:
+    return list(dict.fromkeys(_WORDS.findall(query.casefold())))[:MAX_WORDS]
+
+
+def score_of(item: Item, words: list[str]) -> float:
+    if not words:
+        return 0.0
+    name, whole = item.id.rpartition("/")[2].casefold(), item.id.casefold()
+    parts = set(_WORDS.findall(name))
+    about, text = summary(item).casefold(), item.text.casefold()
+    total = 0.0
+    for word in words:
+        if word in parts:
+            total += 1.0
+        elif word in name:
+            total += 0.8
+        elif word in whole:
+            total += 0.6
+        elif word in about:
+            total += 0.5
+        elif word in text:
+            total += 0.2
+    return round(total / len(words), 3)

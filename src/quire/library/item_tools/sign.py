@@ -21,19 +21,18 @@ from quire.library.item_tools import (
     space_of,
     unknown_type,
 )
-from quire.library.items import FOLDERS, Entry, Item, ItemType, SpaceName
+from quire.library.items import FOLDERS, Entry, Item, ItemType, SpaceName, plural
 from quire.library.signed_authority import Authority, SignedAuthority, authority_of, authority_of_run
-from quire.library.spaces import plural
 from quire.library.verify import VerifiedItems, as_signable, read_thread
 from quire.source import MAX_DOCUMENT_BYTES, Source
-from quire.tools.builtin.regex import PathPattern
-from quire.trust.own_keys import own_key
+from quire.tools.builtin.search import PathPattern
 from quire.trust.risk import project_risk
 from quire.trust.sign_file import issues, warnings
 from quire.trust.signatures import sign_text
+from quire.trust.trusted_keys import own_key
 
 if TYPE_CHECKING:
-    from quire.engine.interpreter.thread.limits import Limits
+    from quire.engine.interpreter.thread.budgets import Limits
     from quire.tools.builtin.files import Files
     from quire.trust.capabilities import Grants
     from quire.values import Value

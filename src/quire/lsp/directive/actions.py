@@ -7,19 +7,19 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from quire.diagnostics import Edit, Severity
-from quire.formats.directive.codes import lints, notes, warnings
+from quire.formats.directive import codes as all_codes
 from quire.lsp.answers import Action, FileEdit
 from quire.lsp.directive.grants import calls_of_view, permissions, tier
 from quire.lsp.directive.item_words import id_of
 from quire.lsp.directive.tags import scan
-from quire.lsp.drafted_tests import test_action
+from quire.lsp.document_tests import test_action
 from quire.source import Span
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
     from quire.formats.directive.item_references import Call
     from quire.lsp.directive.tags import Scan, Tagged
-    from quire.lsp.views import View
+    from quire.lsp.document_view import View
 
 _STEP = "  "
 
@@ -106,19 +106,19 @@ class _Actions:
 
     def _for_finding(self, found: Diagnostic) -> Iterator[Action]:
         match found.code:
-            case lints.UNGRANTED:
+            case all_codes.UNGRANTED:
                 yield from self._grant(found)
-            case notes.LEAST_PRIVILEGE:
+            case all_codes.LEAST_PRIVILEGE:
                 tag = self._grant_at(found.span.start)
                 if tag is not None:
                     yield self._one("Remove the permission that no step uses", replaced(self._text, tag, ()), found)
-            case warnings.UNKNOWN_INPUT:
+            case all_codes.UNKNOWN_INPUT:
                 yield from self._declare(found)
-            case lints.UNSIGNABLE:
+            case all_codes.UNSIGNABLE:
                 yield from self._missing(found)
-            case lints.MISPLACED:
+            case all_codes.MISPLACED:
                 yield from self._move_name(found)
-            case warnings.NO_MODEL:
+            case all_codes.NO_MODEL:
                 metadata = self._scan.below("metadata")
                 if metadata and (edit := with_child(self._text, metadata, '<model tier="low" />')):
                     yield self._one("Ask for a small model", edit, found)
@@ -150,7 +150,7 @@ class _Actions:
             return
         edit = with_child(self._text, block, f'<acknowledge risk="{risk.value}">{_REASON}</acknowledge>')
         if edit is not None:
-            codes = [one for one in self._findings if one.code is warnings.UNACKNOWLEDGED]
+            codes = [one for one in self._findings if one.code is all_codes.UNACKNOWLEDGED]
             yield self._one(f"Acknowledge that it is {risk.value}", edit, *codes)
 
     def _narrow(self, pattern: str, tag: Tagged) -> Iterator[Action]:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from quire.lsp.answers import code
 from quire.lsp.directive.item_words import path_of_item
-from quire.lsp.markdown import code
 from quire.plan.built_in_tools import BUILT_IN_TOOLS, FORK
 from quire.source import Span
 from quire.trust.capabilities import canonical
 
 if TYPE_CHECKING:
-    from quire.lsp.views import View
+    from quire.lsp.document_view import View
     from quire.values import Value
 
 CALL = re.compile(r"\brye_(execute|fetch|sign)(?=\()")

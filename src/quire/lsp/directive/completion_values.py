@@ -20,7 +20,7 @@ from quire.workspace.secrets import shown_model
 
 if TYPE_CHECKING:
     from quire.lsp.directive.tags import Attribute, Tagged
-    from quire.lsp.views import View
+    from quire.lsp.document_view import View
 
 _INPUT = late_pattern(r"\{input:(\w*)$")
 _EXPRESSION = late_pattern(r"\$\{([^{}\n]*?)([\w.]*)$")

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from quire.lsp.answers import code
 from quire.lsp.directive.item_words import KINDS, entries
 from quire.lsp.directive.tags import scan
-from quire.lsp.markdown import code
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import BUILT_IN_TOOLS, FORK
 from quire.plan.vocabulary import PRIMARIES
@@ -19,9 +19,9 @@ from quire.wording import first_of
 
 if TYPE_CHECKING:
     from quire.formats.directive.item_references import Call
+    from quire.lsp.desk import Folder
     from quire.lsp.directive.tags import Tagged
-    from quire.lsp.folders import Folder
-    from quire.lsp.views import View
+    from quire.lsp.document_view import View
     from quire.source import Span
     from quire.trust.capabilities import Primary
     from quire.trust.risk import ProjectRisk

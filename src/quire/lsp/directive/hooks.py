@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from quire.lsp.answers import code
 from quire.lsp.directive.tags import declared_inputs, declared_outputs, scan
-from quire.lsp.markdown import code
 from quire.plan.vocabulary import HOOK_COST, HOOK_EVENTS, LIMITS
 
 if TYPE_CHECKING:
     from quire.formats.directive.syntax import Hook
     from quire.lsp.answers import Name
     from quire.lsp.directive.tags import Tagged
-    from quire.lsp.views import View
+    from quire.lsp.document_view import View
 
 EVENTS: Mapping[str, str] = {
     "build_system_prompt": "before the first turn; knowledge goes into the system message",

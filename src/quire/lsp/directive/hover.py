@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quire.lsp.answers import Hover
+from quire.lsp.answers import Hover, code
 from quire.lsp.directive.elements import is_limit, meaning_of
 from quire.lsp.directive.grants import permission_at
 from quire.lsp.directive.tags import scan
-from quire.lsp.markdown import code
 
 if TYPE_CHECKING:
     from quire.lsp.answers import Name
     from quire.lsp.directive.tags import Attribute, Scan, Tagged
-    from quire.lsp.views import View
+    from quire.lsp.document_view import View
     from quire.source import Span
 
 
@@ -30,7 +29,7 @@ def hover(view: View, offset: int) -> Hover | None:
 
 def _title(view: View, scanned: Scan, offset: int) -> Hover | None:
     """Return the first message to the model, at the name of the directive and at the heading of the file."""
-    from quire.lsp.directive.prompt_words import prompt_markdown
+    from quire.lsp.directive.item_words import prompt_markdown
 
     root = scanned.root
     named = root.attribute("name") if root else None
@@ -69,7 +68,7 @@ def _in_fence(view: View, scanned: Scan, offset: int) -> Hover | None:
 def _element(view: View, tag: Tagged, span: Span) -> Hover | None:
     from quire.lsp.directive.grants import permissions_markdown
     from quire.lsp.directive.hooks import hook_markdown
-    from quire.lsp.directive.limit_words import limits_markdown, model_markdown
+    from quire.lsp.directive.item_words import limits_markdown, model_markdown
 
     parent = tag.parent.tag if tag.parent else ""
     if parent == "outputs" and tag.tag not in ("output", "success", "failure"):
@@ -97,7 +96,7 @@ def _attribute(view: View, tag: Tagged, one: Attribute) -> Hover | None:
     if known is None or one.name not in known.attributes:
         return None
     if (limit := _limit(tag, one.name)) is not None:
-        from quire.lsp.directive.limit_words import limit_markdown
+        from quire.lsp.directive.item_words import limit_markdown
 
         return Hover(one.name_span, limit_markdown(limit, one.value))
     return Hover(one.name_span, f"{code(one.name)} of {code(f'<{tag.tag}>')} — {known.attributes[one.name]}")
@@ -105,7 +104,7 @@ def _attribute(view: View, tag: Tagged, one: Attribute) -> Hover | None:
 
 def _value(view: View, tag: Tagged, one: Attribute, offset: int) -> Hover | None:
     from quire.lsp.directive.hooks import EVENTS, OPERATOR_MEANINGS, path_meaning
-    from quire.lsp.directive.limit_words import limit_markdown, model_markdown
+    from quire.lsp.directive.item_words import limit_markdown, model_markdown
 
     value = one.value.strip()
     if (found := _named(view, offset)) is not None and found.markdown and tag.tag != "model":

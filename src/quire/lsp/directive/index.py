@@ -27,7 +27,7 @@ from quire.wording import cut_line
 
 if TYPE_CHECKING:
     from quire.lsp.answers import NameKind
-    from quire.lsp.views import View
+    from quire.lsp.document_view import View
 
 # A reference without its brace matches too, and is passed over: so its line is not searched again for the next one.
 _REFERENCE = late_pattern(r"\{input:(\w++)(\?|[:|][^}\n]*+)?(\})?|\$\{([^{}\n]*+)\}")

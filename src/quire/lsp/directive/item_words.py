@@ -1,6 +1,10 @@
 """Items: the files behind their ids, their signatures, and what a directive says of them in words.
 
 The folders are listed once for each state of the workspace. Nothing is verified here.
+
+Limits and models of a directive in words: what happens when a limit is reached, and what a tier stands for.
+
+The first messages of a directive, its bound and its signature, as Markdown.
 """
 
 from __future__ import annotations
@@ -12,19 +16,25 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from quire.errors import QuireError
+from quire.lsp.answers import code, fenced
+from quire.lsp.bounds import with_price
+from quire.lsp.directive.elements import LIMIT_MEANINGS
 from quire.lsp.directive.tags import scan
-from quire.lsp.markdown import code
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import BUILT_IN_TOOLS
+from quire.plan.vocabulary import INTEGER_LIMITS, LIMIT_ALIASES, LIMITS
 from quire.wording import cut_line
+from quire.workspace.secrets import shown_model
 
 if TYPE_CHECKING:
     from quire.library.items import Entry, ItemType
     from quire.library.registered import Registered
     from quire.lsp.answers import Name, NameKind
-    from quire.lsp.folders import Folder
-    from quire.lsp.views import View
+    from quire.lsp.desk import Folder
+    from quire.lsp.directive.tags import Tagged
+    from quire.lsp.document_view import View
     from quire.values import Value
+
 
 KINDS: dict[str, NameKind] = {
     "directive": "directive",
@@ -243,3 +253,121 @@ def schema_lines(schema: Mapping[str, Value]) -> list[str]:
         said = f" — {text}" if isinstance(text, str) else ""
         found.append(f"- {code(name)}" + (f" ({', '.join(words)})" if words else "") + said)
     return found
+
+
+_PER_CALL = ("spawns", "depth")
+
+
+def effective_limits(view: View) -> tuple[dict[str, object], set[str]]:
+    """Return the limits that count, and the names of those that the directive itself sets. Values that are not numbers
+    count as not set."""
+    from quire.engine.premises import THREAD_LIMITS
+    from quire.formats.directive.lower import limits
+
+    declared = limits(view.reading.partial)
+    own = {
+        name: value
+        for name, value in declared.items()
+        if name in LIMITS and (isinstance(value, int | float) or name == "spend_currency")
+    }
+    return {**THREAD_LIMITS, **own}, set(own)
+
+
+def limit_markdown(name: str, value: str) -> str:
+    """Return what a limit means, and what happens when it is reached."""
+    from quire.engine.premises import THREAD_LIMITS
+    from quire.formats.directive.limits import limit_problem
+
+    canonical = LIMIT_ALIASES.get(name, name)
+    lines = [f"**limit** {code(canonical)} — {LIMIT_MEANINGS.get(canonical, '')}", ""]
+    if value and (problem := limit_problem(name, value)):
+        lines.append(f"- the value {problem}")
+    if canonical in _PER_CALL:
+        lines.append("- when it is reached: the call that would start another thread fails, and the model is told")
+    elif canonical != "spend_currency":
+        lines.append(
+            "- when it is reached: the run ends with exit code 5; `quire resume RUN --limit "
+            f"{canonical}=…` goes on, and a hook on `limit` may ask a person"
+        )
+    lines.append(f"- without it: {amount(canonical, THREAD_LIMITS[canonical])}")
+    if canonical in INTEGER_LIMITS:
+        lines.append("- a whole number")
+    return "\n".join(lines)
+
+
+def limits_markdown(view: View) -> str:
+    """Return the limits that count, as a table to be put behind the meaning of the element."""
+    effective, own = effective_limits(view)
+    rows = [
+        f"| {code(name)} | {amount(name, effective[name])} | {'the directive' if name in own else 'default'} |"
+        for name in LIMITS
+        if name != "spend_currency"
+    ]
+    return "\n\n| limit | counts | from |\n| --- | --- | --- |\n" + "\n".join(rows)
+
+
+def amount(name: str, value: object) -> str:
+    """Return the value of a limit as people read it."""
+    if name == "spend" and isinstance(value, int | float):
+        return f"${value:,.2f}"
+    if isinstance(value, int | float):
+        return f"{value:,}"
+    return str(value)
+
+
+def model_words(view: View, tag: Tagged) -> tuple[str, str]:
+    """Return the model that `<model>` stands for here, and why; an empty name if that is only known when it runs."""
+    from quire.library.survey import model_here
+
+    settings = view.folder.settings
+    if settings is None:
+        return "", "the settings of the workspace cannot be read"
+    asked = {one.name: one.value.strip() for one in tag.attributes}
+    try:
+        choice = model_here(asked, settings, os.environ)
+    except QuireError as error:
+        return "", str(error)
+    return shown_model(choice.spec), choice.reason
+
+
+def model_markdown(view: View, tag: Tagged) -> str:
+    name, reason = model_words(view, tag)
+    return f"\n\nHere: {code(name)} ({reason})" if name else f"\n\nHere: {reason}"
+
+
+LONGEST_PROMPT = 8_000
+"""Characters of a prompt in a hover. The command that shows prompts gives all of it."""
+
+
+def prompt_markdown(view: View) -> str:
+    """Return the hover of a directive as a whole."""
+
+    name = id_of(view.path)
+    lines = [f"**directive** {code(name)}" if name else "**directive**", f"- {signature_words(view)}"]
+    if bound := bound_words(view):
+        lines.append(f"- {with_price(view, bound)}")
+    return "\n".join(lines) + "\n\n" + _prompt(view)
+
+
+def bound_words(view: View) -> str:
+    """Return the bound of a run in one line, without its price; empty if nothing is known."""
+    from quire.analysis.quantities import quantities
+    from quire.display.preflight_line import preflight_line
+
+    proof = view.proof
+    if proof is None:
+        return ""
+    return preflight_line(quantities(proof, view.folder.foresight.world("").premises), {})
+
+
+def _prompt(view: View) -> str:
+    from quire.display.transcript import prompt_text
+    from quire.lsp.prompts import preview_of
+
+    try:
+        found = preview_of(view, "")
+    except QuireError as error:
+        return f"The first message is not known: {error}"
+    text = prompt_text(found.request)
+    cut = text[:LONGEST_PROMPT] + ("\n…" if len(text) > LONGEST_PROMPT else "")
+    return "The first messages, with stand-ins for values that only a run knows:\n\n" + fenced(cut)

@@ -1,15 +1,28 @@
-"""Rules for new names of inputs, outputs and hooks of a directive."""
+"""Rules for new names of inputs, outputs and hooks of a directive.
+
+Let a directive or a knowledge file follow its own place: the category is the folder that it lies in.
+
+The name follows as well, because it is indexed as a name of the file. A permission for all items of a folder follows
+when all of them move together.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from quire.diagnostics import Edit
+from quire.lsp.directive.grants import permissions
+from quire.lsp.directive.item_words import KINDS, entries, id_of
 from quire.lsp.directive.tags import scan
 
 if TYPE_CHECKING:
     from quire.lsp.answers import Name
-    from quire.lsp.views import View
+    from quire.lsp.document_view import View
+    from quire.source import Span
+
 
 _NAME = re.compile(r"\w+")
 _TAG = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -47,3 +60,45 @@ def _is_keyed(home: View, name: str) -> bool:
     """Tell whether an output is written in the form in which its tag is its name."""
     outputs = scan(home.source.text).below("outputs")
     return outputs is not None and outputs.child(name) is not None and name not in _RESERVED
+
+
+def moved(view: View, new: str) -> list[Edit]:
+    """Return the edit of the category. One that did not fit the old place stays as it is."""
+    tag = scan(view.source.text).below("metadata", "category")
+    return followed_category(view.path, new, *tag.text) if tag is not None and tag.closing is not None else []
+
+
+def followed_category(old: str, new: str, text: str, span: Span) -> list[Edit]:
+    before, after = (id_of(path).rpartition("/")[0] for path in (old, new))
+    return [Edit(span, text, after)] if text.strip("/") == before != after and id_of(new) else []
+
+
+def followed(view: View, moves: Mapping[str, str]) -> list[Edit]:
+    """Return the edits of permissions such as `team/*`, if everything that they cover moves to one other folder. A
+    folder that holds other items already is left alone, because the permission would cover these too."""
+    found: list[Edit] = []
+    for _, span, tag in permissions(view):
+        text = view.source.text[span.start : span.end]
+        folder = text[:-2]
+        if tag.tag not in KINDS or text[-2:] not in ("/*", ".*") or any(sign in folder for sign in "*?["):
+            continue
+        new = _new_folder(view, tag.tag, folder.replace(".", "/"), moves)
+        if new:
+            written = new.replace("/", text[-2]) if "/" not in folder else new
+            found.append(Edit(span, text, f"{written}{text[-2:]}"))
+    return found
+
+
+def _new_folder(view: View, item_type: str, folder: str, moves: Mapping[str, str]) -> str:
+    """Return the folder that all items of another one move to; empty if they do not move together."""
+    ids = {one: os.path.abspath(entry.path) for one, entry in entries(view.folder, item_type).items()}  # noqa: PTH100
+    inside = [one for one in ids if one.startswith(f"{folder}/")]
+    targets = set()
+    for one in inside:
+        new, rest = id_of(moves.get(ids[one], "")), one[len(folder) :]
+        targets.add(new.removesuffix(rest) if new.endswith(rest) else "")
+    if len(targets) != 1:
+        return ""
+    (target,) = targets
+    others = any(one.startswith(f"{target}/") and one not in inside for one in ids)
+    return "" if others or target == folder else target

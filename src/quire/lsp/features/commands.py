@@ -12,17 +12,17 @@ from quire.lsp import wire
 from quire.lsp.answers import Action, FileEdit
 from quire.lsp.bounds import with_price
 from quire.lsp.desk import path_of, uri_of
-from quire.lsp.features.request_places import ask, view_in, workspace_edit
+from quire.lsp.features import ask, view_in, workspace_edit
 from quire.lsp.jobs import Unasked
 from quire.lsp.protocol import INVALID_PARAMS, RequestFailed
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic, Edit
     from quire.lsp.answers import Lens
-    from quire.lsp.progress import Tell
+    from quire.lsp.document_tests import TestRecord
+    from quire.lsp.document_view import View
+    from quire.lsp.jobs import Tell
     from quire.lsp.session import Session
-    from quire.lsp.test_results import TestRecord
-    from quire.lsp.views import View
 
 
 def code_lenses(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]] | None:
@@ -136,12 +136,12 @@ def execute(session: Session, params: Mapping[str, Any]) -> Any:
         case "quire.writeTest":
             _write_test(session, _view(session, given), given[1] if len(given) > 1 else "")
         case "quire.showProof":
-            from quire.lsp.reports import proof_text
+            from quire.lsp.bounds import proof_text
 
             view = _view(session, given)
             session.later(lambda _tell: proof_text(view), title="Quire: prove the document")
         case "quire.lockDiff":
-            from quire.lsp.reports import lock_text
+            from quire.lsp.bounds import lock_text
 
             folder = _view(session, given).folder
             session.later(lambda _tell: lock_text(folder), title="Quire: compare with quire.lock")
@@ -179,7 +179,7 @@ def _test(session: Session, view: View, case: str) -> NoReturn:
         raise RequestFailed(f"{Path(view.path).name} has no test yet")
 
     def run(tell: Tell) -> Any:
-        from quire.lsp.test_runs import run_tests
+        from quire.lsp.document_tests import run_tests
 
         return run_tests(tests, [case] if case else [], tell)
 
@@ -204,7 +204,7 @@ def tests_ran(session: Session, params: Mapping[str, Any]) -> None:
             wanted.append((list(_tests_of(view)), [str(case) for case in cases] if isinstance(cases, list) else []))
 
     def run(_tell: Tell) -> list[TestRecord]:
-        from quire.lsp.test_runs import run_tests
+        from quire.lsp.document_tests import run_tests
 
         return [record for paths, cases in wanted for record in run_tests(paths, cases)[1]]
 
@@ -219,7 +219,7 @@ def _keep(session: Session, records: list[TestRecord]) -> None:
 
 def _write_test(session: Session, view: View, wanted: str) -> NoReturn:
     """Have a case written that takes a decision, given by its id. The editor is asked to make the edit."""
-    from quire.lsp.drafted_tests import added_case, draft_case
+    from quire.lsp.document_tests import added_case, draft_case
 
     def write(draft: Any) -> None:
         try:

@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from quire.lsp import wire
-from quire.lsp.answers import MOST_COMPLETIONS, fits_typed
-from quire.lsp.features.request_places import ask, place_in
-from quire.lsp.markdown import code
+from quire.lsp.answers import MOST_COMPLETIONS, code, fits_typed
+from quire.lsp.features import ask, place_in
 from quire.lsp.name_targets import definitions_of
-from quire.lsp.parameters import uri_in
-from quire.lsp.prompt_files import complete as complete_prompt
-from quire.lsp.prompt_files import names_at
+from quire.lsp.prompts import complete as complete_prompt
+from quire.lsp.prompts import names_at
+from quire.lsp.protocol import uri_in
 from quire.source import Span
 
 if TYPE_CHECKING:
     from quire.lsp.answers import Completion, Hover, Signature
+    from quire.lsp.document_view import View
     from quire.lsp.session import Session
-    from quire.lsp.views import View
 
 
 def signature_help(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from quire.lsp import wire
 from quire.lsp.answers import Name
-from quire.lsp.features.request_places import names_at, place_in, view_in
+from quire.lsp.features import names_at, place_in, view_in
 from quire.lsp.name_targets import definitions_of, places_of
 from quire.source import Span
 
 if TYPE_CHECKING:
+    from quire.lsp.document_view import View
     from quire.lsp.session import Session
-    from quire.lsp.views import View
 
 CALLABLE = frozenset({"pipeline", "document", "directive", "knowledge"})
 """Kinds of names that mean a document which another one calls, or uses."""

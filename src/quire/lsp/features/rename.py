@@ -22,17 +22,17 @@ from quire.lsp import wire
 from quire.lsp.answers import DOCUMENTS, FileEdit
 from quire.lsp.desk import path_of, uri_of
 from quire.lsp.directive.item_words import entries, id_of
-from quire.lsp.features.request_places import ask, names_at, place_in, workspace_edit
+from quire.lsp.features import ask, names_at, place_in, workspace_edit
 from quire.lsp.name_targets import places_of
-from quire.lsp.prompt_files import files_of, sharing_problem
+from quire.lsp.prompts import files_of, sharing_problem
 from quire.lsp.protocol import RequestFailed
 from quire.patterns import late_pattern
 
 if TYPE_CHECKING:
     from quire.lsp.answers import Name
-    from quire.lsp.folders import Folder
+    from quire.lsp.desk import Folder
+    from quire.lsp.document_view import View
     from quire.lsp.session import Session
-    from quire.lsp.views import View
     from quire.source import Span
 
 _UNQUOTED = late_pattern(r"[A-Za-z0-9_.-]++")

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from quire.lsp.answers import Token
-from quire.lsp.features.request_places import ask, view_in
+from quire.lsp.features import ask, view_in
 from quire.lsp.protocol import TOKEN_MARKS, TOKEN_TYPES
 from quire.lsp.texts import units
 from quire.source import Span
 
 if TYPE_CHECKING:
     from quire.lsp.answers import Hint
+    from quire.lsp.document_view import View
     from quire.lsp.session import Session
-    from quire.lsp.views import View
 
 _KINDS = {"type": 1, "parameter": 2}
 

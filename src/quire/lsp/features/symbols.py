@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from quire.lsp import wire
-from quire.lsp.features.request_places import ask, view_in
+from quire.lsp.features import ask, view_in
 from quire.source import Span
 
 if TYPE_CHECKING:
     from quire.diagnostics import Edit
     from quire.lsp.answers import Fold, Symbol
+    from quire.lsp.document_view import View
     from quire.lsp.session import Session
-    from quire.lsp.views import View
 
 
 def folding(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]] | None:

@@ -1,19 +1,32 @@
-"""Complete the metadata of a knowledge file: its keys and their values."""
+"""Complete the metadata of a knowledge file: its keys and their values.
+
+Offer changes in a knowledge file: add missing fields, follow the place of the file, allow a finding.
+
+Explain the place under the cursor of a knowledge file: its keys, its name, its users, and items that it names.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from quire.diagnostics import Edit, Severity
+from quire.formats.directive import codes
 from quire.formats.directive.knowledge import REQUIRED
-from quire.lsp.answers import Completion
+from quire.lsp.answers import Action, Completion, FileEdit, Hover, Name, code
+from quire.lsp.directive.grants import permissions
 from quire.lsp.directive.item_words import entries, id_of
 from quire.lsp.knowledge.metadata import KEYS, metadata
 from quire.patterns import late_pattern
 from quire.source import Span
+from quire.trust.capabilities import Grants, capability
+from quire.wording import first_of
 
 if TYPE_CHECKING:
-    from quire.lsp.views import View
+    from quire.diagnostics import Diagnostic
+    from quire.lsp.document_view import View
+
 
 _KEY = late_pattern(r"([A-Za-z_][\w-]*)?$")
 _VALUE = late_pattern(r"([A-Za-z_][\w-]*)[ \t]*:[ \t]*(?:\[(?:[^\]\n]*,)?[ \t]*)?[\"']?([^\"'\[\],\n]*)$")
@@ -98,3 +111,130 @@ def _whole(view: View) -> list[Completion]:
     lines += [f"category: {category}"] if category else []
     insert = "\n".join(["```yaml", *lines, "```", "", "${3}", ""])
     return [Completion("knowledge", "snippet", insert, snippet=True, documentation="The metadata of a knowledge file.")]
+
+
+def actions(view: View, span: Span, findings: Sequence[Diagnostic]) -> list[Action]:
+    return list(dict.fromkeys(_actions(view, findings)))
+
+
+def _actions(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
+    for found in findings:
+        if found.code is codes.FIELD and (edit := _missing(view)) is not None:
+            yield _action(view, "Add the fields that signing requires", edit, found)
+        elif found.code is codes.PLACE and (edit := _place(view, found)) is not None:
+            yield _action(view, f"Write {edit.new or 'no category'}, as the place of the file is", edit, found)
+    for found in findings:
+        if found.severity is not Severity.ERROR and not found.code.id.startswith("AL"):
+            part = metadata(view).part
+            if part is not None:
+                at = view.source.line_span(view.source.position(found.span.start).line).start
+                at = max(at, part.start)
+                comment = f'# quire: allow {found.code.id} because "say why"\n'
+                yield _action(view, f"Allow {found.code.id} because …", Edit(Span(at, at), "", comment), found)
+
+
+def _missing(view: View) -> Edit | None:
+    found = metadata(view)
+    if found.part is None:
+        return None
+    texts = {
+        "name": f"name: {PurePath(view.path).stem}",
+        "title": f"title: {PurePath(view.path).stem.replace('-', ' ').replace('_', ' ').capitalize()}",
+        "version": 'version: "1.0.0"',
+        "entry_type": "entry_type: reference",
+    }
+    given = {one.key for one in found.entries if one.values}
+    lines = [texts[name] for name in REQUIRED if name not in given and not _has_key(view, name)]
+    return Edit(Span(found.part.start, found.part.start), "", "".join(f"{one}\n" for one in lines)) if lines else None
+
+
+def _has_key(view: View, name: str) -> bool:
+    return any(one.key == name for one in metadata(view).entries)
+
+
+def _place(view: View, found: Diagnostic) -> Edit | None:
+    own = id_of(view.path)
+    for entry in metadata(view).entries:
+        for text, span in entry.values:
+            if entry.key in ("name", "category") and found.span.start <= span.start <= found.span.end:
+                new = PurePath(own).name if entry.key == "name" else own.rpartition("/")[0]
+                return Edit(span, text, new)
+    return None
+
+
+def _action(view: View, title: str, edit: Edit, found: Diagnostic) -> Action:
+    return Action(title, "quickfix", (FileEdit(view.path, (edit,)),), (found.code.id,))
+
+
+def used_by(view: View) -> tuple[list[str], list[str]]:
+    """Return the ids of the directives that name an item, and of those that may fetch it."""
+    item_id = id_of(view.path)
+    if not item_id:
+        return [], []
+    stem = item_id.rpartition("/")[2]
+    needed = capability("fetch", "knowledge", item_id)
+    naming: list[str] = []
+    fetching: list[str] = []
+    for other in view.folder.views():
+        if other.format != "directive" or other.path == view.path:
+            continue
+        if stem in other.source.text and any(one.document == view.path for one in other.index.names):
+            naming.append(id_of(other.path))
+        elif "<fetch>" in other.source.text and Grants.of(one for one, _, _ in permissions(other)).covers(needed):
+            fetching.append(id_of(other.path))
+    return naming, fetching
+
+
+_SHOWN = 12
+
+
+def hover(view: View, offset: int) -> Hover | None:
+    found = metadata(view)
+    if not found.holds(offset):
+        return _mention(view, offset)
+    for entry in found.entries:
+        if entry.key_span.start <= offset <= entry.key_span.end:
+            meaning = KEYS.get(entry.key, "kept as it is, without an effect")
+            return Hover(entry.key_span, f"{code(entry.key)} — {meaning}")
+        for text, span in entry.values:
+            if span.start <= offset <= span.end:
+                if entry.key in ("name", "title"):
+                    return Hover(span, _about(view))
+                named = view.index.at(offset)
+                if named is not None and named.document:
+                    return _item(view, named)
+                return Hover(span, f"{code(entry.key)} {code(text)}") if entry.key == "tags" else None
+    return None
+
+
+def _mention(view: View, offset: int) -> Hover | None:
+    link = next((one for one in view.index.links if one.span.start <= offset <= one.span.end), None)
+    if link is None:
+        return None
+    text = view.source.text[link.span.start : link.span.end]
+    kind = link.tooltip.partition(" ")[0]
+    return _item(
+        view, Name("directive" if kind == "directive" else "knowledge", text, link.span, "reads", "", link.path)
+    )
+
+
+def _item(view: View, name: Name) -> Hover:
+    from quire.lsp.directive.item_words import item_markdown
+
+    return Hover(name.span, item_markdown(view, name))
+
+
+def _about(view: View) -> str:
+    from quire.lsp.directive.item_words import signature_words
+
+    naming, fetching = used_by(view)
+    lines = [f"**knowledge** {code(id_of(view.path))}", "", f"- {signature_words(view)}"]
+    lines.append(f"- used by: {_listed(naming)}" if naming else "- no directive names it")
+    if fetching:
+        lines.append(f"- may be fetched by: {_listed(fetching)}")
+    lines.append(f"- {len(view.reading.body):,} characters go into the prompt")
+    return "\n".join(lines)
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(first_of(names, _SHOWN))

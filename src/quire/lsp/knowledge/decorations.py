@@ -12,12 +12,12 @@ from quire.wording import pluralize
 
 if TYPE_CHECKING:
     from quire.lsp.answers import TokenKind
-    from quire.lsp.views import View
+    from quire.lsp.document_view import View
 
 
 def lenses(view: View) -> list[Lens]:
     from quire.lsp.directive.item_words import signature_words
-    from quire.lsp.knowledge.hover import used_by
+    from quire.lsp.knowledge.completion import used_by
 
     found = metadata(view)
     if found.part is None:

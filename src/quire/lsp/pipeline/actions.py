@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from quire.diagnostics import Edit, Severity
-from quire.formats.pipeline.codes.lints import OPTIONAL_FIELD
-from quire.formats.pipeline.codes.schemas import UNDECLARED
+from quire.formats.pipeline.codes.errors import UNDECLARED
+from quire.formats.pipeline.codes.warnings import OPTIONAL_FIELD
 from quire.formats.pipeline.syntax import AgentBody, FoldBody, ForEachBody, MatchBody, ShellBody, ToolBody
 from quire.formats.pipeline.walks import expressions
 from quire.lsp.answers import Action, FileEdit
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from quire.diagnostics import Diagnostic
     from quire.formats.pipeline.syntax import Step
+    from quire.lsp.document_view import View
     from quire.lsp.pipeline.tree import Way
-    from quire.lsp.views import View
 
 _KEYS = re.compile(r":[ ]*(?:(\{)[ ]*|(?:#[^\n]*)?\n(?:[ ]*(?:#[^\n]*)?\n)*([ ]+)(?=[^\s#-]))")
 """Matches from the end of the name of a step to its first key."""
@@ -113,7 +113,7 @@ def _undeclared(view: View, finding: Diagnostic) -> str:
 
 def _input_type(view: View, name: str) -> str:
     """Return the type of an input by the use that expressions make of it: `{type: string}` if that tells nothing."""
-    from quire.testing.input_shapes import input_shapes
+    from quire.testing.placeholders import input_shapes
 
     plan = view.document.plan if view.document is not None else None
     shape = input_shapes(plan).get(name) if plan is not None else None
@@ -275,7 +275,7 @@ def _tests(view: View, way: Way, span: Span) -> Iterator[Action]:
     plan = view.document.plan if step is not None and view.document is not None else None
     if step is None or plan is None:
         return
-    from quire.lsp.drafted_tests import test_action
+    from quire.lsp.document_tests import test_action
     from quire.testing.coverage.decisions import decision_id
 
     arms = [arm for arm in _arms(view, step) if arm[2] <= span.start]

@@ -1,21 +1,33 @@
-"""Complete pipelines: keys by place, names and values, and expressions (`complete_expressions`)."""
+"""Complete pipelines: keys by place, names and values, and expressions (`complete_expressions`).
+
+Complete expressions and the references in prompts: bindings, stores, fields by type, functions, values of enums.
+"""
 
 from __future__ import annotations
 
+import re
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from quire.formats.pipeline.language_words import KINDS, meaning
-from quire.lsp.answers import Completion
-from quire.lsp.pipeline.complete_expressions import complete_expression, complete_reference
+from quire.expr.functions import FUNCTIONS
+from quire.expr.syntax import KEYWORDS
+from quire.formats.pipeline.language_words import BINDINGS, KINDS, SEED_FUNCTIONS, meaning
+from quire.lsp.answers import MOST_COMPLETIONS, Completion, fits_typed
 from quire.lsp.pipeline.complete_values import complete_item, complete_value
+from quire.lsp.pipeline.scopes import names_at
 from quire.lsp.pipeline.snippets import body_snippet, step_snippet
-from quire.lsp.pipeline.tree import cursor_place, pipeline_at
-from quire.lsp.pipeline.yaml_places import FIELD_KEYS, YamlPlace, is_expression, keys_at, place_of
+from quire.lsp.pipeline.tree import FIELD_KEYS, YamlPlace, cursor_place, is_expression, keys_at, pipeline_at, place_of
+from quire.plan.type_words import type_words
+from quire.schema import Enum, Kind, Simple
 from quire.source import Span
+from quire.values import encode
 
 if TYPE_CHECKING:
-    from quire.lsp.views import View
+    from quire.lsp.document_view import View
+    from quire.lsp.pipeline.scopes import ReadableNames
     from quire.lsp.yaml_scan import CursorPlace
+    from quire.schema import FieldType
+
 
 _NEEDED_FIRST = 2
 
@@ -39,7 +51,7 @@ def complete(view: View, offset: int) -> list[Completion]:
 
 def resolve(view: View, what: str) -> str:
     """Return the documentation of a completion."""
-    from quire.lsp.pipeline.hover_texts import function_text, schema_text, target_text, tool_text
+    from quire.lsp.pipeline.hover import function_text, schema_text, target_text, tool_text
     from quire.lsp.pipeline.tree import file_of
 
     kind, _, name = what.partition(":")
@@ -136,3 +148,198 @@ def _steps(view: View, place: CursorPlace, where: YamlPlace, span: Span, dialect
         )
         for kind in keys_at(YamlPlace("step"), dialect)
     ]
+
+
+_TYPED = re.compile(r"((?:[A-Za-z_][A-Za-z0-9_]*\.)*)([A-Za-z_][A-Za-z0-9_]*)?\Z")
+REFERENCE = re.compile(r"(?<!\{)\{((?:[A-Za-z_][A-Za-z0-9_]*\.)*)([A-Za-z_][A-Za-z0-9_]*)?\Z")
+_COMPARED = re.compile(r"""([A-Za-z_][A-Za-z0-9_.]*)\s*[!=]=\s*(['"]?)([^'"]*)\Z""")
+_LAMBDA = re.compile(r"\b([a-z_]+)\(\s*([A-Za-z_][A-Za-z0-9_.]*)\s*,\s*([A-Za-z_][A-Za-z0-9_]*)\s*->")
+_OUTPUT = re.compile(r"\boutput:[ ]*['\"]?([A-Za-z_][A-Za-z0-9_]*)")
+_NEAR = 20_000
+
+
+def complete_expression(view: View, offset: int, place: CursorPlace) -> list[Completion]:
+    """Return what can follow in an expression."""
+    text = place.text
+    names = names_at(view, offset, place)
+    compared = _COMPARED.search(text)
+    if compared is not None:
+        found = _values(names, compared, Span(offset - len(compared[3]), offset), place.quote)
+        if found or compared[2]:
+            return found
+    if ends_in_text(text):
+        return []
+    typed = _TYPED.search(text)
+    if typed is None:
+        return []
+    span = Span(offset - len(typed[2] or ""), offset)
+    path = tuple(one for one in typed[1].split(".") if one)
+    if path:
+        return _members(view, offset, names, path, span, text)
+    # Of very many stores only some are sent; the functions always are.
+    return [*_functions(view, offset, span), *_roots(view, offset, names, span, text)]
+
+
+def complete_reference(view: View, offset: int, place: CursorPlace) -> list[Completion]:
+    """Return what can follow in a reference of a prompt: `{path`."""
+    typed = REFERENCE.search(place.text)
+    if typed is None:
+        return []
+    names = names_at(view, offset, place)
+    span = Span(offset - len(typed[2] or ""), offset)
+    path = tuple(one for one in typed[1].split(".") if one)
+    found = _members(view, offset, names, path, span, "") if path else _roots(view, offset, names, span, "")
+    if view.source.text[offset : offset + 1] == "}":
+        return found
+    from msgspec.structs import replace
+
+    return [one if one.label == "ctx" else replace(one, insert=f"{one.label}}}") for one in found]
+
+
+def ends_in_text(expression: str) -> bool:
+    """Tell whether an expression ends inside of a quoted text."""
+    quote, at = "", 0
+    while at < len(expression):
+        character = expression[at]
+        if quote and character == "\\":
+            at += 1
+        elif quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"":
+            quote = character
+        at += 1
+    return bool(quote)
+
+
+def _shown(type: FieldType | None) -> str:
+    return type_words(type) if type is not None else ""
+
+
+def _lambdas(names: ReadableNames, text: str) -> dict[str, FieldType | None]:
+    """Return the parameters of the lambdas before the cursor, with the types of the items of their lists."""
+    from quire.formats.pipeline.known_types import element
+
+    return {
+        found[3]: element(names.scope.shapes.resolved(names.type_at(tuple(found[2].split(".")))))
+        for found in _LAMBDA.finditer(text)
+    }
+
+
+def _roots(view: View, offset: int, names: ReadableNames, span: Span, text: str) -> list[Completion]:
+    found: dict[str, Completion] = {}
+    for name, type in _lambdas(names, text).items():
+        found[name] = Completion(name, "variable", detail=_shown(type), order=1, span=span)
+    for name, type in names.scope.types.names.items():
+        about = BINDINGS.get(name, "The result of this branch.")
+        found[name] = Completion(name, "variable", detail=_shown(type), documentation=about, order=1, span=span)
+    for name in ("ctx", "pipe"):
+        type = names.scope.types.pipe if name == "pipe" else None
+        found[name] = Completion(
+            name, "variable", detail=_shown(type), documentation=BINDINGS[name], order=2, span=span
+        )
+    for name, type in _stores(view, offset, names, span).items():
+        if len(found) > MOST_COMPLETIONS:
+            break  # one more than is sent tells that there are more
+        if name not in found:
+            found[name] = Completion(name, "variable", detail=_shown(type), order=3, span=span)
+    return list(found.values())
+
+
+def _stores(view: View, offset: int, names: ReadableNames, span: Span) -> dict[str, FieldType | None]:
+    """Return the stores that can be read: the last ones first; of very many, those first that fit the typed text at
+    `span`. Those of a step that cannot be read are found in its text."""
+    stores = dict(reversed(names.scope.types.stores.items()))
+    if names.way is None:
+        near = view.source.text[max(0, offset - _NEAR) : offset]
+        for found in _OUTPUT.finditer(near):
+            stores.setdefault(found[1], None)
+    if names.pipeline is not None and names.pipeline.input is None and len(view.source.text) <= _NEAR:
+        from quire.lsp.pipeline.scopes import store_names
+
+        for name in store_names(names.pipeline):
+            stores.setdefault(name, None)
+    readable = {name: type for name, type in stores.items() if "-" not in name}
+    typed = view.source.text[span.start : span.end]
+    if not typed or len(readable) <= MOST_COMPLETIONS:
+        return readable
+    fits = fits_typed(typed)
+    return {name: type for name, type in readable.items() if fits(name)} | readable
+
+
+def _members(
+    view: View, offset: int, names: ReadableNames, path: tuple[str, ...], span: Span, text: str
+) -> list[Completion]:
+    if path == ("ctx",):
+        return [
+            Completion(name, "variable", detail=_shown(type), order=2, span=span)
+            for name, type in islice(_stores(view, offset, names, span).items(), MOST_COMPLETIONS + 1)
+        ]
+    if path[0] == "errors" and len(path) == 1:
+        survived = [name for name in names.scope.types.stores if "-" not in name]
+        return [Completion(name, "field", span=span) for name in survived]
+    lambdas = _lambdas(names, text)
+    if path[0] in lambdas:
+        from quire.formats.pipeline.known_types import KnownTypes
+        from quire.lsp.pipeline.scopes import Scope
+
+        types = names.scope.types
+        inner = KnownTypes(types.stores, types.pipe, {**types.names, **lambdas})
+        fields = type(names)(names.pipeline, Scope(inner, names.scope.shapes), names.way).fields_at(path)
+    else:
+        fields = names.fields_at(path)
+    return [
+        Completion(
+            one.name,
+            "field",
+            detail=type_words(one.type) + ("" if one.required else " (may be missing)"),
+            documentation=one.description,
+            order=1,
+            span=span,
+        )
+        for one in fields
+    ]
+
+
+def _functions(view: View, offset: int, span: Span) -> list[Completion]:
+
+    found = [
+        Completion(name, "function", f"{name}($1)", True, form, order=4, span=span, resolve=f"function:{name}")
+        for name, (form, _) in SEED_FUNCTIONS.items()
+    ]
+    if is_dialect(view, offset):
+        found += [
+            Completion(
+                one.name,
+                "function",
+                f"{one.name}($1)",
+                True,
+                one.usage,
+                order=5,
+                span=span,
+                resolve=f"function:{one.name}",
+            )
+            for one in FUNCTIONS.values()
+        ]
+    found += [Completion(word, "keyword", order=6, span=span) for word in sorted(KEYWORDS)]
+    return found
+
+
+def _values(names: ReadableNames, compared: re.Match[str], span: Span, outer: str) -> list[Completion]:
+    """Return the values that a compared path can have."""
+    type = names.scope.shapes.resolved(names.type_at(tuple(compared[1].split("."))))
+    if isinstance(type, Enum):
+        values = [one for one in type.values if isinstance(one, str | int | float | bool)]
+    elif isinstance(type, Simple) and type.kind is Kind.BOOL and not compared[2]:
+        return [Completion(word, "constant", order=0, span=span) for word in ("true", "false")]
+    else:
+        return []
+    found = []
+    for one in values:
+        if not isinstance(one, str):
+            found.append(Completion(encode(one), "enum", order=0, span=span))
+        elif compared[2]:
+            found.append(Completion(one, "enum", order=0, span=span))
+        else:
+            quote = "'" if outer != "'" else '"'
+            found.append(Completion(one, "enum", f"{quote}{one}{quote}", order=0, span=span))
+    return found

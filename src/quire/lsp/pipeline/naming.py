@@ -21,8 +21,7 @@ from quire.formats.pipeline.syntax import RULE, is_name
 from quire.formats.pipeline.walks import targets
 from quire.formats.yaml import Mapping, Scalar, Sequence, read_yaml
 from quire.lsp.name_targets import places_of, thing_of
-from quire.lsp.pipeline.callees import callee_of
-from quire.lsp.pipeline.index import without_quotes
+from quire.lsp.pipeline.index import callee_of, without_quotes
 from quire.lsp.pipeline.tree import file_of, labelled
 from quire.source import Span
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from quire.formats.pipeline.syntax import Target
     from quire.formats.yaml import Node
     from quire.lsp.answers import Name
-    from quire.lsp.views import View
+    from quire.lsp.document_view import View
 
 
 class _Sides(Struct):

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from quire.diagnostics import Edit, Severity
 from quire.formats.markdown import signature_line
-from quire.formats.playbook.codes import lints, warnings
+from quire.formats.playbook.codes import lints, reader
 from quire.lsp.answers import Action, FileEdit
-from quire.lsp.drafted_tests import test_action
+from quire.lsp.document_tests import test_action
 from quire.lsp.playbook.completion import free_label
 from quire.lsp.playbook.index import KnownNames, tree_of
 from quire.lsp.playbook.layout import Layout, Part, layout_of
@@ -18,7 +18,7 @@ from quire.source import NOWHERE, Span
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
     from quire.formats.playbook.syntax import Playbook
-    from quire.lsp.views import View
+    from quire.lsp.document_view import View
 
 
 def case_actions(view: View, span: Span) -> Iterator[Action]:
@@ -115,7 +115,7 @@ def _declare(view: View, tree: Playbook, span: Span) -> Iterator[Action]:
         return
     edit = input_edit(view, tree, f"- `{name.text}` (string)")
     if edit is not None:
-        codes = (lints.UNRESOLVED.id, warnings.UNDECLARED_VARIABLE.id)
+        codes = (lints.UNRESOLVED.id, reader.UNDECLARED_VARIABLE.id)
         yield Action(f"Declare the input {name.text}", "quickfix", (FileEdit(view.path, (edit,)),), codes)
 
 

@@ -36,7 +36,7 @@ from quire.source import Span
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from quire.lsp.views import View
+    from quire.lsp.document_view import View
 
 MOST = 200
 """Names that are offered. The nearest captures come first."""
@@ -279,7 +279,7 @@ def _library(view: View, span: Span) -> list[Completion]:
 
 def _files(view: View, where: str, offset: int) -> list[Completion]:
     """Return the files and folders of the folder that is typed. Hidden ones are left out."""
-    from quire.formats.playbook.lint import leaves_folder
+    from quire.formats.playbook.check import leaves_folder
 
     folder, _, name = where.rpartition("/")
     if leaves_folder(where) or "{{" in folder:

@@ -26,7 +26,7 @@ from quire.patterns import late_pattern
 from quire.source import Span
 
 if TYPE_CHECKING:
-    from quire.lsp.views import View
+    from quire.lsp.document_view import View
 
 _PLACEHOLDER = late_pattern(r"\{\{([A-Za-z0-9_]*+)$")
 _PLACEHOLDER_TYPE = late_pattern(r"\{\{[A-Za-z0-9_]++:([A-Za-z0-9_]*+)$")

@@ -26,7 +26,7 @@ from quire.wording import cut_line
 
 if TYPE_CHECKING:
     from quire.formats.playbook.syntax import InputDeclaration, Playbook, Step
-    from quire.lsp.views import View
+    from quire.lsp.document_view import View
 
 
 def folds(view: View) -> list[Fold]:

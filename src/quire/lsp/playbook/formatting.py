@@ -37,14 +37,14 @@ from quire.formats.playbook.scan import (
 from quire.formats.playbook.syntax import ARTIFACT_TYPES, ELICIT_KINDS, OUTPUT_TYPES
 from quire.lsp.playbook.layout import layout_of
 from quire.lsp.playbook.tools import read_tool
-from quire.lsp.safe_edits import safe_edits
+from quire.lsp.texts import safe_edits
 from quire.patterns import late_pattern
 from quire.source import Source, Span
 
 if TYPE_CHECKING:
     from quire.formats.playbook.syntax import InputDeclaration, Playbook
+    from quire.lsp.document_view import View
     from quire.lsp.playbook.layout import Part
-    from quire.lsp.views import View
 
 _WORD = late_pattern(r"[A-Za-z0-9_]++")
 _INPUT = late_pattern(r"-[^\S\n]++`[^`\n]++`[^\S\n]++\(([^):\n]*+)(?::([^)\n]*+))?\)(:?+)")
@@ -194,8 +194,8 @@ def _artifact(source: Source, start: int, end: int) -> Iterator[Edit]:
 
 def _means_same(source: Source, text: str) -> bool:
     """Tell whether a text has the same tree as a document."""
-    from quire.formats.playbook.as_json import as_vector
     from quire.formats.playbook.parse import parse
+    from quire.formats.playbook.write import as_vector
 
     before = as_vector(parse(source))["definition"]
     after = as_vector(parse(Source.of(text, source.name)))["definition"]

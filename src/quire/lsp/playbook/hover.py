@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from quire.display.visible import visible
 from quire.formats.playbook.names import family
-from quire.lsp.answers import Hover, Name
+from quire.lsp.answers import Hover, Name, code, fenced
 from quire.lsp.bounds import bound_words
-from quire.lsp.markdown import code, fenced
 from quire.lsp.playbook.directive_forms import FORMS, MARKER_MEANINGS, MEANINGS
 from quire.lsp.playbook.index import arm_words, tree_of, work_words
 from quire.lsp.playbook.layout import HOW_WORDS, Capture, layout_of
@@ -22,7 +21,7 @@ from quire.wording import cut_line, cut_off
 
 if TYPE_CHECKING:
     from quire.formats.playbook.syntax import InputDeclaration, Playbook, Step
-    from quire.lsp.views import View
+    from quire.lsp.document_view import View
 
 _MARKUP = late_pattern(r"([\\`*_{}\[\]<>()#+!|~-])")
 LONGEST_LINE = 300

@@ -21,7 +21,7 @@ from quire.source import Span
 
 if TYPE_CHECKING:
     from quire.formats.playbook.syntax import Elicitation, InputDeclaration, OutputCapture, Playbook, Step
-    from quire.lsp.views import View
+    from quire.lsp.document_view import View
 
 ASKED = "__elicit_step_"
 """The names under which answers are kept begin with it; the label of a step follows."""

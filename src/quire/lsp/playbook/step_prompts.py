@@ -10,7 +10,7 @@ from quire.errors import QuireError
 from quire.workspace.secrets import shown_model
 
 if TYPE_CHECKING:
-    from quire.lsp.views import View
+    from quire.lsp.document_view import View
     from quire.plan.nodes import Plan
     from quire.values import Value
     from quire.workspace.settings import Settings

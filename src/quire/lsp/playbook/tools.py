@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from quire.errors import QuireError
 from quire.library.registered import playbook_name
-from quire.lsp.call_circles import MOST_READ, CallCircles
+from quire.lsp.name_targets import MOST_READ, CallCircles
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import ALIASES, BUILT_IN_TOOLS, BuiltInTool
 from quire.source import PLACEHOLDER, Span
@@ -22,7 +22,7 @@ from quire.source import PLACEHOLDER, Span
 if TYPE_CHECKING:
     from quire.library.snapshot import Snapshot
     from quire.lsp.answers import NameKind
-    from quire.lsp.views import View
+    from quire.lsp.document_view import View
     from quire.values import Value
 
 OWN, PYTHON = "quire", "python"
@@ -99,7 +99,7 @@ def prompt_path(view: View, reference: str) -> str:
     it is known only in a run."""
     scheme, _, where = reference.partition(":")
     if scheme == "file" and "{{" not in where:
-        from quire.formats.playbook.lint import leaves_folder
+        from quire.formats.playbook.check import leaves_folder
 
         home = Path(view.path).parent
         return "" if leaves_folder(where) else _file_in(home / where.replace("\\", "/"), home)
@@ -292,7 +292,7 @@ def _locked(view: View, connection: str) -> list[str]:
     settings = view.folder.settings
     if settings is None:
         return []
-    from quire.library.lock_file import load_lock, lock_path
+    from quire.library.lock_check import load_lock, lock_path
 
     try:
         reading = load_lock(lock_path(settings.workspace))
@@ -312,7 +312,7 @@ def arguments_of(view: View, connection: str, tool: str) -> tuple[Argument, ...]
     library = view.folder.snapshot
     if library is None or not tool:
         return None
-    from quire.library.input_schema import input_schema
+    from quire.library.interface import input_schema
 
     try:
         document = library.find(tool)

@@ -20,7 +20,7 @@ from quire.wording import nearest
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
-    from quire.lsp.views import View
+    from quire.lsp.document_view import View
 
 _NAMES = ("TS005", "TS006", "TS007", "TS014")
 """Codes of names that the document does not have."""

@@ -8,14 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quire.formats.test.schema import (
-    description_of,
-    keys_at,
-    takes_expression,
-    takes_mapping,
-    takes_matcher,
-    words_at,
-)
+from quire.formats.test.fields import description_of, keys_at, takes_expression, takes_mapping, takes_matcher, words_at
 from quire.lsp.answers import Completion, CompletionKind
 from quire.lsp.test.cursor_places import Place, place_at
 from quire.lsp.test.index import ITEM, Role, key_role, value_role
@@ -23,7 +16,7 @@ from quire.lsp.test.tested import TestedDocument, tested
 from quire.source import Span
 
 if TYPE_CHECKING:
-    from quire.lsp.views import View
+    from quire.lsp.document_view import View
 
 MOST_FILES = 200
 _PLAIN = re.compile(r"(?:\.\./)*[A-Za-z_][A-Za-z0-9_./ -]*[A-Za-z0-9_]|[A-Za-z_]")
@@ -251,7 +244,7 @@ def _tags(text: str) -> list[str]:
 def _documents(view: View) -> Iterator[tuple[str, str]]:
     """Yield the documents of the workspace that can run, as paths from the folder of the test."""
     from quire.formats import belongs_to_test
-    from quire.library.document_places import place_of
+    from quire.library.document import place_of
 
     folder = Path(view.path).parent
     files = (path for path in view.folder.files if not belongs_to_test(Path(path).name))

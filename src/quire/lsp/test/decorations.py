@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quire.lsp.answers import Hint, Lens
+from quire.lsp.answers import Hint, Lens, fenced
 from quire.lsp.desk import uri_of
-from quire.lsp.markdown import fenced
 from quire.lsp.test.hover import case_text
 from quire.source import Span
 from quire.wording import cut_line
 
 if TYPE_CHECKING:
-    from quire.lsp.test_results import CaseRecord, CheckMark
-    from quire.lsp.views import View
+    from quire.lsp.document_tests import CaseRecord, CheckMark
+    from quire.lsp.document_view import View
 
 UPDATE = "quire.updateSnapshots"
 """Done by the client in a terminal (`quire test --update PATH::CASE`), because it writes a file."""

@@ -13,16 +13,16 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from quire.diagnostics import Edit
-from quire.formats.test.schema import keys_at, takes_matcher
+from quire.formats.test.fields import keys_at, takes_matcher
 from quire.formats.yaml import TEST_TAGS, read_yaml
 from quire.formats.yaml.nodes import Entry, Mapping, Node
 from quire.formats.yaml.nodes import Sequence as YamlSequence
-from quire.lsp.safe_edits import plain_value, safe_edits
 from quire.lsp.test.index import ITEM, key_role
+from quire.lsp.texts import plain_value, safe_edits
 from quire.source import MAX_TEST_BYTES, Source, Span
 
 if TYPE_CHECKING:
-    from quire.lsp.views import View
+    from quire.lsp.document_view import View
 
 _FIRST = {key: rank for rank, key in enumerate(("document", "about", "name", "tags", "status", "exit"), start=-10)}
 _LAST = {key: rank for rank, key in enumerate(("expect", "then", "live", "todo", "skip", "flaky", "cases"), start=10)}

@@ -7,16 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from quire.formats.test.schema import description_of, words_at
-from quire.lsp.answers import Hover
-from quire.lsp.markdown import code, fenced
+from quire.formats.test.fields import description_of, words_at
+from quire.lsp.answers import Hover, code, fenced
 from quire.lsp.test.cursor_places import Place, place_at
 from quire.lsp.test.index import ITEM, Role, below_world, key_role, value_role
 from quire.lsp.test.tested import TestedDocument, tested
 
 if TYPE_CHECKING:
-    from quire.lsp.test_results import CaseRecord, CheckMark
-    from quire.lsp.views import View
+    from quire.lsp.document_tests import CaseRecord, CheckMark
+    from quire.lsp.document_view import View
 
 LONGEST_PROMPT = 3_000
 _STEPS = ("model step", "person step", "step")

@@ -2,6 +2,8 @@
 
 Names of inputs, steps and values belong to the document that is tested, so they follow when they are renamed there. All
 features ask the same table for them, so a name that is completed is also shown, found and renamed.
+
+Decide whether a name in a test file can be changed to another one.
 """
 
 from __future__ import annotations
@@ -12,14 +14,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from quire.formats.yaml.nodes import EXPR, Mapping, Node, Scalar, Sequence, Style, text_of
+from quire.formats.yaml.nodes import EXPR, Node, Scalar, Sequence, Style, text_of
+from quire.formats.yaml.nodes import Mapping as YamlMapping
 from quire.lsp.answers import Index, Link, Name, NameKind, Symbol
 from quire.lsp.name_targets import pipeline_names
 from quire.lsp.test.tested import TestedDocument, tested
 from quire.source import Span
 
 if TYPE_CHECKING:
-    from quire.lsp.views import View
+    from quire.lsp.document_view import View
+
 
 Role: TypeAlias = Literal[
     "input", "model step", "person step", "step", "tool", "argument", "named", "store", "output", "hook", "limit",
@@ -137,7 +141,7 @@ _DEFAULT = "default"
 def index(view: View) -> Index:
     """Return the names of a test file. In a text that is not YAML only the cases are found."""
     tree = view.reading.tree if view.reading is not None else None
-    if not isinstance(tree, Mapping):
+    if not isinstance(tree, YamlMapping):
         return Index(symbols=tuple(_cases_by_lines(view.source.text)))
     walk = _Walk(view)
     walk.node(tree, ())
@@ -158,17 +162,17 @@ class _Walk:
         self._scope = _pipeline_of(self._tested)
 
     def node(self, node: Node, path: tuple[str, ...]) -> None:
-        if isinstance(node, Mapping):
+        if isinstance(node, YamlMapping):
             self._mapping(node, path)
         elif isinstance(node, Sequence):
             for item in node.items:
                 self.node(item, (*path, ITEM))
-                if path == ("cases",) and isinstance(item, Mapping):
+                if path == ("cases",) and isinstance(item, YamlMapping):
                     self._case(item)
         else:
             self._scalar(node, path)
 
-    def _mapping(self, node: Mapping, path: tuple[str, ...]) -> None:
+    def _mapping(self, node: YamlMapping, path: tuple[str, ...]) -> None:
         role = key_role(path)
         if path[-2:] == ("tool_calls", ITEM):
             self._returned(node)
@@ -178,12 +182,12 @@ class _Walk:
                 self._name(role, key, entry.key)
             self.node(entry.value, (*path, key))
 
-    def _returned(self, call: Mapping) -> None:
+    def _returned(self, call: YamlMapping) -> None:
         """Add the outputs that a scripted model returns from a directive."""
         from quire.plan.built_in_tools import RETURN
 
         given = call.get("input")
-        if text_of(call.get("name")) == RETURN and isinstance(given, Mapping):
+        if text_of(call.get("name")) == RETURN and isinstance(given, YamlMapping):
             for entry in given.entries:
                 self._name("output", entry.key.text, entry.key)
 
@@ -247,7 +251,7 @@ class _Walk:
             self.names.append(Name("file", node.text, span, "reads", document=path, renames=False))
             self.links.append(Link(span, path))
 
-    def _case(self, node: Mapping) -> None:
+    def _case(self, node: YamlMapping) -> None:
         named = node.find("name")
         name = named.value.text if named is not None and isinstance(named.value, Scalar) else ""
         selection = inner_span(self._text, named.value) if named and isinstance(named.value, Scalar) else node.span
@@ -255,7 +259,7 @@ class _Walk:
         words = [one.text for one in tags.items if isinstance(one, Scalar)] if isinstance(tags, Sequence) else []
         acts = node.get("then")
         children = (
-            tuple(_act(one) for one in acts.items if isinstance(one, Mapping) and one.entries)
+            tuple(_act(one) for one in acts.items if isinstance(one, YamlMapping) and one.entries)
             if isinstance(acts, Sequence)
             else ()
         )
@@ -263,7 +267,7 @@ class _Walk:
         self.symbols.append(Symbol(name, "case", whole, selection, ", ".join(words), children))
 
 
-def _act(node: Mapping) -> Symbol:
+def _act(node: YamlMapping) -> Symbol:
     first = node.entries[0].key
     return Symbol(f"then {first.text}", "step", node.span, first.span)
 
@@ -300,3 +304,43 @@ def _cases_by_lines(text: str) -> Iterator[Symbol]:
     for at, one in enumerate(found):
         end = found[at + 1].start() if at + 1 < len(found) else len(text)
         yield Symbol(one[1].strip("\"'"), "case", Span(one.start(), end), Span(*one.span(1)))
+
+
+def name_problem(view: View, name: Name, new: str) -> str:
+    """Return why a name must not become another one; empty if it may. A name of the document is judged by the rules of
+    the document, and has to be there."""
+    from quire.formats.test.fields import HIDDEN
+    from quire.formats.test.parse import LONGEST_NAME
+
+    if name.kind == "case":
+        if not new.strip() or len(new) > LONGEST_NAME or HIDDEN.search(new):
+            return f"the name of a case is one line of at most {LONGEST_NAME} characters"
+        if _needs_quotes(view, name, new):
+            return f"{new} needs quotes in YAML here: put the name in quotes first"
+        others = {one.text for one in view.index.names if one.kind == "case" and one.text != name.text}
+        return f"there is a case {new} already" if new in others else ""
+    if not name.document:
+        return ""
+    document = view.folder.view(name.document)
+    if document is None:
+        return "the document of the test cannot be read"
+    declared = next(
+        (one for one in document.index.names if (one.kind, one.text, one.scope) == (name.kind, name.text, name.scope)),
+        None,
+    )
+    if declared is None:
+        return f"{Path(name.document).name} has no {name.kind} {name.text}"
+    if not declared.renames:
+        return f"{name.text} cannot be renamed: it follows from the order of the steps"
+    from quire.lsp.languages import function
+
+    judge = function(document.format, "naming", "name_problem")
+    return str(judge(document, declared, new) or "") if judge else ""
+
+
+def _needs_quotes(view: View, name: Name, new: str) -> bool:
+    """Tell whether a new name cannot stand where the old one stands without quotes."""
+    before = view.source.text[name.span.start - 1 : name.span.start]
+    if before in ("'", '"'):
+        return before in new or "\\" in new
+    return new[0] in "!&*-?{}[],#|>@`\"'%" or ": " in new or " #" in new or new.endswith(":") or new != new.strip()

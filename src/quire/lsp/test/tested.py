@@ -15,9 +15,9 @@ from quire.errors import QuireError
 from quire.source import NOWHERE, real_path
 
 if TYPE_CHECKING:
-    from quire.formats.test.document_steps import DocumentSteps
+    from quire.formats.test.check import DocumentSteps
     from quire.library.document import Document
-    from quire.lsp.views import View
+    from quire.lsp.document_view import View
     from quire.plan.nodes import Plan, Step
 
 _DOCUMENT = re.compile(
@@ -87,7 +87,7 @@ class TestedDocument:
     @cached_property
     def steps(self) -> DocumentSteps | None:
         """The steps of the document and of those that it calls; None if it cannot run."""
-        from quire.formats.test.document_steps import DocumentSteps
+        from quire.formats.test.check import DocumentSteps
         from quire.library.tested_document import callee_plans
 
         library = self._view.folder.library
@@ -127,7 +127,7 @@ class TestedDocument:
 
     def step(self, label: str) -> Step | None:
         """Return the step with a label; None if it is not known before a run."""
-        from quire.plan.ways import typed_way
+        from quire.plan.vocabulary import typed_way
 
         found = self.steps.steps(typed_way(label)) if self.steps else []
         return found[0] if found else None
@@ -145,7 +145,7 @@ class TestedDocument:
 
     @cached_property
     def _input_schema(self) -> Mapping[str, Any]:
-        from quire.library.input_schema import input_schema
+        from quire.library.interface import input_schema
 
         if self.document is None or self.plan is None:
             return {}

@@ -12,7 +12,7 @@ from quire.operations.documents import OfDocument, etag, shown
 from quire.operations.fields import Text, operation
 from quire.operations.problems import Problem
 from quire.operations.results import Cases, Document
-from quire.runs.gate import document_writer
+from quire.runs.workspace_gate import document_writer
 from quire.source import MAX_DOCUMENT_BYTES, Source, read_bytes
 
 if TYPE_CHECKING:

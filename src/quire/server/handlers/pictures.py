@@ -10,12 +10,10 @@ from msgspec import Meta
 from starlette.responses import Response
 
 from quire.display.commands import show_command
-from quire.display.fan_json import counts, item_data, item_text, letters, rank
-from quire.display.flowchart_json import chart_data
+from quire.display.flowchart_drawing import chart_data, svg
 from quire.display.flowchart_marks import NO_OVERLAY
-from quire.display.flowchart_svg import svg
 from quire.display.run_json import past_run_data
-from quire.display.timeline_json import timeline_data
+from quire.display.run_parts_json import counts, item_data, item_text, letters, rank, timeline_data
 from quire.engine.records import WAITING
 from quire.errors import CannotStart
 from quire.operations.documents import OfDocument, overlay_for
@@ -25,7 +23,7 @@ from quire.operations.results import Chart, Fan, Timeline
 from quire.operations.shelf import pinned_file
 from quire.plan.flowchart import MOST_NODES
 from quire.runs.fan_items import fan_items
-from quire.stores.run_list import RunFilters, lister
+from quire.stores.run_pages import RunFilters, lister
 
 if TYPE_CHECKING:
     from quire.display.flowchart_marks import Overlay
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
     from quire.operations.host import Host
     from quire.plan.nodes import Plan
     from quire.runs.fan_items import Item
-    from quire.runs.view import RunView
+    from quire.runs.outcome import RunView
     from quire.values import Value
 
 MOST_PAGES = 10

@@ -11,10 +11,10 @@ from msgspec import Meta, field
 
 from quire.display.document_json import document_row
 from quire.display.run_json import row_data
-from quire.library.codes import all_codes
+from quire.library.check import all_codes
 from quire.operations.fields import After, Input, Limit, Name, Seq, Text, needs, operation, page_of, shape, words
 from quire.operations.problems import Problem
-from quire.stores.run_list import Lister, RunFilters, words_of
+from quire.stores.run_pages import Lister, RunFilters, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,7 +12,7 @@ from quire.engine.records import FINAL
 from quire.operations.fields import Input, Limit, Name, Object, OfRun, Page, Seq, operation
 from quire.operations.problems import Problem
 from quire.server.hub import MEDIA_TYPE, EventStream, Frame
-from quire.stores.journal_pages import Paged
+from quire.stores.run_pages import Paged
 
 if TYPE_CHECKING:
     from starlette.responses import Response

@@ -15,10 +15,8 @@ from starlette.responses import HTMLResponse
 from quire import __version__
 from quire.display.document_json import document_row
 from quire.display.inbox_json import letter_data, open_question, question_groups
-from quire.display.models_json import models_data
-from quire.display.now_json import running_data, stopped_data
 from quire.display.run_json import row_data
-from quire.display.trust_json import trust_data
+from quire.display.workspace_json import models_data, running_data, stopped_data, trust_data
 from quire.engine.progress import Progress
 from quire.engine.records import Status
 from quire.errors import CannotStart, QuireError
@@ -91,7 +89,7 @@ async def root(host: RequestHost, given: Input) -> Value:
 
 @operation("This description of the API.", Input, shape(openapi=Name, info=Object, paths=Object, components=Object))
 async def openapi(host: RequestHost, given: Input) -> Value:
-    from quire.server.openapi import describe
+    from quire.server.endpoints import describe
     from quire.server.routes import ENDPOINTS
 
     return describe(ENDPOINTS, host.site.options.base)
@@ -99,7 +97,7 @@ async def openapi(host: RequestHost, given: Input) -> Value:
 
 @operation("The page of the API, for people.", Input, None)
 async def docs(host: RequestHost, given: Input) -> Response:
-    from quire.server.openapi import api_page
+    from quire.server.endpoints import api_page
     from quire.server.routes import ENDPOINTS
 
     return HTMLResponse(api_page(ENDPOINTS, host.site.options.base))

@@ -32,8 +32,7 @@ from psycopg.adapt import Buffer, Dumper, Loader
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from quire.errors import StoreError, StoreFull
-from quire.stores.postgres.schema import Connection, migrate
-from quire.stores.postgres.statements import PostgresStatements
+from quire.stores.postgres.statements import Connection, PostgresStatements, migrate
 
 _AWAY = ("08", "57")
 """The classes of codes for a broken connection and for a server that is stopping, starting or was told to interrupt."""

@@ -25,17 +25,16 @@ from quire.errors import StoreError
 from quire.stores import contract, row_decoder, rows
 from quire.stores.contract import Pruned
 from quire.stores.postgres.connection import PATIENCE_SECONDS, Address, Server
-from quire.stores.postgres.group_commit import Transactor, transact
 from quire.stores.postgres.statements import OWNER_ALIVE, PostgresStatements
-from quire.stores.postgres.writer import Writer
+from quire.stores.postgres.writer import Transactor, Writer, transact
 from quire.stores.sql_store import SqlStore, Work
 from quire.trust.seal import PUBLIC_SEAL, Seal
 
 if TYPE_CHECKING:
     from quire.engine.records import Batch, Lease, WriteResult
-    from quire.stores.postgres.schema import Connection
+    from quire.stores.postgres.statements import Connection
     from quire.stores.rows import OwnedRun
-    from quire.stores.run_list import Condition
+    from quire.stores.run_pages import Condition
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ from quire.errors import StoreError
 from quire.stores import rows
 from quire.stores.contract import ENDED, Pruned
 from quire.stores.sqlite.database import Database, explain
-from quire.stores.sqlite.schema import MIGRATIONS, checked_version, migrate
+from quire.stores.sqlite.statements import MIGRATIONS, checked_version, migrate
 from quire.values import encode
 
 # A hash may occur anywhere in the pins: every string that looks like one counts, so that no text is lost.

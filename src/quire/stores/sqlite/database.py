@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from quire.errors import StoreError, StoreFull, StoreGone, StoreLocked
-from quire.stores.sqlite.schema import MIGRATIONS, migrate
+from quire.stores.sqlite.statements import MIGRATIONS, migrate
 
 if TYPE_CHECKING:
     from quire.stores.sqlite.archive import OlderCopy

@@ -16,9 +16,9 @@ from typing import Any
 from quire.errors import StoreError
 from quire.stores import contract
 from quire.stores.sqlite.database import Database, Parameters
-from quire.stores.sqlite.locks import OwnerLocks
-from quire.stores.sqlite.schema import migrate
+from quire.stores.sqlite.statements import migrate
 from quire.stores.sqlite.store import SqliteStore
+from quire.stores.sqlite.writer import OwnerLocks
 from quire.trust.seal import Seal
 
 PLACE = Path("the memory of this process")

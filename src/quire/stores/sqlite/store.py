@@ -29,9 +29,8 @@ from quire.values import encode
 
 if TYPE_CHECKING:
     from quire.stores.rows import OwnedRun
-    from quire.stores.run_list import Condition
-    from quire.stores.sqlite.locks import OwnerLocks
-    from quire.stores.sqlite.writer import Writer
+    from quire.stores.run_pages import Condition
+    from quire.stores.sqlite.writer import OwnerLocks, Writer
 
 FILE_NAME = "quire.db"
 
@@ -58,7 +57,7 @@ class SqliteStore(SqlStore):
 
     @cached_property
     def _locks(self) -> OwnerLocks:
-        from quire.stores.sqlite.locks import OwnerLocks
+        from quire.stores.sqlite.writer import OwnerLocks
 
         # Files under other names may share the folder, and then must not share their locks.
         path = self.path

@@ -175,7 +175,7 @@ def _number(value: Value) -> float:
 def _age(path: Path, value: Value) -> float | None:
     if value is None:
         return None
-    from quire.durations import seconds_of
+    from quire.units import seconds_of
 
     seconds = seconds_of(str(value))
     if seconds is None:

@@ -14,12 +14,11 @@ from msgspec.structs import replace
 from quire.errors import CannotStart
 from quire.testing.case_run import START
 from quire.testing.cassettes.cassette import CassetteFile, RecordedCall, call_hash, request_text
-from quire.testing.discovery import EVERYTHING, Selection
-from quire.testing.document_under_test import open_document
+from quire.testing.discovery import EVERYTHING, Selection, open_document
 from quire.testing.expectations import Judging, judge
 from quire.testing.live.plan import open_models, read_test, user_models
 from quire.testing.live.schedule import Meter, Metered, Purse, require_price
-from quire.testing.live.try_run import LiveModel, LiveRun
+from quire.testing.live.trial import LiveModel, LiveRun
 from quire.testing.rows import CaseRow, expand
 from quire.testing.world.model import CaseModel, ModelAsked
 from quire.testing.world.model import Meter as EffectMeter
@@ -87,7 +86,7 @@ def plan_recording(options: RecordOptions, environ: Mapping[str, str] = os.envir
     spec, model = next(iter(open_models(models, (options.model,) if options.model else ()).items()))
     if options.budget is not None:
         require_price(model, spec)
-    from quire.runs.gate import redactor_of
+    from quire.runs.workspace_gate import redactor_of
 
     return Recording(tuple(found), spec, model, redactor_of(models.settings, environ).text, options.budget)
 

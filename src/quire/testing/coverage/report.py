@@ -14,10 +14,10 @@ from quire.diagnostics import Diagnostic, Severity
 from quire.engine.progress import place_in_plan
 from quire.engine.records import Status
 from quire.errors import CannotStart
-from quire.formats.test.codes import measures
+from quire.formats.test import codes
 from quire.formats.test.syntax import COVERAGE_KINDS
-from quire.plan.ways import typed_way
-from quire.runs.resume import apply_amendments
+from quire.plan.vocabulary import typed_way
+from quire.runs.drives import apply_amendments
 from quire.source import Source, relative_to_here
 from quire.testing.coverage.decisions import KINDS, Decision, Kind, decision_id, document_decisions
 from quire.testing.coverage.taken import decisions_taken, file_pipelines, watched
@@ -76,7 +76,7 @@ def _below(coverage: DocumentCoverage, kind: str, share: Share, least: float, sp
     what = "decisions" if kind == ALL else kind
     message = f"{share.taken} of {share.total} {what} are covered, {share.percent} %, and {least:g} % is asked for"
     listed = "; ".join([*places, *([f"and {more} more"] if more > 0 else [])])
-    return Diagnostic(measures.COVERAGE_BELOW, message, span, "", f"not covered: {listed}")
+    return Diagnostic(codes.COVERAGE_BELOW, message, span, "", f"not covered: {listed}")
 
 
 class Share(Struct, frozen=True):
@@ -184,7 +184,7 @@ def merged(parts: Iterable[DocumentCoverage]) -> list[DocumentCoverage]:
 
 def uncovered_findings(coverage: DocumentCoverage, kinds: tuple[Kind, ...] = ("arms",)) -> tuple[Diagnostic, ...]:
     """Return the missing decisions as findings about the document itself, for annotations beside its lines."""
-    code = replace(measures.COVERAGE_BELOW, severity=Severity.WARNING)
+    code = replace(codes.COVERAGE_BELOW, severity=Severity.WARNING)
     return tuple(
         Diagnostic(code, f"not covered by any case: {one.label}", one.span) for one in coverage.missing(*kinds)
     )

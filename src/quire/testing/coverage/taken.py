@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from quire.library.document import Document
     from quire.plan.nodes import Plan
     from quire.runs.pins import PinnedRun
-    from quire.testing.coverage.watched_document import WatchedDocument
+    from quire.testing.coverage.watched_pipeline import WatchedDocument
     from quire.values import Value
 
 JOINT = ">"
@@ -77,7 +77,7 @@ def watched(plan: Plan, parts: Sequence[FilePipeline] = ()) -> WatchedDocument:
     """
     match plan.format:
         case "playbook":
-            from quire.testing.coverage.watched_document import WatchedPlaybook
+            from quire.testing.coverage.watched_pipeline import WatchedPlaybook
 
             return WatchedPlaybook(plan)
         case "pipeline":
@@ -85,7 +85,7 @@ def watched(plan: Plan, parts: Sequence[FilePipeline] = ()) -> WatchedDocument:
 
             return WatchedPipeline(plan, parts)
         case "directive":
-            from quire.testing.coverage.watched_document import WatchedThread
+            from quire.testing.coverage.watched_pipeline import WatchedThread
 
             if plan.thread is None:
                 raise TypeError("the directive has no thread")

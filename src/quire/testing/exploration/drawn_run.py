@@ -18,7 +18,7 @@ from quire.engine.requests import Failure, ToolRequest
 from quire.errors import CannotStart, JournalMismatch, ModelFailed, QuireError, Refused, ToolFailed
 from quire.formats.test.syntax import Case, Setting
 from quire.runs.adapters import Models
-from quire.runs.usage_seen import input_sizes
+from quire.runs.earlier_runs import input_sizes
 from quire.source import NOWHERE
 from quire.testing.case_run import START, CaseRun, CaseRuntime
 from quire.testing.virtual_loop import Stuck

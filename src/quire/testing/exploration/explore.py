@@ -16,10 +16,10 @@ from quire.formats.test import codes
 from quire.formats.test.parse import parse
 from quire.formats.test.syntax import Case
 from quire.library.foresight import Foresight
-from quire.library.input_schema import input_schema
+from quire.library.interface import input_schema
 from quire.source import MAX_TEST_BYTES, NOWHERE, Source, read_source, relative_to_here
 from quire.testing.case_run import CaseRun
-from quire.testing.document_under_test import open_document
+from quire.testing.discovery import open_document
 from quire.testing.expectations import Judging, always
 from quire.testing.exploration.draw import Draw
 from quire.testing.exploration.drawn_run import (

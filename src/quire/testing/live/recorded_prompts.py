@@ -28,16 +28,16 @@ from quire.engine.requests import HumanRequest, ModelRequest, ToolRequest
 from quire.engine.reused_replies import Saved, is_cut, saved_by
 from quire.errors import JournalMismatch, LimitReached
 from quire.runs.diff import Change
-from quire.runs.resume import apply_amendments
+from quire.runs.drives import apply_amendments
 from quire.runs.shadow import Replayed, judge
 from quire.testing.live.schedule import BUDGET, Meter, Metered, Purse
 
 if TYPE_CHECKING:
     from quire.engine.ports import Clock, Loader, Model, People, Store, Tools
     from quire.engine.requests import Effect
+    from quire.runs.outcome import RunView
     from quire.runs.pins import PinnedRun
     from quire.runs.runtime import Runtime
-    from quire.runs.view import RunView
     from quire.values import Value
 
 PARALLEL = 4

@@ -1,45 +1,74 @@
-"""Run a live test: announce it, try every case on every row and model, compare, and keep receipts."""
+"""Run a live test: announce it, try every case on every row and model, compare, and keep receipts.
+
+Calibrate a judge: open it, read the labels of people, ask it about each, and keep the result beside it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.errors import QuireError
+from quire.engine.ports import Priced
+from quire.errors import CannotStart, LimitReached, QuireError
 from quire.library.texts import read_prompt_files
 from quire.runs.forecast import document_folder, forecast
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
 from quire.stores.sqlite.in_memory import Memory, MemoryStore
-from quire.testing.live.judges import LONGEST_JUDGED, judge_call
-from quire.testing.live.plan import Announcement, CaseForecast, LiveCase, LiveOptions, LivePlan, announce, live_cases
+from quire.testing.live.calibration import (
+    REPEATS,
+    Calibration,
+    Label,
+    calibrate,
+    labels_path,
+    read_labels,
+    standing_of,
+    store_calibration,
+)
+from quire.testing.live.calibration import Standing as CalibrationStanding
+from quire.testing.live.judges import LONGEST_JUDGED, SUFFIX, Judgement, ask_judge, judge_call, load_judge
+from quire.testing.live.plan import (
+    Announcement,
+    CaseForecast,
+    JudgeSeat,
+    JudgeSeats,
+    LiveCase,
+    LiveOptions,
+    LivePlan,
+    announce,
+    live_cases,
+    user_models,
+)
 from quire.testing.live.receipts import (
     Receipt,
     Standing,
     Subject,
+    document_hash,
     read_receipts,
     seen_cost,
     standings,
     store_receipts,
 )
-from quire.testing.live.schedule import Made, Purse, Schedule
-from quire.testing.live.structure_hash import document_hash
-from quire.testing.live.trial import make_try
+from quire.testing.live.schedule import BUDGET, HOPELESS, Made, Meter, Metered, Purse, Schedule, require_price
+from quire.testing.live.trial import LiveModel, make_try
 from quire.testing.live.tries import Attempt, JudgeNote, LiveReport, Score, Try, pairs, read_report, with_baseline
-from quire.testing.live.try_run import LiveModel
 from quire.testing.world.model import Meter as EffectMeter
 from quire.values import encode
 from quire.workspace.grants import default_grants
 
 if TYPE_CHECKING:
     from quire.engine.ports import Model
+    from quire.engine.records import Usage
     from quire.plan.nodes import Plan
+
 
 _JUDGED = 8_000
 """Characters of a text for which the price of a judge is foreseen; longer ones are seldom."""
@@ -130,7 +159,6 @@ async def _forecast(case: LiveCase, spec: str, model: Model, seen: float | None)
 
 
 def _judge_cost(case: LiveCase) -> float | None:
-    from quire.engine.ports import Priced
 
     if case.seat is None:
         return 0.0
@@ -194,3 +222,74 @@ def _home(case: LiveCase) -> Path:
 
 def _runtime(case: LiveCase, model: Model | None = None) -> Runtime:
     return Runtime(case.bench.settings, MemoryStore(Memory(), now=time.time), environ={}, model=model)
+
+
+class CalibrationPlan(Struct, frozen=True):
+    """A calibration that is ready to run."""
+
+    path: Path
+    seat: JudgeSeat
+    labels: tuple[Label, ...]
+    repeats: int
+    budget: float | None = None
+
+    @property
+    def announcement(self) -> Announcement:
+        calls = len(self.labels) * self.repeats
+        model = self.seat.model
+        costs = [
+            model.estimate(judge_call(self.seat.judge, one.parts)) if isinstance(model, Priced) else None
+            for one in self.labels
+        ]
+        known = [cost for cost in costs if cost is not None]
+        bound = sum(known) * self.repeats if len(known) == len(costs) else None
+        why = "" if bound is not None else f"the price of {self.seat.spec} is not known"
+        repeats = (self.repeats, self.repeats)
+        return Announcement(
+            len(self.labels), (self.seat.spec,), repeats, calls, calls, 0, bound, why, None, self.budget
+        )
+
+
+def calibration_plan(
+    path: Path,
+    *,
+    labels: Path | None = None,
+    judge_model: str = "",
+    repeats: int | None = None,
+    budget: float | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> CalibrationPlan:
+    """Read a judge and its labels, and open its model. Raises `CannotStart`."""
+    if not path.name.endswith(SUFFIX):
+        raise CannotStart(f"{path} is not a judge: its name ends in {SUFFIX}")
+    judge = load_judge(path)
+    seat = JudgeSeats(user_models(path.parent, environ), judge_model).seat(judge)
+    if budget is not None:
+        require_price(seat.model, seat.spec)
+    found = read_labels(judge, labels or labels_path(path))
+    return CalibrationPlan(path, seat, tuple(found), repeats or REPEATS, budget)
+
+
+def run_calibration(plan: CalibrationPlan) -> tuple[Calibration, CalibrationStanding]:
+    """Ask the judge about every text, keep the calibration, and return it. Raises `LimitReached` at the budget, and
+    `CannotStart` if the model cannot be asked at all; then nothing is kept."""
+    purse, seat = Purse(plan.budget), plan.seat
+    meter = Meter()
+
+    async def ask(parts: Sequence[tuple[str, str]]) -> Judgement:
+        return await ask_judge(Metered(seat.model, purse, meter), seat.judge, parts)
+
+    def on_judged(done: int, usage: Usage) -> None:
+        if meter.trouble == BUDGET:
+            raise LimitReached(f"the budget of ${plan.budget:g} is used up after {done - 1} of the calls")
+        if meter.trouble in HOPELESS:
+            raise CannotStart(f"the judge cannot be asked: {meter.message}")
+
+    try:
+        found = asyncio.run(
+            calibrate(seat.judge, seat.spec, plan.labels, ask, repeats=plan.repeats, on_judged=on_judged)
+        )
+    except ExceptionGroup as group:
+        raise group.exceptions[0] from None
+    store_calibration(plan.path, found)
+    return found, standing_of(seat.judge, seat.spec, found)

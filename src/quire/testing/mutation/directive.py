@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.engine.interpreter.thread.limits import DEFAULTS
+from quire.engine.interpreter.thread.budgets import DEFAULTS
 from quire.plan.built_in_tools import BUILT_IN_TOOLS, SHELL
 from quire.plan.pipeline_work import Agent, Invoke
 from quire.plan.templates import references

@@ -2,6 +2,8 @@
 
 Known equivalences, for which no edit is made: a store that nothing reads, a default of a step that does not go on after
 a failure, two cases that run the same, and `max_parallel`, which changes only the time that a run takes.
+
+The expressions of a step of a pipeline that mutations change, each with its place in words.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from msgspec.structs import replace
 from quire.expr.syntax import Constant
 from quire.plan.built_in_tools import ASK
 from quire.plan.nodes import Plan, Reference, Step, Template
+from quire.plan.parts import formulas, with_formulas
 from quire.plan.pipeline_work import (
     Agent,
     Block,
@@ -31,15 +34,15 @@ from quire.plan.pipeline_work import (
     Select,
 )
 from quire.schema_types import ListOf
-from quire.testing.live.structure_hash import structure_hash
+from quire.testing.live.receipts import structure_hash
 from quire.testing.mutation.edits import Edit, changed_literals, shown, with_item, without
 from quire.testing.mutation.expressions import negated, span_in, variants
-from quire.testing.mutation.formulas import changed_formulas, with_formula
 from quire.testing.mutation.kills import Kill
 from quire.testing.plan_facts import declared_type
 
 if TYPE_CHECKING:
     from quire.testing.mutation.edits import Site
+
 
 _ABORT = OnError("abort")
 
@@ -306,3 +309,31 @@ def reads_of_pipeline(plan: Plan) -> frozenset[str]:
                 return plan.written
             names.add(path[1] if path[0] in ("ctx", "errors") and len(path) > 1 else path[0])
     return frozenset(names)
+
+
+_PLACES = {"when": "when", "instead": "the default", "source": "over", "on": "on", "init": "init", "until": "until"}
+"""The words for roles; other roles are the word itself: `the value`, `the argument city`."""
+
+
+def changed_formulas(step: Step) -> Iterator[tuple[str, str, Formula]]:
+    """Yield the place, the role and the expression for each one of a step itself. A default that never counts, because
+    a failure ends the run, is left out."""
+    guard, work = step.guard, step.work
+    for role, formula in formulas(step):
+        fan_ends = role == "default" and isinstance(work, ForEach | Parallel) and not work.on_error.goes_on
+        run_ends = role == "instead" and guard is not None and not guard.goes_on
+        if not (fan_ends or run_ends):
+            yield _place(role), role, formula
+
+
+def with_formula(step: Step, role: str, formula: Formula) -> Step:
+    """Return the step with another expression in a role."""
+    return with_formulas(step, lambda name, old: formula if name == role else old)
+
+
+def _place(role: str) -> str:
+    """Return the words for a role: `the passed letter` for `cases[urgent].passes[letter]`."""
+    if role.startswith("arguments["):
+        return f"the argument {role.removeprefix('arguments[').removesuffix(']')}"
+    _, passed, name = role.rpartition("passes[")
+    return f"the passed {name.removesuffix(']')}" if passed else _PLACES.get(role, f"the {role}")

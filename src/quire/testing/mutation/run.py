@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from quire.diagnostics import Diagnostic
 from quire.errors import CannotStart, QuireError
-from quire.formats.test.codes import measures
+from quire.formats.test import codes
 from quire.source import MAX_TEST_BYTES, NOWHERE, Source, Span, read_source, relative_to_here
 from quire.testing.case_run import CaseRun
 from quire.testing.file_run import FileOptions, OpenTest, open_test, verdict
@@ -287,7 +287,7 @@ class DocumentMutation(Struct, frozen=True):
         """Return the survivors as findings about the document."""
         return tuple(
             Diagnostic(
-                measures.MUTANT_SURVIVES, f"no case notices a document that {one.change}", one.span, "", advice(one)
+                codes.MUTANT_SURVIVES, f"no case notices a document that {one.change}", one.span, "", advice(one)
             )
             for one in self.survivors
         )
@@ -377,5 +377,5 @@ def below(document: DocumentMutation, least: float) -> Diagnostic | None:
     noticed = f"{len(document.killed)} of {document.total} mutants are noticed, {document.percent} %"
     listed = "; ".join(one.change for one in document.survivors[:3])
     return Diagnostic(
-        measures.MUTANT_SURVIVES, f"{noticed}, and {least:g} % is asked for", NOWHERE, "", f"not noticed: {listed}"
+        codes.MUTANT_SURVIVES, f"{noticed}, and {least:g} % is asked for", NOWHERE, "", f"not noticed: {listed}"
     )

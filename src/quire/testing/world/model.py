@@ -19,12 +19,12 @@ from quire.engine.records import Usage
 from quire.engine.thread_progress import thread_of
 from quire.errors import ModelFailed
 from quire.patterns import late_pattern
-from quire.plan.ways import is_named
+from quire.plan.vocabulary import is_named
 from quire.testing.observation import SeenPrompt
 
 if TYPE_CHECKING:
     from quire.formats.test.syntax import Entry, Script
-    from quire.testing.world.process import CaseProcess
+    from quire.testing.world.workspace import CaseProcess
     from quire.values import Value
 
 _TURN = late_pattern(r"/turn\[(\d+)\]")

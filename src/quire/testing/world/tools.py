@@ -28,13 +28,12 @@ from quire.workspace.grants import denied_tools
 from quire.workspace.mcp_config import BUILT_IN, ITEMS, PYTHON
 
 if TYPE_CHECKING:
-    from quire.engine.interpreter.thread.limits import Limits
+    from quire.engine.interpreter.thread.budgets import Limits
     from quire.engine.ports import EffectClass
     from quire.engine.requests import ToolRequest
     from quire.plan.nodes import Plan
     from quire.testing.world.model import Meter
-    from quire.testing.world.process import CaseProcess
-    from quire.testing.world.workspace import CaseFolder
+    from quire.testing.world.workspace import CaseFolder, CaseProcess
     from quire.tools.registry import Answer
     from quire.trust.capabilities import Grants
     from quire.values import Value
@@ -182,7 +181,7 @@ class CaseTools:
 
 def misfit(tool_id: str, result: Value) -> str:
     """Return why a built-in tool could never return a result; empty if it could, or if that is not known."""
-    from quire.plan.built_in_results import RESULTS
+    from quire.plan.built_in_tools import RESULTS
 
     schema = RESULTS.get(tool_id)
     if schema is None or plainly_fits(schema, result):

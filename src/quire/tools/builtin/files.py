@@ -6,6 +6,11 @@ one of the two, and a link or a second name of another file is replaced, never w
 Lines have ids, so that an edit can name lines without repeating them. An id depends on the text of the line, its
 position among equal lines, and their number: it stays the same while other lines change, and disappears once its own
 line, or the number of its equals, changes. So an edit with an old id is refused instead of changing the wrong line.
+
+Unified differences of texts whose replaced lines are known.
+
+`difflib` compares whole texts, which takes quadratic time. Here it only compares inside small replacements; a large one
+is shown as all its old and all its new lines.
 """
 
 from __future__ import annotations
@@ -23,12 +28,12 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 from msgspec import Struct
 
 from quire.errors import ToolFailed
-from quire.tools.builtin.diffs import Replacement, shown_difference
 from quire.tools.builtin.paths import Place, Places, open_file, require_regular
 
 if TYPE_CHECKING:
-    from quire.tools.builtin.protected import Protection
+    from quire.tools.builtin.paths import Protection
     from quire.values import Value
+
 
 DIGITS = 6
 MANY = 10_000
@@ -217,7 +222,7 @@ class Files:
                 return _marked(decoded(_capped(file, place.path), place.path), first or 1, limit)
             if first == 1 and limit is None:
                 return decoded(_capped(file, place.path), place.path)
-            return decoded(b"".join(_lines(file, first or 1, limit, place.path)), place.path)
+            return decoded(b"".join(_lines_from(file, first or 1, limit, place.path)), place.path)
 
     def write(self, arguments: Mapping[str, Value]) -> Value:
         files = arguments.get("files")
@@ -318,7 +323,7 @@ def _capped(file: BinaryIO, path: str) -> bytes:
     return data
 
 
-def _lines(file: BinaryIO, first: int, limit: int | None, path: str) -> Iterator[bytes]:
+def _lines_from(file: BinaryIO, first: int, limit: int | None, path: str) -> Iterator[bytes]:
     """Yield the lines from `first` on. Before that, only one piece of a line is held in memory."""
     number, taken, seen = 1, 0, 0
     while limit is None or number < first + limit:
@@ -371,3 +376,97 @@ def _replace(place: Place, data: bytes, before: os.stat_result | None) -> None:
 
 def _identity(found: os.stat_result | None) -> tuple[int, ...] | None:
     return None if found is None else (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+LINES_AROUND = 2
+_MAX_WINDOW = 2500
+_MAX_COMPARED = 50_000
+"""The numbers of pairs of lines that are compared in one replacement and in all of them."""
+
+
+class Replacement(Struct, frozen=True):
+    """`lines` replace those from `start` up to `stop`."""
+
+    start: int
+    stop: int
+    lines: Sequence[str]
+
+
+class _Change(Struct, frozen=True):
+    """Old lines from `start` up to `stop`, and the new lines, the first of which has the number `at` in the new
+    text."""
+
+    start: int
+    stop: int
+    at: int
+    lines: Sequence[str]
+
+
+def shown_difference(
+    before: Sequence[str],
+    replacements: Sequence[Replacement],
+    path: str,
+    most: int,
+    redact: Callable[[str], str] = lambda text: text,
+) -> str:
+    """Return a unified difference, cut after `most` characters once secrets are removed. Replacements are in order and
+    do not overlap."""
+    parts: list[str] = []
+    size = 0
+    for line in _diff_lines(before, list(_changes(before, replacements)), path):
+        parts.append(line if line.endswith("\n") else f"{line}\n")
+        size += len(parts[-1])
+        if size > most:
+            return f"{redact(''.join(parts))[:most]}…\n"
+    return redact("".join(parts))
+
+
+def _changes(before: Sequence[str], replacements: Sequence[Replacement]) -> Iterator[_Change]:
+    from difflib import SequenceMatcher
+
+    shift, compared = 0, 0
+    for one in replacements:
+        old = before[one.start : one.stop]
+        pairs = len(old) * len(one.lines)
+        compared += pairs
+        if pairs <= _MAX_WINDOW and compared <= _MAX_COMPARED:
+            for tag, start, stop, first, last in SequenceMatcher(None, old, one.lines).get_opcodes():
+                if tag != "equal":
+                    begin = one.start + start
+                    yield _Change(begin, one.start + stop, one.start + shift + first, one.lines[first:last])
+        else:
+            yield _Change(one.start, one.stop, one.start + shift, one.lines)
+        shift += len(one.lines) - len(old)
+
+
+def _diff_lines(before: Sequence[str], changes: Sequence[_Change], path: str) -> Iterator[str]:
+    if changes:
+        yield f"--- {path}\n"
+        yield f"+++ {path}\n"
+    group: list[_Change] = []
+    for change in changes:
+        if group and change.start - group[-1].stop > 2 * LINES_AROUND:
+            yield from _hunk(before, group)
+            group = []
+        group.append(change)
+    if group:
+        yield from _hunk(before, group)
+
+
+def _hunk(before: Sequence[str], group: Sequence[_Change]) -> Iterator[str]:
+    start, stop = max(0, group[0].start - LINES_AROUND), min(len(before), group[-1].stop + LINES_AROUND)
+    first = group[0].at - (group[0].start - start)
+    length = stop - start + sum(len(one.lines) - (one.stop - one.start) for one in group)
+    yield f"@@ -{_range(start, stop - start)} +{_range(first, length)} @@\n"
+    done = start
+    for one in group:
+        yield from (f" {line}" for line in before[done : one.start])
+        yield from (f"-{line}" for line in before[one.start : one.stop])
+        yield from (f"+{line}" for line in one.lines)
+        done = one.stop
+    yield from (f" {line}" for line in before[done:stop])
+
+
+def _range(start: int, length: int) -> str:
+    """Return a range as `diff` writes it: numbered from 1, an empty range by the line before it."""
+    return f"{start + 1}" if length == 1 else f"{start + (1 if length else 0)},{length}"

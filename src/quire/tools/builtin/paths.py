@@ -3,23 +3,32 @@
 A path is walked name by name, each folder opened from the one before it and links resolved by hand: the checked file is
 the one that is opened, even if another process replaces a folder by a link meanwhile. The result is an open folder and
 a plain name in it.
+
+Rules about the places that tools may write: otherwise a document could get permissions by changing the files that
+grant them.
+
+Some places are always closed, some are opened by an explicit grant. The tables of names are used by the file tools, the
+sandbox and the documentation; a name is compared after `fold`, at any depth unless its row says otherwise, and covers
+everything below it. `protected_survey` finds the places that depend on the files of a workspace.
 """
 
 from __future__ import annotations
 
 import errno
+import functools
 import os
+import shlex
 import stat
+import unicodedata
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from quire.errors import Denied, ToolFailed
 from quire.source import NO_LINK, NO_WAIT
-from quire.tools.builtin.protected import EDIT, GIT_MARKS, GIT_STORES, NO_GRANT, Protection, fold, printable_path
 from quire.wording import cut
 
 MAX_PATH = 4096
@@ -209,3 +218,289 @@ def _reason(error: OSError) -> str:
     if error.errno in (errno.ELOOP, errno.ENOTDIR):
         return "a part of the path is not a folder"
     return (error.strerror or type(error).__name__).lower()
+
+
+NO_GRANT = "no grant opens it"
+EDIT = "change it yourself"
+ELSEWHERE = 'give the server a "cwd" elsewhere in .mcp.json, or write a data file such as .md, .txt, .csv or .json'
+
+KEPT_OUT = frozenset({".quire", ".git", ".venv"})
+"""Folders that a search does not enter unless the pattern names them."""
+
+_IMPORTED = (".py", ".pyw", ".pyc", ".so", ".pyd")
+
+
+DATA = (
+    *(".md", ".markdown", ".rst", ".adoc", ".txt", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".geojson", ".yaml"),
+    *(".yml", ".log", ".diff", ".patch", ".ics", ".vcf", ".bib", ".tex", ".svg", ".png", ".jpg", ".jpeg"),
+    *(".gif", ".webp", ".pdf", ".wav", ".mp3", ".mp4", ".db", ".db3", ".sqlite", ".sqlite3", ".duckdb", ".parquet"),
+)
+"""Endings of files that stay open where a server may run any file: no program of theirs is known to be started by its
+place. Their names may still ask, such as `package.json`."""
+
+
+class Row(Struct, frozen=True):
+    """A row of the table in `docs/tools-and-trust.md`. `names` are folded; a `*` in front marks an ending, a `*` behind
+    a beginning."""
+
+    names: tuple[str, ...]
+    why: str
+
+
+def fold(name: str) -> str:
+    """Return a name as the most forgiving file system sees it: without case, width and invisible letters."""
+    if not name.isascii():
+        name = unicodedata.normalize("NFKC", name)
+        name = "".join(letter for letter in name if unicodedata.category(letter) != "Cf")
+    return name.casefold().rstrip(" .")
+
+
+CLOSED = (
+    Row(("quire.toml", "pyproject.toml", ".mcp.json"), "they ask for servers, modules and grants"),
+    Row(("quire.lock",), "what documents may do, as people have reviewed it"),
+    Row((".quire",), "the runs, their answers and their grants"),
+    Row((".git", "git~1", ".hg", ".jj", ".sl", "_darcs", ".pijul"), "hooks and settings that start programs"),
+    Row((".venv",), "the interpreter and its packages"),
+)
+"""Always closed; no grant opens them."""
+
+AI = ".ai"
+RULES = ("config", "keys", "trust")
+"""Always closed directly below `.ai`, where risk tables and trusted keys are kept."""
+
+# fmt: off
+ASKING = (
+    Row((AI, "*.playbook.md", "*.test.yaml"), "documents that run later, and their tests"),
+    Row((".github", ".gitlab", ".gitlab-ci.*", ".circleci", ".travis.yml", ".woodpecker*", ".forgejo", ".gitea",
+         ".drone.*", ".buildkite", ".cirrus.yml", ".appveyor.yml", "appveyor.yml", "jenkinsfile", "azure-pipelines.yml",
+         "bitbucket-pipelines.yml", "cloudbuild.yaml", "buildspec.yml"),
+         "runs at a push, with the secrets of the project"),
+    Row((".vscode", ".idea", ".run", ".zed", ".fleet", ".vs", "*.code-workspace", ".devcontainer*", ".exrc", ".vimrc",
+         ".lvimrc", ".nvimrc", ".nvim.lua", ".dir-locals.el", ".claude", ".cursor", ".codex", ".gemini", ".kiro",
+         ".windsurf", ".continue", ".opencode", ".roo", ".junie", ".amazonq", ".agents"),
+         "runs when an editor or an assistant opens the folder"),
+    Row(("agents.md", "agents.override.md", "claude.md", "claude.local.md", "gemini.md", ".cursorrules",
+         ".windsurfrules", ".clinerules", ".roorules", ".rules", ".goosehints", ".aider*", "opencode.json*"),
+         "assistants obey it"),
+    Row((".envrc", ".env", ".env.*", "mise.toml", ".mise*", "flake.nix", "shell.nix", "default.nix", ".bashrc",
+         ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".login", ".inputrc", ".zshrc", ".zshenv",
+         ".zprofile", ".zlogin", ".kshrc", ".cshrc", ".tcshrc", "config.fish"),
+         "runs, or sets variables, when a shell comes into the folder"),
+    Row((".gitattributes", ".gitmodules", ".gitconfig", ".githooks", ".husky", ".huskyrc*", ".pre-commit-config.yaml",
+         "lefthook*", ".lefthook*", ".overcommit.yml", ".lintstagedrc*"), "runs at a commit or a checkout"),
+    Row(("makefile", "gnumakefile", "justfile", ".justfile", "taskfile.yml", "taskfile.yaml", "taskfile.dist.*",
+         "rakefile", "gemfile", "*.gemspec", "cargo.toml", "build.rs", ".cargo", ".bazelrc", "cmakelists.txt",
+         "cmakepresets.json", "meson.build", "pom.xml", "build.xml", "mvnw*", ".mvn", "build.gradle*",
+         "settings.gradle*", "gradlew*", "dockerfile", "dockerfile.*", "containerfile", "compose.yml", "compose.yaml",
+         "docker-compose.*", "procfile", "vagrantfile", "package.json", ".npmrc", ".yarn", ".yarnrc*", ".pnpmfile.cjs",
+         "pnpm-workspace.yaml", "nx.json", "turbo.json", "deno.json*", "bunfig.toml", "composer.json", "pubspec.yaml",
+         "mix.exs", "setup.py", "setup.cfg"), "runs at a build or an installation"),
+    Row(("conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "tox.toml", "noxfile.py",
+         ".coveragerc", ".mocharc*", ".nycrc*"), "runs when tests are looked for"),
+    Row((".pylintrc*", "pylintrc*", "mypy.ini", ".mypy.ini", ".flake8", ".rubocop.yml", ".eslintrc*", ".prettierrc*",
+         ".stylelintrc*", ".babelrc*", "*.config.js", "*.config.cjs", "*.config.mjs", "*.config.ts", "*.config.mts",
+         "*.config.cts"), "names code that a checker or a bundler loads"),
+    Row(("sitecustomize.py", "usercustomize.py", "*.pth", "*.dist-info", "*.egg-info", "node_modules", ".pdbrc",
+         ".gdbinit", ".lldbinit", ".irbrc", ".pryrc", ".rprofile", ".ghci", ".iex.exs", ".sqliterc", ".psqlrc"),
+         "runs when an interpreter or a debugger starts"),
+)
+"""Opened by a grant for the place, or for a folder above it."""
+
+DOCUMENT_FOLDERS = ("prompts", "pipelines", "playbooks")
+"""Like `ASKING`, but only directly in the workspace: elsewhere these are ordinary names."""
+# fmt: on
+
+GIT_MARKS, GIT_STORES = ("HEAD", "config", "config.worktree"), ("objects", "refs", "commondir")
+"""A folder with a file of the first and an entry of the second names may be a repository for git, which starts programs
+that `config` names. One beside the other is closed, in any order."""
+
+VENV_MARK = "pyvenv.cfg"
+"""A folder that contains this file is a virtual environment, and needs a grant."""
+
+
+def _sorted(rows: tuple[Row, ...]) -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...]]:
+    names = [name for row in rows for name in row.names]
+    endings = tuple(name[1:] for name in names if name.startswith("*"))
+    beginnings = tuple(name[:-1] for name in names if name.endswith("*"))
+    return frozenset(name for name in names if "*" not in name), endings, beginnings
+
+
+_CLOSED, _, _ = _sorted(CLOSED)
+_ASKING, _ENDINGS, _BEGINNINGS = _sorted(ASKING)
+
+
+def is_closed_name(folded: str) -> bool:
+    return folded in _CLOSED
+
+
+def is_asking_name(folded: str) -> bool:
+    return folded in _ASKING or folded.endswith(_ENDINGS) or folded.startswith(_BEGINNINGS)
+
+
+class Protection(Struct, frozen=True):
+    """The places of a workspace that tools may not write. Paths are relative to the workspace, with `/`."""
+
+    granted: frozenset[str] = frozenset()
+    """Places that the user opened; `.` stands for all that a grant can open."""
+    asking: frozenset[str] = frozenset()
+    """Places that need a grant, in addition to the list of names."""
+    signs: Callable[[str], bool] = lambda directive: False
+    """Tells whether the run may sign the directive with an id: a run that may sign it may also write it."""
+    declared: str = ""
+    """The place of the permissions of the directive that writes; empty if the writer is not a directive."""
+    closed: frozenset[str] = frozenset()
+    """Files and folders that confirmed servers and tool modules load. Modules beside them are closed too, even new
+    ones, because Python looks there for imports. `FOLDER/*` closes all files below a folder but data files, because a
+    server may build or run any."""
+    led_to: Mapping[str, str] = field(default_factory=dict)
+    """Closed places, each with the protected name that leads to it."""
+    replacing: Callable[[str], None] = lambda directive: None
+    """Called with the id of a directive of the project that is about to be written."""
+
+    def require(self, parts: Sequence[str]) -> None:
+        """Raise `Denied` unless a tool may write there. `parts` are the real names, links resolved."""
+        path = printable_path("/".join(parts))
+        if self.is_closed(parts):
+            via = next((self.led_to[one] for one in _prefixes(parts) if one in self.led_to), "")
+            reason, opens = (f" ({via} leads to it)", EDIT) if via else self._closed_by(parts)
+            raise Denied(
+                f"permission denied: {path} is protected{reason}; no tool may write it, and {NO_GRANT}: {opens}"
+            )
+        place = self._asking(parts)
+        if place and not self._may_sign(parts):
+            what = path if place == "/".join(parts) else f"the folder {printable_path(place)}"
+            raise Denied(f"permission denied: writing {path} needs a grant for {what}; " + self._advice(parts, place))
+        if directive := _directive(parts):
+            self.replacing(directive)
+
+    def require_grant(self, parts: Sequence[str], why: str) -> None:
+        """Raise `Denied` unless the user opened a place or a folder above it."""
+        if not self.is_granted([fold(part) for part in parts]):
+            path = "/".join(parts)
+            said = f"permission denied: {printable_path(path)} {why} needs a grant"
+            raise Denied(f"{said}; {self._advice(parts, path)}")
+
+    def is_closed(self, parts: Sequence[str]) -> bool:
+        folded = [fold(part) for part in parts]
+        above = any(self.closes(folded[: end + 1]) for end in range(len(folded)))
+        return above or "" in self.led_to or self.is_source(folded)
+
+    def covers(self, folded: Sequence[str], *, is_folder: bool) -> bool:
+        """Tell whether a place may not be written, assuming that the folders above it may."""
+        if self.closes(folded) or (not is_folder and self.is_source(folded)):
+            return True
+        return self._asks(folded) and not self.is_granted(folded)
+
+    def is_granted(self, folded: Sequence[str]) -> bool:
+        return "." in self.granted or any(one in _folded(self.granted) for one in _prefixes(folded))
+
+    def grant_for(self, path: str) -> str:
+        """Return the grant that opens a protected place; empty if there is none."""
+        parts = path.split("/")
+        place = "" if self.is_closed(parts) else self._asking(parts)
+        return _grant(place) if place else ""
+
+    def closes(self, folded: Sequence[str]) -> bool:
+        """Tell whether a place itself is closed with all that is below it, not only a folder above it."""
+        if is_closed_name(folded[-1]) or (len(folded) > 1 and folded[-2] == AI and folded[-1] in RULES):
+            return True
+        if not self.closed and not self.led_to:
+            return False
+        path = "/".join(folded)
+        return path in _folded(self.closed) or path in _folded(frozenset(self.led_to)) or self._is_beside(folded)
+
+    def _is_beside(self, folded: Sequence[str]) -> bool:
+        folders, name = _folders(self.closed), folded[-1]
+        if "/".join(folded[:-1]) in folders:
+            return name == "__pycache__" or name.endswith(_IMPORTED)
+        # A new package would be found before a module of the same name.
+        return len(folded) > 1 and name.startswith("__init__.") and "/".join(folded[:-2]) in folders
+
+    def is_source(self, folded: Sequence[str]) -> bool:
+        """Tell whether a file is closed only because a server may run any file of its folder."""
+        if not self.closed or folded[-1].endswith(DATA) or self.closes(folded):
+            return False
+        return any(f"{folder}/*".lstrip("/") in _folded(self.closed) for folder in ("", *_prefixes(folded[:-1])))
+
+    def _closed_by(self, parts: Sequence[str]) -> tuple[str, str]:
+        """Return the reason why a place is closed, and how to write it all the same."""
+        folded = [fold(part) for part in parts]
+        if any(one in _folded(self.closed) for one in _prefixes(folded)):
+            return " (a confirmed server or tool module loads it)", EDIT
+        if self.is_source(folded):
+            return " (a confirmed server may build or run any file of its folder)", ELSEWHERE
+        if any(self._is_beside(folded[: end + 1]) for end in range(len(folded))):
+            return " (a confirmed server or tool module loads files of its folder)", EDIT
+        return "", EDIT
+
+    def _asks(self, folded: Sequence[str]) -> bool:
+        if is_asking_name(folded[-1]) or (len(folded) == 1 and folded[0] in DOCUMENT_FOLDERS):
+            return True
+        return bool(self.asking) and "/".join(folded) in _folded(self.asking)
+
+    def _asking(self, parts: Sequence[str]) -> str:
+        """Return the place that has to be opened first, or the empty text."""
+        folded = [fold(part) for part in parts]
+        if self.is_granted(folded):
+            return ""
+        if "" in self.asking:
+            return "."
+        end = next((end for end in range(1, len(folded) + 1) if self._asks(folded[:end])), 0)
+        if end == 1 and folded[0] in DOCUMENT_FOLDERS:
+            return folded[0]
+        return "/".join(parts[:end])
+
+    def _advice(self, parts: Sequence[str], folder: str) -> str:
+        grant = _grant(folder)
+        if not self.declared:
+            return f"grant it with {grant}, or under [tools] allow in the quire.toml of your space"
+        directive = _directive(parts)
+        if not directive:
+            return new_run_with(grant)
+        element = f"<sign><directive>{directive}</directive></sign>"
+        # A directive that may sign what it writes needs no grant of the user: that is the way for an author.
+        return f"{new_run_with(grant)}, or write {element} into the permissions at {self.declared} and sign that again"
+
+    def _may_sign(self, parts: Sequence[str]) -> bool:
+        directive = _directive(parts)
+        return bool(directive) and self.signs(directive)
+
+
+def printable_path(path: str) -> str:
+    """Return a path that is safe to show in a message: its names may be chosen to deceive a terminal."""
+    return "".join(letter if letter.isprintable() else "?" for letter in path)
+
+
+def _grant(place: str) -> str:
+    """Return the option, quoted so that it can be copied into a shell."""
+    return f"--allow {shlex.quote(f'file__write={printable_path(place)}')}"
+
+
+def new_run_with(grant: str) -> str:
+    """Return the advice for a directive that lacks a permission which its own permissions cannot give. A run keeps the
+    grants of its start, so resuming it does not help."""
+    return f"grant it to a new run with {grant}"
+
+
+def _directive(parts: Sequence[str]) -> str:
+    """Return the id of the directive in a file of the project; empty for any other file."""
+    folded = [fold(part) for part in parts]
+    if folded[:2] != [".ai", "directives"] or len(parts) < 3 or not folded[-1].endswith(".md"):
+        return ""
+    return "/".join(parts[2:])[: -len(".md")]
+
+
+def _prefixes(parts: Sequence[str]) -> Iterator[str]:
+    """Yield the path and all folders above it, the outermost first."""
+    return ("/".join(parts[: end + 1]) for end in range(len(parts)))
+
+
+@functools.lru_cache(maxsize=64)
+def _folded(paths: frozenset[str]) -> frozenset[str]:
+    return frozenset("/".join(filter(None, (fold(part) for part in path.split("/")))) for path in paths)
+
+
+@functools.lru_cache(maxsize=64)
+def _folders(paths: frozenset[str]) -> frozenset[str]:
+    """Return the folders that contain these places; the empty text stands for the workspace itself."""
+    return frozenset(path.rpartition("/")[0] for path in _folded(paths) if not path.endswith("*"))

@@ -15,8 +15,8 @@ from quire.engine.premises import SHELL_SECONDS
 from quire.errors import Denied, ToolFailed
 from quire.patterns import late_pattern
 from quire.tools.blocking import in_thread
-from quire.tools.builtin.protected import Protection, printable_path
-from quire.tools.builtin.protected_survey import ProtectedPlaces, put_aside
+from quire.tools.builtin.paths import Protection, printable_path
+from quire.tools.builtin.protected_places import ProtectedPlaces, put_aside
 from quire.tools.sandbox import ALWAYS_PASSED, MAX_PLACES, sandboxed, scrubbed
 from quire.tools.sandbox_watch import Watch
 from quire.values import Value, text_or_json

@@ -3,6 +3,8 @@
 They are in one file of the user's space for each workspace, not in the workspace: a clone cannot bring them, and no
 file tool or sandboxed command reaches them. A change is made under a lock and replaces the whole file. A file that
 cannot be read is never replaced.
+
+The present moment, as a document sees it: a result that is recorded, so that a replay sees the same.
 """
 
 from __future__ import annotations
@@ -12,11 +14,13 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
 from msgspec import Struct
 
 from quire.errors import ToolFailed
+from quire.patterns import late_pattern
 from quire.source import read_bytes, real_path, try_lock, written_beside
 from quire.values import InvalidValue, Value, decode, encode
 
@@ -130,3 +134,38 @@ def _name(arguments: Mapping[str, Value]) -> str:
             f"{name[:100]!r} is not a name of a value: it has spaces around it, or letters that are not seen"
         )
     return name
+
+
+_ZONE = late_pattern(r"[A-Za-z0-9_+-]{1,40}(/[A-Za-z0-9_+-]{1,40}){0,3}")
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+def moment_of(seconds: float, arguments: Mapping[str, Value]) -> Value:
+    """Return a moment, given in seconds since 1970, in the zone of the arguments. Raises `ToolFailed`."""
+    name = str(arguments.get("zone", "UTC"))
+    at = datetime.fromtimestamp(int(seconds), _zone(name))
+    iso = at.isoformat()
+    return {
+        "iso": iso.replace("+00:00", "Z") if name == "UTC" else iso,
+        "date": at.date().isoformat(),
+        "time": at.time().isoformat(),
+        # Not strftime, which follows the language of the machine.
+        "weekday": _DAYS[at.weekday()],
+        "unix": int(seconds),
+        "zone": name,
+    }
+
+
+def _zone(name: str) -> tzinfo:
+    if name == "UTC":
+        return UTC
+    from zoneinfo import ZoneInfo
+
+    try:
+        if _ZONE.fullmatch(name):
+            return ZoneInfo(name)
+    except (OSError, ValueError, LookupError):
+        pass
+    raise ToolFailed(
+        f"there is no time zone {name[:100]!r}; a name is one of the IANA list, such as Europe/Berlin", kind="arguments"
+    )

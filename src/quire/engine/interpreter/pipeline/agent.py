@@ -20,7 +20,7 @@ from quire.trust.capabilities import canonical
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
-    from quire.engine.interpreter.environment import Profile
+    from quire.engine.interpreter.callees import Profile
     from quire.engine.interpreter.pipeline.steps import PipelineScope
     from quire.plan.nodes import Step
     from quire.plan.pipeline_work import (

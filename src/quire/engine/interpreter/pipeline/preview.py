@@ -28,7 +28,7 @@ from quire.plan.pipeline_work import Agent
 from quire.values import Value, text_or_json
 
 if TYPE_CHECKING:
-    from quire.engine.interpreter.environment import Environment
+    from quire.engine.interpreter.callees import Environment
 
 
 def preview_agent(

@@ -7,11 +7,10 @@ import json
 from collections.abc import Mapping
 from typing import cast
 
-from quire.durations import seconds_of
-from quire.engine.interpreter.callee_walks import below, called_with, check_nesting
+from quire.engine.interpreter.callees import below, called_with, check_nesting
 from quire.engine.interpreter.pipeline.steps import PipelineScope, check_work, run_block_steps, run_step, run_steps
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
-from quire.engine.pure_work import WORK
+from quire.engine.premises import WORK
 from quire.engine.requests import Emit, HumanRequest, ToolRequest, Walk
 from quire.errors import StepFailed
 from quire.expr import python_text
@@ -30,6 +29,7 @@ from quire.plan.pipeline_work import (
     Select,
     Transform,
 )
+from quire.units import seconds_of
 from quire.values import InvalidValue, Value, encode
 
 _SHELL_STEP = "shell"
@@ -217,7 +217,7 @@ def _run_document(work: Call, prefix: str, path: str, frame: PipelineScope) -> W
         yield from check_work(f"{path}{WORK}[{number}]", "", frame)
         stores[name] = frame.value(value, path)
     if callee.format != "pipeline":
-        from quire.engine.interpreter.call_document import call_document
+        from quire.engine.interpreter.callees import call_document
 
         return (yield from call_document(work.document, stores, prefix, path, frame.setting))
     stores = called_with(callee, stores, path, frame.setting.work)

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from quire.engine.capture import artifact_problem, artifact_text, capture_text
 from quire.engine.earlier_results import Entry
-from quire.engine.interpreter.playbook.scope import PlaybookScope
-from quire.engine.interpreter.playbook.steps import ask, think, use_tool
-from quire.engine.pure_work import STEP, WORK, PureWork
+from quire.engine.interpreter.playbook.steps import PlaybookScope, ask, think, use_tool
+from quire.engine.premises import STEP, WORK, PureWork
 from quire.engine.requests import Boundary, Emit, Request, Walk, WorkCheck
 from quire.errors import StepFailed
 from quire.formats.playbook.syntax import ARTIFACT_TYPES
@@ -21,7 +20,7 @@ from quire.plan.nodes import SEMANTICS_VERSION, Case, Match, Plan, Sequence, Ste
 from quire.values import Value, text_or_json
 
 if TYPE_CHECKING:
-    from quire.engine.interpreter.environment import Environment
+    from quire.engine.interpreter.callees import Environment
 
 
 def interpret(

@@ -2,6 +2,12 @@
 
 A model step has its text, a preamble before it, and an object that the reply has to end with. An answer of a person is
 checked against the kind of the question. The arguments of a tool are built as values, never as text.
+
+The state of a walk through a playbook: inputs, named results, and the results of earlier steps for the model.
+
+The object that the reply of a playbook step has to end with: the sentences that ask for it, and its JSON Schema.
+
+The proof of a document measures both, so this module loads nothing that a proof does not need.
 """
 
 from __future__ import annotations
@@ -9,17 +15,22 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct, field
+
 from quire.engine.conversation import CUT_OFF, Message, Offered, early_end
-from quire.engine.earlier_results import Entry
-from quire.engine.interpreter.callee_walks import below
-from quire.engine.interpreter.environment import Profile
+from quire.engine.earlier_results import Earlier, Entry, SystemText
+from quire.engine.interpreter.callees import Profile, below
+from quire.engine.premises import PureWork
 from quire.engine.requests import Emit, HumanRequest, Load, ModelRequest, Offer, Request, ToolRequest
 from quire.errors import StepFailed
 from quire.plan.built_in_tools import ASK, WRITE
 from quire.plan.nodes import (
     EXTENDED_PLAYBOOKS,
+    SEMANTICS_VERSION,
     Arguments,
     Ask,
+    Capture,
+    Plan,
     PromptSource,
     Step,
     StepModel,
@@ -32,10 +43,10 @@ from quire.plan.templates import template
 from quire.plan.uses import OWN, tool_call_problem
 from quire.trust.capabilities import canonical
 from quire.values import InvalidValue, Value, decode, encode, text_or_json
+from quire.wording import first_of, pluralize
 
 if TYPE_CHECKING:
-    from quire.engine.earlier_results import SystemText
-    from quire.engine.interpreter.playbook.scope import PlaybookScope
+    from quire.engine.interpreter.callees import Environment
 
 
 def think(step: Step, work: Think, path: str, scope: PlaybookScope, own: int) -> Generator[Request, Any, str | None]:
@@ -82,7 +93,6 @@ def _closing(work: Think, rules: int) -> tuple[str, dict[str, Value] | None]:
     steps."""
     if not work.closing:
         return "", None
-    from quire.engine.interpreter.playbook.closing import closing_instruction, closing_schema
 
     return closing_instruction(work.closing, rules), closing_schema(work.closing)
 
@@ -242,7 +252,7 @@ def use_tool(
             path=path,
         )
     if work.connection == OWN and scope.setting is not None and work.tool in scope.setting.documents:
-        from quire.engine.interpreter.call_document import call_document
+        from quire.engine.interpreter.callees import call_document
 
         called = call_document(work.tool, arguments, f"{path}/call/", path, scope.setting)
         result = yield from below(step.label, called)
@@ -283,3 +293,161 @@ def _hole(hole: ValueSlot, scope: PlaybookScope) -> Value:
         return decode(text)
     except InvalidValue:
         return text
+
+
+MAX_RENDERED = 16_000_000
+"""Most characters of one text with its values filled in."""
+
+
+class PlaybookScope(Struct):
+    """Values of one walk.
+
+    Changed only by the interpreter that owns it, in document order; so a replay builds the same one.
+    """
+
+    plan: Plan
+    inputs: dict[str, str]
+    context_budget: int | None = None
+    named: dict[str, str] = field(default_factory=dict)
+    entries: Earlier = field(default_factory=Earlier)
+    labels: list[tuple[str, str]] = field(default_factory=list)
+    """For each entry, the label of its step and that of the step around it; empty if there is none."""
+    labelled: dict[str, list[int]] = field(default_factory=dict)
+    """The first entries by these labels; they are added when a step chooses."""
+    indexed: int = 0
+    """How many entries are in `labelled`."""
+    captured: dict[str, int] = field(default_factory=dict)
+    """The entries by the names that their results were kept under."""
+    source: tuple[str, str] | None = None
+    """The result of the step that the artifact comes from, and the part that a person is shown; None if it did not
+    run."""
+    around: str = ""
+    """The label of the step whose arm is under way."""
+    result: str = ""
+    """Output of the last executed step."""
+    shown: str = ""
+    """The part of `result` that a person is shown."""
+    cut: bool = False
+    """True if the last reply broke off."""
+    setting: Environment | None = None
+    work: PureWork = field(default_factory=PureWork)
+    rules: int = SEMANTICS_VERSION
+
+    def lookup(self, name: str) -> str | None:
+        """Return the input of that name, else the named result, else None."""
+        value = self.inputs.get(name)
+        return value if value is not None else self.named.get(name)
+
+    def render(self, text: Template) -> str:
+        out: list[str] = []
+        room = MAX_RENDERED
+        for part in text.parts:
+            if isinstance(part, str):
+                out.append(part)
+            else:
+                value = self.lookup(part.name)
+                out.append(value if value is not None else part.raw if part.default is None else part.default)
+            room -= len(out[-1])
+            if room < 0:
+                message = f"with its values filled in, a text has more than {MAX_RENDERED:,} characters"
+                raise StepFailed(message, kind="prompt")
+        self.work.add_text(MAX_RENDERED - room)
+        return "".join(out)
+
+    def name(self, path: str, label: str, name: str, value: str) -> Emit:
+        """Keep a named result; the caller must yield the returned event."""
+        self.named[name] = value
+        return Emit("named", path, label, live={"name": name, "value": value}, kept=False)
+
+    def override(self, path: str, label: str, name: str, value: str) -> Emit | None:
+        """Set a value that a person gave at a stop. It replaces an input, or a named result until that is set again."""
+        if any(declared.name == name for declared in self.plan.inputs):
+            self.inputs[name] = value
+            return None
+        return self.name(path, label, name, value)
+
+    def add_entry(self, entry: Entry) -> None:
+        self.labels.append((entry.label, self.around))
+        self.entries.append(entry)
+
+    def drop_entries(self, length: int) -> None:
+        """Remove all entries from this index on."""
+        if length == len(self.entries):
+            return
+        for labels in self.labels[length : self.indexed]:
+            for label in labels:
+                self.labelled[label].pop()
+        self.indexed = min(self.indexed, length)
+        del self.labels[length:]
+        self.captured = {name: at for name, at in self.captured.items() if at < length}
+        self.entries.cut(length)
+
+    def chosen(self, names: tuple[str, ...] | None, own: int) -> tuple[int, ...] | None:
+        """Return the entries that these names choose; None for all. The step's own, from `own` on, are always among
+        them."""
+        if names is None:
+            return None
+        for at in range(self.indexed, len(self.labels)):
+            for label in self.labels[at]:
+                self.labelled.setdefault(label, []).append(at)
+        self.indexed = len(self.labels)
+        found = set(range(own, len(self.entries)))
+        for name in names:
+            found.update((self.captured[name],) if name in self.captured else self.labelled.get(name, ()))
+        return tuple(sorted(found))
+
+    def system_message(self, closing: str, chosen: tuple[int, ...] | None, budget: int | None) -> str | SystemText:
+        if self.entries and chosen != ():
+            return SystemText.of(self.plan.system, self.entries, budget, closing, self.rules, chosen)
+        return "\n\n".join(part for part in (self.plan.system, closing) if part)
+
+    def left_out(self, system: str | SystemText, chosen: tuple[int, ...] | None, budget: int | None) -> str:
+        """Return the warning about earlier results that a message does not hold; empty if it holds all."""
+        count = system.first if isinstance(system, SystemText) else 0
+        if not count or budget is None:
+            return ""
+        labels = [self.labels[at][0] for at in (range(count) if chosen is None else chosen[:count])]
+        steps = f"{count} earlier {pluralize('result', count)} (of {', '.join(first_of(labels, 8))})"
+        return f"left out {steps}: more than {budget:,} characters ([runs] context_budget)"
+
+
+def closing_instruction(captures: tuple[Capture, ...], rules: int = SEMANTICS_VERSION) -> str:
+    """Return the sentences that ask a model to end its reply with the object; empty if no field is read from it."""
+    if not captures:
+        return ""
+    fields = ", ".join(f'"{capture.field}"{_hint(capture)}' for capture in captures)
+    example = ", ".join(f'"{capture.field}": …' for capture in captures)
+    noun = pluralize("field", len(captures))
+    before = "First do all that is asked above, in full." if rules > 1 else "Write the answer freely."
+    return (
+        f"{before} Then end the reply with one JSON object on a line of its own that holds the {noun} "
+        f"{fields}, in the form {{{example}}}. Write nothing after it."
+    )
+
+
+def _hint(capture: Capture) -> str:
+    match capture.type:
+        case "enum" if capture.options:
+            return f" (one of {', '.join(capture.options)})"
+        case "number" | "boolean":
+            return f" (a {capture.type})"
+    return ""
+
+
+def closing_schema(captures: tuple[Capture, ...]) -> dict[str, Value] | None:
+    """Return the JSON Schema of the object; None if no field is read from it."""
+    if not captures:
+        return None
+    properties: dict[str, Value] = {str(capture.field): _schema(capture) for capture in captures}
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def _schema(capture: Capture) -> Value:
+    match capture.type:
+        case "enum" if capture.options:
+            return {"type": "string", "enum": list(capture.options)}
+        case "number" | "boolean":
+            return {"type": capture.type}
+        case "json":
+            return {}
+    return {"type": "string"}

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.engine.interpreter.callee_walks import below
+from quire.engine.interpreter.callees import below
+from quire.engine.interpreter.thread.budgets import Cost, spawn_refused
 from quire.engine.interpreter.thread.compose import Bundle
-from quire.engine.interpreter.thread.limits import Cost, spawn_refused
 from quire.engine.interpreter.thread.setup import ParentContext, Setup, set_up
 from quire.engine.interpreter.thread.tool_results import finished_walk, succeeded
 from quire.engine.requests import TINY, Halt, Join, Load, Meter, Metering, Request, Spawn, Steps, Walk
@@ -24,7 +24,7 @@ from quire.trust.capabilities import Grants
 from quire.trust.risk import assess
 
 if TYPE_CHECKING:
-    from quire.engine.interpreter.thread.budget import Purse
+    from quire.engine.interpreter.thread.budgets import Purse
     from quire.values import Value
 
 WAIT_SECONDS = 600.0

@@ -3,20 +3,22 @@ with text.
 
 Every model request and every tool call is an effect of its own, so a killed thread continues in the middle of a turn
 and repeats nothing. All counts come from records, so they are the same on every replay.
+
+Run a directive: its thread from the first turn to its outputs.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Generator, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
 from quire.engine.conversation import Message, Offered, ToolUse, early_end, too_many_calls
-from quire.engine.interpreter.thread.budget import RAISABLE, REACHED, Account
+from quire.engine.interpreter.thread.budgets import RAISABLE, REACHED, Account
 from quire.engine.interpreter.thread.compose import nudge
-from quire.engine.interpreter.thread.hook_runner import HookDecision, HookRunner
+from quire.engine.interpreter.thread.hooks import HookDecision, HookRunner
 from quire.engine.interpreter.thread.own_tools import as_return, missing_outputs, return_tool, returned
 from quire.engine.interpreter.thread.setup import Setup, ThreadResult
 from quire.engine.interpreter.thread.tool_calls import Calls
@@ -39,6 +41,10 @@ from quire.engine.thread_progress import END, START
 from quire.errors import StepFailed
 from quire.plan.built_in_tools import RETURN
 from quire.values import Value, encode
+
+if TYPE_CHECKING:
+    from quire.engine.requests import Walk
+
 
 NUDGES = 2
 SAME_TURNS_TOLD, SAME_TURNS = 3, 50
@@ -382,3 +388,18 @@ class _ThreadRun:
 
 def _error(kind: str, message: str, resource: str) -> dict[str, Value]:
     return {"error": {"type": kind, "message": message, "resource": resource}}
+
+
+def interpret_directive(setup: Setup) -> Walk:
+    """Run a thread.
+
+    Its result has the outputs, or the last words if none are declared. A thread that failed ends the run.
+    """
+    # A turn that a resume does again was paid for all the same.
+    meters: list[Meter] = yield Metering(superseded=True)
+    setup.purse.pay(meters[-1].cost)
+    ending = yield from run_thread(setup)
+    if not ending.success:
+        raise ending.failure(setup.path)
+    output = dict(ending.outputs) if setup.composed.outputs else ending.result
+    return {"output": output, "thread": ending.as_value()}

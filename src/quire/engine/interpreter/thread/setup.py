@@ -13,16 +13,15 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from quire.engine.conversation import Offered
-from quire.engine.interpreter.thread.budget import Purse
+from quire.engine.interpreter.thread.budgets import Cost, Limits, Purse, resolve_limits
 from quire.engine.interpreter.thread.compose import Bundle, BundleResolver, Composed, Resolver, compose
-from quire.engine.interpreter.thread.limits import Cost, Limits, resolve_limits
 from quire.errors import Denied, Refused, StepFailed
 from quire.plan.built_in_tools import FORK
 from quire.trust.capabilities import Grants, flat_name
 from quire.trust.risk import NO_RULES, ProjectRisk, assess
 
 if TYPE_CHECKING:
-    from quire.engine.interpreter.call_document import Opened
+    from quire.engine.interpreter.callees import Opened
     from quire.plan.thread import Acknowledgement, Hook
     from quire.values import Value
 

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from quire.engine.interpreter.call_document import Opened, call_document
-from quire.engine.interpreter.callee_walks import below, confined
+from quire.engine.interpreter.callees import Opened, below, call_document, confined
 from quire.engine.interpreter.pipeline.simple import question
-from quire.engine.interpreter.thread.budget import Purse, SharedPurse
+from quire.engine.interpreter.thread.budgets import Purse, SharedPurse
 from quire.engine.interpreter.thread.child_threads import Children, SpawnCheck, in_call_order
 from quire.engine.interpreter.thread.setup import FORKING, ORCHESTRATE, ORCHESTRATING, ParentContext, Setup
 from quire.engine.interpreter.thread.tool_results import ToolResult, as_tool_result, failed, finished_walk
@@ -27,7 +26,7 @@ from quire.trust.capabilities import Grants, canonical, capability, from_flat_na
 
 if TYPE_CHECKING:
     from quire.engine.conversation import Offered, ToolUse
-    from quire.engine.interpreter.thread.limits import Cost
+    from quire.engine.interpreter.thread.budgets import Cost
     from quire.values import Value
 
 EXECUTE = "rye/execute"

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from quire.diagnostics import Code, codes_in
 from quire.expr.errors import CODES as EXPRESSION_CODES
-from quire.formats.pipeline.codes import errors, inline, lints, notes, schemas, types, warnings
+from quire.formats.pipeline.codes import errors, warnings
 from quire.formats.yaml.codes import codes as yaml_codes
 
 
 def codes() -> tuple[Code, ...]:
     """Return all codes, in the order of their ids."""
-    found = codes_in(errors, inline, warnings, lints, notes, schemas, types)
+    found = codes_in(errors, warnings)
     return tuple(sorted([*found, *yaml_codes(), *EXPRESSION_CODES], key=lambda code: code.id))

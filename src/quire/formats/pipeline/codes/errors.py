@@ -1,4 +1,13 @@
-"""PL001 to PL039: errors that stop a pipeline from running."""
+"""PL001 to PL039: errors that stop a pipeline from running.
+
+PL04x, PL14x and PL24x: errors, warnings and advice about `schema:` documents and declared inputs.
+
+TY101 to TY105: values of a type with which a step fails, or a comparison never holds.
+
+PL030 to PL039: errors that only a definition written at run time can have.
+
+The gate finds them, not `check`: a pipeline in a file may do what they forbid.
+"""
 
 from __future__ import annotations
 
@@ -228,4 +237,225 @@ STOP_IN_FAN = _error(
     "pipeline: p\ndialect: quire\nsteps:\n- for_each:\n    over: ctx.xs\n    on_error: abort\n"
     "    do: {transform: {value: item}}\n    collect: {transform: {value: pipe}}\n    output: found\n"
     "- stop: {when: count(found) > 0, value: found}",
+)
+
+
+_warning = partial(make, Severity.WARNING)
+_lint = partial(make, Severity.LINT)
+
+SHAPE = _error(
+    "PL040",
+    "schema-document",
+    "A schema document is not a mapping of `schema` and `fields`, or has no fields.",
+    "`schema` is the name by which steps refer to it, `fields` a mapping of field names to types with at least one\n"
+    "entry.",
+    "schema: Review\nfields: {}",
+    "schema: Review\nfields:\n  passed: {type: bool}",
+)
+SCHEMA_NAME = _error(
+    "PL041",
+    "schema-name",
+    "The name of a schema or of a field is not a name.",
+    "A name begins with a letter or `_` and goes on with letters, digits, `_` and `-`. Names stand in expressions and\n"
+    "in paths like `o.f`, where a space or a dot would mean something else.",
+    "schema: My Review",
+    "schema: My-Review",
+)
+DUPLICATE_SCHEMA = _error(
+    "PL042",
+    "duplicate-schema",
+    "Two schema documents of one file have the same name.",
+    "`schema: NAME` in a step could mean either.",
+    "schema: Review\nfields: {passed: {type: bool}}\n---\nschema: Review\nfields: {notes: {type: string}}",
+    "schema: Review\nfields: {passed: {type: bool}}\n---\nschema: Notes\nfields: {notes: {type: string}}",
+)
+TYPE = _error(
+    "PL043",
+    "field-type",
+    "A field has no type, or one that there is not.",
+    "A type is a mapping with the key `type`: `bool`, `string`, `number`, `enum` (with `values`), `list` (with `of`),\n"
+    "`object` (with `fields`) or `ref` (with `schema`).",
+    "fields:\n  count: {type: integer}\n  notes: string",
+    "fields:\n  count: {type: number}\n  notes: {type: string}",
+)
+SCHEMA_KEY = _error(
+    "PL044",
+    "schema-key",
+    "A schema document or a field type has a key that does not belong there.",
+    "It would have no effect, and most often it is a slip. `required` is for fields only, not for the items of a\n"
+    "list. `description`, `minimum`, `maximum`, `max_length`, `pattern` and `max_items` belong to the Quire dialect:\n"
+    "a pipeline of the file says `dialect: quire`.",
+    "fields:\n  notes: {type: string, requird: false}",
+    "fields:\n  notes: {type: string, required: false}",
+)
+PART = _error(
+    "PL045",
+    "field-part",
+    "A field type lacks what its type needs, or has something else in its place.",
+    "An `enum` needs `values`, a list of at least one literal; a `list` needs `of`, a type; an `object` needs\n"
+    "`fields`, with at least one; a `ref` needs `schema`, a name. `required` is true or false.",
+    "fields:\n  tags: {type: list}\n  level: {type: enum, values: low}",
+    "fields:\n  tags: {type: list, of: {type: string}}\n  level: {type: enum, values: [low, high]}",
+)
+NESTED_LIST = _error(
+    "PL046",
+    "list-of-lists",
+    "The items of a list are lists.",
+    "The format has no lists of lists. Make the inner list a field of an object.",
+    "fields:\n  rows: {type: list, of: {type: list, of: {type: number}}}",
+    "fields:\n  rows: {type: list, of: {type: object, fields: {cells: {type: list, of: {type: number}}}}}",
+)
+SCHEMA_CYCLE = _error(
+    "PL047",
+    "schema-cycle",
+    "A schema contains itself, directly or through others.",
+    "Lists and optional fields do not make an exception: the format has no recursive types.",
+    "schema: Node\nfields:\n  children: {type: list, of: {type: ref, schema: Node}}",
+    "schema: Node\nfields:\n  children: {type: list, of: {type: string}}",
+)
+FIELD_LIMIT = _error(
+    "PL048",
+    "field-limit",
+    "A limit of a field type is not one, or contradicts another.",
+    "`minimum` and `maximum` are numbers; `max_length` and `max_items` whole numbers of at least 1. `pattern` is a\n"
+    "regular expression that RE2 and the readers of JSON Schema understand alike: no look-around, no references back,\n"
+    "no flags, no `\\b`.",
+    "score: {type: number, minimum: 10, maximum: 1}",
+    "score: {type: number, minimum: 1, maximum: 10}",
+)
+DEFAULT = _error(
+    "PL049",
+    "input-default",
+    "The default of a declared input does not fit its type.",
+    "A run without a value for the input could not start.",
+    "tone: {type: enum, values: [warm, dry], default: sober}",
+    "tone: {type: enum, values: [warm, dry], default: dry}",
+)
+UNDEFINED = _warning(
+    "PL140",
+    "undefined-schema",
+    "A `ref` names a schema that the file does not define.",
+    "Steps see the schema documents of their own file only. A value that is held to the missing schema fails its step.",
+    "schema: Report\nfields:\n  review: {type: ref, schema: Reveiw}",
+    "schema: Report\nfields:\n  review: {type: ref, schema: Review}",
+)
+REPEATED = _warning(
+    "PL141",
+    "repeated-value",
+    "A value of an enum is listed twice.",
+    "Both mean the same, so one of them is a slip. Numbers are compared as numbers: `1` and `1.0` are one value.",
+    "level: {type: enum, values: [low, high, low]}",
+    "level: {type: enum, values: [low, medium, high]}",
+)
+UNDECLARED = _warning(
+    "PL142",
+    "undeclared-input",
+    "A step reads a name that no step writes and that is not a declared input.",
+    "A pipeline with `input:` takes those inputs and no others, so the name never has a value: the step fails when it\n"
+    "is reached, and `get` always gives its default.",
+    "pipeline: greet\ndialect: quire\ninput: {name: {type: string}}\nsteps: [{transform: {value: ctx.nmae}}]",
+    "pipeline: greet\ndialect: quire\ninput: {name: {type: string}}\nsteps: [{transform: {value: ctx.name}}]",
+)
+UNREAD = _lint(
+    "PL240",
+    "unread-input",
+    "No step reads a declared input.",
+    "Users are asked for it, and it changes nothing.",
+    "pipeline: greet\ndialect: quire\ninput: {name: {type: string}}\nsteps: [{transform: {value: \"'hello'\"}}]",
+    "pipeline: greet\ndialect: quire\ninput: {name: {type: string}}\nsteps: [{transform: {value: name}}]",
+)
+
+
+OPERAND_TYPE = _warning(
+    "TY101",
+    "operand-type",
+    "An operator or a combinator gets a value of a kind that it does not take.",
+    "`+` needs two numbers, two texts or two lists, the other operators two numbers; `map`, `filter`, `count`, `sum`\n"
+    "and `join` need a list. The step fails when it is reached. Kinds are known from schemas, declared inputs and\n"
+    "constants. `<` and its relatives are PL110, functions of the dialect PL120.",
+    "pipeline: p\ndialect: quire\ninput: {pages: {type: number}}\nsteps:\n"
+    "- transform: {value: \"'pages: ' + ctx.pages\"}",
+    "pipeline: p\ndialect: quire\ninput: {pages: {type: number}}\nsteps:\n"
+    "- transform: {value: \"'pages: ' + text(ctx.pages)\"}",
+)
+MAY_BE_NULL = make(
+    Severity.LINT,
+    "TY102",
+    "may-be-absent",
+    "An operator uses the result of `get` without a default, or of `find`, which is null if there is no such value.",
+    "With null the step fails. A third argument of `get` is used instead of null; `or` after `find` does the same. A\n"
+    "path to a field that may be missing is PL209, a store that may not be written PL210. Where `and`, `or` or `when`\n"
+    "may have looked at the value, nothing is said.",
+    "- transform: {value: \"get(ctx, 'count') + 1\"}",
+    "- transform: {value: \"get(ctx, 'count', 0) + 1\"}",
+)
+ARGUMENT_TYPE = _warning(
+    "TY103",
+    "argument-schema",
+    "An argument of a tool has a type that the tool does not take.",
+    "The step fails when it is reached. The type of an expression is known from schemas, declared inputs and\n"
+    "operators. Arguments that are written out, missing or unknown are PL113; commands that are written out PL111.",
+    "pipeline: p\ndialect: quire\ninput: {lines: {type: number}}\nsteps:\n"
+    "- tool: {name: file__read, args: {path: !expr ctx.lines}}",
+    "pipeline: p\ndialect: quire\ninput: {file: {type: string}}\nsteps:\n"
+    "- tool: {name: file__read, args: {path: !expr ctx.file}}",
+)
+CALLEE_TYPE = _warning(
+    "TY104",
+    "callee-input-type",
+    "No value that is passed to a playbook or a directive fits its input.",
+    "The step fails when it is reached. All values of the type are tried: those of an enum, true and false.\n"
+    "Constants, and the inputs of called pipelines, are PL114; constants of playbooks PB226.",
+    "schema: Mail\nfields: {kind: {type: enum, values: [bill, letter]}}\n---\npipeline: p\nsteps:\n"
+    "- agent: {prompt: hi, schema: Mail, output: mail}\n- call: {pipeline: file_it, pass: {tray: mail.kind}}",
+    "schema: Mail\nfields: {tray: {type: enum, values: [left, right]}}\n---\npipeline: p\nsteps:\n"
+    "- agent: {prompt: hi, schema: Mail, output: mail}\n- call: {pipeline: file_it, pass: {tray: mail.tray}}",
+)
+NEVER_EQUAL = _warning(
+    "TY105",
+    "never-equal",
+    "`==` or `!=` compares values that are never equal: of two kinds, or with a word that the schema does not have.",
+    "The comparison has the same outcome in every run, so what depends on it always or never happens. Labels of\n"
+    "`match` are PL107, conditions of playbooks PB206.",
+    "schema: Mail\nfields: {kind: {type: enum, values: [bill, letter]}}\n---\npipeline: p\ndialect: quire\nsteps:\n"
+    "- agent: {prompt: hi, schema: Mail, output: mail}\n- agent: {prompt: pay it, when: \"mail.kind == 'Bill'\"}",
+    "schema: Mail\nfields: {kind: {type: enum, values: [bill, letter]}}\n---\npipeline: p\ndialect: quire\nsteps:\n"
+    "- agent: {prompt: hi, schema: Mail, output: mail}\n- agent: {prompt: pay it, when: \"mail.kind == 'bill'\"}",
+)
+
+
+LAUNCHES = _error(
+    "PL030",
+    "inline-launch",
+    "A `tool` step of an inline definition launches a pipeline, or delegates to another agent.",
+    "A definition that an agent writes at run time reaches other pipelines by `call` only. So the number of runs that\n"
+    "one launch can start is known.",
+    "- tool: {name: run_pipeline, args: {name: report}}",
+    "- call: {pipeline: report}",
+)
+IDENTITY = _error(
+    "PL031",
+    "inline-identity",
+    "An `agent` step of an inline definition runs under another identity than the one that launches it.",
+    "Another identity may have a model and tools that the launching agent does not have. Without `identity` the step\n"
+    "runs as the agent that launched it. A registered pipeline may name any identity.",
+    '- agent: {prompt: "Review it.", identity: boss}',
+    '- agent: {prompt: "Review it."}',
+)
+NO_COMMANDS = _error(
+    "PL032",
+    "inline-shell",
+    "An inline definition runs a command, and commands are not allowed here.",
+    "The user allows commands with `--allow shell`. Files are read and written without it, by tools.",
+    "- shell: {command: cat notes.txt}",
+    "- tool: {name: file__read, args: {path: notes.txt}}",
+)
+BEYOND = _error(
+    "PL033",
+    "inline-beyond",
+    "A step of an inline definition names a model, a prompt file or a variable.",
+    "A definition that an agent writes at run time has what the agent itself has: its model, the text that it writes,\n"
+    "and no variables of the user. A registered pipeline may name them.",
+    "pipeline: p\ndialect: quire\nsteps:\n- agent: {prompt: hi, model: large}",
+    "pipeline: p\ndialect: quire\nsteps:\n- agent: {prompt: hi}",
 )

@@ -6,9 +6,9 @@ PB0xx are errors, PB1xx the format's own warnings, PB2xx lints of `check`, PB3xx
 from __future__ import annotations
 
 from quire.diagnostics import Code, codes_in
-from quire.formats.playbook.codes import errors, lints, notes, warnings
+from quire.formats.playbook.codes import lints, reader
 
 
 def codes() -> tuple[Code, ...]:
     """Return all codes, in the order of their ids."""
-    return tuple(sorted(codes_in(errors, warnings, lints, notes), key=lambda code: code.id))
+    return tuple(sorted(codes_in(reader, lints), key=lambda code: code.id))

@@ -1,1 +1,0 @@
-"""The codes of the rules, one module for each family."""

@@ -1,0 +1,206 @@
+"""`quire eval`: print the value of one expression, to try it out before using it in a pipeline.
+
+`quire grammar`: print how documents of a format are written, for a model that is to write one.
+
+`quire parse`: print a document's syntax tree; for playbooks in the shape of the format's published test vectors.
+
+Directives and knowledge files are printed as fields, with names and values as in the file.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem
+
+from quire import formats
+from quire.cli.options import require_text
+from quire.cli.stdio import wants_colour, write_json, write_lines, write_text
+from quire.display.diagnostics import Findings, printer
+from quire.display.visible import escaped
+from quire.errors import CannotStart, Unreadable
+from quire.expr import RESERVED, ExpressionError, ExprSyntaxError, NeedsDialect, compile, parse
+from quire.expr.errors import diagnostic
+from quire.source import Source, read_bytes, read_source, read_to_end
+from quire.values import InvalidValue, Value, decode, encode
+from quire.wording import did_you_mean, nearest
+
+if TYPE_CHECKING:
+    from quire.formats.grammars import Grammar
+
+
+@click.command("eval")
+@click.argument("expression", metavar="EXPR")
+@click.option("--context", "given", metavar="JSON|@FILE", help="What the expression can read, as a JSON object.")
+@click.option(
+    "--dialect", type=click.Choice(["quire"]), help="Allow the functions of the Quire dialect, such as lower and sort."
+)
+@click.option("--json", "as_json", is_flag=True, help="JSON is the only form there is; accepted for scripts.")
+@click.pass_context
+def eval_command(
+    context: click.Context, expression: str, given: str | None, dialect: str | None, as_json: bool
+) -> None:
+    """Print the value of EXPR, an expression of the R1 language of pipelines, as JSON.
+
+    The context holds ctx, pipe, item and acc as a step would see them. Other names are bindings too; if the context
+    has no ctx, they are also the content of ctx. @FILE reads a file, @- standard input. Write -- before an EXPR that
+    begins with a minus.
+
+    A pipeline has the functions of the dialect if it says "dialect: quire"; here --dialect quire says it.
+
+    FREE. Exit 1 when the expression is malformed or has no value, 2 when the context is not a JSON object.
+
+    \b
+      quire eval 'sum(map(ctx.rows, r -> r.n))' --context '{"ctx": {"rows": [{"n": 1}, {"n": 2}]}}'
+      quire eval 'rows' --context '{"rows": [1, 2]}'
+      quire eval --dialect quire 'upper(name)' --context '{"name": "Ada"}'
+    """
+    bindings = _bindings(given)
+    stores = bindings["ctx"]
+    source = Source.of(expression, "<expression>")
+    try:
+        compiled = compile(parse(source.text, dialect=dialect is not None))
+        value = compiled.evaluate(bindings, stores if isinstance(stores, dict) else {})
+        click.echo(escaped(encode(value)))
+    except ExpressionError as error:
+        if isinstance(error, NeedsDialect):
+            error.help = "add --dialect quire to use it"
+        elif isinstance(error, ExprSyntaxError):
+            from quire.expr.suggestions import meant  # Only a wrong expression needs it.
+
+            error.help = meant(source.text, dialect=dialect is not None) or error.help
+        findings = Findings(source, (diagnostic(error),))
+        click.echo(printer("full")([findings], wants_colour(sys.stderr)), nl=False, err=True)
+        context.exit(1)
+
+
+def _bindings(given: str | None) -> dict[str, Value]:
+    found: Value = {} if given is None else _decoded(given)
+    if not isinstance(found, dict):
+        raise CannotStart("--context is not a JSON object of names and values")
+    own: dict[str, Value] = {name: value for name, value in found.items() if name not in RESERVED}
+    return {"ctx": own, "pipe": None, **found}
+
+
+def _decoded(given: str) -> Value:
+    text = _read(given[1:]) if given.startswith("@") else given
+    try:
+        return decode(text)
+    except InvalidValue as error:
+        raise CannotStart(f"--context is not JSON: {error}") from None
+
+
+def _read(path: str) -> str:
+    where = f"--context @{path}"
+    try:
+        data = read_to_end(sys.stdin.buffer) if path == "-" else read_bytes(Path(path), pipes=True)
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise CannotStart(f"{where} is not UTF-8 text (byte {error.start})") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise CannotStart(f"{where} cannot be read: {reason}") from None
+
+
+def _complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    from quire.formats.grammars import NAMES
+
+    return [CompletionItem(name) for name in NAMES if name.startswith(incomplete)]
+
+
+@click.command("grammar")
+@click.argument("name", metavar="[FORMAT]", required=False, callback=require_text, shell_complete=_complete)
+@click.option("--dialect", metavar="NAME", callback=require_text, help="The dialect that a document names in its text.")
+@click.option("--json", "as_json", is_flag=True, help="For machines: the text, and the examples in it by themselves.")
+def grammar_command(name: str | None, dialect: str | None, as_json: bool) -> None:
+    """Print how a document of FORMAT (pipeline, playbook, directive or test) is written: the grammar, the rules that it
+    does not show, and examples that check and run. The text is Markdown, short enough for the prompt of a model.
+
+    Without FORMAT, list the grammars. MCP clients read the same texts as resources of `quire mcp`. FREE.
+
+    \b
+      quire grammar pipeline
+      quire grammar pipeline --dialect quire
+    """
+    from quire.formats.grammars import GRAMMARS
+
+    if name is None:
+        if dialect is not None:
+            raise click.UsageError("--dialect needs a FORMAT")
+        if as_json:
+            write_json([_as_json(one) for one in GRAMMARS])
+        else:
+            write_lines(f"{_command(one):<40} {one.about}" for one in GRAMMARS)
+        return
+    found = _find(name, dialect or "")
+    if as_json:
+        write_json(_as_json(found))
+    else:
+        write_text(found.text)
+
+
+def _find(name: str, dialect: str) -> Grammar:
+    from quire.formats.grammars import GRAMMARS, NAMES, find
+
+    if found := find(name, dialect):
+        return found
+    if name not in NAMES:
+        hint = did_you_mean(nearest(name, NAMES, cutoff=0.6), f"there are {', '.join(NAMES)}")
+        raise CannotStart(f"there is no grammar for {name!r}: {hint}")
+    dialects = [one.dialect for one in GRAMMARS if one.name == name and one.dialect]
+    hint = did_you_mean(nearest(dialect, dialects), f"there is {', '.join(dialects)}" if dialects else "it has none")
+    raise CannotStart(f"a {name} has no dialect {dialect!r}: {hint}")
+
+
+def _command(one: Grammar) -> str:
+    return f"quire grammar {one.name}" + (f" --dialect {one.dialect}" if one.dialect else "")
+
+
+def _as_json(one: Grammar) -> Value:
+    return {
+        "format": one.name,
+        "dialect": one.dialect or None,
+        "about": one.about,
+        "text": one.text,
+        "examples": list(one.examples),
+    }
+
+
+@click.command("parse")
+@click.argument("file", metavar="FILE")
+@click.option("--json", "as_json", is_flag=True, help="JSON is the only form there is; accepted for scripts.")
+@click.pass_context
+def parse_command(context: click.Context, file: str, as_json: bool) -> None:
+    """Print the syntax tree of FILE as JSON, with the warnings and errors of the reader.
+
+    FREE. Exit 1 when the document is not valid, 2 when it cannot be read.
+    """
+    try:
+        tree = _tree(read_source(Path(file)))
+    except Unreadable as error:
+        if reading := formats.unread(error):
+            from quire.formats.playbook.write import as_vector
+
+            write_json(as_vector(reading))
+        raise
+    write_json(tree)
+    context.exit(0 if tree["valid"] else 1)
+
+
+def _tree(source: Source) -> dict[str, Value]:
+    format = formats.format_of(source)
+    if format == "pipeline":
+        from quire.formats.pipeline.parse import parse
+        from quire.formats.pipeline.write import pipeline_tree
+
+        return pipeline_tree(parse(source, registered=True))
+    if format in ("directive", "knowledge"):
+        from quire.formats.directive.write import directive_tree, knowledge_tree
+
+        return directive_tree(source) if format == "directive" else knowledge_tree(source)
+    from quire.formats.playbook.write import as_vector
+
+    return as_vector(formats.read(source))

@@ -1,0 +1,171 @@
+"""JSON of forks: the steps at which a run can be forked, and the receipt of a fork.
+
+Replies that a run has taken from another one: the table for people, and the same as JSON.
+
+JSON of what happens to whole runs: removed, imported, verified. All keys of `--json` are defined here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from quire.display.commands import fork_command
+from quire.display.outline import range_data
+from quire.display.text import duration, money, one_line, place, table, tokens_in_and_out
+from quire.library.interface import input_schema
+from quire.wording import pluralize
+
+if TYPE_CHECKING:
+    from quire.engine.reused_replies import Saved
+    from quire.runs.fork import Changes, ForkStep, Receipt
+    from quire.runs.imports import Exported, Verdict
+    from quire.runs.outcome import RunView
+    from quire.runs.reuse import Reuse
+    from quire.stores.contract import Pruned
+    from quire.values import Value
+
+
+def fork_form_data(view: RunView, steps: list[ForkStep]) -> dict[str, Value]:
+    """Return everything that a form for a fork needs: steps, inputs with their types and values, model and budget."""
+    from quire.display.run_json import row_data
+
+    return {
+        **row_data(view.row),
+        "model": view.pins.instead or view.pins.model,
+        "budget": view.pins.budget,
+        "steps": [_step(step) for step in steps],
+        "inputs": input_schema(view.document),
+        "values": dict(view.pins.inputs),
+        "named": dict(view.named),
+    }
+
+
+def receipt_data(found: Receipt, changes: Changes) -> dict[str, Value]:
+    """Return a receipt with its sentence and the command that makes the fork."""
+    fork, bounds = found.fork, found.bounds
+    usages = [one.usage for one in fork.kept if one.usage]
+    return {
+        "origin": fork.origin.row.id,
+        "step": fork.place.label,
+        "path": fork.place.path,
+        "summary": receipt_line(found),
+        "kept": {
+            "effects": len(fork.kept),
+            "cost": found.cost,
+            "input_tokens": sum(one.input_tokens for one in usages),
+            "output_tokens": sum(one.output_tokens for one in usages),
+        },
+        "again": [_step(step) for step in found.again],
+        "later": found.later,
+        "bounds": {name: range_data(getattr(bounds, name)) for name in ("model_calls", "tool_calls", "questions")},
+        "model": fork.pins.instead or fork.pins.model,
+        "reason": fork.reason,
+        "budget": fork.pins.budget,
+        "command": command_of(found, changes),
+    }
+
+
+def receipt_line(found: Receipt) -> str:
+    """Return the receipt as a sentence: what is kept, what is done again, and how much at most."""
+    kept, again, calls = len(found.fork.kept), len(found.again), found.bounds.model_calls.most
+    price = f" ({money(found.cost) or 'free'})" if kept else ""
+    done = f"does {again} {pluralize('step', again)} again" if again else "does no step again"
+    most = "any number of model calls" if calls is None else f"at most {calls:,} model {pluralize('call', calls)}"
+    return f"keeps {kept:,} recorded {pluralize('effect', kept)}{price}, {done}, {most}"
+
+
+def command_of(found: Receipt, changes: Changes) -> str:
+    sets: Mapping[str, Value] = changes.sets
+    budget = "" if changes.budget is None else f"{changes.budget:g}"
+    return fork_command(
+        found.fork.origin.row.id, found.fork.place.label, sets=sets, model=changes.model or "", budget=budget
+    )
+
+
+def _step(step: ForkStep) -> Value:
+    return {
+        "path": step.path,
+        "label": step.label,
+        "title": step.title,
+        "status": step.status,
+        "reached": step.reached,
+        "settable": step.settable,
+        "first": step.first,
+    }
+
+
+STEP_LINES = 20
+
+
+def reuse_lines(reuse: Reuse) -> list[str]:
+    """Return the table: a row for each step with replies that were taken, and what they had used when they were paid
+    for."""
+    asked = _asked(reuse)
+    if not reuse.steps:
+        return [f"no reply of {reuse.run} was reused{f': {asked}' if asked else ''}"]
+    rows = [(place(step.way), *_row(step.calls, step.saved)) for step in list(reuse.steps.values())[:STEP_LINES]]
+    hidden = len(reuse.steps) - len(rows)
+    if hidden:
+        rows.append((f"{hidden} more", "", "", "", ""))
+    rows.append(("saved", *_row(reuse.calls, reuse.saved)))
+    lines = table(
+        rows, (f"REUSED FROM {reuse.run}", "REPLIES", "TOKENS", "COST", "TIME"), right=frozenset({1, 2, 3, 4})
+    )
+    return [*lines, *([asked] if asked else [])]
+
+
+def reuse_data(reuse: Reuse) -> dict[str, Value]:
+    return {
+        "run": reuse.run,
+        "replies": reuse.calls,
+        "saved": reuse.saved.as_value(),
+        "asked": reuse.asked,
+        **({"reasons": dict(reuse.reasons)} if reuse.reasons else {}),
+        "steps": [
+            {"path": path, "way": step.way, "replies": step.calls, "saved": step.saved.as_value()}
+            for path, step in reuse.steps.items()
+        ],
+    }
+
+
+def _row(calls: int, saved: Saved) -> tuple[str, str, str, str]:
+    cost = "unknown" if saved.cost is None else money(saved.cost)
+    return str(calls), tokens_in_and_out(saved.input_tokens, saved.output_tokens), cost, duration(saved.elapsed)
+
+
+def _asked(reuse: Reuse) -> str:
+    if not reuse.asked:
+        return ""
+    why = ", ".join(f"{count} {reason}" for reason, count in reuse.reasons.items())
+    return one_line(f"asked anew: {reuse.asked} {pluralize('call', reuse.asked)}" + (f" ({why})" if why else ""))
+
+
+def pruned_data(pruned: Pruned, *, dry_run: bool) -> dict[str, Value]:
+    return {
+        "runs": list(pruned.runs),
+        "effects": pruned.effects,
+        "texts": pruned.texts,
+        "bytes": pruned.size,
+        "given_back": pruned.given_back,
+        "dry_run": dry_run,
+    }
+
+
+def imported_data(exported: Exported) -> dict[str, Value]:
+    return {"run": exported.row.id, "effects": len(exported.effects), "head": exported.head}
+
+
+def verdict_data(verdict: Verdict, file: str = "") -> dict[str, Value]:
+    """Return a verdict about a stored run, or about a `file`."""
+    found: dict[str, Value] = {"file": file, "ok": verdict.ok} if file else {"run": verdict.run, "ok": verdict.ok}
+    if verdict.exported is not None:
+        exported = verdict.exported
+        found |= {"run": verdict.run, "lines": exported.lines, "head": exported.head}
+    if not verdict.ok:
+        found["problem"] = verdict.problem
+        if file:
+            found["line"] = verdict.line or None
+    elif not file:
+        found["effects"] = verdict.effects
+    return found

@@ -1,0 +1,257 @@
+"""Print the numbers of a proof: proven, assumed and seen side by side, with the premises as footnotes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from quire.analysis.amounts import duration, short_number, written
+from quire.display.text import one_line, paragraph, table
+
+if TYPE_CHECKING:
+    from quire.analysis.amounts import Amount, Reason, Unit
+    from quire.analysis.approvals import Gate
+    from quire.analysis.assumptions import Assumptions
+    from quire.analysis.contributions import Contribution
+    from quire.analysis.flow_paths import Flow
+    from quire.analysis.quantities import Quantity
+    from quire.values import Value
+
+
+NAMES = {
+    "model_calls": "model calls",
+    "tool_calls": "tool calls",
+    "questions": "questions",
+    "threads": "threads",
+    "input_tokens": "input tokens",
+    "output_tokens": "output tokens",
+    "money": "money",
+    "time": "time without people",
+}
+_SEEN = {"money": "cost", "time": "seconds"}
+
+
+NO_QUESTION = "no question before it"
+_VERDICTS = {
+    "ignored": "it is asked, and a no comes through",
+    "open": NO_QUESTION,
+    "never": "no run reaches it",
+}
+_MOST_TERMS = 12
+"""Terms of a formula that are printed."""
+
+
+class Footnotes:
+    """Notes under a table, each with a number. Equal notes share it."""
+
+    def __init__(self) -> None:
+        self.notes: dict[str, int] = {}
+
+    def mark(self, *notes: str) -> str:
+        return "".join(f" [{self.notes.setdefault(note, len(self.notes) + 1)}]" for note in notes if note)
+
+    def lines(self) -> list[str]:
+        return [f"[{number}] {one_line(note)}" for note, number in self.notes.items()]
+
+
+def bound_lines(
+    found: Sequence[Quantity], assumed: Assumptions | None = None, seen: Seen | None = None
+) -> Iterator[str]:
+    """Yield the section `bounds`: a row for each number that is not certainly 0, with a column for what is assumed and
+    one for what earlier runs needed, if there are any."""
+    notes = Footnotes()
+    sizes = assumed.sizes(size for one in found for size in one.most.sizes) if assumed else {}
+    header = ["", "proven"]
+    if assumed and sizes:
+        used = assumed.used(size for one in found for size in one.most.sizes)
+        header.append(str(used))
+    if seen is not None and seen.runs:
+        header.append(f"seen in {seen.runs:,} {'run' if seen.runs == 1 else 'runs'} (95 of 100)")
+    rows = []
+    for one in found:
+        if one.name in ("threads",) and one.most.is_nothing:
+            continue
+        row = [NAMES.get(one.name, one.name), proven_text(one, notes)]
+        if sizes:
+            row.append(assumed_text(one, sizes))
+        if seen is not None and seen.runs:
+            row.append(seen.text(one.name))
+        rows.append(row)
+    lines = table(rows, header if len(header) > 2 else ())
+    yield from paragraph("bounds", [*lines, *notes.lines()])
+
+
+class Seen:
+    """The numbers of earlier runs, by the names of quantities."""
+
+    def __init__(self, runs: int, amounts: Mapping[str, float]) -> None:
+        self.runs = runs
+        self._amounts = amounts
+
+    def text(self, name: str) -> str:
+        found = self._amounts.get(_SEEN.get(name, name))
+        if found is None:
+            return ""
+        if name == "money":
+            return f"${found:.2f}" if found >= 0.01 or not found else f"${found:.4f}"
+        if name == "time":
+            return duration(round(found * 1000))
+        return short_number(round(found)) if name.endswith("tokens") else f"{round(found):,}"
+
+
+def proven_text(one: Quantity, notes: Footnotes) -> str:
+    """Return the proven bound of a number, with the marks of its footnotes."""
+    if one.unpriced:
+        return "unpriced" + notes.mark(*one.unpriced)
+    premises = notes.mark(*one.premises)
+    if one.most.is_endless:
+        why = notes.mark(*map(reason_text, one.most.reasons[:4]))
+        if one.ceiling is None:
+            return f"∞{why}"
+        if one.unit == "count":
+            # A run that reaches the cap fails, so the cap is not shown as a bound.
+            return f"∞{why}{_stopped(one, notes)}{premises}"
+        sign = "≤" if one.sure else "~"
+        return f"{sign} {written(one.ceiling.most, one.unit)}{notes.mark(one.ceiling.why)}{premises}"
+    own = one.most.as_number
+    if one.unit == "count":
+        return _counted(one, own, notes) + premises
+    if own == 0 and one.name == "money":
+        return f"free{premises}"
+    sign = "≤" if one.sure else "~"
+    if one.ceiling is not None and (own is None or own > one.ceiling.most):
+        return f"{sign} {written(one.ceiling.most, one.unit)}{notes.mark(one.ceiling.why)}{premises}"
+    return f"{sign} {_plain(one.most, one.unit)}{premises}"
+
+
+def _counted(one: Quantity, own: int | None, notes: Footnotes) -> str:
+    least = f"{one.least:,} to " if one.least != own else ""
+    return f"{least}{_plain(one.most, one.unit)}{_stopped(one, notes)}"
+
+
+def _stopped(one: Quantity, notes: Footnotes) -> str:
+    return f", stopped at {one.ceiling.most:,}{notes.mark(one.ceiling.why)}" if one.ceiling else ""
+
+
+def assumed_text(one: Quantity, sizes: Mapping[str, int]) -> str:
+    """Return the estimate of a number at assumed sizes."""
+    if one.unpriced:
+        return ""
+    amount = (one.about if one.about is not None else one.most).with_sizes(sizes)
+    if amount.is_endless:
+        return ""
+    most = amount.as_number
+    if most is None:
+        return "" if one.ceiling else f"~ {_plain(amount, one.unit)}"
+    said = f"~ {written(most, one.unit)}"
+    if one.ceiling is None or most <= one.ceiling.most:
+        return said
+    limit = written(one.ceiling.most, one.unit)
+    return f"{said}, stopped at {limit}" if one.name == "model_calls" else f"≤ {limit}"
+
+
+def reason_text(reason: Reason) -> str:
+    return f"{reason.text}; bound it with {reason.remedy}" if reason.remedy else reason.text
+
+
+def gate_text(gate: Gate) -> str:
+    """Return the gate of an effect in words: `after a yes in step 2 (confirm)`."""
+    from quire.analysis.approvals import decider
+
+    if gate.verdict != "gated":
+        who = decider(gate.effect) if gate.verdict == "open" and not gate.effect.by_model else ""
+        return _VERDICTS[gate.verdict] + (f", and {who} decides whether" if who else "")
+    joint = " or " if gate.jointly else " and "
+    asked = joint.join(f"step {one.place.way} ({one.kind})" for one in gate.questions)
+    return f"after a yes in {asked}"
+
+
+def gate_lines(gates: Sequence[Gate]) -> Iterator[str]:
+    """Yield the section `gates`: each effect that changes something, and the question before it; nothing without
+    one."""
+    rows = [(f"step {one.key}", f"{one.effect.tool.effect}, {one.effect.tool.tier}", gate_text(one)) for one in gates]
+    if rows:
+        yield from paragraph("gates (what a person has to say yes to)", table(rows))
+
+
+def flow_lines(flows: Sequence[Flow]) -> Iterator[str]:
+    """Yield the section `flows`: the ways of text from outside; nothing without one."""
+    if flows:
+        yield from paragraph("flows (where text from outside goes)", [one_line(one.text) for one in flows])
+
+
+def why_lines(one: Quantity, shares: Sequence[Contribution]) -> Iterator[str]:
+    """Yield the arithmetic of one number: the steps that make it up, its premises, and reasons for infinity."""
+    rows = [(f"step {part.way}", part.what, share_text(part), "in an arm" if part.chosen else "") for part in shares]
+    notes = Footnotes()
+    total = proven_text(one, notes)
+    lines = table(rows) if rows else []
+    for name, amount in one.parts.items():
+        lines.append(one_line(f"{name}: {_plain(amount, one.unit)}"))
+    if any(part.chosen for part in shares):
+        lines.append("of steps in several arms of one choice, only the dearest arm counts")
+    yield from paragraph(f"{NAMES.get(one.name, one.name)}: {total}", [*lines, *notes.lines()])
+
+
+def share_text(part: Contribution) -> str:
+    """Return what a step adds to a number: `3 × 2·|readers|`, `4,096 × $15/M = $0.07`."""
+    often, amount = str(part.often), part.each.as_number
+    if part.product and often == "1":
+        return part.product if amount is None else f"{part.product} = {written(amount, part.unit)}"
+    each = part.product or part.each.text(lambda count: written(count, part.unit))
+    if often == "1":
+        return each
+    each = f"({each})" if " + " in each and not part.product else each
+    return f"{each} × ({often})" if " + " in often else f"{each} × {often}"
+
+
+def shares_data(shares: Sequence[Contribution]) -> list[Value]:
+    """Return the arithmetic of one number for programs. Amounts are formulas in its unit; those of money are in
+    picodollars."""
+    return [
+        {
+            "step": part.way,
+            "what": part.what,
+            "each": str(part.each),
+            "often": str(part.often),
+            "unit": part.unit,
+            "words": share_text(part),
+            "in_arm": part.chosen,
+        }
+        for part in shares
+    ]
+
+
+def _plain(amount: Amount, unit: Unit) -> str:
+    """Return a bound in its unit; of a formula with many terms the first ones, and how many more there are."""
+    text = amount.text(lambda count: written(count, unit))
+    terms = text.split(" + ")
+    if len(terms) <= _MOST_TERMS:
+        return text
+    return " + ".join([*terms[: _MOST_TERMS // 2], f"… ({len(terms) - _MOST_TERMS // 2} more, see --json)"])
+
+
+def quantity_data(one: Quantity, sizes: Mapping[str, int] | None = None) -> dict[str, Value]:
+    """Return a number for programs. Infinity and unknown prices are null."""
+    scale = one.unit == "picodollars"
+    most = one.number
+    data: dict[str, Value] = {
+        "formula": None if one.most.is_endless or one.unpriced else str(one.most),
+        "most": None if most is None or one.unpriced else most / 10**12 if scale else most,
+        "least": one.least,
+        "unit": {"picodollars": "dollars"}.get(one.unit, one.unit),
+        "sizes": list(one.most.sizes),
+        "proven": one.sure and not one.unpriced and not (one.most.is_endless and one.ceiling is None),
+        "premises": list(one.premises),
+        "reasons": [reason_text(reason) for reason in one.most.reasons],
+    }
+    if one.ceiling is not None:
+        data["ceiling"] = {"most": one.ceiling.most / 10**12 if scale else one.ceiling.most, "why": one.ceiling.why}
+    if one.unpriced:
+        data["unpriced"] = list(one.unpriced)
+    if one.parts:
+        data["parts"] = {name: str(amount) for name, amount in one.parts.items()}
+    estimate = (one.about if one.about is not None else one.most).with_sizes(sizes or {}).as_number
+    if estimate is not None and (one.about is not None or sizes):
+        data["estimate"] = estimate / 10**12 if scale else estimate
+    return data

@@ -1,0 +1,383 @@
+"""JSON of the parts of a run: one step with everything that led to its result, effects without values, and values.
+
+Texts of models, tools and people have any length, so each is cut where the JSON of a whole step would grow too large;
+`/effects/{path}` has the whole of one.
+
+JSON of the timeline of a run: all effects as columns, and the times in which the run waited for a person.
+
+Ten thousand effects are a sixth of the size as columns of what they are as objects. Times are seconds from `start`.
+
+JSON of the items of a fan-out: the state of every item as one letter, and pages of items with their texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+from quire.display.commands import fork_command, side_command, why_command
+from quire.display.run_json import answer_data, failure_data, question_data, step_data, usage_data
+from quire.engine.requests import HumanRequest, ModelRequest, ToolRequest
+from quire.plan.vocabulary import JOINT, first_label
+from quire.runs.prompts import Piece, marked, template_of
+from quire.runs.step_reads import PIPE
+from quire.runs.why import ProvenanceProgress
+from quire.values import encode
+from quire.wording import cut
+
+if TYPE_CHECKING:
+    from quire.engine.progress import StepView
+    from quire.engine.records import EffectRecord, Event
+    from quire.plan.nodes import Template
+    from quire.runs.fan_items import Item
+    from quire.runs.outcome import RunView
+    from quire.runs.why import Performed, ValueSource, Why
+    from quire.stores.run_pages import EffectBrief
+    from quire.values import Value
+
+
+LONGEST_TEXT = 100_000
+"""Characters of one text in the JSON of a step."""
+MOST_EFFECTS = 40
+"""Effects of a step in one page: a fan-out has thousands."""
+
+
+def step_detail(view: RunView, found: Why, *, after: int = 0) -> dict[str, Value]:
+    """Return a step, or anything that a path stands for, with its requests as sent and what came back."""
+    step = view.progress.steps.get(found.path)
+    performed = found.performed[after : after + MOST_EFFECTS]
+    rest = len(found.performed) - after - len(performed)
+    inside = f"{found.path}/"
+    questions = [one for one in view.questions if one.path.startswith(inside) or one.path == found.path]
+    answers = [one for one in view.answers if one[1].path.startswith(inside)]
+    output = short(step.output) if step else {}
+    return {
+        **(step_data(step, output=False) if step else _place(found)),
+        "effects": [_effect(view, one, found.values) for one in performed],
+        "effects_total": len(found.performed),
+        "next": str(after + len(performed)) if rest > 0 else None,
+        "output": output.get("value"),
+        "output_cut": output.get("cut"),
+        "values": [_origin(one) for one in found.values],
+        "told": [_told(view, label) for label in found.told],
+        "questions": [{**question_data(one), "hash": one.hash} for one in questions],
+        "answers": [answer_data(way, record) for way, record in answers[-MOST_EFFECTS:]],
+        "set": [dict(values) for at, values in view.changes if at.path == found.path],
+        "commands": _commands(view, found),
+    }
+
+
+def _place(found: Why) -> dict[str, Value]:
+    """Return what is known about an item or a call, which is not a step: its state is that of its last effect."""
+    last = found.performed[-1].record if found.performed else None
+    status = "running" if last is None else "failed" if last.failure else "completed"
+    return {
+        "path": found.path,
+        "label": found.label,
+        "way": found.way,
+        "title": found.title,
+        "status": status,
+        "message": found.message,
+        "elapsed": round(found.elapsed, 3),
+        "input_tokens": found.input_tokens,
+        "output_tokens": found.output_tokens,
+        "cost": found.cost,
+    }
+
+
+def _commands(view: RunView, found: Why) -> dict[str, Value]:
+    run, way = view.row.id, found.way or found.path
+    known = found.path in view.progress.steps
+    return {
+        "why": why_command(run, way if known else found.path),
+        "prompt": side_command(run, "--prompt", way if known else found.path),
+        "fork": fork_command(run, first_label(way) if JOINT in way else way),
+    }
+
+
+def _told(view: RunView, label: str) -> Value:
+    path = next((path for path, step in view.progress.steps.items() if step.label == label), None)
+    return {"label": label, "path": path}
+
+
+def _origin(one: ValueSource) -> dict[str, Value]:
+    return {"name": one.name, "source": one.source, "path": one.path or None, **short(one.value)}
+
+
+def _effect(view: RunView, one: Performed, values: Sequence[ValueSource]) -> Value:
+    record, request = one.record, one.request
+    data: dict[str, Value] = {"path": one.path, "label": request.label, "kind": record.kind if record else _kind(one)}
+    if record is not None:
+        data |= {**_outcome(record), **{f"answer_{name}": value for name, value in short(record.value).items()}}
+    match request:
+        case ModelRequest():
+            template = template_of(view, one.path)
+            data["system"] = short(request.system)
+            data["messages"] = [
+                {
+                    "role": message.role,
+                    "pieces": _pieces(message.content, template if message.role == "user" else None, values),
+                    "calls": [{"name": use.name, "arguments": dict(use.arguments)} for use in message.uses],
+                }
+                for message in request.messages[-MOST_EFFECTS:]
+            ]
+            data["earlier_messages"] = max(0, len(request.messages) - MOST_EFFECTS)
+            data["tools"] = [tool.name for tool in request.tools]
+            data["model"] = request.model or view.pins.instead or view.pins.model
+            data["schema"] = request.schema or request.closing
+        case ToolRequest(connection=connection, tool=tool, arguments=arguments):
+            data["tool"] = f"{connection}/{tool}" if connection else tool
+            data["arguments"] = short(dict(arguments))
+        case HumanRequest(prompt=prompt, options=options):
+            data["prompt"], data["options"] = prompt, list(options)
+        case _:
+            data["request"] = short(request.content())
+    return data
+
+
+def _kind(one: Performed) -> str:
+    names = {ModelRequest: "model", ToolRequest: "tool", HumanRequest: "ask"}
+    return next((name for kind, name in names.items() if isinstance(one.request, kind)), "other")
+
+
+def _pieces(text: str, template: Template | None, values: Sequence[ValueSource]) -> list[Value]:
+    if len(text) > LONGEST_TEXT:
+        cut = text[:LONGEST_TEXT]
+        return [{"text": cut}, {"text": "", "cut": len(text) - LONGEST_TEXT}]
+    return [_piece(one) for one in marked(text, template, values)]
+
+
+def _piece(one: Piece) -> Value:
+    if not one.name:
+        return {"text": one.text}
+    return {"text": one.text, "name": one.name, "source": one.source or None, "path": one.path or None}
+
+
+def short(value: Value) -> dict[str, Value]:
+    """Return a value as `{"value": …}`; a long one as the beginning of its text, with the number of characters left
+    out."""
+    text = value if isinstance(value, str) else encode(value)
+    if len(text) <= LONGEST_TEXT:
+        return {"value": value}
+    return {"value": text[:LONGEST_TEXT], "cut": len(text) - LONGEST_TEXT}
+
+
+def _outcome(record: EffectRecord) -> dict[str, Value]:
+    return {
+        "state": record.state,
+        "at": record.at,
+        "elapsed": round(record.elapsed, 3),
+        "delays": list(record.delays),
+        "usage": usage_data(record.usage),
+        "error": failure_data(record.failure),
+        "by": None if record.reused_from else record.by or None,
+        **({"reused": record.by} if record.reused_from else {}),
+    }
+
+
+def effect_data(record: EffectRecord) -> dict[str, Value]:
+    """Return one effect with its value."""
+    head: dict[str, Value] = {"path": record.path, "kind": record.kind, "request": record.request}
+    return {**head, **_outcome(record), "value": record.value}
+
+
+def brief_data(brief: EffectBrief) -> dict[str, Value]:
+    """Return one effect without its value."""
+    record = brief.record
+    return {"path": record.path, "kind": record.kind, **_outcome(record), "value_size": brief.size}
+
+
+COLUMNS = ("path", "kind", "state", "at", "elapsed", "input_tokens", "output_tokens", "cost", "value_size", "error")
+
+
+def columns_data(briefs: Iterable[EffectBrief]) -> dict[str, list[Value]]:
+    """Return effects as one list for each column: a third smaller, and quicker to read, than objects."""
+    found: dict[str, list[Value]] = {name: [] for name in COLUMNS}
+    for brief in briefs:
+        record, usage = brief.record, brief.record.usage
+        found["path"].append(record.path)
+        found["kind"].append(record.kind)
+        found["state"].append(record.state)
+        found["at"].append(round(record.at, 3))
+        found["elapsed"].append(round(record.elapsed, 3))
+        found["input_tokens"].append(usage.input_tokens if usage else None)
+        found["output_tokens"].append(usage.output_tokens if usage else None)
+        found["cost"].append(usage.cost if usage else None)
+        found["value_size"].append(brief.size)
+        found["error"].append(record.failure.message if record.failure else None)
+    return found
+
+
+def values_data(view: RunView) -> dict[str, Value]:
+    """Return the values of a run as they are now: inputs, named results and stores, each with its writer."""
+    by_name: dict[str, dict[str, Value]] = {}
+    for name, value in view.pins.inputs.items():
+        by_name[name] = {"name": name, "kind": "input", "source": "input", "path": None, **short(value)}
+    progress = view.replay.progress
+    writes = (
+        {one.name: one for one in progress.writes if one.name != PIPE}
+        if isinstance(progress, ProvenanceProgress)
+        else {}
+    )
+    # Answers are also kept under names of their own, which no document writes.
+    named = {name: value for name, value in view.progress.named.items() if not name.startswith("__")}
+    now: Mapping[str, Value] = {**named, **view.stores}
+    for name, value in now.items():
+        one = writes.get(name)
+        if one is None and name in by_name:
+            continue
+        kind = "store" if view.row.format == "pipeline" else "result"
+        source, path = (one.source, one.path) if one else ("", "")
+        by_name[name] = {"name": name, "kind": kind, "source": source, "path": path or None, **short(value)}
+    for step, values in view.changes:
+        for name, value in values.items():
+            last = writes.get(name)
+            if last is not None and not last.source.startswith("set ") and last.path != step.path:
+                continue
+            source = f"set at the end of step {step.label}"
+            entry = by_name.setdefault(name, {"name": name, "kind": "result"})
+            entry |= {"source": source, "path": step.path, "by_hand": True, **short(value)}
+    return {"values": list(by_name.values())}
+
+
+STOPS = {"run_paused": "paused", "run_failed": "failed", "run_cancelled": "cancelled"}
+BEGINNINGS = ("run_started", "run_resumed")
+
+
+class Wait(Struct, frozen=True):
+    """A time in which a run waited: for the answer to a question, or to be resumed."""
+
+    kind: Literal["question", "paused", "failed", "cancelled", "interrupted", "forked"]
+    since: float
+    until: float | None
+    """None if the run still waits."""
+    path: str = ""
+    """The path of the question."""
+
+
+def waits(events: Iterable[Event]) -> list[Wait]:
+    """Return the waits of a run, in the order of their beginning."""
+    found: list[Wait] = []
+    asked: dict[str, float] = {}
+    stopped: tuple[str, float] | None = None
+    last = 0.0
+    for event in events:
+        if event.type == "question":
+            asked.setdefault(event.path, event.at)
+        elif event.path in asked and event.type == "effect":
+            found.append(Wait("question", asked.pop(event.path), event.at, event.path))
+        elif event.type in STOPS:
+            stopped = STOPS[event.type], event.at
+        elif event.type == "run_forked":
+            stopped = "forked", last or event.at
+        elif event.type in BEGINNINGS:
+            kind, since = stopped or ("interrupted", last)
+            # A run that rests with an open question waits for the answer, which is said already.
+            if since and not asked:
+                found.append(Wait(kind, since, event.at))  # type: ignore[arg-type]  # from STOPS
+            stopped = None
+        last = event.at
+    found += (Wait("question", since, None, path) for path, since in asked.items())
+    if stopped and stopped[0] == "paused":
+        found.append(Wait("paused", stopped[1], None))
+    return sorted(found, key=lambda one: one.since)
+
+
+def timeline_data(view: RunView, events: Iterable[Event]) -> dict[str, Value]:
+    """Return the timeline of a run. A lane is a step, in the order of the document; `lane` has their numbers."""
+    progress, effects = view.replay.progress, view.effects
+    waited = waits(events)
+    steps = [progress.step_of(record.path) for record in effects]
+    asking = [progress.step_of(wait.path) if wait.path else None for wait in waited]
+    used = {step.path for step in (*steps, *asking) if step is not None}
+    lanes = [step for step in progress.steps.values() if step.path in used]
+    numbers = {step.path: at for at, step in enumerate(lanes)}
+    start = min([view.row.created_at, *(record.at for record in effects[:1])])
+    kinds = list(dict.fromkeys(record.kind for record in effects))
+    kind_numbers = {kind: at for at, kind in enumerate(kinds)}
+    states = ["ok", "failed", "intent"]
+    return {
+        "start": start,
+        "end": _seconds(max([view.row.updated_at, *(record.ended_at for record in effects)]) - start),
+        "lanes": [_lane(step) for step in lanes],
+        "kinds": list(kinds),
+        "states": list(states),
+        "effects": {
+            "path": [record.path for record in effects],
+            "lane": [numbers[step.path] if step else -1 for step in steps],
+            "kind": [kind_numbers[record.kind] for record in effects],
+            "state": [states.index(record.state) for record in effects],
+            "at": [_seconds(record.at - start) for record in effects],
+            "elapsed": [_seconds(record.elapsed) for record in effects],
+        },
+        "waits": [
+            {
+                "kind": wait.kind,
+                "path": wait.path or None,
+                "lane": numbers[step.path] if step else -1,
+                "at": _seconds(wait.since - start),
+                "until": None if wait.until is None else _seconds(wait.until - start),
+            }
+            for wait, step in zip(waited, asking, strict=True)
+        ],
+    }
+
+
+def _lane(step: StepView) -> Value:
+    return {"path": step.path, "label": step.label, "way": step.way, "title": step.title, "status": step.status}
+
+
+def _seconds(value: float) -> float:
+    return round(max(0.0, value), 4)
+
+
+LETTERS = {"pending": "p", "running": "r", "waiting": "w", "done": "d", "failed": "f"}
+FIRST = ("failed", "waiting", "running", "pending", "done")
+"""The order of a list that begins with what needs a person."""
+LONGEST = 500
+
+
+def item_text(item: Item) -> str:
+    """Return an item as people know it: the name of a branch, a text itself, or the values of an object."""
+    return item.name or _text(item.value)
+
+
+def _text(value: Value) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, Mapping):
+        return " · ".join(_text(one) for one in value.values() if one not in (None, "", [], {}))
+    return encode(value)
+
+
+def counts(items: Sequence[Item]) -> dict[str, Value]:
+    """Return how many items are in each state."""
+    return {state: sum(item.state == state for item in items) for state in LETTERS}
+
+
+def letters(items: Sequence[Item]) -> str:
+    """Return the states of all items in the order of the document, a letter each."""
+    return "".join(LETTERS[item.state] for item in items)
+
+
+def item_data(item: Item) -> dict[str, Value]:
+    """Return one item. Its text is cut: the whole is in the effects of its path."""
+    text = item_text(item)
+    return {
+        "index": item.index,
+        "name": item.name or None,
+        "path": item.path,
+        "state": item.state,
+        "message": item.message[:LONGEST],
+        "text": cut(text, LONGEST),
+        "elapsed": round(item.elapsed, 3),
+        "cost": item.cost,
+        "effects": item.effects,
+    }
+
+
+def rank(item: Item) -> tuple[int, int]:
+    """Return the place of an item in a list that begins with the failed ones."""
+    return FIRST.index(item.state), item.index

@@ -1,0 +1,219 @@
+"""JSON of trust: the keys of the user, the keys that count, the requests of the workspace, and its signatures.
+
+JSON of what needs the user now: runs that stopped, each with the one action that helps, and runs under way.
+
+JSON of models: the one that a run would use, those of the settings, and those on this machine. No key is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from quire.display.advice import by_other_means, fails_again
+from quire.display.commands import Blank, resume_command, shell_line
+from quire.display.run_json import row_data
+from quire.engine.records import Status
+from quire.errors import QuireError
+from quire.models.choose import MODEL_BY_KEY
+from quire.models.downloads import KNOWN, preferred_model, pulled_models
+from quire.plan.vocabulary import first_label
+from quire.runs.outcome import limit_to_raise
+from quire.trust.trusted_keys import TrustedKeys, own_notes, requested_keys, revoked_ids
+from quire.workspace.consent import changes, is_trusted, requests
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from quire.engine.progress import Progress
+    from quire.engine.records import RunRow
+    from quire.library.document_state import DocumentState
+    from quire.runs.runtime import Runtime
+    from quire.trust.trusted_keys import TrustedKey, UserSpace
+    from quire.values import Value
+    from quire.workspace.settings import Settings
+
+
+def own_keys_data(home: UserSpace) -> list[dict[str, Value]]:
+    """Return the keys that the user signs with. The private halves are never read."""
+    revoked = revoked_ids(home)
+    return [
+        {
+            "name": note.name,
+            "key_id": note.public.key_id,
+            "created": note.fact("created"),
+            "private": note.fact("private"),
+            "revoked": note.public.key_id in revoked,
+        }
+        for note in own_notes(home)
+    ]
+
+
+def key_rows(home: UserSpace, folder: Path) -> list[tuple[str, str, str]]:
+    """Return the keys that count, the revoked ones and those that a project asks for: id, state and name."""
+    trusted = TrustedKeys.load(home)
+    rows = [(one.key_id, _state(one, trusted.revoked), one.name) for one in trusted.keys.values()]
+    rows += [(key_id, "revoked", "") for key_id in sorted(trusted.revoked) if key_id not in trusted.keys]
+    rows += [
+        (one.key_id, "requested", one.name)
+        for one in requested_keys(folder)
+        if one.key_id not in trusted.keys and one.key_id not in trusted.revoked
+    ]
+    return rows
+
+
+def _state(key: TrustedKey, revoked: frozenset[str]) -> str:
+    return "revoked" if key.key_id in revoked else "own" if key.origin == "own" else "trusted"
+
+
+def workspace_requests(settings: Settings) -> dict[str, Value]:
+    """Return the requests of the workspace's files, and whether the user has agreed to them."""
+    return {
+        "workspace": str(settings.workspace.folder),
+        "trusted": is_trusted(settings),
+        "requests": list(requests(settings)),
+    }
+
+
+def trust_data(settings: Settings, documents: Iterable[DocumentState]) -> dict[str, Value]:
+    """Return everything about trust that can be shown, with the commands that change it."""
+    keys: list[Value] = [
+        {"key_id": key_id, "state": state, "name": name, "command": _key_command(key_id, state)}
+        for key_id, state, name in key_rows(settings, settings.workspace.folder)
+    ]
+    return {
+        **workspace_requests(settings),
+        "changes": list(changes(settings)),
+        "command": shell_line("trust", "workspace"),
+        "revoke_command": shell_line("trust", "workspace", "--revoke"),
+        "mode": settings.trust.mode,
+        "documents": settings.trust.documents,
+        "granted": list(settings.granted),
+        "denied": list(settings.denied),
+        "own": list(own_keys_data(settings)),
+        "new_key_command": shell_line("keys", "new"),
+        "keys": keys,
+        "signatures": [_signature(one) for one in documents if one.signature.required or one.signature.claimed],
+    }
+
+
+def _key_command(key_id: str, state: str) -> str:
+    if state == "requested":
+        return shell_line("trust", "add", key_id)
+    if state == "trusted":
+        return shell_line("trust", "remove", key_id)
+    return shell_line("keys", "revoke", key_id) if state == "own" else ""
+
+
+def _signature(one: DocumentState) -> Value:
+    verdict = one.signature.verdict
+    return {
+        "id": one.id,
+        "title": one.title,
+        "ok": bool(verdict and verdict.ok),
+        "outcome": verdict.outcome.value if verdict else None,
+        "key_id": (verdict.key_id or None) if verdict else None,
+        "by": one.signature.by or None,
+        "required": one.signature.required,
+        "message": (verdict.message if verdict else one.signature.message) or None,
+        "command": shell_line("sign" if not (verdict and verdict.ok) else "verify", one.id),
+    }
+
+
+MORE = Blank("MORE")
+
+
+def stopped_data(row: RunRow) -> dict[str, Value]:
+    """Return a run that stopped and can go on, with the action that helps."""
+    return {**row_data(row), "budget": row.pins.get("budget"), "action": _action(row)}
+
+
+def _action(row: RunRow) -> dict[str, Value]:
+    """Return the action: its kind, the words of its button, the reason, and the command that does the same.
+
+    `resume` goes on as it is, `more` needs an amount for `budget` or a limit, `look` can only be done after looking at
+    the run: with another text, another model or another grant.
+    """
+    command = resume_command(row.id)
+    if row.status is Status.PAUSED:
+        where = f" at step {row.position}" if row.position else ""
+        return _button("resume", "Go on", f"stands{where}", command)
+    if row.status is Status.INTERRUPTED:
+        return _button("resume", "Go on", "its process is gone; everything that it did is kept", command)
+    failure = row.failure
+    if failure is None:
+        return _button("resume", "Try again", "", command)
+    if name := limit_to_raise(row):
+        with_more = resume_command(row.id, limit=f"{name}={MORE}")
+        return {**_button("more", "Raise the limit", failure.message, with_more), "limit": name}
+    if failure.kind == "limit":
+        with_more = resume_command(row.id, budget=MORE)
+        return {**_button("more", "Raise the budget", failure.message, with_more), "limit": "budget"}
+    if failure.kind == "denied" or fails_again(row) or by_other_means(row):
+        return _button("look", "See what helps", failure.message, resume_command(row.id, document=True))
+    return _button("resume", "Try again", failure.message, command)
+
+
+def _button(kind: str, label: str, reason: str, command: str) -> dict[str, Value]:
+    return {"kind": kind, "label": label, "reason": reason, "command": command}
+
+
+def running_data(row: RunRow, progress: Progress | None, labels: Sequence[str]) -> dict[str, Value]:
+    """Return a run under way with its place: step `at` of `of`, and the items of its fan-outs.
+
+    `labels` are the top-level steps of its document. A run that another process drives has no `progress`.
+    """
+    reached = first_label(row.position)
+    at = labels.index(reached) + 1 if reached in labels else 0
+    fans = [step.fan for step in progress.steps.values() if step.fan and step.status == "running"] if progress else []
+    return {
+        **row_data(row),
+        "budget": row.pins.get("budget"),
+        "at": at,
+        "of": len(labels),
+        "items": {
+            "total": sum(fan.total or 0 for fan in fans),
+            "done": sum(fan.done for fan in fans),
+            "failed": sum(fan.failed for fan in fans),
+        }
+        if fans
+        else None,
+    }
+
+
+def models_data(runtime: Runtime) -> dict[str, Value]:
+    """Return what is known of models. Of the environment only the names of variables are told."""
+    settings, environ = runtime.settings, runtime.environ
+    try:
+        choice = runtime.choose_model(None)
+        default: Value = {"model": choice.spec, "reason": choice.reason}
+        problem = None
+    except QuireError as error:
+        default, problem = None, str(error)
+    return {
+        "default": default,
+        "problem": problem,
+        "tiers": dict(settings.models.tiers),
+        "providers": [
+            {
+                "name": name,
+                "host": urlsplit(provider.base_url).hostname,
+                "key": provider.api_key_env,
+                "has_key": not provider.api_key_env or bool(environ.get(provider.api_key_env)),
+            }
+            for name, provider in sorted(settings.models.providers.items())
+        ],
+        "keys": [name for name in MODEL_BY_KEY if environ.get(name)],
+        "local": _local(environ),
+        "can_pull": list(KNOWN),
+    }
+
+
+def _local(environ: Mapping[str, str]) -> list[Value]:
+    first = preferred_model(environ)
+    return [
+        {"name": one.name, "size": one.size, "model": f"local:{one.name}", "preferred": one == first}
+        for one in pulled_models(environ)
+    ]

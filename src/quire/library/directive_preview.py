@@ -1,0 +1,86 @@
+"""The plans of directives with everything that they inherit, for estimates before a run. Nothing is verified.
+
+A directive is composed when it runs: its own limits, model and inputs, the permissions of the nearest ancestor that has
+some, the context of all ancestors, and their hooks with those of the project. An ancestor that is missing, broken or
+circular stays named in `extends`: what it would add is not known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from quire.engine.interpreter.thread.hooks import in_order, read_hooks_yaml
+from quire.errors import QuireError
+from quire.library.verify import read_thread
+from quire.plan.nodes import Plan, Sequence
+from quire.plan.thread import Context
+from quire.source import read_source
+from quire.workspace.consent import HOOKS
+
+if TYPE_CHECKING:
+    from quire.library.items import Spaces
+    from quire.plan.thread import Hook, Thread
+    from quire.workspace.settings import Settings
+
+
+def composed_plan(plan: Plan, spaces: Spaces, project: tuple[Hook, ...] = ()) -> Plan:
+    """Return the plan of a directive with the permissions and hooks that it inherits, and the hooks of the project;
+    the plan of any other format as it is."""
+    leaf = plan.thread
+    if leaf is None:
+        return plan
+    chain, missing = _chain(leaf, spaces)
+    granting = next((one for one in chain if one.grants_itself()), leaf)
+    whole = replace(
+        leaf,
+        extends=missing,
+        permissions=granting.permissions,
+        permissions_text=granting.permissions_text,
+        has_permissions=granting.has_permissions,
+        hooks=in_order(*(one.hooks for one in reversed(chain)), project),
+        context=_context(chain),
+    )
+    steps = tuple(replace(step, work=whole) if step.work is leaf else step for step in plan.body.steps)
+    return replace(plan, body=Sequence(steps))
+
+
+def _context(chain: list[Thread]) -> Context:
+    """Return the context of a directive and all of its ancestors, leaf first, without what one of them suppresses."""
+    contexts = [one.context for one in reversed(chain)]
+    left_out = dict.fromkeys(item for one in contexts for item in one.suppress)
+    return Context(
+        tuple(item for one in contexts for item in one.system if item not in left_out),
+        tuple(item for one in contexts for item in one.before if item not in left_out),
+        tuple(item for one in contexts for item in one.after if item not in left_out),
+        tuple(left_out),
+    )
+
+
+def project_hooks(settings: Settings) -> tuple[Hook, ...]:
+    """Return the hooks that the project adds to every directive, without those that cannot be read."""
+    file = settings.workspace.folder / HOOKS
+    if not file.is_file():
+        return ()
+    try:
+        return read_hooks_yaml(read_source(file).text, HOOKS)[0]
+    except QuireError:
+        return ()
+
+
+def _chain(leaf: Thread, spaces: Spaces) -> tuple[list[Thread], str]:
+    """Return the directive and its ancestors, leaf first, and the ancestor that could not be followed, if any."""
+    chain, seen = [leaf], set[str]()
+    while wanted := chain[-1].extends.strip():
+        if wanted in seen:
+            return chain, wanted
+        seen.add(wanted)
+        try:
+            item = spaces.find("directive", wanted)
+            if item is None:
+                return chain, wanted
+            chain.append(read_thread(item))
+        except QuireError:
+            return chain, wanted
+    return chain, ""

@@ -1,0 +1,119 @@
+"""The parameters of what is being typed: functions of expressions, keys of a step, arguments of a tool."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from quire.formats.pipeline.kinds import NEEDED
+from quire.formats.pipeline.language_words import KINDS, SEED_FUNCTIONS, meaning
+from quire.lsp.answers import Signature
+from quire.lsp.pipeline.tree import cursor_place, is_expression, keys_at, place_of
+
+if TYPE_CHECKING:
+    from quire.lsp.document_view import View
+    from quire.lsp.yaml_scan import CursorPlace
+
+
+_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*\Z")
+
+
+def signature(view: View, offset: int) -> Signature | None:
+    place = cursor_place(view, offset)
+    if place.mode == "comment" or not place.path:
+        return None
+    if place.mode == "value":
+        parent, key = place_of(place.path[:-1]), place.path[-1]
+        if is_expression(parent, key, place.tag):
+            return _function(place.text)
+        return _tool(view, offset, key) if parent.kind == "args" else _step(view, offset, place, place.path[:-1], key)
+    if place_of(place.path).kind == "args":
+        return _tool(view, offset, place.text)
+    return _step(view, offset, place, place.path, place.text)
+
+
+def _function(text: str) -> Signature | None:
+    found = _open_call(text)
+    name = _NAME.search(text[: found[0]]) if found else None
+    if found is None or name is None:
+        return None
+    forms, said = _forms(name[1])
+    if not forms:
+        return None
+    # The form with enough parameters for what is typed already.
+    form = next((one for one in forms if len(_parameters(one)) > found[1]), forms[-1])
+    parameters = _parameters(form)
+    return Signature(form, tuple((one, "") for one in parameters), min(found[1], max(len(parameters) - 1, 0)), said)
+
+
+def _open_call(text: str) -> tuple[int, int] | None:
+    """Return the offset of the round bracket that is open at the end of an expression, and how many commas stand in it
+    since; None if none is open."""
+    stack: list[tuple[str, int, int]] = []
+    at = 0
+    while at < len(text):
+        character = text[at]
+        if character in "'\"":
+            end = at + 1
+            while end < len(text) and text[end] != character:
+                end += 2 if text[end] == "\\" else 1
+            at = end
+        elif character in "[{(":
+            stack.append((character, at, 0))
+        elif character in "]})" and stack:
+            stack.pop()
+        elif character == "," and stack:
+            mark, begin, count = stack.pop()
+            stack.append((mark, begin, count + 1))
+        at += 1
+    return next(((begin, count) for mark, begin, count in reversed(stack) if mark == "("), None)
+
+
+def _forms(name: str) -> tuple[tuple[str, ...], str]:
+    if name in SEED_FUNCTIONS:
+        form, said = SEED_FUNCTIONS[name]
+        return (form,), said
+    from quire.expr.functions import FUNCTIONS
+
+    found = FUNCTIONS.get(name)
+    return (found.forms, found.meaning) if found else ((), "")
+
+
+def _parameters(form: str) -> list[str]:
+    inside = form[form.find("(") + 1 : form.rfind(")")]
+    return [one.strip() for one in inside.split(",") if one.strip()]
+
+
+def _step(view: View, offset: int, place: CursorPlace, path: tuple[str, ...], typed: str) -> Signature | None:
+    from quire.lsp.pipeline.completion import is_dialect
+
+    where = place_of(path)
+    if where.kind != "body" or not place.flow:
+        return None
+    keys = keys_at(where, is_dialect(view, offset))
+    shown = [key if key in NEEDED.get(where.step, ()) else f"[{key}]" for key in keys]
+    active = next((at for at, key in enumerate(keys) if key == typed), None)
+    if active is None:
+        active = next((at for at, key in enumerate(keys) if key not in place.keys and key.startswith(typed)), 0)
+    parameters = tuple((one, meaning("body", where.step, key)) for one, key in zip(shown, keys, strict=True))
+    return Signature(f"{where.step}: {{{', '.join(shown)}}}", parameters, active, KINDS[where.step])
+
+
+def _tool(view: View, offset: int, typed: str) -> Signature | None:
+    from quire.lsp.pipeline.complete_values import tool_schema
+
+    tool, schema = tool_schema(view, offset)
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping):
+        return None
+    required = schema.get("required")
+    needed = required if isinstance(required, list) else []
+    names = list(properties)
+    shown = [name if name in needed else f"[{name}]" for name in names]
+    active = next((at for at, name in enumerate(names) if name == typed or (typed and name.startswith(typed))), 0)
+    said = [
+        str(one.get("description", one.get("type", ""))) if isinstance(one, Mapping) else ""
+        for one in properties.values()
+    ]
+    return Signature(f"{tool}({', '.join(shown)})", tuple(zip(shown, said, strict=True)), active)

@@ -1,0 +1,272 @@
+"""Pages of the list of runs: filters, keyset cursors, and the SQL of one page and of a count.
+
+Runs are listed from the newest to the oldest. A cursor holds the place of the last run of a page, so runs that are
+added or removed meanwhile neither repeat nor hide others.
+
+Pages of one run's journal: effects without their values, one effect with its value, and events from both ends.
+
+A page of events is read without the others, so following a long run costs as much as following a short one. Effects are
+read whole but without values: of several rows with the same path the last one counts, wherever it stands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+
+from msgspec import Struct
+
+from quire.engine.records import EffectRecord, Event, RunRow, Status
+from quire.errors import StoreError
+from quire.patterns import late_pattern
+from quire.stores import row_decoder, rows
+from quire.values import clean, encode
+
+if TYPE_CHECKING:
+    from quire.engine.ports import Store
+    from quire.stores.statements import Statements
+
+
+# Only constants of this package are put together here, never values.
+# ruff: noqa: S608
+
+
+MOST_COUNTED = 10_000
+"""Counts end here: a larger number is reported as one more than this."""
+MOST_WORDS = 8
+
+Condition: TypeAlias = tuple[str, Sequence[object]]
+"""A condition on a run `r` with its pins `p`, in the SQL of SQLite, and its parameters."""
+
+_CURSOR = late_pattern(r"(\d[\d.e+-]{0,30})_(\d{1,18})", re.ASCII)
+_NEWEST = "ORDER BY r.created_at DESC, r.n DESC"
+_IN_TIME = "(r.expires_at IS NULL OR r.expires_at >= ?)"
+
+
+class RunFilters(Struct, frozen=True):
+    """The runs that a list is about. Every filter that is given has to fit."""
+
+    statuses: tuple[Status, ...] = ()
+    document: str = ""
+    """The name of a document, or the end of its path."""
+    format: str = ""
+    since: float | None = None
+    """The earliest start, in seconds since 1970."""
+    words: tuple[str, ...] = ()
+    """Each stands in the id, the title, the document, the error or the inputs. The case of ASCII letters does not
+    count."""
+    origin: str = ""
+    """The run that the listed ones were forked from."""
+    asks: bool = False
+    """Only runs with an open question."""
+
+
+class RunPage(Struct, frozen=True):
+    """One page of the list. `next` is the cursor of the page that follows; None after the last one."""
+
+    rows: Sequence[RunRow]
+    next: str | None = None
+
+
+@runtime_checkable
+class Lister(Protocol):
+    """A store that lists its runs in pages."""
+
+    async def page(self, filters: RunFilters, after: str | None = None, limit: int = 100) -> RunPage:
+        """Return the newest runs, or those that follow a cursor. Raises `ValueError` for a text that is not one."""
+        ...
+
+    async def counts(self, filters: RunFilters) -> Mapping[Status, int]:
+        """Return the number of runs of each status, whatever the statuses of the filters; at most `MOST_COUNTED` + 1
+        each."""
+        ...
+
+    async def count(self, filters: RunFilters) -> int:
+        """Return the number of runs, at most `MOST_COUNTED` + 1."""
+        ...
+
+
+def lister(store: Store) -> Lister:
+    """Return the store as a `Lister`. Raises `StoreError` if it cannot list its runs in pages."""
+    if not isinstance(store, Lister):
+        raise StoreError("this store does not list its runs in pages")
+    return store
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """Return the words of a text that a user typed into a search box."""
+    return tuple(clean(text).split()[:MOST_WORDS])
+
+
+def cursor(created_at: float, number: int) -> str:
+    """Return the cursor of a place in the list."""
+    return f"{created_at!r}_{number}"
+
+
+def read_cursor(text: str) -> tuple[float, int]:
+    """Return the time and the number of a cursor. Raises `ValueError`."""
+    found = _CURSOR.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r} is not a cursor of the list of runs")
+    return float(found[1]), int(found[2])
+
+
+class RunQueries:
+    """The queries of one store. `alive` returns the condition that the owner of a running run is alive, or not."""
+
+    def __init__(self, sql: type[Statements], now: Callable[[], float], alive: Callable[[bool], Condition]) -> None:
+        self._sql = sql
+        self._now = now
+        self._alive = alive
+
+    def page(self, filters: RunFilters, after: str | None, limit: int) -> Condition:
+        """Return the query of the whole rows of a page."""
+        conditions = self._conditions(filters)
+        if after is not None:
+            created_at, number = read_cursor(after)
+            older = "(r.created_at < ? OR (r.created_at = ? AND r.n < ?))"
+            conditions.append(("r.created_at <= ? AND " + older, (created_at, created_at, created_at, number)))
+        where, parameters = _all(conditions)
+        keys = f"SELECT r.n FROM runs r LEFT JOIN pins p ON p.run = r.n {where} {_NEWEST} LIMIT ?"
+        return f"{self._sql.RUNS} {self._sql.translate(f'WHERE r.n IN ({keys}) {_NEWEST}')}", (*parameters, limit)
+
+    def count(self, filters: RunFilters) -> Condition:
+        """Return the query of the number of runs."""
+        where, parameters = _all(self._conditions(filters))
+        found = f"SELECT 1 FROM runs r LEFT JOIN pins p ON p.run = r.n {where} LIMIT ?"
+        sql = self._sql.translate(f"SELECT count(*) FROM ({found}) counted")
+        return f"{self._sql.OWNERS} {sql}", (*parameters, MOST_COUNTED + 1)
+
+    def _conditions(self, filters: RunFilters) -> list[Condition]:
+        sql, found = self._sql, list[Condition]()
+        if filters.statuses:
+            found.append(_any([self._status(status) for status in dict.fromkeys(filters.statuses)]))
+        if filters.document:
+            ending = f"%/{escaped(filters.document)}"
+            found.append(("(r.document = ? OR r.document LIKE ? ESCAPE '\\')", (filters.document, ending)))
+        if filters.format:
+            found.append(("r.format = ?", (filters.format,)))
+        if filters.since is not None:
+            found.append(("r.created_at >= ?", (filters.since,)))
+        if filters.origin:
+            found.append((sql.FORK_OF, (filters.origin, filters.origin)))
+        if filters.asks:
+            found.append((sql.ASKS, (self._now(),)))
+        for word in filters.words:
+            # In the pins a word stands as JSON has it, with its quotes and control characters escaped.
+            stored = f"%{escaped(encode(word)[1:-1])}%"
+            found.append((sql.HAS_WORD, (f"%{escaped(word)}%", stored, stored)))
+        return found
+
+    def _status(self, status: Status) -> Condition:
+        match status:
+            case Status.RUNNING | Status.INTERRUPTED:
+                condition, parameters = self._alive(status is Status.RUNNING)
+                return f"(r.status = 'running' AND {condition})", parameters
+            case Status.EXPIRED:
+                waiting = "(r.status IN ('paused', 'awaiting_input') AND r.expires_at < ?)"
+                return f"(r.status = 'expired' OR {waiting})", (self._now(),)
+            case Status.PAUSED | Status.AWAITING_INPUT:
+                return f"(r.status = ? AND {_IN_TIME})", (status.value, self._now())
+            case _:
+                return "r.status = ?", (status.value,)
+
+
+def escaped(text: str) -> str:
+    """Return a text as LIKE takes it literally, with a backslash as the sign of escape."""
+    return text.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
+
+
+def _any(conditions: Sequence[Condition]) -> Condition:
+    texts, parameters = zip(*conditions, strict=True)
+    return f"({' OR '.join(texts)})", [value for values in parameters for value in values]
+
+
+def _all(conditions: Sequence[Condition]) -> Condition:
+    if not conditions:
+        return "", ()
+    texts, parameters = zip(*conditions, strict=True)
+    return f"WHERE {' AND '.join(texts)}", [value for values in parameters for value in values]
+
+
+Read: TypeAlias = Callable[[str, Sequence[object]], Awaitable[Sequence[row_decoder.Row]]]
+
+
+class EffectBrief(Struct, frozen=True):
+    """An effect without its value."""
+
+    record: EffectRecord
+    size: int | None
+    """The size of the value as JSON, in bytes; None without a value."""
+
+
+@runtime_checkable
+class Paged(Protocol):
+    """A store that reads parts of a journal."""
+
+    def journal(self) -> JournalPages: ...
+
+
+class JournalPages:
+    """Reads the journals of a store. `read` returns the rows of a statement."""
+
+    def __init__(self, sql: type[Statements], read: Read) -> None:
+        self._sql = sql
+        self._read = read
+
+    async def effects(self, run: str) -> list[EffectBrief]:
+        """Return all effects of a run without their values, in the order in which their paths first appeared."""
+        found = await self._read(self._sql.EFFECT_BRIEFS, (run,))
+        latest = {row[0]: row for row in found}.values()
+        return [_brief(row) for row in latest if row[2] != rows.SUPERSEDED]
+
+    async def effect(self, run: str, path: str) -> EffectRecord | None:
+        """Return one effect with its value; None if the run has none at this path."""
+        for row in await self._read(self._sql.ONE_EFFECT, (run, path)):
+            return None if row[2] == rows.SUPERSEDED else row_decoder.effect_record(row)
+        return None
+
+    async def event_page(
+        self, run: str, *, after: int | None = None, before: int | None = None, limit: int = 100
+    ) -> list[Event]:
+        """Return up to `limit` events in their order: the first ones after a number, or else the last ones, before a
+        number if one is given."""
+        if after is not None:
+            return await self._forward(run, after, limit)
+        last = await self._backward(run, before, limit)
+        if before is not None:
+            last += await self._straddling(run, before)
+        kept = sorted((one for one in last if before is None or one.seq < before), key=lambda event: event.seq)
+        return kept[-limit:]
+
+    async def _forward(self, run: str, after: int, limit: int) -> list[Event]:
+        place, kept = rows.places(0, after)[0], list[Event]()
+        while len(kept) < limit:
+            found = await self._read(self._sql.EVENTS_FROM, (run, place, limit))
+            kept += [event for row in found for event in row_decoder.events(run, row[1:]) if event.seq > after]
+            if len(found) < limit:
+                break
+            place = int(found[-1][0]) + 1
+        return sorted(kept, key=lambda event: event.seq)[:limit]
+
+    async def _backward(self, run: str, before: int | None, limit: int) -> list[Event]:
+        end = rows.places(0, before - 1)[0] if before else rows.places(0)[1]
+        found = await self._read(self._sql.EVENTS_BEFORE, (run, end, limit))
+        return [event for row in found for event in row_decoder.events(run, row[1:])]
+
+    async def _straddling(self, run: str, before: int) -> list[Event]:
+        """Return the events of the rows that stand behind the place of a number, but begin before it."""
+        place, kept = rows.places(0, before - 1)[0], list[Event]()
+        while found := await self._read(self._sql.EVENTS_FROM, (run, place, 1)):
+            events = row_decoder.events(run, found[0][1:])
+            if events[0].seq >= before:
+                break
+            kept += events
+            place = int(found[0][0]) + 1
+        return kept
+
+
+def _brief(row: row_decoder.Row) -> EffectBrief:
+    *cells, size = row
+    return EffectBrief(row_decoder.effect_record(tuple(cells)), size)
