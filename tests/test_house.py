@@ -13,6 +13,7 @@ import quire
 SOURCE = Path(quire.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
 CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
+LISTS = CONTRIBUTING.parent / "docs" / "extending-the-code.md"
 
 LONGEST = 600
 TABLES = ("codes", "functions")
@@ -40,7 +41,7 @@ def test_the_rooms_are_those_of_the_list() -> None:
 
 
 def test_how_to_add_names_what_is_there() -> None:
-    """ "`NAME` in `FILE`" in the lists of CONTRIBUTING.md: the file is there, and the name is in it."""
+    """ "`NAME` in `FILE`" in the lists: the file is there, and the name is in it."""
     pairs = re.findall(r"((?:`\w+`(?:,| and)?\s)+)(?:in|of)\s`((?:src/|tests/)?[\w/]+\.py)`", _how_to_add())
     pairs += [(f"`{name}`", file) for name, file in re.findall(r"`(\w+)` \(`([\w/]+/\w+\.py)`\)", _how_to_add())]
     assert len(pairs) > 20
@@ -49,8 +50,8 @@ def test_how_to_add_names_what_is_there() -> None:
 
 
 def _how_to_add() -> str:
-    text = CONTRIBUTING.read_text(encoding="utf-8").partition("## How to add")[2]
-    return text.partition("## Commits")[0]
+    example = CONTRIBUTING.read_text(encoding="utf-8").partition("## A change, by example")[2]
+    return example.partition("## Commits")[0] + LISTS.read_text(encoding="utf-8").partition("## How to add")[2]
 
 
 def _holds(file: str, names: list[str]) -> bool:
