@@ -168,7 +168,7 @@ def shown(value: Value) -> str:
 
 
 def _options(type: Enum) -> str:
-    listed = ", ".join(shown(one) for one in type.values[:_SHOWN_VALUES])
+    listed = ", ".join(shown(value) for value in type.values[:_SHOWN_VALUES])
     more = len(type.values) - _SHOWN_VALUES
     if more > 0:
         listed += f" and {more} more"

@@ -85,8 +85,8 @@ class Measured(Struct, frozen=True):
         if isinstance(value, Mapping):
             yield from self._fields(node, value)
         elif isinstance(value, Sequence) and not isinstance(value, str):
-            items = [one for one in _items(node) if isinstance(one, Mapping)]
-            yield from ((one, part) for part in value for one in items)
+            items = [item for item in _items(node) if isinstance(item, Mapping)]
+            yield from ((item, part) for part in value for item in items)
 
     def _fields(self, node: Node, value: Mapping[str, Value]) -> Iterator[tuple[Node, Value]]:
         fields, patterns = node.get("properties"), node.get("patternProperties")
@@ -94,7 +94,7 @@ class Measured(Struct, frozen=True):
             if isinstance(fields, Mapping) and isinstance(named := fields.get(key), Mapping):
                 yield named, part
             if isinstance(patterns, Mapping):
-                yield from ((one, part) for one in patterns.values() if isinstance(one, Mapping))
+                yield from ((pattern, part) for pattern in patterns.values() if isinstance(pattern, Mapping))
             for name in ("additionalProperties", "unevaluatedProperties"):
                 if isinstance(more := node.get(name), Mapping):
                     yield more, part
@@ -234,7 +234,7 @@ def _same(node: Node) -> Iterator[Node]:
     """Yield the subschemas that apply to the same value as the node."""
     for name in _SAME_LISTS:
         if isinstance(ways := node.get(name), Sequence) and not isinstance(ways, str):
-            yield from (one for one in ways if isinstance(one, Mapping))
+            yield from (way for way in ways if isinstance(way, Mapping))
     yield from (one for name in _SAME if isinstance(one := node.get(name), Mapping))
     for name in _SAME_MAPS:
         if isinstance(named := node.get(name), Mapping):
@@ -255,7 +255,7 @@ def _below(node: Node) -> Iterator[Node]:
     for name in _BELOW_MAPS:
         if isinstance(named := node.get(name), Mapping):
             yield from (one for one in named.values() if isinstance(one, Mapping))
-    yield from (one for one in _items(node) if isinstance(one, Mapping))
+    yield from (item for item in _items(node) if isinstance(item, Mapping))
     yield from (one for name in _BELOW if isinstance(one := node.get(name), Mapping))
 
 

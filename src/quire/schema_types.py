@@ -40,8 +40,8 @@ class Enum(Struct, frozen=True, eq=False):
     _nested: tuple[Value, ...] = ()
 
     def __post_init__(self) -> None:
-        nested = tuple(one for one in self.values if _is_nested(one))
-        simple = frozenset(_distinct(one) for one in self.values if not _is_nested(one))
+        nested = tuple(value for value in self.values if _is_nested(value))
+        simple = frozenset(_distinct(value) for value in self.values if not _is_nested(value))
         force_setattr(self, "_nested", nested)
         force_setattr(self, "_simple", simple)
 
@@ -55,7 +55,9 @@ class Enum(Struct, frozen=True, eq=False):
 
     def distinct(self) -> list[Value]:
         """Return the values without repetitions. Repeated lists and objects are kept."""
-        found = {(str(index) if _is_nested(one) else _distinct(one)): one for index, one in enumerate(self.values)}
+        found = {
+            (str(index) if _is_nested(value) else _distinct(value)): value for index, value in enumerate(self.values)
+        }
         return list(found.values())
 
     def __contains__(self, value: Value) -> bool:

@@ -145,7 +145,7 @@ class AbstractValue(Struct, frozen=True, gc=False):
 
 def _field_type(type: FieldType | None, name: str) -> FieldType | None:
     fields = getattr(type, "fields", ())
-    return next((one.type for one in fields if one.name == name), None)
+    return next((field.type for field in fields if field.name == name), None)
 
 
 def outside_value(name: str, type: FieldType | None, label: Label) -> AbstractValue:
@@ -212,7 +212,7 @@ def may_be_null(value: AbstractValue) -> bool:
     if value.fields or value.element is not None:
         return False
     if value.choices:
-        return any(may_be_null(one) for one in value.choices)
+        return any(may_be_null(choice) for choice in value.choices)
     if isinstance(value.type, Enum):
         return None in value.type
     return value.type is None and value.answer is None
@@ -240,15 +240,15 @@ def literal(value: Value) -> AbstractValue:
 def _any_of(values: Sequence[Value]) -> AbstractValue:
     """Return what is known about each of many values: as large as the largest, with the entries that all of them
     have."""
-    length = number(max(written_length(one) for one in values))
-    maps = [one for one in values if isinstance(one, Mapping)]
-    lists = [one for one in values if isinstance(one, list | tuple)]
+    length = number(max(written_length(value) for value in values))
+    maps = [value for value in values if isinstance(value, Mapping)]
+    lists = [value for value in values if isinstance(value, list | tuple)]
     items = number(max((len(one) for one in (*maps, *lists)), default=1))
     if len(maps) == len(values):
         names = set(maps[0]).intersection(*maps[1:])
         fields = {str(name): _any_of([one[name] for one in maps]) for name in maps[0] if name in names}
         return AbstractValue(None, items, length, fields=fields)
-    within = [part for one in lists for part in one] if len(lists) == len(values) else []
+    within = [part for items in lists for part in items] if len(lists) == len(values) else []
     return AbstractValue(None, items, length, element=_any_of(within) if within else None)
 
 
@@ -285,7 +285,7 @@ def _refers(type: FieldType) -> bool:
         case ListOf(of=of):
             return _refers(of)
         case Object(fields=fields):
-            return any(_refers(one.type) for one in fields)
+            return any(_refers(field.type) for field in fields)
     return False
 
 

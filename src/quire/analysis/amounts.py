@@ -289,8 +289,8 @@ def compared(new: Amount, old: Amount) -> Order:
         return "higher" if new.reasons else "lower"
     mine, theirs = new.terms, old.terms
     products = {*mine, *theirs}
-    more = any(mine.get(one, 0) > theirs.get(one, 0) for one in products)
-    less = any(mine.get(one, 0) < theirs.get(one, 0) for one in products)
+    more = any(mine.get(product, 0) > theirs.get(product, 0) for product in products)
+    less = any(mine.get(product, 0) < theirs.get(product, 0) for product in products)
     if more and less:
         return "unclear"
     return "higher" if more else "lower" if less else "equal"

@@ -65,7 +65,7 @@ class Gate(Struct, frozen=True):
     @property
     def shown(self) -> tuple[str, ...]:
         """The names of the values that its questions show."""
-        names = (name.partition("#")[0] for one in self.questions for name in one.shown_names)
+        names = (name.partition("#")[0] for question in self.questions for name in question.shown_names)
         return tuple(dict.fromkeys(names))
 
     @property
@@ -78,7 +78,7 @@ class Gate(Struct, frozen=True):
         if self.verdict != "gated":
             return NONE
         joint = " or " if self.jointly else ", "
-        asked = joint.join(f"{one.place.way} {one.kind}" for one in self.questions)
+        asked = joint.join(f"{question.place.way} {question.kind}" for question in self.questions)
         shown = f"shown: {', '.join(self.shown)}" if self.shown else ""
         return ", ".join(part for part in (asked, note, shown) if part)
 
@@ -131,12 +131,12 @@ class GateSearch:
     def _by_question(self, conditions: tuple[Condition, ...]) -> dict[QuestionFact, list[Condition]]:
         """Return the questions that conditions depend on, with those conditions."""
         found: dict[QuestionFact, list[Condition]] = {}
-        for one in conditions:
-            questions = self._questions.get(id(one))
+        for condition in conditions:
+            questions = self._questions.get(id(condition))
             if questions is None:
-                questions = self._questions[id(one)] = questions_in((one,))
+                questions = self._questions[id(condition)] = questions_in((condition,))
             for question in questions:
-                found.setdefault(question, []).append(one)
+                found.setdefault(question, []).append(condition)
         return found
 
     def refusals(self, question: QuestionFact, conditions: tuple[Condition, ...]) -> tuple[str, ...]:
@@ -146,10 +146,10 @@ class GateSearch:
             case "confirm":
                 words: tuple[str, ...] = ("no",)
             case "select" if question.options:
-                return tuple(one for one in question.options if self.prevented(conditions, {question: one}))
+                return tuple(option for option in question.options if self.prevented(conditions, {question: option}))
             case "select" | "input":
                 words = REFUSALS
-        return words if all(self.prevented(conditions, {question: one}) for one in words) else ()
+        return words if all(self.prevented(conditions, {question: word}) for word in words) else ()
 
     def prevented(self, conditions: tuple[Condition, ...], given: Mapping[QuestionFact, str]) -> bool:
         """Tell whether an effect under these conditions certainly does not happen after these answers."""
@@ -160,7 +160,7 @@ class GateSearch:
 
     def _stop_together(self, questions: tuple[QuestionFact, ...], conditions: tuple[Condition, ...]) -> bool:
         """Tell whether an effect does not happen if all questions are refused."""
-        free = [one for one in questions if one.kind != "select"]
+        free = [question for question in questions if question.kind != "select"]
         return all(
             self.prevented(conditions, {one: "no" if one.kind == "confirm" else word for one in free})
             for word in REFUSALS
@@ -169,7 +169,7 @@ class GateSearch:
 
 def decided_from_outside(effect: EffectFact) -> bool:
     """Tell whether a model or an outsider has a say in whether an effect happens, or in what it does."""
-    if effect.by_model or any(one.label.chosen >= MODEL for one in effect.conditions):
+    if effect.by_model or any(condition.label.chosen >= MODEL for condition in effect.conditions):
         return True
     return any(is_from_model(value.label) for _, value in used_arguments(effect))
 
@@ -213,7 +213,7 @@ def is_from_model(label: Label) -> bool:
 def used_arguments(effect: EffectFact) -> Iterator[tuple[str, AbstractValue]]:
     """Yield the arguments that an effect acts on. A command is given the value before it, which most do not read."""
     for name, value in effect.arguments.items():
-        if name != "stdin" or effect.tool.kind != "shell" or any(one.name == "stdin" for one in sinks(effect)):
+        if name != "stdin" or effect.tool.kind != "shell" or any(sink.name == "stdin" for sink in sinks(effect)):
             yield name, value
 
 

@@ -129,7 +129,7 @@ def _type_of(name: str, plan: Plan) -> FieldType | None:
             type = type.of if isinstance(type, ListOf) else None
         else:
             fields = type.fields if isinstance(type, Object) else ()
-            type = next((one.type for one in fields if one.name == part), None)
+            type = next((field.type for field in fields if field.name == part), None)
     return type
 
 

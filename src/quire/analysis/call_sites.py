@@ -70,7 +70,7 @@ class CallSite:
         return placed
 
     def _reasons(self, reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
-        return tuple(replace(one, step=self._way(one.step)) if one.step else one for one in reasons)
+        return tuple(replace(reason, step=self._way(reason.step)) if reason.step else reason for reason in reasons)
 
     def _amount(self, amount: Amount) -> Amount:
         return endless(*self._reasons(amount.reasons)) if amount.is_endless else amount
@@ -135,7 +135,7 @@ class CallSite:
         return tuple(self._questions.get(id(one), one) for one in asked)
 
     def conditions(self, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
-        if self._questions or any(_has_way(one.label) for one in conditions):
+        if self._questions or any(_has_way(condition.label) for condition in conditions):
             return tuple(map(self._condition, conditions))
         return conditions
 

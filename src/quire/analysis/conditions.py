@@ -65,7 +65,11 @@ def questions_in(conditions: Iterable[Condition]) -> tuple[QuestionFact, ...]:
     """Return the questions whose answers conditions depend on."""
     found: dict[int, QuestionFact] = {}
     seen: dict[int, AbstractValue] = {}
-    stack = [value for one in conditions for value in (*one.reads.values(), *((one.subject,) if one.subject else ()))]
+    stack = [
+        value
+        for condition in conditions
+        for value in (*condition.reads.values(), *((condition.subject,) if condition.subject else ()))
+    ]
     while stack:
         value = stack.pop()
         if id(value) in seen or not value.is_answered:
@@ -92,7 +96,7 @@ class Answers:
     def prevent(self, conditions: Iterable[Condition]) -> bool:
         """Tell whether one of the conditions certainly does not turn out as it must. The values of the conditions must
         outlive this object, which knows them by their identities."""
-        return any(not self._may_hold(one) for one in conditions)
+        return any(not self._may_hold(condition) for condition in conditions)
 
     def _may_hold(self, condition: Condition) -> bool:
         known = self._held.get(id(condition))
@@ -125,7 +129,7 @@ class Answers:
                 if key not in self._compared:
                     possible = self.of(read)
                     texts = ["" if one is None else one for one in possible or ()]
-                    turned = frozenset((one == value) == (operator == "==") for one in texts)
+                    turned = frozenset((text == value) == (operator == "==") for text in texts)
                     self._compared[key] = _BOTH if possible is None else turned
                 return self._compared[key]
             case _:
@@ -157,7 +161,7 @@ class Answers:
         if value.computed is not None:
             return self._value(value.computed.node, value.computed.reads)
         if value.choices:
-            return _together(self.of(one) for one in value.choices)
+            return _together(self.of(choice) for choice in value.choices)
         return (value.constant,) if value.is_constant else None
 
     def _decided(self, node: Node, reads: Mapping[str, AbstractValue]) -> frozenset[bool]:
@@ -169,9 +173,9 @@ class Answers:
             case Logic(operator=operator, operands=operands):
                 parts = [self._decided(one, reads) for one in operands]
                 deciding, other = operator == "or", operator == "and"
-                if any(other not in one for one in parts):
+                if any(other not in part for part in parts):
                     return frozenset({deciding})
-                return frozenset({other}) if all(deciding not in one for one in parts) else _BOTH
+                return frozenset({other}) if all(deciding not in part for part in parts) else _BOTH
         possible = self._value(node, reads)
         return _BOTH if possible is None else frozenset(bool(one) for one in possible)
 
@@ -194,8 +198,8 @@ class Answers:
                 return None
             case FunctionCall(name=name, key=key) if key is not None or name not in _FUNCTIONS:
                 return None
-        parts = [self._value(one, reads) for one in children(node)]
-        known = [one for one in parts if one is not None]
+        parts = [self._value(child, reads) for child in children(node)]
+        known = [part for part in parts if part is not None]
         if len(known) < len(parts):
             return None
         return _tried_out(node, known)
@@ -234,7 +238,7 @@ def _tried_out(node: Node, parts: list[tuple[Value, ...]]) -> Possible:
 
 
 def _are_texts(values: tuple[Value, ...]) -> bool:
-    return all(isinstance(one, str) for one in values)
+    return all(isinstance(value, str) for value in values)
 
 
 def _with_parts(node: Node, parts: Iterator[Node]) -> Node:

@@ -46,7 +46,8 @@ def contributions(proof: Proof, kind: str, rates: Mapping[str, Rate] = NO_RATES)
     found: list[Contribution] = []
     if kind == "questions":
         found += [
-            Contribution(one.place.way, f"asks ({one.kind})", ONE, one.often, one.in_an_arm) for one in proof.questions
+            Contribution(question.place.way, f"asks ({question.kind})", ONE, question.often, question.in_an_arm)
+            for question in proof.questions
         ]
     for fact in proof.model_calls:
         rate = rates.get(fact.model)
@@ -69,9 +70,9 @@ def contributions(proof: Proof, kind: str, rates: Mapping[str, Rate] = NO_RATES)
                 found += _paid(fact, priced)
     if kind == "tool_calls":
         found += [
-            Contribution(one.place.way, f"calls {one.tool.name}", ONE, one.often, bool(one.conditions))
-            for one in proof.effects
-            if not one.by_model
+            Contribution(effect.place.way, f"calls {effect.tool.name}", ONE, effect.often, bool(effect.conditions))
+            for effect in proof.effects
+            if not effect.by_model
         ]
     if kind == "money" and rates:
         found += _launched(proof, rates)

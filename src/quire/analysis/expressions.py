@@ -87,8 +87,8 @@ def _dependent(root: Node, names: Names) -> AbstractValue:
     if not names.answers.exist or value.answer is not None or isinstance(root, Path | Constant):
         return value
     reads = {one.name: names.path(one.path) for one in reads_below(root)}
-    depth = max((one.depth for one in reads.values()), default=0) + 1
-    if depth > _DEEPEST or not any(one.is_answered for one in reads.values()):
+    depth = max((read.depth for read in reads.values()), default=0) + 1
+    if depth > _DEEPEST or not any(read.is_answered for read in reads.values()):
         return value.unanswered()
     return replace(value, choices=(), computed=Computed(root, reads, depth))
 
@@ -150,7 +150,7 @@ def _list(node: ListOf, names: Names) -> AbstractValue:
     if len(node.items) == 1:
         only = evaluate(node.items[0], names)
         return AbstractValue(None, ONE, only.length.plus(_AROUND_ONE), only.label, {"0": only}, only)
-    parts = [evaluate(one, names) for one in node.items]
+    parts = [evaluate(item, names) for item in node.items]
     known = {str(at): part for at, part in enumerate(parts)} if len(parts) <= _KNOWN_ITEMS else {}
     return AbstractValue(
         None, number(len(parts)), _written(parts), _label(parts), known, either(parts) if parts else None
@@ -173,7 +173,7 @@ def _negate(node: Negate, names: Names) -> AbstractValue:
 
 
 def _logic(node: Logic, names: Names) -> AbstractValue:
-    parts = [evaluate(one, names) for one in node.operands]
+    parts = [evaluate(operand, names) for operand in node.operands]
     chosen = either(parts)
     return chosen.labelled(chosen.label.join(_label(parts)))
 
@@ -275,7 +275,7 @@ def _body(body: Node, parameter: str, item: AbstractValue, names: Names) -> Abst
 
 
 def _call(node: FunctionCall, names: Names) -> AbstractValue:
-    parts = [_EVALUATORS[one.__class__](one, names) for one in node.arguments]
+    parts = [_EVALUATORS[argument.__class__](argument, names) for argument in node.arguments]
     label = _label(parts)
     key = NULL
     if node.key is not None and parts:

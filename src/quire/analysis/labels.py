@@ -252,7 +252,9 @@ class KeptContents:
     @property
     def traces(self) -> dict[int, Trace]:
         """The ways on which text came into the places, by their identities."""
-        ways = (way for one in self._labels.values() for way in (one.trace, one.chosen_trace, one.private_trace))
+        ways = (
+            way for label in self._labels.values() for way in (label.trace, label.chosen_trace, label.private_trace)
+        )
         return {id(way): way for way in ways if way is not None}
 
     def write(self, effect: EffectFact, given: Label | None = None, *, again: bool = False) -> None:

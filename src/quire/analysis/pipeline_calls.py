@@ -98,10 +98,13 @@ def _question(
     default = arguments["default"].constant if "default" in arguments else None
     names = tuple(
         dict.fromkeys(
-            one for name, value in work.arguments if name in ("show", "prompt") for one in read_versions(value, scope)
+            version
+            for name, value in work.arguments
+            if name in ("show", "prompt")
+            for version in read_versions(value, scope)
         )
     )
-    words = tuple(str(one) for one in options) if isinstance(options, list | tuple) else ()
+    words = tuple(str(option) for option in options) if isinstance(options, list | tuple) else ()
     question = QuestionFact(
         place,
         kind if kind in ("input", "confirm", "select") else "input",
@@ -210,9 +213,9 @@ def read_versions(what: Literal | Formula, scope: Scope) -> list[str]:
 def versions_of(reads: Iterable[Read], scope: Scope) -> list[str]:
     """Return the stores among the reads of an expression, with their versions."""
     bound, versions, found = scope.names.bound, scope.versions, []
-    for one in reads:
-        name = one.store
-        if name is not None and one.path[0] not in bound:
+    for read in reads:
+        name = read.store
+        if name is not None and read.path[0] not in bound:
             found.append(f"{name}#{versions.get(name, 0)}")
     return found
 
@@ -222,9 +225,9 @@ def condition_of(formula: Formula, place: Place, scope: Scope) -> Condition:
     compiled, names, written = formula.compiled, scope.names, scope.versions
     root, bound = compiled.expression.root, names.bound
     values, versions = {}, []
-    for one in compiled.reads():
-        name, path = one.store, one.path
-        values[one.name] = names.path(path)
+    for read in compiled.reads():
+        name, path = read.store, read.path
+        values[read.name] = names.path(path)
         if name is not None and path[0] not in bound:
             versions.append(f"{name}#{written.get(name, 0)}")
     return Condition(place, root, True, values, label_of(root, names), None, formula.span, (), tuple(versions))
@@ -244,7 +247,7 @@ def shaped(type: FieldType, value: AbstractValue, scope: Scope, depth: int) -> A
     if is_narrow(resolved):
         return sized(resolved, value.length, value.label.narrowed())
     if isinstance(resolved, Object):
-        fields = {one.name: shaped(one.type, value, scope, depth + 1) for one in resolved.fields}
+        fields = {field.name: shaped(field.type, value, scope, depth + 1) for field in resolved.fields}
         return replace(value, type=resolved, fields=fields)
     if isinstance(resolved, ListOf):
         element = shaped(resolved.of, value, scope, depth + 1)

@@ -185,8 +185,8 @@ def parallel(
     pipe = AbstractValue(
         None,
         number(len(values)),
-        total(one.length for one in values).plus(number(40 * len(values))),
-        joined(one.label for one in values),
+        total(value.length for value in values).plus(number(40 * len(values))),
+        joined(value.label for value in values),
         results,
     )
     return _collect(walk, each, work.collect, path, pipe, {**around, **results}, failing, scope, cost)

@@ -257,7 +257,7 @@ def _call(walk: Walk, work: Call, step: Step, path: str, scope: Scope, cost: Cos
 
 def _select(walk: Walk, work: Select, step: Step, path: str, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
     on = computed(work.on.compiled, scope.names)
-    reads = {one.name: scope.names.path(one.path) for one in work.on.compiled.reads()}
+    reads = {read.name: scope.names.path(read.path) for read in work.on.compiled.reads()}
     labels = tuple(label for label, _ in work.cases)
     if work.default is None:
         # The failure quotes a value that no case has.

@@ -90,7 +90,7 @@ def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> None:
         worked = _work(walk, step, place, scope, part)
         _capture(walk, step, place, worked or own, scope)
         _arms(walk, match, conditions, path, place, scope, part)
-        decided = joined(one.label for one in conditions)
+        decided = joined(condition.label for condition in conditions)
         arm = scope.leave(saved)
         scope.merge([arm], decided, or_none=is_open)
         scope.names.last = either([arm.pipe, scope.names.pipe]) if is_open else arm.last
@@ -162,15 +162,15 @@ def _default(part: str | Reference) -> str:
 
 
 def read_names(template: Template) -> list[str]:
-    return [one.name for one in template.references()]
+    return [reference.name for reference in template.references()]
 
 
 def _ask(walk: Walk, step: Step, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
     ask = step.ask
     assert ask is not None  # noqa: S101  the caller has looked
     default = rendered(ask.default, scope).constant if ask.default is not None else None
-    words = [rendered(one, scope) for one in ask.options]
-    options = tuple(str(one.constant) for one in words) if all(one.is_constant for one in words) else ()
+    words = [rendered(option, scope) for option in ask.options]
+    options = tuple(str(word.constant) for word in words) if all(word.is_constant for word in words) else ()
     question = QuestionFact(
         place,
         ask.kind,

@@ -203,7 +203,7 @@ class Scope:
             # All arms begin with the questions that were asked before them.
             known = len(self.asked)
             others = [arm.asked[known:] for arm in arms[1:]]
-            more = [one for one in arms[0].asked[known:] if all(one in asked for asked in others)]
+            more = [one for one in arms[0].asked[known:] if all(one in other for other in others)]
             self.asked = (*self.asked, *more)
 
 

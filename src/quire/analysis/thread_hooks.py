@@ -60,7 +60,7 @@ def firings(event: str, turns: Amount, attempts: int) -> Amount:
 def decisions(hooks: Iterable[Hook], event: str) -> frozenset[str]:
     """Return everything that the hooks of an event can decide."""
     found: set[str] = set()
-    for _, action in acting(one for one in hooks if one.event == event):
+    for _, action in acting(hook for hook in hooks if hook.event == event):
         static = is_static(action.item_id)
         if not static or (action.item_type == "directive" and action.primary == "execute"):
             return frozenset(DECISIONS)
@@ -178,7 +178,7 @@ def _filled(value: Value, scope: Scope, output: Label) -> AbstractValue:
     """Return a parameter of an action with its references filled in."""
     match value:
         case str():
-            found = [one[1] or f"inputs.{one[2]}" for one in _REFERENCE.finditer(value, 0, value.rfind("}") + 1)]
+            found = [match[1] or f"inputs.{match[2]}" for match in _REFERENCE.finditer(value, 0, value.rfind("}") + 1)]
             if not found:
                 return literal(value)
             values = [_value(path, scope, output) for one in found for path in one.split("||")]

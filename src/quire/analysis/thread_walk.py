@@ -127,7 +127,7 @@ def _known(walk: Walk, fact: ThreadFact, place: Place) -> Label:
     """Return the label of the knowledge in the prompt of a thread, and in those of the threads that it may start: these
     tell it their results."""
     threads = [fact, *(walk.world.thread(thread) for _, thread in fact.children or ())]
-    several = dict.fromkeys(item for one in threads for item in one.knowledge)
+    several = dict.fromkeys(item for thread in threads for item in thread.knowledge)
     traces = (Trace(f"knowledge {item}", place.way, place.span, place.document) for item in several)
     return joined(source_label(Integrity.WORKSPACE, Privacy.PRIVATE, trace) for trace in traces)
 

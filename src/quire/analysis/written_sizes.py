@@ -60,7 +60,7 @@ def type_length(type: FieldType | None) -> Amount | None:
             return number(_BYTES_A_CHARACTER * type.max_length) if type.max_length is not None else None
         return _LONGEST_OF.get(type.kind)
     if isinstance(type, Enum):
-        return number(max((written_length(str(one)) for one in type.values), default=0))
+        return number(max((written_length(str(value)) for value in type.values), default=0))
     if isinstance(type, ListOf) and type.max_items is not None:
         each = type_length(type.of)
         return each.plus(_AROUND_ITEM).times(number(type.max_items)).plus(number(2)) if each is not None else None

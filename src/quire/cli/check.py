@@ -131,7 +131,9 @@ def _say_what_to_do(checked: Sequence[Findings], *, is_fixed: bool) -> None:
     """Say on a terminal how to go on after findings."""
     if code := _first_code(checked):
         click.echo(f"what a code means: quire check --explain {code}", err=True)
-        if not is_fixed and any(edits_of(file.source, one) for file in checked for one in file.diagnostics):
+        if not is_fixed and any(
+            edits_of(file.source, diagnostic) for file in checked for diagnostic in file.diagnostics
+        ):
             click.echo("some of this can be mended: quire check --fix", err=True)
 
 
@@ -139,7 +141,7 @@ def _with_locks(checked: Sequence[Findings], *, all: bool) -> list[Findings]:
     """Return the findings with those about documents that differ from their locks."""
     from quire.library.lock_check import locked_findings
 
-    found = {one.source.name: one for one in locked_findings([one.source for one in checked], all=all)}
+    found = {finding.source.name: finding for finding in locked_findings([one.source for one in checked], all=all)}
     joined = [
         Findings(one.source, (*one.diagnostics, *found.pop(one.source.name).diagnostics), one.hidden)
         if one.source.name in found
@@ -171,7 +173,7 @@ def _page(id: str) -> str:
 
 def _status(checked: Sequence[Findings], strict: bool, portable: bool) -> int:
     failing = {Severity.ERROR, Severity.WARNING, Severity.LINT} if strict else {Severity.ERROR}
-    found = [one for file in checked for one in file.diagnostics]
+    found = [diagnostic for file in checked for diagnostic in file.diagnostics]
     return int(
         any(
             finding.stops or finding.severity in failing or (portable and not finding.code.portable)
@@ -182,16 +184,16 @@ def _status(checked: Sequence[Findings], strict: bool, portable: bool) -> int:
 
 def _first_code(checked: Sequence[Findings]) -> str:
     """Return the code of the most severe finding; empty if there is none."""
-    found = [one for file in checked for one in file.diagnostics]
+    found = [diagnostic for file in checked for diagnostic in file.diagnostics]
     order = list(Severity)
     return min(found, key=lambda one: order.index(one.severity)).code.id if found else ""
 
 
 def _summary(checked: Sequence[Findings]) -> str:
-    count = Counter(found.severity for file in checked for found in file.diagnostics)
+    count = Counter(diagnostic.severity for file in checked for diagnostic in file.diagnostics)
     parts = [f"{count[one]} {pluralize(one.value, count[one])}" for one in Severity if count[one]]
     files = f"{len(checked)} {pluralize('file', len(checked))}"
     hidden = sum(len(file.hidden) for file in checked)
-    stops = sum(found.stops for file in checked for found in file.diagnostics)
+    stops = sum(diagnostic.stops for file in checked for diagnostic in file.diagnostics)
     further = [f"{stops} would stop a run"] * bool(stops) + [f"{hidden} allowed by comments"] * bool(hidden)
     return f"{', '.join(parts) or 'nothing found'} in {files}" + (f" ({', '.join(further)})" if further else "")

@@ -156,7 +156,7 @@ def _field(field: Field) -> tuple[str, tuple[str, ...]]:
 
     options: tuple[str, ...] = ("true", "false") if field.type == Simple(Kind.BOOL) else ()
     if isinstance(field.type, Enum):
-        options = tuple(one if isinstance(one, str) else encode(one) for one in field.type.values)
+        options = tuple(value if isinstance(value, str) else encode(value) for value in field.type.values)
     return field.description or type_words(field.type), options
 
 
@@ -187,7 +187,7 @@ def _models(incomplete: str) -> Items:
     found = dict(config.tiers)
     if config.default:
         found.setdefault(config.default, "[models] default")
-    found |= {f"local:{one.name}": "here" for one in pulled_models()}
+    found |= {f"local:{model.name}": "here" for model in pulled_models()}
     found |= {spec: variable for variable, spec in MODEL_BY_KEY.items() if os.environ.get(variable)}
     items = [_item(name, help=about) for name, about in found.items() if name.startswith(incomplete)]
     providers = [f"{name}:" for name in config.providers]

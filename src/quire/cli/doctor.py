@@ -31,13 +31,13 @@ def command(context: click.Context, as_json: bool, check: bool) -> None:
     if check:
         findings += _checked(find_workspace(Path.cwd()))
     if as_json:
-        write_json([one.data() for one in findings])
+        write_json([finding.data() for finding in findings])
     else:
         write_lines(
-            f"{click.style(f'{one.state:8}', fg=_COLOURS[one.state])} {one_line(f'{one.what}: {one.detail}')}"
-            for one in findings
+            f"{click.style(f'{row.state:8}', fg=_COLOURS[row.state])} {one_line(f'{row.what}: {row.detail}')}"
+            for row in findings
         )
-    context.exit(1 if any(one.state == "problem" for one in findings) else 0)
+    context.exit(1 if any(finding.state == "problem" for finding in findings) else 0)
 
 
 def _checked(workspace: Workspace) -> Iterator[Finding]:

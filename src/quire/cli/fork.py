@@ -409,5 +409,5 @@ async def _asked(
             write_lines(followed_page(followed, colour=colour) if follow else asked_page(calls, colour=colour))
     if purse.exhausted:
         return BUDGET_REACHED
-    same = all(one.kind in ("same", "words") for one in calls)
+    same = all(call.kind in ("same", "words") for call in calls)
     return 0 if same and all(one.replayed.verdict == "same" for one in followed) else DIFFERENT

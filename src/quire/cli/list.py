@@ -29,14 +29,16 @@ def command(words: tuple[str, ...], as_json: bool) -> None:
     from quire.workspace.locate import find_workspace
 
     wanted = " ".join(words).split()
-    documents = [one for one in listed_documents(load_settings(find_workspace(Path.cwd()))) if one.has(wanted)]
+    documents = [
+        document for document in listed_documents(load_settings(find_workspace(Path.cwd()))) if document.has(wanted)
+    ]
     if as_json:
-        write_json([document_data(one) for one in documents])
+        write_json([document_data(document) for document in documents])
         return
     if documents:
         columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         write_lines(document_table(documents, columns))
-    broken = sum(one.errors > 0 for one in documents)
+    broken = sum(document.errors > 0 for document in documents)
     what = f"{len(documents):,} {pluralize('document', len(documents))}" if documents else "no document"
     further = f", {broken:,} with errors: quire check" if broken else ""
     click.echo(f"{what}{' with these words' if wanted else ''}{further}", err=True)

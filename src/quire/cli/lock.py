@@ -121,7 +121,7 @@ def _write(workspace: Workspace, locked: Lock | None, files: Sequence[Path], *, 
     if effect_classes(pins) != effect_classes(before.tools):
         new = LockFacts(workspace, pins).lock(documents)  # the classes of effects are facts too
     new = replace(new, tools=pins)
-    broken = {one.key for one in documents if one.plan is None}
+    broken = {document.key for document in documents if document.plan is None}
     if partly or broken or facts.unreadable:
         updated = _updated(before, documents) if partly else [*before.documents, *new.documents]
         new = kept_entries(before, new, set(updated) - broken - _unread(before, facts))
@@ -158,7 +158,7 @@ def _pins(workspace: Workspace, before: Lock, new: Lock, *, no_tools: bool) -> d
 
     settings = load_settings(workspace)
     listed = python_pins(settings)
-    servers = sorted({name for one in new.documents.values() for name in one.servers})
+    servers = sorted({name for document in new.documents.values() for name in document.servers})
     if servers and not no_tools:
         import asyncio
 
@@ -175,8 +175,11 @@ def _pins(workspace: Workspace, before: Lock, new: Lock, *, no_tools: bool) -> d
 
 def _updated(before: Lock, documents: Sequence[LockableDocument]) -> list[str]:
     """Return the keys of the documents, and of those that the lock has of the same files."""
-    files = {one.key.partition("#")[0] for one in documents}
-    return [*(one.key for one in documents), *(key for key in before.documents if key.partition("#")[0] in files)]
+    files = {document.key.partition("#")[0] for document in documents}
+    return [
+        *(document.key for document in documents),
+        *(key for key in before.documents if key.partition("#")[0] in files),
+    ]
 
 
 def _show(old: str, form: str, facts: LockFacts, files: Sequence[Path], *, all: bool) -> int:
@@ -190,7 +193,7 @@ def _show(old: str, form: str, facts: LockFacts, files: Sequence[Path], *, all: 
     _say_unreadable(facts)
     new = facts.lock(documents)
     changes: tuple[Change, ...] = compare(before, new)
-    broken = {one.key for one in documents if one.plan is None}
+    broken = {document.key for document in documents if document.plan is None}
     wanted = {*(before.documents if all else ()), *_updated(before, documents), ""} - broken - _unread(before, facts)
     changes = tuple(change for change in changes if change.document in wanted)
     for key in sorted(broken):

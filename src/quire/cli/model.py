@@ -48,12 +48,12 @@ def list_(as_json: bool) -> None:
     first = preferred_model()
     rows = [
         {
-            "name": one.name,
-            "size": one.size,
-            "path": str(one.path),
-            "used_by": _used_by(one.name, default=first is not None and one.name == first.name),
+            "name": model.name,
+            "size": model.size,
+            "path": str(model.path),
+            "used_by": _used_by(model.name, default=first is not None and model.name == first.name),
         }
-        for one in pulled_models()
+        for model in pulled_models()
     ]
     if as_json:
         click.echo(json.dumps(rows, indent=2))

@@ -122,10 +122,10 @@ def proof_data(document: Document, options: Wanted) -> Mapping[str, Value]:
     from quire.display.proof import quantity_data, shares_data
 
     found, assumed, seen = _looked_up(document, _settings(document), options)
-    sizes = assumed.sizes(size for one in found.quantities for size in one.most.sizes) if assumed else {}
+    sizes = assumed.sizes(size for quantity in found.quantities for size in quantity.most.sizes) if assumed else {}
     data: dict[str, Value] = {
         "model": found.model or None,
-        "numbers": {one.name: quantity_data(one, sizes) for one in found.quantities},
+        "numbers": {quantity.name: quantity_data(quantity, sizes) for quantity in found.quantities},
         "assumed": dict(sizes),
         "gates": gates_data(_gates(found.proof)),
         "flows": flows_data(flows_of(found.proof)),
@@ -142,9 +142,9 @@ def proof_data(document: Document, options: Wanted) -> Mapping[str, Value]:
 
 def _named(found: ProvenDocument, why: str) -> list[Quantity]:
     """Return the numbers whose arithmetic is asked for. Raises `UsageError` if there is no such number."""
-    named = [one for one in found.quantities if why in (_ALL, one.name)]
+    named = [quantity for quantity in found.quantities if why in (_ALL, quantity.name)]
     if not named:
-        names = [one.name for one in found.quantities]
+        names = [quantity.name for quantity in found.quantities]
         raise click.UsageError(f"--why {why}: {did_you_mean(nearest(why, names), 'one of ' + ', '.join(names))}")
     return named
 
@@ -179,7 +179,7 @@ def _looked_up(
 
     assumed = assumed_sizes(settings, options.assume, seen if options.assume_from_runs else None)
     problems = [*contradictions(assumed, document.runnable())]
-    problems += assumed.unused(size for one in found.quantities for size in one.most.sizes)
+    problems += assumed.unused(size for quantity in found.quantities for size in quantity.most.sizes)
     if problems:
         raise click.UsageError(problems[0])
     return found, assumed, seen

@@ -216,7 +216,7 @@ def _of_directive(source: Source) -> Iterator[str]:
         return
     meant = thread(read)
     if meant.permissions:
-        yield f"may: {', '.join(one.capability for one in meant.permissions)}"
+        yield f"may: {', '.join(permission.capability for permission in meant.permissions)}"
     elif meant.has_permissions:
         yield "may: nothing, its <permissions> are empty"
     elif meant.extends.strip():

@@ -137,7 +137,7 @@ def _missing(read: Document, given: dict[str, Value]) -> list[str]:
     if plan.declared is not None:
         from quire.engine.declared_inputs import describe_field, missing_fields
 
-        return [f"missing input {describe_field(one)}" for one in missing_fields(plan, given)]
+        return [f"missing input {describe_field(field)}" for field in missing_fields(plan, given)]
     if plan.infers_inputs:
         from quire.formats.pipeline.inputs import inferred_inputs
 
@@ -253,7 +253,7 @@ def _show_findings(read: Document, quiet: bool) -> None:
         raise BadDocument(f"{read.name} cannot run: {_counted(len(read.errors), 'error')}")
     if quiet:
         return
-    warnings = sum(found.severity is Severity.WARNING for found in _findings(read))
+    warnings = sum(finding.severity is Severity.WARNING for finding in _findings(read))
     if warnings:
         click.echo(f"{_counted(warnings, 'warning')}: quire check {pasted(read.name)}", err=True)
     if read.format == "playbook" and not read.name.endswith(".playbook.md"):
@@ -301,5 +301,7 @@ def _print_diagnostics(read: Document) -> None:
     from quire.display.diagnostics import Findings, printer
 
     colour = wants_colour(sys.stderr)
-    found = tuple(one for one in read.diagnostics if one.severity in (Severity.ERROR, Severity.WARNING))
+    found = tuple(
+        diagnostic for diagnostic in read.diagnostics if diagnostic.severity in (Severity.ERROR, Severity.WARNING)
+    )
     click.echo(printer("full")([Findings(read.source, found)], colour), nl=False, err=True, color=colour)

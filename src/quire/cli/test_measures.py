@@ -36,7 +36,7 @@ class MeasureWish(Struct):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        return tuple(one for one in self.gates if one != _ASKED and "=" not in one)
+        return tuple(gate for gate in self.gates if gate != _ASKED and "=" not in gate)
 
     @property
     def shows_coverage(self) -> bool:
@@ -52,7 +52,7 @@ class MeasureWish(Struct):
             return {}
         from quire.testing.coverage.report import read_gates
 
-        return read_gates([one for one in self.gates if "=" in one], self.under)
+        return read_gates([gate for gate in self.gates if "=" in gate], self.under)
 
 
 def measure_options(command: Command) -> Command:
@@ -133,11 +133,11 @@ def _add_coverage(wish: MeasureWish, report: Report, form: FormatName) -> None:
     from quire.testing.coverage.report import gate_problems, lcov, merged
     from quire.testing.results import FileResult
 
-    documents = merged(one.coverage for one in report.results if one.coverage is not None)
+    documents = merged(result.coverage for result in report.results if result.coverage is not None)
     gates = wish.least_coverage()
-    for one in documents:
-        if below := gate_problems(one, gates, NOWHERE):
-            report.add(FileResult(one.path, one.source, one.path, problems=below))
+    for document in documents:
+        if below := gate_problems(document, gates, NOWHERE):
+            report.add(FileResult(document.path, document.source, document.path, problems=below))
     if wish.shows_coverage:
         report.print(coverage_measure(documents).text(form))
     if wish.lcov is not None:
@@ -151,9 +151,11 @@ def _add_mutants(wish: MeasureWish, report: Report, tests: list[str], processes:
     from quire.testing.worker_processes import usable_processes
 
     documents = mutate_files(tests, usable_processes(processes))
-    for one in documents:
-        if wish.least is not None and (low := below(one, wish.least)):
-            report.add(FileResult(one.source.name, one.source, one.source.name, problems=(Problem(low),)))
+    for document in documents:
+        if wish.least is not None and (low := below(document, wish.least)):
+            report.add(
+                FileResult(document.source.name, document.source, document.source.name, problems=(Problem(low),))
+            )
     report.print(mutation_measure(documents).text(form))
 
 
@@ -169,6 +171,6 @@ def _add_exploration(
     seed = secrets.randbelow(1_000_000_000) if wish.seed is None else wish.seed
     work = partial(explore_file, count=wish.explore or 0, seed=seed)
     documents = [one for one in in_order(tests, work, usable_processes(processes)) if one is not None]
-    for failure in filter(None, (one.failure() for one in documents)):
+    for failure in filter(None, (document.failure() for document in documents)):
         report.add(failure)
     report.print(exploration_measure(documents).text(form))

@@ -132,7 +132,9 @@ def hook_that_stopped(row: RunRow, progress: Progress) -> HookView | None:
         return None
     blamed = {path.removesuffix("/*") for path in row.ended_by}
     hooks = [hook for thread in progress.threads.values() for hook in thread.hooks if hook.path in blamed]
-    stopping = [one for one in hooks if canonical(one.item_id) == CONTROL and one.parameters.get("action") in _STOPS]
+    stopping = [
+        hook for hook in hooks if canonical(hook.item_id) == CONTROL and hook.parameters.get("action") in _STOPS
+    ]
     return stopping[-1] if stopping else None
 
 

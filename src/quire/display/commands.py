@@ -81,7 +81,7 @@ def answer_command(run: str, step: str = "", value: str = VALUE) -> str:
 
 def answer_to(question: Question, others: Iterable[Question], value: str = VALUE) -> str:
     """Return the command that answers one of the open questions of a run."""
-    rest = [one for one in others if one.path != question.path]
+    rest = [other for other in others if other.path != question.path]
     if not rest:
         return answer_command(question.run, "", value)
     named = question.path if any(one.way == question.way for one in rest) else question.way

@@ -53,8 +53,8 @@ def receipt_data(found: Receipt, changes: Changes) -> dict[str, Value]:
         "kept": {
             "effects": len(fork.kept),
             "cost": found.cost,
-            "input_tokens": sum(one.input_tokens for one in usages),
-            "output_tokens": sum(one.output_tokens for one in usages),
+            "input_tokens": sum(usage.input_tokens for usage in usages),
+            "output_tokens": sum(usage.output_tokens for usage in usages),
         },
         "again": [_step(step) for step in found.again],
         "later": found.later,

@@ -63,7 +63,9 @@ def printer(name: FormatName) -> Printer:
 def _full(files: Sequence[Findings], colour: bool = False) -> str:
     """Print findings for people: the message, the place, the line with the characters marked, and what to do."""
     return "".join(
-        "\n".join(finding_lines(file.source, found, colour)) + "\n\n" for file in files for found in file.diagnostics
+        "\n".join(finding_lines(file.source, diagnostic, colour)) + "\n\n"
+        for file in files
+        for diagnostic in file.diagnostics
     )
 
 
@@ -169,10 +171,10 @@ def _concise(files: Sequence[Findings], colour: bool = False) -> str:
     lines = []
     for file in files:
         name = visible(file.source.name)
-        for found in file.diagnostics:
-            at = file.source.position(found.span.start)
-            place, kind = f"{name}:{at.line}:{at.column}", f"{found.code.id} {found.severity.value}"
-            lines.append(f"{place}: {kind}: {visible(_one_line(found))}\n")
+        for diagnostic in file.diagnostics:
+            at = file.source.position(diagnostic.span.start)
+            place, kind = f"{name}:{at.line}:{at.column}", f"{diagnostic.code.id} {diagnostic.severity.value}"
+            lines.append(f"{place}: {kind}: {visible(_one_line(diagnostic))}\n")
     return "".join(lines)
 
 
@@ -187,15 +189,15 @@ def _github(files: Sequence[Findings], colour: bool = False) -> str:
     """Print workflow commands, which GitHub shows as annotations of a pull request."""
     lines = []
     for file in files:
-        for found in file.diagnostics:
-            start, end = file.source.position(found.span.start), file.source.position(found.span.end)
+        for diagnostic in file.diagnostics:
+            start, end = file.source.position(diagnostic.span.start), file.source.position(diagnostic.span.end)
             place = {"file": file.source.name, "line": str(start.line), "col": str(start.column)}
             if end.line == start.line and end.column > start.column:
                 place["endColumn"] = str(end.column)
-            place["title"] = f"{found.code.id} {found.code.name}"
+            place["title"] = f"{diagnostic.code.id} {diagnostic.code.name}"
             properties = ",".join(f"{key}={_property(value)}" for key, value in place.items())
-            text = f"{_one_line(found)} ({found.help})" if found.help else _one_line(found)
-            lines.append(f"::{_LEVELS[found.severity]} {properties}::{_data(text)}\n")
+            text = f"{_one_line(diagnostic)} ({diagnostic.help})" if diagnostic.help else _one_line(diagnostic)
+            lines.append(f"::{_LEVELS[diagnostic.severity]} {properties}::{_data(text)}\n")
     return "".join(lines)
 
 
@@ -215,7 +217,7 @@ def _json(files: Sequence[Findings], colour: bool = False) -> str:
 
     from quire.values import clean
 
-    objects = [finding_data(file.source, found) for file in files for found in file.diagnostics]
+    objects = [finding_data(file.source, diagnostic) for file in files for diagnostic in file.diagnostics]
     return escaped(clean(json.dumps(objects, indent=2, ensure_ascii=False))) + "\n"
 
 

@@ -185,7 +185,7 @@ def _question(step: Step) -> Value:
         return {
             "kind": str(given.get("type", "input")),
             "prompt": str(given.get("prompt", "")),
-            "options": [str(one) for one in options] if isinstance(options, list | tuple) else [],
+            "options": [str(option) for option in options] if isinstance(options, list | tuple) else [],
             "default": given.get("default"),
         }
     return None
@@ -314,16 +314,16 @@ def numbers_data(
     are put into the formulas for `estimate`, and `assumed` for the words beside them."""
     guessed = assumed.sizes(size for one in quantities for size in one.most.sizes) if assumed else {}
     found: dict[str, Value] = {}
-    for one in quantities:
+    for quantity in quantities:
         notes = _Kept()
-        words = proven_text(one, notes)
-        found[one.name] = {
-            **quantity_data(one, sizes),
-            "title": NAMES.get(one.name, one.name),
+        words = proven_text(quantity, notes)
+        found[quantity.name] = {
+            **quantity_data(quantity, sizes),
+            "title": NAMES.get(quantity.name, quantity.name),
             "words": words,
             "notes": list(notes.notes),
-            "assumed": (assumed_text(one, guessed) or None) if guessed else None,
-            "seen": (seen.text(one.name) or None) if seen is not None and seen.runs else None,
+            "assumed": (assumed_text(quantity, guessed) or None) if guessed else None,
+            "seen": (seen.text(quantity.name) or None) if seen is not None and seen.runs else None,
         }
     return found
 
@@ -332,7 +332,7 @@ def proof_data(
     quantities: Sequence[Quantity], model: str, assumed: Assumptions, seen: UsageSeen, unknown: Iterable[str]
 ) -> dict[str, Value]:
     """Return the section `proof` of a document."""
-    symbols = [size for one in quantities for size in one.most.sizes]
+    symbols = [size for quantity in quantities for size in quantity.most.sizes]
     sizes = assumed.sizes(symbols)
     shown = Seen(seen.runs, {name: spread.p95 for name, spread in seen.amounts.items()})
     return {
@@ -347,11 +347,11 @@ def proof_data(
 
 def run_numbers_data(proof: RunProof) -> dict[str, Value]:
     """Return the numbers of a run that is not started yet, with the sizes of its inputs put into the formulas."""
-    sized = [with_sizes(one, proof.sizes) for one in proof.quantities]
-    used = {size for one in proof.quantities for size in one.most.sizes}
+    sized = [with_sizes(quantity, proof.sizes) for quantity in proof.quantities]
+    used = {size for quantity in proof.quantities for size in quantity.most.sizes}
     return {
         "numbers": numbers_data(sized, {}),
-        "formulas": {one.name: formula_text(one) for one in proof.quantities if one.most.sizes},
+        "formulas": {quantity.name: formula_text(quantity) for quantity in proof.quantities if quantity.most.sizes},
         "sizes": {name: count for name, count in proof.sizes.items() if name in used},
     }
 
@@ -372,19 +372,19 @@ def gates_data(gates: Iterable[Gate]) -> list[Value]:
     """Return the effects that change something, each with the questions before it."""
     return [
         {
-            "effect": one.key,
-            "step": one.way,
-            "tool": one.tool,
-            "class": one.effect.tool.effect,
-            "tier": one.effect.tool.tier,
-            "by_model": one.effect.by_model,
-            "words": effect_text(one.effect),
-            "verdict": one.verdict,
-            "gate": gate_text(one),
-            "questions": [{"step": asked.place.way, "kind": asked.kind} for asked in one.questions],
-            "shown": list(one.shown),
+            "effect": gate.key,
+            "step": gate.way,
+            "tool": gate.tool,
+            "class": gate.effect.tool.effect,
+            "tier": gate.effect.tool.tier,
+            "by_model": gate.effect.by_model,
+            "words": effect_text(gate.effect),
+            "verdict": gate.verdict,
+            "gate": gate_text(gate),
+            "questions": [{"step": question.place.way, "kind": question.kind} for question in gate.questions],
+            "shown": list(gate.shown),
         }
-        for one in gates
+        for gate in gates
     ]
 
 
@@ -392,17 +392,17 @@ def flows_data(flows: Iterable[Flow]) -> list[Value]:
     """Return the ways of text from outside, each with all places that it passes."""
     return [
         {
-            "kind": one.kind,
-            "text": one.text,
-            "acts": one.acts,
-            "step": one.place.way,
-            "sink": one.sink,
+            "kind": flow.kind,
+            "text": flow.text,
+            "acts": flow.acts,
+            "step": flow.place.way,
+            "sink": flow.sink,
             "places": [
                 {"step": place.step or None, "what": place.what, "document": place.document or None}
-                for place in one.trace.way()
+                for place in flow.trace.way()
             ],
         }
-        for one in flows
+        for flow in flows
     ]
 
 

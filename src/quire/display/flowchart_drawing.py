@@ -343,19 +343,19 @@ def chart_data(
     return {
         "width": _px(chart.width),
         "height": _px(chart.height),
-        "folded": any(isinstance(one.item, Node) and one.item.folds for one in chart.nodes),
-        "nodes": [_node_json(one) for one in chart.nodes],
+        "folded": any(isinstance(node.item, Node) and node.item.folds for node in chart.nodes),
+        "nodes": [_node_json(node) for node in chart.nodes],
         "edges": _edges(chart),
         "groups": [
             {
-                "id": one.item.name,
-                "path": one.item.path,
-                "label": one.item.head,
-                "what": one.item.what,
-                "lines": list(one.head),
-                **_box(one),
+                "id": box.item.name,
+                "path": box.item.path,
+                "label": box.item.head,
+                "what": box.item.what,
+                "lines": list(box.head),
+                **_box(box),
             }
-            for one in chart.boxes
+            for box in chart.boxes
         ],
         **({"ways": [_way(track) for track in chart.tracks]} if chart.tracks else {}),
     }

@@ -122,8 +122,8 @@ def layout(items: tuple[Item, ...], overlay: Overlay = NO_OVERLAY) -> Chart:
         route.start, route.end = line.start, line.end
         routes.append(route)
     placed = [_placed(block) for block in blocks if block.kind in ("node", "box")]
-    tracks = _tracks(overlay, placed, [(one.x, one.y, one.y + one.height) for one in lanes.values()])
-    labels = (one.at[0] + text_width(one.label) + PAD for one in tracks)
+    tracks = _tracks(overlay, placed, [(lane.x, lane.y, lane.y + lane.height) for lane in lanes.values()])
+    labels = (track.at[0] + text_width(track.label) + PAD for track in tracks)
     return Chart(
         max(root.width + 2 * PAD, *labels) if tracks else root.width + 2 * PAD,
         root.height + 2 * PAD,

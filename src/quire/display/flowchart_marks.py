@@ -165,8 +165,8 @@ def overlay_of(proof: Proof) -> Overlay:
         path = steps.path(gate.effect.place)
         if path:
             marks.setdefault(path, {})[_gate_mark(gate)] = None
-        for asked in gate.questions if gate.verdict == "gated" else ():
-            ways[Way("guard", steps.path(asked.place), path, GUARDS)] = None
+        for question in gate.questions if gate.verdict == "gated" else ():
+            ways[Way("guard", steps.path(question.place), path, GUARDS)] = None
     for flow in flows_of(proof):
         passed = list(steps.passed(flow))
         label = PRIVATE if flow.kind == "private" else FROM_OUTSIDE
@@ -196,7 +196,7 @@ def _gate_mark(gate: Gate) -> Mark:
     match gate.verdict:
         case "gated":
             joint = " or " if gate.jointly else " and "
-            return Mark("asked", f"after a yes in step {joint.join(one.place.way for one in gate.questions)}")
+            return Mark("asked", f"after a yes in step {joint.join(question.place.way for question in gate.questions)}")
         case "ignored":
             return Mark("unasked", "asked, but a no comes through")
         case "open":

@@ -39,14 +39,14 @@ def _table(documents: Sequence[ListedDocument], title: int, inputs: int) -> list
     header = ["FORMAT", "NAME", "TITLE", *(["INPUTS"] if inputs else []), "FINDINGS", "WHERE"]
     rows = [
         [
-            one.format or "unreadable",
-            one.name,
-            short(one.title, title),
-            *([short(_inputs(one), inputs)] if inputs else []),
-            findings_words(one),
-            SPACES[one.space],
+            document.format or "unreadable",
+            document.name,
+            short(document.title, title),
+            *([short(_inputs(document), inputs)] if inputs else []),
+            findings_words(document),
+            SPACES[document.space],
         ]
-        for one in documents
+        for document in documents
     ]
     at = len(header) - 2
     return table(rows, header, style=lambda cell, column: _coloured(cell) if column == at else cell)

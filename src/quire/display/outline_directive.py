@@ -47,11 +47,11 @@ def directive_outline(seen: DirectiveSurvey) -> Iterator[str]:
     yield from paragraph("capabilities", _capabilities(seen))
     yield from paragraph("limits", table(_limits(seen), ("LIMIT", "EFFECTIVE", "FROM")))
     if seen.hooks:
-        yield from paragraph("hooks, in the order in which they act", [_hook(one) for one in seen.hooks])
+        yield from paragraph("hooks, in the order in which they act", [_hook(hook) for hook in seen.hooks])
     yield from paragraph("signatures", _signatures(seen.files))
-    warnings = [one for one in seen.composed.warnings if one not in {file.message for file in seen.files}]
+    warnings = [warning for warning in seen.composed.warnings if warning not in {file.message for file in seen.files}]
     if warnings:
-        yield from paragraph("warnings", [one_line(one) for one in warnings])
+        yield from paragraph("warnings", [one_line(warning) for warning in warnings])
 
 
 def directive_data(seen: DirectiveSurvey) -> dict[str, Value]:
@@ -66,7 +66,7 @@ def directive_data(seen: DirectiveSurvey) -> dict[str, Value]:
         "author": thread.author,
         "model": {**thread.model, "resolves_to": seen.model.spec or None, "why": seen.model.reason},
         "inputs": [_parameter_data(one) for one in thread.inputs],
-        "outputs": [_parameter_data(one) for one in thread.outputs],
+        "outputs": [_parameter_data(output) for output in thread.outputs],
         "success": thread.success or None,
         "failure": thread.failure or None,
         "extends": [_file_data(one) for one in seen.chain],
@@ -76,19 +76,19 @@ def directive_data(seen: DirectiveSurvey) -> dict[str, Value]:
         ],
         "capabilities": [
             {
-                "capability": one.capability,
-                "from": one.origin_id,
-                "file": one.path,
-                "line": one.line,
-                "risk": one.tier.value if one.tier else None,
-                "acknowledged": one.acknowledged,
+                "capability": capability.capability,
+                "from": capability.origin_id,
+                "file": capability.path,
+                "line": capability.line,
+                "risk": capability.tier.value if capability.tier else None,
+                "acknowledged": capability.acknowledged,
             }
-            for one in seen.capabilities
+            for capability in seen.capabilities
         ],
         "acknowledged": [{"risk": one.risk, "reason": one.reason} for one in seen.composed.acknowledged],
         "limits": {"declared": dict(seen.composed.limits_declared), "effective": seen.limits.as_value()},
-        "hooks": [_hook_data(one) for one in seen.hooks],
-        "signatures": [_file_data(one) for one in seen.files],
+        "hooks": [_hook_data(hook) for hook in seen.hooks],
+        "signatures": [_file_data(file) for file in seen.files],
         "warnings": list(seen.composed.warnings),
     }
 
@@ -132,7 +132,8 @@ def _parameter(one: Parameter) -> tuple[str, ...]:
 def _outputs(seen: DirectiveSurvey) -> list[str]:
     thread = seen.thread
     rows = [
-        (one.name, one.type, "required" if one.required else "", short(one.description, 80)) for one in thread.outputs
+        (output.name, output.type, "required" if output.required else "", short(output.description, 80))
+        for output in thread.outputs
     ]
     lines = table(rows) if rows else ["its last words (no outputs are declared)"]
     for name, text in (("success", thread.success), ("failure", thread.failure)):
@@ -153,7 +154,7 @@ def _layer(one: ContextText) -> tuple[str, ...]:
 def _capabilities(seen: DirectiveSurvey) -> list[str]:
     if not seen.capabilities:
         return ["none: neither it nor what it extends has <permissions>, so it is refused"]
-    lines = table([_capability(one) for one in seen.capabilities])
+    lines = table([_capability(capability) for capability in seen.capabilities])
     if seen.risk_problem:
         lines.append(one_line(f"nothing starts: {seen.risk_problem}"))
     for one in seen.composed.acknowledged:
@@ -196,9 +197,9 @@ def _action(action: HookAction) -> str:
 
 
 def _signatures(files: Sequence[File]) -> list[str]:
-    rows = [(one.verdict, one.type, one.id, _shown(one.path)) for one in files]
+    rows = [(file.verdict, file.type, file.id, _shown(file.path)) for file in files]
     lines = table(rows, style=lambda cell, column: _coloured(cell) if column == 0 else cell)
-    return [*lines, *(one_line(one.message) for one in files if one.message)]
+    return [*lines, *(one_line(file.message) for file in files if file.message)]
 
 
 def _coloured(cell: str) -> str:

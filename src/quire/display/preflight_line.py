@@ -28,7 +28,7 @@ def preflight_line(
     quantities: Sequence[Quantity], sizes: Mapping[str, int], envelope: CapabilityEnvelope | None = None
 ) -> str:
     """Return the line, without a capital letter and a full stop."""
-    found = {one.name: one for one in quantities}
+    found = {quantity.name: quantity for quantity in quantities}
     parts = [_counted(found["model_calls"], sizes)]
     if money := money_text(found.get("money"), sizes):
         parts.append(money)

@@ -162,14 +162,16 @@ def gate_text(gate: Gate) -> str:
         who = decider(gate.effect) if gate.verdict == "open" and not gate.effect.by_model else ""
         return _VERDICTS[gate.verdict] + (f", and {who} decides whether" if who else "")
     joint = " or " if gate.jointly else " and "
-    asked = joint.join(f"step {one.place.way} ({one.kind})" for one in gate.questions)
+    asked = joint.join(f"step {question.place.way} ({question.kind})" for question in gate.questions)
     return f"after a yes in {asked}"
 
 
 def gate_lines(gates: Sequence[Gate]) -> Iterator[str]:
     """Yield the section `gates`: each effect that changes something, and the question before it; nothing without
     one."""
-    rows = [(f"step {one.key}", f"{one.effect.tool.effect}, {one.effect.tool.tier}", gate_text(one)) for one in gates]
+    rows = [
+        (f"step {gate.key}", f"{gate.effect.tool.effect}, {gate.effect.tool.tier}", gate_text(gate)) for gate in gates
+    ]
     if rows:
         yield from paragraph("gates (what a person has to say yes to)", table(rows))
 
@@ -177,7 +179,7 @@ def gate_lines(gates: Sequence[Gate]) -> Iterator[str]:
 def flow_lines(flows: Sequence[Flow]) -> Iterator[str]:
     """Yield the section `flows`: the ways of text from outside; nothing without one."""
     if flows:
-        yield from paragraph("flows (where text from outside goes)", [one_line(one.text) for one in flows])
+        yield from paragraph("flows (where text from outside goes)", [one_line(flow.text) for flow in flows])
 
 
 def why_lines(one: Quantity, shares: Sequence[Contribution]) -> Iterator[str]:

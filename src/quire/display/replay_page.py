@@ -47,7 +47,7 @@ def replay_page(runs: Sequence[Replayed], *, colour: bool = False) -> Iterator[s
     if len(groups) > _SHOWN_GROUPS:
         yield f"… {len(groups) - _SHOWN_GROUPS} more ways in which runs differ: --json has all of them"
         yield ""
-    remarks = list(_remarks([one for one in runs if one.verdict == "same"], colour))
+    remarks = list(_remarks([run for run in runs if run.verdict == "same"], colour))
     if remarks:
         yield from (*remarks, "")
     yield summary(runs)
@@ -55,7 +55,7 @@ def replay_page(runs: Sequence[Replayed], *, colour: bool = False) -> Iterator[s
 
 def summary(runs: Sequence[Replayed]) -> str:
     """Return one line: how many runs come to the same end, and what becomes of the others."""
-    same = sum(one.verdict == "same" for one in runs)
+    same = sum(run.verdict == "same" for run in runs)
     comes = "comes" if 1 in (same, len(runs)) else "come"
     parts = [f"{same} of {len(runs)} stored {pluralize('run', len(runs))} {comes} to the same end"]
     groups = _groups(runs)
@@ -68,10 +68,10 @@ def summary(runs: Sequence[Replayed]) -> str:
 def _groups(runs: Sequence[Replayed]) -> list[list[Replayed]]:
     """Return the runs that do not come to the same end by their fate, the most frequent one first."""
     found: dict[tuple[str, str, str, str], list[Replayed]] = {}
-    for one in runs:
-        if one.verdict != "same":
-            way = one.new.request.label if one.new else ""
-            found.setdefault((one.verdict, way, one.reason, one.problem), []).append(one)
+    for run in runs:
+        if run.verdict != "same":
+            way = run.new.request.label if run.new else ""
+            found.setdefault((run.verdict, way, run.reason, run.problem), []).append(run)
     return sorted(found.values(), key=len, reverse=True)
 
 
@@ -202,7 +202,7 @@ def _calls(value: Value) -> str:
     """Return the tool calls of a reply, one on each line."""
     listed = value if isinstance(value, list | tuple) else []
     return "\n".join(
-        " ".join(part if isinstance(part, str) else encode(part) for part in one) for one in _pairs(listed)
+        " ".join(part if isinstance(part, str) else encode(part) for part in pair) for pair in _pairs(listed)
     )
 
 
@@ -226,14 +226,14 @@ def _remarks(runs: Sequence[Replayed], colour: bool) -> Iterator[str]:
     dropped: dict[str, int] = {}
     reworded: dict[str, tuple[int, str]] = {}
     changed: dict[str, int] = {}
-    for one in runs:
-        for line in dict.fromkeys(_dropped(one.dropped)):
+    for run in runs:
+        for line in dict.fromkeys(_dropped(run.dropped)):
             dropped[line] = dropped.get(line, 0) + 1
-        for then, now in one.reworded:
+        for then, now in run.reworded:
             where = f"the question of {place(now.label)} has other words; its stored answer was taken"
             count, shown = reworded.get(where, (0, ""))
             reworded[where] = count + 1, shown or "\n".join(word_diff(then.prompt, now.prompt, colour=colour, most=6))
-        for change in one.changes:
+        for change in run.changes:
             what = f"{change.what} {change.where}" if change.what != "step" else place(change.where)
             changed[what] = changed.get(what, 0) + 1
     if not (dropped or reworded or changed):
@@ -255,14 +255,14 @@ def _in_runs(count: int) -> str:
 def replay_data(document: str, runs: Sequence[Replayed], found: int) -> dict[str, Value]:
     """Return the same as JSON. `found` is the number of stored runs of the document, of which these are the newest."""
     counts: dict[str, Value] = {
-        verdict: sum(one.verdict == verdict for one in runs) for verdict in ("same", *_VERDICTS)
+        verdict: sum(run.verdict == verdict for run in runs) for verdict in ("same", *_VERDICTS)
     }
     return {
         "document": document,
         **counts,
         "found": found,
         "summary": summary(runs),
-        "runs": [_data(one) for one in runs],
+        "runs": [_data(run) for run in runs],
     }
 
 
@@ -447,7 +447,9 @@ def _call_data(asked: AskedCall) -> Value:
             **call.spent.as_value(),
         },
         "after": new,
-        "changes": [{"what": one.what, "where": one.where, "a": one.a, "b": one.b} for one in asked.changes],
+        "changes": [
+            {"what": change.what, "where": change.where, "a": change.a, "b": change.b} for change in asked.changes
+        ],
     }
 
 

@@ -78,7 +78,7 @@ def render(files: Sequence[Findings], colour: bool = False) -> str:
 def _all(files: Sequence[Findings]) -> Iterator[tuple[Source, Diagnostic, str | None]]:
     """Yield all findings, and those that are hidden with the reason."""
     for file in files:
-        yield from ((file.source, found, None) for found in file.diagnostics)
+        yield from ((file.source, diagnostic, None) for diagnostic in file.diagnostics)
         yield from ((file.source, found, reason) for found, reason in file.hidden)
 
 

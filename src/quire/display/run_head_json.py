@@ -48,7 +48,7 @@ def head_data(view: RunView, *, driven_here: bool, broken_seal: str = "") -> dic
         "breakpoints": list(pins.breakpoints),
         "steps": [step_data(step, output=False) for step in view.progress.steps.values()],
         "warnings": [{"step": last_label(way), "way": way, "message": message} for way, message in view.warnings],
-        "questions": [{**question_data(one), "hash": one.hash} for one in view.questions],
+        "questions": [{**question_data(question), "hash": question.hash} for question in view.questions],
         "answers": [answer_data(way, record) for way, record in view.answers[-MOST_ANSWERS:]],
         "effects_total": len(view.effects),
         **reused_data(view),
@@ -57,7 +57,9 @@ def head_data(view: RunView, *, driven_here: bool, broken_seal: str = "") -> dic
         "driven_here": driven_here,
         "sealed": not broken_seal,
         "seal_problem": broken_seal or None,
-        "actions": [one for one in _actions(view, driven_here) if not (broken_seal and one["name"] in _DRIVING)],
+        "actions": [
+            action for action in _actions(view, driven_here) if not (broken_seal and action["name"] in _DRIVING)
+        ],
         "advice": list(after_failure(row, view.progress)) if row.status is Status.FAILED else [],
     }
 

@@ -50,8 +50,10 @@ def step_detail(view: RunView, found: Why, *, after: int = 0) -> dict[str, Value
     performed = found.performed[after : after + MOST_EFFECTS]
     rest = len(found.performed) - after - len(performed)
     inside = f"{found.path}/"
-    questions = [one for one in view.questions if one.path.startswith(inside) or one.path == found.path]
-    answers = [one for one in view.answers if one[1].path.startswith(inside)]
+    questions = [
+        question for question in view.questions if question.path.startswith(inside) or question.path == found.path
+    ]
+    answers = [answer for answer in view.answers if answer[1].path.startswith(inside)]
     output = short(step.output) if step else {}
     return {
         **(step_data(step, output=False) if step else _place(found)),
@@ -60,9 +62,9 @@ def step_detail(view: RunView, found: Why, *, after: int = 0) -> dict[str, Value
         "next": str(after + len(performed)) if rest > 0 else None,
         "output": output.get("value"),
         "output_cut": output.get("cut"),
-        "values": [_origin(one) for one in found.values],
+        "values": [_origin(value) for value in found.values],
         "told": [_told(view, label) for label in found.told],
-        "questions": [{**question_data(one), "hash": one.hash} for one in questions],
+        "questions": [{**question_data(question), "hash": question.hash} for question in questions],
         "answers": [answer_data(way, record) for way, record in answers[-MOST_EFFECTS:]],
         "set": [dict(values) for at, values in view.changes if at.path == found.path],
         "commands": _commands(view, found),
@@ -217,7 +219,7 @@ def values_data(view: RunView) -> dict[str, Value]:
         by_name[name] = {"name": name, "kind": "input", "source": "input", "path": None, **short(value)}
     progress = view.replay.progress
     writes = (
-        {one.name: one for one in progress.writes if one.name != PIPE}
+        {write.name: write for write in progress.writes if write.name != PIPE}
         if isinstance(progress, ProvenanceProgress)
         else {}
     )

@@ -78,13 +78,13 @@ def _pieces(line: str, pattern: re.Pattern[str]) -> Line:
         return line
     pieces: list[Piece] = []
     at = 0
-    for found in pattern.finditer(line):
-        if found.end() == found.start():
+    for match in pattern.finditer(line):
+        if match.end() == match.start():
             continue
-        if found.start() > at:
-            pieces.append(("", line[at : found.start()]))
-        pieces.append((found.lastgroup or "", found[0]))
-        at = found.end()
+        if match.start() > at:
+            pieces.append(("", line[at : match.start()]))
+        pieces.append((match.lastgroup or "", match[0]))
+        at = match.end()
     if not pieces:
         return line
     return [*pieces, ("", line[at:])] if at < len(line) else pieces

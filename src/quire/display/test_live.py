@@ -71,7 +71,7 @@ def progress_line(done: int, planned: int, passed: int, cost: float | None) -> s
 
 def report_text(report: LiveReport, colour: bool = False) -> str:
     """Return a live test as a person reads it; ends with a line end."""
-    blocks = [_case(case, report, colour) for case in dict.fromkeys(one.case for one in report.scores)]
+    blocks = [_case(case, report, colour) for case in dict.fromkeys(score.case for score in report.scores)]
     pairs = [line for pair in (*report.pairs, *report.baseline) for line in _pair(pair)]
     if pairs:
         blocks.append(["Compared by rows", *pairs])
@@ -116,12 +116,21 @@ def _pair(pair: Pair) -> Iterator[str]:
 def standings_text(standings: Sequence[Standing], now: float, colour: bool = False) -> str:
     """Return what is known of all live cases without asking a model; ends with a line end."""
     rows = []
-    for one in standings:
-        receipt = one.receipt
+    for standing in standings:
+        receipt = standing.receipt
         counts = f"{receipt.passed}/{receipt.tried}" if receipt else ""
         ago = f"{age(now - receipt.at)} ago" if receipt else ""
-        why = f"{' and '.join(one.changed)} changed" if one.changed else ""
-        rows.append([one.status, short(f"{one.file}: {one.case}", 80), short(one.model, 60), counts, ago, why])
+        why = f"{' and '.join(standing.changed)} changed" if standing.changed else ""
+        rows.append(
+            [
+                standing.status,
+                short(f"{standing.file}: {standing.case}", 80),
+                short(standing.model, 60),
+                counts,
+                ago,
+                why,
+            ]
+        )
     header = ["status", "case", "model", "passed", "measured", ""]
     lines = table(rows, header, right=frozenset({3}), style=lambda cell, column: _painted(cell, column == 0 and colour))
     return "\n".join(lines) + "\n" if rows else "no case has live terms\n"
@@ -129,7 +138,7 @@ def standings_text(standings: Sequence[Standing], now: float, colour: bool = Fal
 
 def standings_json(standings: Sequence[Standing]) -> str:
     """Return the standings for programs, one JSON object in each line."""
-    return "".join(f"{escaped(encode(to_builtins(one)))}\n" for one in standings)
+    return "".join(f"{escaped(encode(to_builtins(standing)))}\n" for standing in standings)
 
 
 def calibration_json(found: Calibration, standing: JudgeStanding) -> str:
@@ -198,8 +207,8 @@ def _case(case: str, report: LiveReport, colour: bool) -> list[str]:
     right = frozenset({2, 4, 5, 6, 7, 8})
     lines = table(rows, header, right=right, style=lambda cell, column: _painted(cell, column == 0 and colour))
     out = [f"{short(case, _LONGEST)}{share}", *(f"  {line}" for line in lines)]
-    for one in scores:
-        out += [f"    {short(one.model, 60)}: {line}" for line in _remarks(one)]
+    for score in scores:
+        out += [f"    {short(score.model, 60)}: {line}" for line in _remarks(score)]
     return out
 
 
@@ -345,8 +354,8 @@ def _file(report: LiveReport, dark: bool) -> Iterator[str]:
             f'<line class="share" stroke="{_GREY}" stroke-dasharray="4 3" x1="{x}" x2="{x}" y1="{top}" y2="{bottom}">'
             f"<title>has to pass: {percent(scores[0].passes)}</title></line>"
         )
-        for one in scores:
-            yield from _score(one, top + _LINE / 2)
+        for score in scores:
+            yield from _score(score, top + _LINE / 2)
             top += _LINE
     yield "</svg>"
 

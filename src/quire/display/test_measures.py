@@ -63,8 +63,8 @@ class Measure(Struct, frozen=True):
 
 def coverage_measure(coverages: Sequence[DocumentCoverage]) -> Measure:
     """Show the coverage of some documents. GitHub has the arms that no case takes beside their lines."""
-    findings = [Findings(one.source, uncovered_findings(one)) for one in coverages]
-    return Measure(coverage_page(coverages), [json_line(coverage_data(one)) for one in coverages], findings)
+    findings = [Findings(coverage.source, uncovered_findings(coverage)) for coverage in coverages]
+    return Measure(coverage_page(coverages), [json_line(coverage_data(coverage)) for coverage in coverages], findings)
 
 
 def coverage_page(coverages: Sequence[DocumentCoverage]) -> list[str]:
@@ -110,11 +110,14 @@ def mutation_measure(documents: Sequence[DocumentMutation]) -> Measure:
     findings = [
         Findings(
             document.source,
-            tuple(replace(one, code=replace(one.code, severity=Severity.WARNING)) for one in document.findings()),
+            tuple(
+                replace(finding, code=replace(finding.code, severity=Severity.WARNING))
+                for finding in document.findings()
+            ),
         )
         for document in documents
     ]
-    return Measure(_mutation_page(documents), [json_line(_mutation_data(one)) for one in documents], findings)
+    return Measure(_mutation_page(documents), [json_line(_mutation_data(document)) for document in documents], findings)
 
 
 def _mutation_page(documents: Sequence[DocumentMutation]) -> list[str]:
@@ -141,17 +144,17 @@ def _mutation_page(documents: Sequence[DocumentMutation]) -> list[str]:
 def _mutation_data(document: DocumentMutation) -> dict[str, Value]:
     survivors: list[Value] = [
         {
-            "id": one.id,
-            "operator": one.operator,
-            "step": one.step,
-            "line": document.line(one),
-            "change": one.change,
-            "test": one.test,
-            "case": one.case,
-            "wanted": one.wanted,
-            "expectation": one.expectation,
+            "id": survivor.id,
+            "operator": survivor.operator,
+            "step": survivor.step,
+            "line": document.line(survivor),
+            "change": survivor.change,
+            "test": survivor.test,
+            "case": survivor.case,
+            "wanted": survivor.wanted,
+            "expectation": survivor.expectation,
         }
-        for one in document.survivors
+        for survivor in document.survivors
     ]
     pipeline: dict[str, Value] = {"pipeline": document.pipeline} if document.pipeline else {}
     return {
@@ -169,8 +172,8 @@ def _mutation_data(document: DocumentMutation) -> dict[str, Value]:
 
 def exploration_measure(documents: Sequence[DocumentExploration]) -> Measure:
     """Say how often each document was explored, and how its runs ended."""
-    lines = [_exploration_line(one) for one in documents]
-    return Measure(lines, [f"{encode(_exploration_data(one))}\n" for one in documents], is_remark=False)
+    lines = [_exploration_line(document) for document in documents]
+    return Measure(lines, [f"{encode(_exploration_data(document))}\n" for document in documents], is_remark=False)
 
 
 def _exploration_data(document: DocumentExploration) -> dict[str, Value]:

@@ -148,12 +148,12 @@ def _turn_data(turn: Turn) -> dict[str, Value]:
                 "arguments": dict(call.arguments),
                 "result": call.result,
                 "error": call.error or None,
-                "threads": [_thread_data(one) for one in call.threads],
+                "threads": [_thread_data(thread) for thread in call.threads],
             }
             for call in turn.calls
         ],
         "hooks": [_hook_data(hook) for hook in turn.hooks],
-        "threads": [_thread_data(one) for one in turn.threads],
+        "threads": [_thread_data(thread) for thread in turn.threads],
     }
 
 

@@ -131,8 +131,8 @@ def why_data(found: Why) -> dict[str, Value]:
         "output_tokens": found.output_tokens,
         "cost": found.cost,
         "values": [
-            {"name": one.name, "value": one.value, "source": one.source, "path": one.path or None}
-            for one in found.values
+            {"name": value.name, "value": value.value, "source": value.source, "path": value.path or None}
+            for value in found.values
         ],
         "told": list(found.told),
         "effects": [_performed(one) for one in found.performed],
@@ -230,7 +230,7 @@ def _spent(one: Spent | None) -> Value:
 
 
 def _changes(changes: Sequence[Change]) -> list[Value]:
-    return [{"what": one.what, "where": one.where, "a": one.a, "b": one.b} for one in changes]
+    return [{"what": change.what, "where": change.where, "a": change.a, "b": change.b} for change in changes]
 
 
 LINES_AROUND = 1

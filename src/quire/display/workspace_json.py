@@ -54,12 +54,12 @@ def own_keys_data(home: UserSpace) -> list[dict[str, Value]]:
 def key_rows(home: UserSpace, folder: Path) -> list[tuple[str, str, str]]:
     """Return the keys that count, the revoked ones and those that a project asks for: id, state and name."""
     trusted = TrustedKeys.load(home)
-    rows = [(one.key_id, _state(one, trusted.revoked), one.name) for one in trusted.keys.values()]
+    rows = [(key.key_id, _state(key, trusted.revoked), key.name) for key in trusted.keys.values()]
     rows += [(key_id, "revoked", "") for key_id in sorted(trusted.revoked) if key_id not in trusted.keys]
     rows += [
-        (one.key_id, "requested", one.name)
-        for one in requested_keys(folder)
-        if one.key_id not in trusted.keys and one.key_id not in trusted.revoked
+        (key.key_id, "requested", key.name)
+        for key in requested_keys(folder)
+        if key.key_id not in trusted.keys and key.key_id not in trusted.revoked
     ]
     return rows
 
@@ -95,7 +95,9 @@ def trust_data(settings: Settings, documents: Iterable[DocumentState]) -> dict[s
         "own": list(own_keys_data(settings)),
         "new_key_command": shell_line("keys", "new"),
         "keys": keys,
-        "signatures": [_signature(one) for one in documents if one.signature.required or one.signature.claimed],
+        "signatures": [
+            _signature(document) for document in documents if document.signature.required or document.signature.claimed
+        ],
     }
 
 
@@ -214,6 +216,6 @@ def models_data(runtime: Runtime) -> dict[str, Value]:
 def _local(environ: Mapping[str, str]) -> list[Value]:
     first = preferred_model(environ)
     return [
-        {"name": one.name, "size": one.size, "model": f"local:{one.name}", "preferred": one == first}
-        for one in pulled_models(environ)
+        {"name": model.name, "size": model.size, "model": f"local:{model.name}", "preferred": model == first}
+        for model in pulled_models(environ)
     ]

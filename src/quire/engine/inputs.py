@@ -171,7 +171,11 @@ def resolve_inputs(parameters: Sequence[Parameter], given: Mapping[str, Value]) 
 
 def missing_parameters(parameters: Sequence[Parameter], given: Mapping[str, Value]) -> list[str]:
     """Return a line for each required input that was not given."""
-    owed = (one for one in parameters if one.required and one.default is None and given.get(one.name) is None)
+    owed = (
+        parameter
+        for parameter in parameters
+        if parameter.required and parameter.default is None and given.get(parameter.name) is None
+    )
     return [_missing(one) for one in owed]
 
 

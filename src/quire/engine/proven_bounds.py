@@ -139,7 +139,7 @@ def broken_bounds(proven: ProvenBounds, records: Iterable[EffectRecord]) -> tupl
 def _too_long(proven: ProvenBounds, records: Iterable[EffectRecord]) -> tuple[int, int] | None:
     """Return the tokens of the longest reply, and those that a call allows; None if no reply is longer."""
     allowed = proven.reply_tokens
-    replies = (one.usage.output_tokens for one in records if one.usage is not None and one.kind == "model")
+    replies = (record.usage.output_tokens for record in records if record.usage is not None and record.kind == "model")
     longest = max(replies, default=0)
     return (longest, allowed) if allowed is not None and longest > allowed else None
 

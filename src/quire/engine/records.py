@@ -331,7 +331,7 @@ def _is_reply(value: Value) -> bool:
     if not isinstance(value, Mapping) or not isinstance(value.get("text"), str):
         return False
     uses = value.get("uses")
-    return uses is None or (isinstance(uses, list | tuple) and all(_is_use(one) for one in uses))
+    return uses is None or (isinstance(uses, list | tuple) and all(_is_use(use) for use in uses))
 
 
 def _is_use(value: Value) -> bool:

@@ -110,11 +110,11 @@ def _unbraced(text: str) -> str:
 
 def _pieces(text: str) -> Iterator[tuple[bool, str]]:
     at = 0
-    for found in _REFERENCE.finditer(text):
-        if found.start() > at:
-            yield False, text[at : found.start()]
-        yield True, found[1]
-        at = found.end()
+    for match in _REFERENCE.finditer(text):
+        if match.start() > at:
+            yield False, text[at : match.start()]
+        yield True, match[1]
+        at = match.end()
     if at < len(text):
         yield False, text[at:]
 

@@ -85,9 +85,9 @@ def unquote(token: Token) -> str:
 def unknown_escapes(token: Token) -> Iterator[tuple[Span, str]]:
     """Yield the backslashes of a text token that `unquote` drops, each with the character after it."""
     if token.kind == "text":
-        for found in _ESCAPE.finditer(token.text, 1, len(token.text) - 1):
-            if found[1] not in _ESCAPES and found[1] not in "\\'\"":
-                yield Span(token.start + found.start(), token.start + found.end()), found[1]
+        for match in _ESCAPE.finditer(token.text, 1, len(token.text) - 1):
+            if match[1] not in _ESCAPES and match[1] not in "\\'\"":
+                yield Span(token.start + match.start(), token.start + match.end()), match[1]
 
 
 def _unexpected(text: str, at: int) -> ExprSyntaxError:

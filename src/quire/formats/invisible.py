@@ -65,7 +65,7 @@ def invisible(source: Source) -> Iterator[Diagnostic]:
         return
     # Compiled only when needed: most documents are plain.
     pattern = re.compile(f"[{_CONTROL}{_IGNORED}]+")
-    hidden = [found.span() for found in pattern.finditer(text) if not _is_needed(text, *found.span())]
+    hidden = [match.span() for match in pattern.finditer(text) if not _is_needed(text, *match.span())]
     for start, end in hidden[:MOST]:
         yield _finding(text[start:end], Span(start, end))
     if len(hidden) > MOST:
@@ -83,10 +83,12 @@ def _is_needed(text: str, start: int, end: int) -> bool:
 def _finding(letters: str, span: Span) -> Diagnostic:
     import unicodedata
 
-    names = [f"U+{ord(one):04X} {unicodedata.name(one, 'a control character')}" for one in dict.fromkeys(letters)]
+    names = [
+        f"U+{ord(letter):04X} {unicodedata.name(letter, 'a control character')}" for letter in dict.fromkeys(letters)
+    ]
     shown = ", ".join(first_of(names, NAMED))
     counted = "a letter that is not seen" if len(letters) == 1 else f"{len(letters):,} letters that are not seen"
-    spelled = "".join(chr(ord(one) - 0xE0000) for one in letters if 0xE0020 <= ord(one) <= 0xE007E)
+    spelled = "".join(chr(ord(letter) - 0xE0000) for letter in letters if 0xE0020 <= ord(letter) <= 0xE007E)
     label = f"spells: {spelled[:80]}" if spelled else "here"
     help = "a person who reads the document does not see this, and a model does: take it out"
     return Diagnostic(INVISIBLE, f"{counted}: {shown}", span, label, help)

@@ -237,11 +237,11 @@ def _reached(root: Caller, find: FindTarget) -> tuple[dict[str, Caller], dict[st
     while left:
         caller = left.popleft()
         found = edges.setdefault(caller.key, {})
-        for wanted in caller.calls:
-            callee = find(caller, wanted)
+        for call in caller.calls:
+            callee = find(caller, call)
             if callee is None or (callee.key not in callers and len(callers) >= MAX_DOCUMENTS):
                 continue
-            found.setdefault(callee.key, wanted)
+            found.setdefault(callee.key, call)
             if callee.key not in callers:
                 callers[callee.key] = callee
                 left.append(callee)

@@ -233,7 +233,7 @@ def _yaml(source: Source, part: Span, *, is_text: bool = False) -> Iterator[Comm
     if not found:
         return
     texts = _texts(source, part)
-    starts = [one.start for one in texts]
+    starts = [text.start for text in texts]
     lines = _Lines(source, part)
     for match in found:
         inside = bisect_right(starts, match.start()) - 1

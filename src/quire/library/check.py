@@ -331,7 +331,7 @@ def _pipeline_findings(
 
 
 def _copied(file: PipelineFile | None) -> PipelineFile | None:
-    return file and replace(file, pipelines=tuple(replace(one) for one in file.pipelines))
+    return file and replace(file, pipelines=tuple(replace(pipeline) for pipeline in file.pipelines))
 
 
 def all_codes() -> tuple[Code, ...]:

@@ -245,7 +245,7 @@ def names_pipeline(source: Source) -> bool:
     from quire.formats.yaml import Mapping, read_yaml
 
     documents = read_yaml(source).documents
-    return any(isinstance(one, Mapping) and one.find("pipeline") is not None for one in documents)
+    return any(isinstance(document, Mapping) and document.find("pipeline") is not None for document in documents)
 
 
 def _has_steps(path: Path) -> bool:

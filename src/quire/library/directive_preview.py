@@ -49,11 +49,11 @@ def composed_plan(plan: Plan, spaces: Spaces, project: tuple[Hook, ...] = ()) ->
 def _context(chain: list[Thread]) -> Context:
     """Return the context of a directive and all of its ancestors, leaf first, without what one of them suppresses."""
     contexts = [one.context for one in reversed(chain)]
-    left_out = dict.fromkeys(item for one in contexts for item in one.suppress)
+    left_out = dict.fromkeys(item for context in contexts for item in context.suppress)
     return Context(
-        tuple(item for one in contexts for item in one.system if item not in left_out),
-        tuple(item for one in contexts for item in one.before if item not in left_out),
-        tuple(item for one in contexts for item in one.after if item not in left_out),
+        tuple(item for context in contexts for item in context.system if item not in left_out),
+        tuple(item for context in contexts for item in context.before if item not in left_out),
+        tuple(item for context in contexts for item in context.after if item not in left_out),
         tuple(left_out),
     )
 

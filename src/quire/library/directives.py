@@ -88,7 +88,7 @@ class BundleBuilder:
         acknowledged = (*granting.acknowledged, *chain[0].acknowledged)
         place = list(bundle.places.values())[chain.index(granting)]
         project = project_risk(self._settings.workspace.folder)
-        asked = [one.capability for one in granting.permissions]
+        asked = [permission.capability for permission in granting.permissions]
         risks = check_risk(asked, acknowledged, project, place)
         if self.unsigned and self._granted is not None:
             reasons = {one.risk: one.reason for one in acknowledged}
@@ -144,7 +144,7 @@ class BundleBuilder:
         wanted: dict[str, None] = {}
         for one in threads:
             wanted.update(dict.fromkeys((*one.context.system, *one.context.before, *one.context.after)))
-        for hook in (*(hook for one in threads for hook in one.hooks), *hooks):
+        for hook in (*(hook for thread in threads for hook in thread.hooks), *hooks):
             if hook.id not in suppressed:
                 wanted.update((action.item_id, None) for action in hook.actions if is_composed(hook, action))
         bodies = {one: self.knowledge(one) for one in wanted if one and one not in suppressed and "${" not in one}
@@ -257,7 +257,7 @@ class Directives:
     ) -> Started:
         setup = set_up(bundle, given, THREAD_PATH, overrides=limits)
         project, composed = project_risk(self._settings.workspace.folder), setup.composed
-        asked = [one.capability for one in composed.capabilities]
+        asked = [capability.capability for capability in composed.capabilities]
         risks = check_risk(asked, composed.acknowledged, project, setup.declared)
         if gathering.unsigned:
             reasons = {one.risk: one.reason for one in composed.acknowledged}

@@ -61,15 +61,15 @@ class Document(Struct, frozen=True):
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
-        return tuple(found for found in self.diagnostics if found.severity is Severity.ERROR)
+        return tuple(diagnostic for diagnostic in self.diagnostics if diagnostic.severity is Severity.ERROR)
 
     def runnable(self) -> Plan:
         """Return the plan. Raises `BadDocument`, with the errors and their lines, if there is none."""
         if self.plan is None:
             lines = [f"{self.name} cannot run:"]
-            for found in self.errors:
-                at = self.source.position(found.span.start)
-                lines.append(f"  {self.name}:{at.line}:{at.column}: {found.code.id} {found.message}")
+            for error in self.errors:
+                at = self.source.position(error.span.start)
+                lines.append(f"  {self.name}:{at.line}:{at.column}: {error.code.id} {error.message}")
             raise BadDocument("\n".join(lines))
         return self.plan
 

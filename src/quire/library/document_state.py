@@ -55,7 +55,7 @@ class DocumentState(Struct, frozen=True):
     """True if neither its findings nor its bounds depend on other files."""
 
     def count(self, *severities: Severity) -> int:
-        return sum(one.severity in severities for one in self.findings)
+        return sum(finding.severity in severities for finding in self.findings)
 
     @property
     def errors(self) -> int:

@@ -206,7 +206,9 @@ class Foresight:
         """Return the pipelines of a registered file as they are called; none if the file is not registered."""
         if self._settings is None:
             return []
-        same = [one for one in self._library.registry().pipelines.values() if one.source.text == source.text]
+        same = [
+            pipeline for pipeline in self._library.registry().pipelines.values() if pipeline.source.text == source.text
+        ]
         here = real_path(Path(source.name)) if same else None
         return [one.plan for one in same if real_path(Path(one.source.name)) == here]
 

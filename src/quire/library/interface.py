@@ -113,7 +113,9 @@ def _outputs(outputs: tuple[Parameter, ...]) -> FieldType:
     if not outputs:
         return _TEXT
     kinds: Mapping[str, FieldType] = {name: kind for name, kind in _KINDS.items() if kind != _TEXT}
-    return Object(tuple(Field(one.name, kinds.get(one.type, _ANY), required=one.required) for one in outputs))
+    return Object(
+        tuple(Field(output.name, kinds.get(output.type, _ANY), required=output.required) for output in outputs)
+    )
 
 
 def _said(check: Callable[[], object]) -> str:

@@ -56,7 +56,7 @@ class ListedDocument(Struct, frozen=True):
     """Why it cannot be read."""
 
     def count(self, *severities: Severity) -> int:
-        return sum(one.severity in severities for one in self.findings)
+        return sum(finding.severity in severities for finding in self.findings)
 
     @property
     def errors(self) -> int:

@@ -84,7 +84,10 @@ def lock_issues(path: Path) -> list[str]:
     if reading is None:
         return [f"{path} does not exist: quire lock writes it"]
     if reading.lock is None:
-        return [f"line {reading.source.position(one.span.start).line}: {one.message}" for one in reading.diagnostics]
+        return [
+            f"line {reading.source.position(diagnostic.span.start).line}: {diagnostic.message}"
+            for diagnostic in reading.diagnostics
+        ]
     sources = []
     for found in collect([str(path.parent)])[0]:
         try:
@@ -92,7 +95,11 @@ def lock_issues(path: Path) -> list[str]:
         except QuireError:
             continue
     findings = locked_findings(sources, all=True)
-    return [f"{one.source.name}: {found.code.id} {found.message}" for one in findings for found in one.diagnostics]
+    return [
+        f"{finding.source.name}: {diagnostic.code.id} {diagnostic.message}"
+        for finding in findings
+        for diagnostic in finding.diagnostics
+    ]
 
 
 class _LockCheck:
@@ -122,9 +129,9 @@ class _LockCheck:
         """Yield the findings about a document. A lock that cannot be read has a finding of its own."""
         if self._reading is not None and self._lock is None:
             return
-        for one in self._facts.documents([Path(source.name)]):
-            self._seen.add(one.key)
-            yield from self._differences(one)
+        for document in self._facts.documents([Path(source.name)]):
+            self._seen.add(document.key)
+            yield from self._differences(document)
 
     def of_missed(self, found: Sequence[Path]) -> Iterator[tuple[Source, list[Diagnostic]]]:
         """Yield the documents that a search did not find and that the lock or the settings name, with the findings
@@ -132,9 +139,9 @@ class _LockCheck:
         if self._reading is not None and self._lock is None:
             return
         locked = set(self._lock.documents) - self._seen if self._lock else ()
-        for one in self._facts.documents(self._facts.missed(found, sorted(locked))):
-            self._seen.add(one.key)
-            yield one.source, [*one.errors, *self._differences(one)]
+        for document in self._facts.documents(self._facts.missed(found, sorted(locked))):
+            self._seen.add(document.key)
+            yield document.source, [*document.errors, *self._differences(document)]
 
     def _differences(self, one: LockableDocument) -> Iterator[Diagnostic]:
         locked = self._lock.documents.get(one.key) if self._lock else None
@@ -168,7 +175,7 @@ class _LockCheck:
         lock = reading.lock
         if lock is None or not lock.tools:
             return []
-        if self._is_part and not any(one.may for one in lock.documents.values()):
+        if self._is_part and not any(document.may for document in lock.documents.values()):
             return []
         from quire.library.tool_pins import known_pins
 

@@ -153,7 +153,7 @@ class LockFacts:
             unknown=tuple(sorted(map(shortened, {*(found.unknown if found is not None else ()), *proof.unknown}))),
             models=tuple(sorted({fact.model or "default" for fact in proof.model_calls})),
             servers=tuple(servers),
-            variables=tuple(sorted({name for one in servers for name in self.settings.servers[one].variables()})),
+            variables=tuple(sorted({name for server in servers for name in self.settings.servers[server].variables()})),
             most=locked_bounds(proof, self._premises, self._rate),
             gates=locked_gates(proof),
             flows=locked_flows(proof),
@@ -162,7 +162,7 @@ class LockFacts:
 
     def lock(self, documents: Iterable[LockableDocument]) -> Lock:
         """Return the lock of some documents."""
-        found = {one.key: facts for one in documents if (facts := self.facts(one)) is not None}
+        found = {document.key: facts for document in documents if (facts := self.facts(document)) is not None}
         assumed = {name: str(size) for name, size in self.settings.assume.items()}
         if self._prices is not None:
             return Lock(found, dict(self.tools), dict(self._prices), self._source, assumed)
@@ -214,8 +214,10 @@ class LockFacts:
         from quire.library.library import Library
 
         found: dict[Path, list[tuple[str, Source, Plan]]] = {}
-        for one in Library(self.settings).registry().pipelines.values():
-            found.setdefault(real_path(Path(one.source.name)), []).append((one.declared, one.source, one.plan))
+        for pipeline in Library(self.settings).registry().pipelines.values():
+            found.setdefault(real_path(Path(pipeline.source.name)), []).append(
+                (pipeline.declared, pipeline.source, pipeline.plan)
+            )
         return found
 
     @cached_property
@@ -320,15 +322,15 @@ def locked_bounds(proof: Proof, premises: Premises, rate_of: RateOf) -> dict[str
     """Return the bounds of a proof as formulas. Caps of the engine are left out: they end a run, and bound no
     document."""
     most: dict[str, str] = {}
-    for one in quantities(proof, premises, rate_of, longest=premises.prompt_characters * 4):
-        if one.name == "time":
-            most["minutes"] = str(one.most.divided(_MINUTE))
-        elif one.name == "money":
-            most["money"] = UNPRICED if one.unpriced else _dollars(one.most)
-        elif one.name == "input_tokens":
-            most["input_tokens"] = one.most.text(lambda count: f"{rounded_up(count, 1):,}")
+    for quantity in quantities(proof, premises, rate_of, longest=premises.prompt_characters * 4):
+        if quantity.name == "time":
+            most["minutes"] = str(quantity.most.divided(_MINUTE))
+        elif quantity.name == "money":
+            most["money"] = UNPRICED if quantity.unpriced else _dollars(quantity.most)
+        elif quantity.name == "input_tokens":
+            most["input_tokens"] = quantity.most.text(lambda count: f"{rounded_up(count, 1):,}")
         else:
-            most[one.name] = str(one.most)
+            most[quantity.name] = str(quantity.most)
     # A formula of that length tells a reader as little as none.
     return {name: text if len(text) <= LONGEST else ENDLESS for name, text in most.items()}
 

@@ -60,11 +60,11 @@ def _compared(workspace: Workspace, path: Path, lock: Lock) -> LockState:
     known = [name for key in facts.tools if (name := pinned_capability(key))]
     changes: list[Change] = []
     is_new = False
-    for one in facts.documents([path]):
-        now = facts.facts(one)
+    for document in facts.documents([path]):
+        now = facts.facts(document)
         if now is not None:
-            is_new = is_new or one.key not in lock.documents
-            changes += compare_document(one.key, lock.documents.get(one.key), now, known)
+            is_new = is_new or document.key not in lock.documents
+            changes += compare_document(document.key, lock.documents.get(document.key), now, known)
     if is_new:
         return LockState("new", tuple(changes), assumed=lock.assumed)
     wider = any(change.direction == "wider" for change in changes)

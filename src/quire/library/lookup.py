@@ -103,7 +103,7 @@ def tree_of(document: Document) -> Pipeline:
     """Return the syntax tree of a pipeline that can run."""
     file = parse_pipelines(unnamed(document.source), bool(document.declared)).file
     assert file is not None  # noqa: S101  # it has a plan
-    return next(one for one in file.pipelines if document.declared in ("", one.name.text))
+    return next(pipeline for pipeline in file.pipelines if document.declared in ("", pipeline.name.text))
 
 
 def _nothing(name: str, library: Library) -> str:

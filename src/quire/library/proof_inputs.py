@@ -74,10 +74,12 @@ class ThreadFacts:
         return self._done[id(thread)][1]
 
     def _fact(self, thread: Thread) -> ThreadFact:
-        grants = Grants.of(one.capability for one in thread.permissions)
+        grants = Grants.of(permission.capability for permission in thread.permissions)
         limits, problem = _limits(thread)
         asks = capability("execute", "tool", ASK)
-        tools = tuple(self._tool_fact(one.capability) for one in thread.permissions if one.capability != asks)
+        tools = tuple(
+            self._tool_fact(permission.capability) for permission in thread.permissions if permission.capability != asks
+        )
         calls = self._call_settings(thread)
         usual = usual_reply(self._premises.reply_tokens, short=True) or 0
         agent = AgentFact(
@@ -85,8 +87,8 @@ class ThreadFacts:
             tools,
             grants.covers(asks),
             MAX_TURNS if limits.turns is None else limits.turns,
-            max(longest_reply(usual, one.max_tokens, one.reasoning) or usual for one in calls),
-            max(longest_call(one.timeout or self._premises.timeout) for one in calls),
+            max(longest_reply(usual, call.max_tokens, call.reasoning) or usual for call in calls),
+            max(longest_call(call.timeout or self._premises.timeout) for call in calls),
         )
         if thread.extends:
             problem = f"{thread.extends}, which it extends, is not known here"
@@ -97,7 +99,7 @@ class ThreadFacts:
             self._children(grants),
             self._documents(grants),
             not thread.grants_itself(),
-            any(_may_mean(one, "pipeline") for one in grants.patterns),
+            any(_may_mean(pattern, "pipeline") for pattern in grants.patterns),
             self._launched,
             tuple(item for item in _knowledge(thread) if self._foresight.is_own_knowledge(item)),
             _prompt_length(thread),
@@ -131,7 +133,9 @@ class ThreadFacts:
         return tuple((one, plan.thread) for one, plan in plans if plan is not None and plan.thread is not None)
 
     def _documents(self, grants: Grants) -> tuple[tuple[str, Plan], ...] | None:
-        kinds = [kind for kind in ("pipeline", "playbook") if any(_may_mean(one, kind) for one in grants.patterns)]
+        kinds = [
+            kind for kind in ("pipeline", "playbook") if any(_may_mean(pattern, kind) for pattern in grants.patterns)
+        ]
         if not kinds:
             return ()
         known = self._foresight.runnable_documents
@@ -177,8 +181,8 @@ def _prompt_length(thread: Thread) -> int | None:
     if context.system or context.before or context.after:
         return None
     texts = (thread.description, thread.permissions_text, thread.body, thread.inside)
-    outputs = sum(len(one.name) + len(one.description) + 40 for one in thread.outputs)
-    return sum(len(one.encode("utf-8", "surrogatepass")) for one in texts) + outputs + 500
+    outputs = sum(len(output.name) + len(output.description) + 40 for output in thread.outputs)
+    return sum(len(text.encode("utf-8", "surrogatepass")) for text in texts) + outputs + 500
 
 
 _FROM_OUTSIDE = tuple(capability("execute", "tool", tool.id) for tool in BUILT_IN_TOOLS if tool.from_outside)
@@ -250,7 +254,7 @@ class ToolLabels:
     def reads_private(self, patterns: tuple[str, ...]) -> bool:
         """Tell whether a path of a call may be one of the private files. In both, `*` stands for any text."""
         private = self._settings.private_files if self._settings else ()
-        return any(_may_meet(one, other) for one in patterns for other in private)
+        return any(_may_meet(pattern, other) for pattern in patterns for other in private)
 
     def is_private(self, server: str) -> bool:
         mark = self._settings.marks.get(server) if self._settings else None

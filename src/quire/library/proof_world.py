@@ -150,7 +150,11 @@ class WorkspaceWorld:
 
     def server_seconds(self, name: str) -> float:
         servers = self._settings.servers if self._settings else {}
-        own = [servers[name].timeout] if name in servers else [MCP_SECONDS, *(one.timeout for one in servers.values())]
+        own = (
+            [servers[name].timeout]
+            if name in servers
+            else [MCP_SECONDS, *(server.timeout for server in servers.values())]
+        )
         return self.premises.tool_seconds.of("mcp", max(own))
 
     def agent(self, work: Agent) -> AgentFact:

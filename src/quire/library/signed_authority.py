@@ -77,7 +77,7 @@ def authority_of(thread: Thread, ancestors: Resolver) -> Authority:
             if ancestor.grants_itself():
                 granting, origin = ancestor, ancestor_id
                 break
-    grants = Grants.of(one.capability for one in granting.permissions)
+    grants = Grants.of(permission.capability for permission in granting.permissions)
     acknowledged = [Tier(one.risk) for one in thread.acknowledged if one.risk in tuple(Tier)]
     return Authority(grants, resolve_limits(thread.limits, {}, None), _highest(acknowledged), origin)
 

@@ -220,7 +220,7 @@ class Snapshot(KnownTools):
 
     @cached_property
     def _names(self) -> Mapping[int, str]:
-        return {id(one.tree): one.name for one in self._registry.pipelines.values()}
+        return {id(pipeline.tree): pipeline.name for pipeline in self._registry.pipelines.values()}
 
     def directive(self, item_id: str) -> Parent | None:
         from quire.formats.directive.check import layers
@@ -329,8 +329,8 @@ class CallGraph:
     @cached_property
     def _declaring(self) -> Mapping[str, Sequence[Registered]]:
         found: dict[str, list[Registered]] = {}
-        for one in self._library.registry().pipelines.values():
-            found.setdefault(one.declared, []).append(one)
+        for pipeline in self._library.registry().pipelines.values():
+            found.setdefault(pipeline.declared, []).append(pipeline)
         return found
 
     def _find(self, caller: Caller, wanted: CallTarget) -> Caller | None:

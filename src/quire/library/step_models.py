@@ -45,11 +45,11 @@ class StepModels(Struct, frozen=True):
     @property
     def profiles(self) -> set[str]:
         """The profiles that the steps use."""
-        return {name for one in self.steps.values() for name in (one.profile, one.agent) if name}
+        return {name for step in self.steps.values() for name in (step.profile, step.agent) if name}
 
     @property
     def models(self) -> list[str]:
-        return [one.model for one in self.steps.values() if one.model]
+        return [step.model for step in self.steps.values() if step.model]
 
 
 def playbook_settings(name: str, settings: Settings) -> tuple[str, PlaybookSettings]:

@@ -215,11 +215,11 @@ class _Looking:
     def _capabilities(self, composed: Composed) -> Iterator[Capability]:
         project = project_risk(self._settings.workspace.folder)
         known = {one.risk for one in composed.acknowledged}
-        for one in composed.capabilities:
-            tier = tier_of(one.capability, project)
+        for capability in composed.capabilities:
+            tier = tier_of(capability.capability, project)
             fine = tier not in (Tier.ELEVATED, Tier.UNRESTRICTED) or tier.value in known
-            path, line = self._place(one.origin_id, one.span.start)
-            yield Capability(one.capability, one.origin_id, path, line, tier, fine)
+            path, line = self._place(capability.origin_id, capability.span.start)
+            yield Capability(capability.capability, capability.origin_id, path, line, tier, fine)
 
 
 def model_here(asked: Mapping[str, str], settings: Settings, environ: Mapping[str, str]) -> Choice:

@@ -45,8 +45,8 @@ class ItemLoader(Struct, frozen=True):
 
     async def load(self, request: Load) -> str | None:
         if request.scheme == "letters":
-            letters = [one for one in await self.store.letters(self.run) if one.sealed]
-            return encode([one.text for one in letters[int(request.where) :]])
+            letters = [letter for letter in await self.store.letters(self.run) if letter.sealed]
+            return encode([letter.text for letter in letters[int(request.where) :]])
         if request.scheme == "file" and request.where in self.files:
             return self.files[request.where]
         if request.scheme == "leave":

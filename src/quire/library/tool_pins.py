@@ -74,7 +74,7 @@ def needed_pins(
 ) -> dict[str, LockedTool]:
     """Return the pins of all tools that documents may call. `listed` are those of the servers and modules that were
     asked; a tool of another one keeps its pin of `before`, or has none."""
-    needs = {need.capability for one in documents for need in one.may}
+    needs = {need.capability for document in documents for need in document.may}
     from quire.tools.builtin import SPECS
 
     found = {f"{BUILT_IN}/{name}": pin_of(SPECS[name]) for name in SPECS if _is_needed(SPECS[name].id, needs)}
@@ -103,7 +103,7 @@ def _id(server: str, tool: str) -> str:
 
 def _is_needed(identity: str, needs: Iterable[str]) -> bool:
     needed = capability("execute", "tool", identity)
-    return any(matches(one, needed) for one in needs)
+    return any(matches(need, needed) for need in needs)
 
 
 def _named(need: str) -> str:

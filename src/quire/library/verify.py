@@ -160,7 +160,7 @@ def read_body(item: Item) -> str:
     source = Source.of(item.text, str(item.path))
     knowledge = read_knowledge(source)
     if knowledge.errors:
-        raise BadDocument(_listed(item, source, [(one.span.start, one.message) for one in knowledge.errors]))
+        raise BadDocument(_listed(item, source, [(error.span.start, error.message) for error in knowledge.errors]))
     return knowledge.body
 
 

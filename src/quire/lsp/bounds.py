@@ -46,7 +46,7 @@ def bound_words(view: View, *, quick: bool = False) -> str:
         return ""
     from quire.analysis.quantities import quantities
 
-    found = {one.name: one for one in quantities(proof, view.folder.foresight.world().premises)}
+    found = {quantity.name: quantity for quantity in quantities(proof, view.folder.foresight.world().premises)}
     parts = [_counted(found["model_calls"], "call")]
     if not found["questions"].most.is_nothing:
         parts.append(_counted(found["questions"], "question"))
@@ -134,7 +134,7 @@ def lock_text(folder: Folder) -> str:
     facts = LockFacts.with_lock(workspace, before)
     documents = list(facts.documents([one.path for one in found]))
     new = facts.lock(documents)
-    broken = sorted(one.key for one in documents if one.plan is None)
+    broken = sorted(document.key for document in documents if document.plan is None)
     changes = tuple(change for change in compare(before, new) if change.document not in broken)
     told = "".join(f"\n{key} has errors and cannot be compared.\n" for key in broken)
     return diff_markdown(changes, new.assumed) + told

@@ -165,7 +165,7 @@ class Desk:
 
     def at(self, path: str) -> OpenDocument | None:
         """Return the open document of a path."""
-        return next((one for one in self.documents.values() if one.path == path), None)
+        return next((document for document in self.documents.values() if document.path == path), None)
 
     def folder_of(self, path: str) -> Folder:
         """Return the workspace around a document."""
@@ -192,7 +192,7 @@ class Desk:
 
     def opened(self, folder: Path) -> list[str]:
         """Return the paths of the open documents of a workspace."""
-        return [one.path for one in list(self.documents.values()) if self._is_document_in(one, folder)]
+        return [document.path for document in list(self.documents.values()) if self._is_document_in(document, folder)]
 
     def unsaved(self, folder: Path) -> list[str]:
         """Return the paths of the open documents of a workspace that are not on disk yet."""

@@ -167,7 +167,7 @@ class TestMemory:
             known = self._records.pop(record.path, None)
             if known is not None and _texts(known) == _texts(record):
                 ran = {case.name for case in record.cases}
-                cases = (*(one for one in known.cases if one.name not in ran), *record.cases)
+                cases = (*(case for case in known.cases if case.name not in ran), *record.cases)
                 record = replace(record, cases=cases, drafts=record.drafts or known.drafts)
             self._records[record.path] = record
             while len(self._records) > MOST_KEPT:
@@ -180,7 +180,7 @@ class TestMemory:
 
     def title(self, view: View, title: str) -> str:
         """Return the title of a lens with the numbers of the last results in its brackets: `Test (5 ✓ 1 ✗)`."""
-        found = [one for one in self._records.values() if view.path in (one.path, one.document)]
+        found = [record for record in self._records.values() if view.path in (record.path, record.document)]
         passed, failed = sum(one.passed for one in found), sum(one.failed for one in found)
         if not passed and not failed:
             return title
@@ -295,7 +295,7 @@ def run_tests(
         totals.add(result)
         if result.problems or result.details:
             printed.append(file_data(result))
-        printed += [case_data(result, one) for one in result.cases]
+        printed += [case_data(result, case) for case in result.cases]
         records.append(replace(_record(path, document, reading, result), drafts=tuple(_drafts(result))))
         tell(len(records), len(paths))
     totals.seconds = time.perf_counter() - began
@@ -311,7 +311,7 @@ def _record(path: str, document: str, reading: TestReading, result: FileResult) 
         for case in (reading.file.cases if reading.file else ())
         if (found := by_line.get(reading.source.position(case.span.start).line))
     ]
-    problems = tuple(_line(one.finding.message) for one in result.problems if one.fails)
+    problems = tuple(_line(problem.finding.message) for problem in result.problems if problem.fails)
     sha256 = result.details.get("document_sha256")
     known = sha256 if isinstance(sha256, str) else ""
     return TestRecord(path, document if known else "", reading.source.sha256, known, tuple(cases), problems)
@@ -322,8 +322,8 @@ def _drafts(result: FileResult) -> Iterator[DraftedCase]:
     placeholders, as for `quire new test`."""
     coverage = result.coverage
     missing = {
-        one.id for one in (coverage.decisions if coverage else ()) if one.kind in ("arms", "answers")
-        and coverage is not None and not coverage.count(one)
+        decision.id for decision in (coverage.decisions if coverage else ()) if decision.kind in ("arms", "answers")
+        and coverage is not None and not coverage.count(decision)
     }  # fmt: skip
     if not missing:
         return
@@ -378,7 +378,7 @@ def _marks(case: Case, rows: Sequence[CaseResult]) -> Iterator[CheckMark]:
     later = [check for act in case.then if act.expect for check in act.expect.checks]
     for check in (*expected, *later):
         start, end = check.span.start, max(check.span.end, check.matcher.span.end)
-        wrong = [one for row in looked for one in row.problems if start <= one.finding.span.start < end]
+        wrong = [problem for row in looked for problem in row.problems if start <= problem.finding.span.start < end]
         # The observation is the last one: after an act, earlier values are not known any more.
         seen = _seen(check, looked) if not case.then else MISSING
         value = "" if isinstance(seen, Missing) else cut(shown(seen), LONGEST_VALUE)
@@ -393,7 +393,7 @@ def _marks(case: Case, rows: Sequence[CaseResult]) -> Iterator[CheckMark]:
 def _seen(check: Check, rows: Sequence[CaseResult]) -> Seen:
     """Return the value that an expectation has seen; `MISSING` if it differs from row to row."""
     values = [seen_value(check, row.observation) for row in rows if row.observation is not None]
-    return values[0] if values and all(one == values[0] for one in values) else MISSING
+    return values[0] if values and all(value == values[0] for value in values) else MISSING
 
 
 def _literal(check: Check, seen: Seen) -> str:

@@ -160,7 +160,7 @@ def _moved(found: Diagnostic, move: TextMove, name: str) -> Diagnostic | None:
         if (place := one.span if one.source is not None and one.source.name != name else move.place(one.span))
     )
     # A fix says itself which text it replaces, so it is offered only where that text is still there.
-    edits = [(one, place) for one in (found.fix.edits if found.fix else ()) if (place := move.place(one.span))]
+    edits = [(edit, place) for edit in (found.fix.edits if found.fix else ()) if (place := move.place(edit.span))]
     fix = found.fix and replace(found.fix, edits=tuple(replace(one, span=place) for one, place in edits))
     return replace(
         found, span=span, related=related, fix=fix if found.fix and len(edits) == len(found.fix.edits) else None

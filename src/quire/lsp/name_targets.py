@@ -90,7 +90,9 @@ def definitions_of(view: View, name: Name) -> list[tuple[str, Span]]:
     home = view if thing.document == view.path else view.folder.view(thing.document)
     names = home.index.names if home else ()
     places = [one for one in names if home and thing.is_meant(home, one)]
-    declared = [one for one in places if one.role == "declares"] or [one for one in places if one.role == "writes"]
+    declared = [place for place in places if place.role == "declares"] or [
+        place for place in places if place.role == "writes"
+    ]
     if not declared and thing.kind == "document":
         # A document that was never saved is only in the editor. A name that is too long: False, not an exception.
         is_there = home is not None or os.path.isfile(thing.document)  # noqa: PTH113

@@ -50,7 +50,7 @@ _PLACEHOLDER_TYPE = late_pattern(r"\{\{[A-Za-z0-9_]++:([A-Za-z0-9_]*+)$")
 
 def files_of(owner: View) -> list[str]:
     """Return the prompt files that a document uses, as far as they are known before a run."""
-    named = dict.fromkeys(one.document for one in owner.index.names if one.kind in _NAMING and one.document)
+    named = dict.fromkeys(name.document for name in owner.index.names if name.kind in _NAMING and name.document)
     return [path for path in named if path != owner.path and _may_be_read(owner.folder, path)]
 
 
@@ -107,7 +107,7 @@ def sharing_problem(owner: View, prompt: View, name: Name) -> str:
 
 def _uses(owner: View, prompt: View) -> list[Name]:
     """Return the places of a document that name a prompt file."""
-    return [one for one in owner.index.names if one.kind in _NAMING and one.document == prompt.path]
+    return [name for name in owner.index.names if name.kind in _NAMING and name.document == prompt.path]
 
 
 def _complete_playbook(prompt: View, offset: int, before: str, owner: View, use: int) -> list[Completion]:
@@ -140,11 +140,11 @@ def _of_playbook(prompt: View, owner: View) -> Iterator[Name]:
     if tree is None:
         return
     known = KnownNames(tree)
-    for found in PLACEHOLDER.finditer(prompt.source.text):
-        name = found[1]
+    for match in PLACEHOLDER.finditer(prompt.source.text):
+        name = match[1]
         if known.is_known(name):
             answer = name.startswith(ASKED)
-            yield Name(known.kind(name), name, Span(*found.span(1)), "reads", "", owner.path, not answer)
+            yield Name(known.kind(name), name, Span(*match.span(1)), "reads", "", owner.path, not answer)
 
 
 def _of_pipeline(prompt: View, owner: View) -> Iterator[Name]:
@@ -152,16 +152,16 @@ def _of_pipeline(prompt: View, owner: View) -> Iterator[Name]:
     from quire.lsp.pipeline.tree import file_of, pipeline_at
 
     several = len(file_of(owner).pipelines) > 1
-    around = [pipeline_at(owner, one.span.start) for one in _uses(owner, prompt)]
+    around = [pipeline_at(owner, use.span.start) for use in _uses(owner, prompt)]
     scopes = dict.fromkeys(one.name.text if several else "" for one in around if one is not None)
     for scope in scopes:
         own = (one for one in owner.index.names if one.scope == scope and not one.document)
         kinds = {one.text: one.kind for one in own if one.kind in VALUES}
-        for found in references(prompt.source.text):
-            at = 1 if found.path[0] == "ctx" else 0
-            name = found.path[at] if len(found.path) > at else ""
+        for reference in references(prompt.source.text):
+            at = 1 if reference.path[0] == "ctx" else 0
+            name = reference.path[at] if len(reference.path) > at else ""
             if name in kinds:
-                start = found.span.start + 1 + at * len("ctx.")
+                start = reference.span.start + 1 + at * len("ctx.")
                 yield Name(kinds[name], name, Span(start, start + len(name)), "reads", scope, owner.path)
 
 

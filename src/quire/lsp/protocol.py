@@ -305,5 +305,5 @@ def folders_in(said: object) -> list[Path]:
     from quire.lsp.desk import path_of
 
     folders = said if isinstance(said, list) else []
-    uris = [one.get("uri") for one in folders if isinstance(one, Mapping)]
+    uris = [folder.get("uri") for folder in folders if isinstance(folder, Mapping)]
     return [Path(path_of(uri)) for uri in uris if isinstance(uri, str) and uri.startswith("file:")]

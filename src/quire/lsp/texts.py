@@ -148,7 +148,7 @@ class EditorText:
         if "\r" not in self.raw:
             lengths = map(len, self.raw.split("\n"))
             return [0, *accumulate(map((1).__add__, lengths))][:-1]
-        return [0, *(found.end() for found in _LINE_END.finditer(self.raw))]
+        return [0, *(match.end() for match in _LINE_END.finditer(self.raw))]
 
     def _raw_offset(self, position: object) -> int:
         line, column = _numbers(position)

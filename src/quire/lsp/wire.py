@@ -209,9 +209,9 @@ def _page() -> tuple[str, dict[str, int]]:
             continue
         lines: dict[str, int] = {}
         line, at = 1, 0
-        for found in _HEADING.finditer(text):
-            line += text.count("\n", at, found.start())
-            at = found.start()
-            lines[found[1]] = line
+        for match in _HEADING.finditer(text):
+            line += text.count("\n", at, match.start())
+            at = match.start()
+            lines[match[1]] = line
         return uri_of(str(place)), lines
     return "", {}

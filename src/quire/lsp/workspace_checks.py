@@ -88,7 +88,7 @@ class Survey:
 
         def run() -> bytes:
             folders = self._desk.folders()
-            paths = [path for one in folders for path in (*one.files, one.settings_file) if path not in opened]
+            paths = [path for folder in folders for path in (*folder.files, folder.settings_file) if path not in opened]
             return packed(surveyed(self._desk, paths, tell=job.tell))
 
         job = Job(

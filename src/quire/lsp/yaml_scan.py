@@ -370,11 +370,11 @@ def closing(text: str, start: int, end: int = sys.maxsize) -> int:
     """Return the offset of the bracket that closes the one around an offset; the end of the text without one. Quoted
     text in between does not count."""
     depth = 0
-    for found in _BRACKET.finditer(text, start, end):
-        if found[0] in "[{":
+    for match in _BRACKET.finditer(text, start, end):
+        if match[0] in "[{":
             depth += 1
-        elif found[0] in "]}":
+        elif match[0] in "]}":
             depth -= 1
             if depth < 0:
-                return found.start()
+                return match.start()
     return min(len(text), end)

@@ -132,10 +132,10 @@ class Catalogue:
         return Listing(tools, tuple(problems))
 
     def _pipelines(self, registry: RegisteredPipelines) -> Iterator[Offered]:
-        return (_pipeline(one) for one in registry.pipelines.values())
+        return (_pipeline(pipeline) for pipeline in registry.pipelines.values())
 
     def _documents(self, registry: RegisteredPipelines, problems: list[str]) -> Iterator[Offered]:
-        taken = {Path(one.source.name).resolve() for one in registry.pipelines.values()}
+        taken = {Path(pipeline.source.name).resolve() for pipeline in registry.pipelines.values()}
         playbooks = self._library.playbooks()
         problems += playbooks.problems
         for name, path in (*playbooks.paths.items(), *((_stem(path), path) for path in self._named)):
@@ -269,7 +269,7 @@ def written_prompt(name: str, arguments: Mapping[str, str]) -> types.GetPromptRe
     found = _BY_PROMPT.get(name)
     if found is None:
         raise MCPError(types.INVALID_PARAMS, _unknown("prompt", name, _BY_PROMPT))
-    if unknown := next((one for one in arguments if one != _TASK), ""):
+    if unknown := next((argument for argument in arguments if argument != _TASK), ""):
         hint = did_you_mean(nearest(unknown, [_TASK]), f"it takes {_TASK}")
         raise MCPError(types.INVALID_PARAMS, f"{name} has no argument {unknown!r}: {hint}")
     task = arguments.get(_TASK, "").strip()

@@ -164,7 +164,7 @@ def waiting(run: str, questions: Sequence[Question]) -> LaunchResult:
 def _warnings(envelope: LaunchResult) -> list[str]:
     """Return the warnings as a separate block, because the first block contains only the output."""
     warnings = envelope.data.get("warnings")
-    return ["\n".join(f"warning: {one}" for one in warnings)] if isinstance(warnings, list) and warnings else []
+    return ["\n".join(f"warning: {warning}" for warning in warnings)] if isinstance(warnings, list) and warnings else []
 
 
 def _text(envelope: LaunchResult) -> str:
@@ -340,7 +340,7 @@ async def pipeline_inbox(host: ToolHost, given: ReadInbox) -> Result:
     text = "\n\n".join(letter.text for letter in letters[start:end]) or "nothing has come in"
     if start:
         text += f"\n\n{start} earlier: call again with before={start}"
-    page = [{"run_id": one.run, "at": one.at, "text": one.text} for one in letters[start:end]]
+    page = [{"run_id": letter.run, "at": letter.at, "text": letter.text} for letter in letters[start:end]]
     return types.CallToolResult(
         content=[types.TextContent(text=text)], structured_content={"letters": page, "earlier": start}
     )

@@ -114,7 +114,9 @@ class ModelSettings(Struct, frozen=True):
     @property
     def longest_timeout(self) -> float:
         """Return the longest silence of any service, where an agent sets no other."""
-        own = [one.timeout for one in self.providers.values()] + [one.timeout for one in self.tier_settings.values()]
+        own = [provider.timeout for provider in self.providers.values()] + [
+            one.timeout for one in self.tier_settings.values()
+        ]
         return max([self.timeout, *(one for one in own if one is not None)])
 
     def settings_of(self, tier: str) -> CallSettings:

@@ -101,13 +101,13 @@ def preferred_model(environ: Mapping[str, str] = os.environ) -> Pulled | None:
 
 
 def pulled_model(name: str, environ: Mapping[str, str] = os.environ) -> Pulled | None:
-    return next((one for one in pulled_models(environ) if one.name == name), None)
+    return next((model for model in pulled_models(environ) if model.name == name), None)
 
 
 def remove_model(name: str, environ: Mapping[str, str] = os.environ) -> Path:
     found = pulled_model(name, environ)
     if found is None:
-        here = [one.name for one in pulled_models(environ)]
+        here = [model.name for model in pulled_models(environ)]
         raise CannotStart(f"no model named {name} is here" + _nearest(name, here))
     try:
         found.path.unlink()

@@ -98,7 +98,7 @@ def _local(name: str, environ: Mapping[str, str]) -> Model:
     path = Path(os.path.expanduser(name))  # noqa: PTH111  # an unknown user is no exception here
     if path.suffix == ".gguf" or "/" in name or os.path.exists(path):  # noqa: PTH110  # nor is a long name
         return LocalModel(path, name=path.name)
-    here = [one.name for one in pulled_models(environ)]
+    here = [model.name for model in pulled_models(environ)]
     help_ = did_you_mean(nearest(name, here, 0.4), f"`quire model pull {name}` may fetch it", form="local:{}")
     raise CannotStart(f"no model named {name} is here: {help_}")
 
@@ -203,7 +203,7 @@ def _refused(spec: str, message: str) -> str:
 def _nearest(spec: str, config: ModelSettings, environ: Mapping[str, str]) -> str:
     from quire.models.downloads import pulled_models
 
-    names = [f"local:{one.name}" for one in pulled_models(environ)]
+    names = [f"local:{model.name}" for model in pulled_models(environ)]
     names += list(config.tiers) + [f"{provider}:" for provider in config.providers]
     try:
         from pydantic_ai.models import known_model_names

@@ -100,11 +100,11 @@ def _prices_of(info: ModelInfo, today: datetime.date) -> tuple[list[ModelPrice],
         return [info.prices], None
     changes = min((start for start in _starts(info) if start > today), default=None)
     found: list[ModelPrice] = []
-    for one in reversed(info.prices):  # the last one that holds is taken
-        if isinstance(one.constraint, StartDateConstraint) and one.constraint.start_date > today:
+    for price in reversed(info.prices):  # the last one that holds is taken
+        if isinstance(price.constraint, StartDateConstraint) and price.constraint.start_date > today:
             continue
-        found.append(one.prices)
-        if one.constraint is None or isinstance(one.constraint, StartDateConstraint):
+        found.append(price.prices)
+        if price.constraint is None or isinstance(price.constraint, StartDateConstraint):
             return found, changes
     return [*found, info.prices[0].prices], changes
 
@@ -123,7 +123,7 @@ _WRITTEN = ("output_mtok", "output_reasoning_mtok")
 
 def _levels(prices: list[ModelPrice]) -> list[int]:
     """Return 0, and the numbers of tokens above which another price holds, in ascending order."""
-    tiered = [_get(one, key) for one in prices for key in (*_READ, *_CACHE, *_WRITTEN)]
+    tiered = [_get(price, key) for price in prices for key in (*_READ, *_CACHE, *_WRITTEN)]
     return sorted({0, *(tier.start for price in tiered if isinstance(price, TieredPrices) for tier in price.tiers)})
 
 
@@ -135,9 +135,9 @@ def _level(prices: list[ModelPrice], above: int, writes_cache: bool) -> tuple[in
 
 def _dearest(prices: list[ModelPrice], keys: tuple[str, ...], above: int) -> Decimal | None:
     """Return None if one of the prices lacks the first key."""
-    if any(_get(one, keys[0]) is None for one in prices):
+    if any(_get(price, keys[0]) is None for price in prices):
         return None
-    found = (_above(_get(one, key), above) for one in prices for key in keys)
+    found = (_above(_get(price, key), above) for price in prices for key in keys)
     return max(price for price in found if price is not None)
 
 
@@ -169,7 +169,7 @@ def _premises(info: ModelInfo, prices: list[ModelPrice], unknown_address: str) -
 
 def _costs_more(variant: ModelPrice, prices: list[ModelPrice], key: str) -> bool:
     most = _dearest_tier(_get(variant, key))
-    return most is not None and most > max(_dearest_tier(_get(one, key)) or Decimal(0) for one in prices)
+    return most is not None and most > max(_dearest_tier(_get(price, key)) or Decimal(0) for price in prices)
 
 
 def _dearest_tier(price: Listed) -> Decimal | None:

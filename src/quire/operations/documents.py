@@ -94,7 +94,7 @@ class ListDocuments(Input, frozen=True, kw_only=True):
 async def list_documents(host: Host, given: ListDocuments) -> Value:
     states = await asyncio.to_thread(host.shelf.all)
     last = await _last_runs(host)
-    fitting = [one for one in states if _fits(one, given)]
+    fitting = [state for state in states if _fits(state, given)]
     rest = [one for one in fitting if one.id > given.after] if given.after else fitting
     page = rest[: given.limit]
     return {
@@ -123,10 +123,10 @@ def _finding(one: DocumentState) -> str:
 
 def _counts(states: Sequence[DocumentState]) -> dict[str, Value]:
     """Return how many documents there are of each kind, for filters."""
-    folders = Counter(one.id.rpartition("/")[0] for one in states if "/" in one.id)
+    folders = Counter(state.id.rpartition("/")[0] for state in states if "/" in state.id)
     return {
         "all": len(states),
-        "formats": dict(Counter(one.format for one in states if one.format)),
+        "formats": dict(Counter(state.format for state in states if state.format)),
         "findings": dict(Counter(map(_finding, states))),
         "folders": dict(sorted(folders.items())[:MOST_FOLDERS]),
     }
@@ -194,7 +194,9 @@ def shown(host: Host, state: DocumentState, wanted: Sequence[str], seen: UsageSe
     del data["last_run"]
     parts: Mapping[str, Callable[[], Value]] = {
         "source": lambda: _source(state),
-        "diagnostics": lambda: [_finding_data(state.source, one, id) for one in state.findings] if state.source else [],
+        "diagnostics": lambda: (
+            [_finding_data(state.source, finding, id) for finding in state.findings] if state.source else []
+        ),
         "signature": lambda: signature_data(state.signature),
     }
     if document is not None:
@@ -292,7 +294,7 @@ def _checked(host: Host, text: str, path: str) -> dict[str, Value]:
     return {
         "format": format,
         "title": plan.title if plan else None,
-        "diagnostics": [_finding_data(source, one, path) for one in findings],
+        "diagnostics": [_finding_data(source, finding, path) for finding in findings],
         "outline": (outline_data(plan) if plan.format == "directive" else outlined(read(source))) if plan else None,
         "bounds": bounds_data(Foresight(host.runtime.settings).bounds(plan, path)) if plan else None,
     }

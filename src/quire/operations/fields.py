@@ -149,7 +149,7 @@ def _plain(schema: Mapping[str, Any], parts: Mapping[str, Any]) -> dict[str, Any
     """Return a schema with `X or null` as one schema of two types, so that an error says what is wrong with X."""
     schema = {name: value for name, value in schema.items() if name != "title" and (name != "default" or value)}
     branches = schema.pop("anyOf", [{"$ref": schema.pop("$ref")}] if "$ref" in schema else [])
-    values = [one for one in branches if one != {"type": "null"}]
+    values = [branch for branch in branches if branch != {"type": "null"}]
     if len(values) == 1:
         value = parts[values[0]["$ref"]] if "$ref" in values[0] else values[0]
         schema |= _plain(value, parts)
@@ -157,7 +157,7 @@ def _plain(schema: Mapping[str, Any], parts: Mapping[str, Any]) -> dict[str, Any
             schema["type"] = [schema["type"], "null"]
             schema |= {"enum": [*schema["enum"], None]} if "enum" in schema else {}
     elif branches:
-        schema["anyOf"] = [_plain(one, parts) for one in branches]
+        schema["anyOf"] = [_plain(branch, parts) for branch in branches]
     for name in ("items", "additionalProperties"):
         if isinstance(schema.get(name), dict):
             schema[name] = _plain(schema[name], parts)

@@ -54,7 +54,7 @@ async def list_questions(host: Host, given: ListQuestions) -> Value:
 
 def _after(questions: Sequence[Question], place: str) -> int:
     """Return the number of questions before a place, as `next` names it; 0 if that question is gone."""
-    names = [f"{one.run}/{one.path}" for one in questions] if place else []
+    names = [f"{question.run}/{question.path}" for question in questions] if place else []
     return names.index(place) + 1 if place in names else 0
 
 
@@ -122,11 +122,11 @@ async def answer_questions(host: Host, given: AnswerQuestions) -> Value:
     results: list[Value] = []
     answered = 0
     runs: dict[str, None] = {}
-    for one in given.answers:
-        result: dict[str, Value] = {"run": one.run, "path": one.path}
+    for answer in given.answers:
+        result: dict[str, Value] = {"run": answer.run, "path": answer.path}
         try:
-            run = await host.runtime.find(one.run)
-            await _store_answer(host, run, one.path, one.hash, one.value)
+            run = await host.runtime.find(answer.run)
+            await _store_answer(host, run, answer.path, answer.hash, answer.value)
             runs[run] = None
             answered += 1
             results.append({**result, "answered": True})
@@ -141,7 +141,7 @@ async def answer_questions(host: Host, given: AnswerQuestions) -> Value:
 
 async def _store_answer(host: Host, run: str, path: str, hash: str, value: str) -> None:
     """Store an answer. Raises `Problem` if the question is answered, worded differently, or does not take it."""
-    asked = next((one for one in await host.runtime.store.questions(run) if one.path == path), None)
+    asked = next((question for question in await host.runtime.store.questions(run) if question.path == path), None)
     if asked is None:
         raise await _not_open(host, run, path)
     if hash != asked.hash:

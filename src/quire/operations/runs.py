@@ -215,7 +215,7 @@ async def show_run(host: Host, given: OfRun) -> Value:
         row = await host.runtime.row(run)
         seq = await last_event(host.runtime.store, run)
         return {**unreadable_head(row, str(error)), "seq": seq, **_document(host, row)}
-    asked = ",".join(f"{one.path}:{one.hash}" for one in seen.view.questions)
+    asked = ",".join(f"{question.path}:{question.hash}" for question in seen.view.questions)
     about = _document(host, seen.view.row)
     broken = None if driven else await host.runtime.broken_seal(run)
     state = hashlib.sha256(f"{driven} {asked} {about} {broken}".encode()).hexdigest()[:12]

@@ -123,7 +123,7 @@ def to_run(state: DocumentState) -> Document:
     if state.document is None or state.source is None:
         raise BadDocument(state.error or f"{state.id} is knowledge: directives read it, nothing runs it")
     if state.document.plan is None:
-        found = [finding_data(state.source, one, state.id) for one in state.findings]
+        found = [finding_data(state.source, finding, state.id) for finding in state.findings]
         raise Problem.of("bad-document", f"{state.id} cannot run: it has errors", more={"diagnostics": found})
     return load(relative_to_here(state.path) or state.path)
 

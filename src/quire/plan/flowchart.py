@@ -175,7 +175,7 @@ def shortened(text: str, limit: int = LABEL_LIMIT) -> str:
 
 
 def _sequence(drawing: _Drawing, sequence: Sequence, prefix: str, above: str, ends: list[_Exit]) -> list[_Exit]:
-    parts = [Part(f"{above}{one.position}", f"{prefix}{one.position}", one) for one in sequence.steps]
+    parts = [Part(f"{above}{step.position}", f"{prefix}{step.position}", step) for step in sequence.steps]
     for piece in _pieces(drawing, parts):
         ends = _piece(drawing, piece, ends)
     return ends

@@ -25,11 +25,11 @@ __all__ = ["InputReference", "as_text", "fill", "input_text", "references"]
 def template(text: str) -> Template:
     parts: list[str | Reference] = []
     at = 0
-    for found in PLACEHOLDER.finditer(text) if "{{" in text else ():
-        if found.start() > at:
-            parts.append(text[at : found.start()])
-        parts.append(reference(found))
-        at = found.end()
+    for match in PLACEHOLDER.finditer(text) if "{{" in text else ():
+        if match.start() > at:
+            parts.append(text[at : match.start()])
+        parts.append(reference(match))
+        at = match.end()
     if at < len(text):
         parts.append(text[at:])
     return Template(tuple(parts))

@@ -75,7 +75,7 @@ def details_of(tool: str, arguments: object, *, piped: bool = False) -> tuple[st
         command = _command(given.get("command", arguments if not given else None), given, piped)
         return (*command, *_variables(given.get("env")))
     if identity.startswith(_FILES):
-        return tuple(sorted({f"path={_path(identity, one)}" for one in _paths(identity, given)}))
+        return tuple(sorted({f"path={_path(identity, path)}" for path in _paths(identity, given)}))
     return ()
 
 
@@ -101,7 +101,7 @@ def apart(calls: Mapping[tuple[str, ...], Iterable[str]]) -> list[tuple[tuple[st
 
 
 def _all(several: Iterable[Iterable[str]]) -> Iterable[str]:
-    return (one for labels in several for one in labels)
+    return (label for labels in several for label in labels)
 
 
 def any_details(capability: str) -> tuple[str, ...]:

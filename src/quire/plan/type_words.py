@@ -13,7 +13,9 @@ _MOST_OPTIONS = 20
 
 def fields_words(fields: Iterable[Field]) -> str:
     """Return fields with their types on one line, for people."""
-    return ", ".join(f"{one.name} {type_words(one.type)}{'' if one.required else ' (optional)'}" for one in fields)
+    return ", ".join(
+        f"{field.name} {type_words(field.type)}{'' if field.required else ' (optional)'}" for field in fields
+    )
 
 
 def type_words(type: FieldType) -> str:

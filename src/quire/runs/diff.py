@@ -122,8 +122,8 @@ def _is_inside(view: RunView, where: str, path: str) -> bool:
 
 
 def _values(a: RunView, b: RunView, path: str) -> Iterator[Change]:
-    read_a = {one.name: one.value for one in origins(a, path)}
-    read_b = {one.name: one.value for one in origins(b, path)}
+    read_a = {origin.name: origin.value for origin in origins(a, path)}
+    read_b = {origin.name: origin.value for origin in origins(b, path)}
     for name in dict.fromkeys((*read_a, *read_b)):
         if read_a.get(name) != read_b.get(name):
             yield Change("input", name, read_a.get(name), read_b.get(name))

@@ -311,7 +311,7 @@ def _not_writable(path: Path) -> Path | None:
     This can be the file, its folder, or the nearest existing folder above. SQLite creates files beside the database,
     so permission to write the database file alone is not enough.
     """
-    folder = next(one for one in path.parents if one.exists())
+    folder = next(parent for parent in path.parents if parent.exists())
     wanted = [*([path] if path.exists() else []), folder]
     return next((one for one in wanted if not os.access(one, os.W_OK)), None)
 
@@ -391,7 +391,7 @@ def models_here() -> Iterator[Finding]:
     # Names only: a value of the environment is never printed.
     present = [name for name in MODEL_BY_KEY if os.environ.get(name)]
     yield Finding("provider keys", "ok" if present else "missing", ", ".join(present) or "none in the environment")
-    pulled = [one.name for one in pulled_models()]
+    pulled = [model.name for model in pulled_models()]
     if pulled:
         yield Finding("embedded models", "ok", ", ".join(pulled))
     else:

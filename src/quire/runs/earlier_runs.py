@@ -149,22 +149,22 @@ async def _effects(store: Store, run: str) -> Sequence[EffectRecord]:
 
 
 def _amounts(row: RunRow, effects: Sequence[EffectRecord]) -> dict[str, float]:
-    effects = [one for one in effects if not one.reused_from]
-    called = [one for one in effects if one.kind == "model" and not _is_refused(one)]
-    usages = [one.usage for one in effects if one.usage is not None]
-    timed = [one for one in effects if one.kind in _TIMED and one.elapsed > 0]
+    effects = [effect for effect in effects if not effect.reused_from]
+    called = [effect for effect in effects if effect.kind == "model" and not _is_refused(effect)]
+    usages = [effect.usage for effect in effects if effect.usage is not None]
+    timed = [effect for effect in effects if effect.kind in _TIMED and effect.elapsed > 0]
     found: dict[str, float] = {
         "model_calls": len(called),
-        "tool_calls": sum(one.kind == "tool" for one in effects),
-        "questions": sum(one.kind == "ask" for one in effects),
-        "threads": len(child_threads(one.path for one in effects)),
+        "tool_calls": sum(effect.kind == "tool" for effect in effects),
+        "questions": sum(effect.kind == "ask" for effect in effects),
+        "threads": len(child_threads(effect.path for effect in effects)),
         # The row counts calls that were made again as well, the journal those that a fork has taken over.
-        "input_tokens": max(row.input_tokens, sum(one.input_tokens for one in usages)),
-        "output_tokens": max(row.output_tokens, sum(one.output_tokens for one in usages)),
+        "input_tokens": max(row.input_tokens, sum(usage.input_tokens for usage in usages)),
+        "output_tokens": max(row.output_tokens, sum(usage.output_tokens for usage in usages)),
         "seconds": busy_seconds((one.at, one.ended_at) for one in timed),
         "work": sum(one.elapsed for one in timed),
     }
-    costs = [one.cost for one in usages if one.cost is not None]
+    costs = [usage.cost for usage in usages if usage.cost is not None]
     if row.cost is not None and len(costs) == len(usages):
         found["cost"] = max(row.cost, sum(costs))
     return found

@@ -102,8 +102,8 @@ class EditedDocument:
         texts = {document.sha256: document.source.text}
         callees = self._called(plan, pins)
         kept = {name: one for name, one in pins.callees.items() if name not in callees}
-        for one in callees.values():
-            source = Source.of(one.text, "")
+        for callee in callees.values():
+            source = Source.of(callee.text, "")
             texts[source.sha256] = source.text
         pins = replace(
             pins,
@@ -165,7 +165,7 @@ class EditedDocument:
 
     def _prompt_files(self, document: Document, callees: Mapping[str, Callee]) -> Mapping[str, str]:
         if document.declared not in self._files:
-            plans = (document.runnable(), *(one.plan for one in callees.values()))
+            plans = (document.runnable(), *(callee.plan for callee in callees.values()))
             self._files[document.declared] = read_prompt_files(plans, self._folder)
         return self._files[document.declared]
 

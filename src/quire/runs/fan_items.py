@@ -77,7 +77,7 @@ def fan_items(view: RunView, path: str) -> list[Item]:
         raise CannotStart(f"step {path} of run {view.row.id} does not go through items")
     items = _items(view, step.work, path)
     role = f"{path}/{next(iter(step.work.binds))}["
-    by_key = {one.path.removeprefix(role).removesuffix("]"): one for one in items}
+    by_key = {item.path.removeprefix(role).removesuffix("]"): item for item in items}
     _add_effects(by_key, view.effects, role)
     progress = view.replay.progress
     if isinstance(progress, Recorded):

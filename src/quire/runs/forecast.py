@@ -90,7 +90,7 @@ class Forecast(Struct):
         except BadInputs as error:
             self.inputs |= error.inputs
             own = set(error.inputs.values())
-            self.problems |= dict.fromkeys(one for one in error.problems if one not in own)
+            self.problems |= dict.fromkeys(problem for problem in error.problems if problem not in own)
         except Denied as error:
             self.denied[str(error)] = None
         except QuireError as error:
@@ -276,7 +276,7 @@ class _Looking:
         budget = runtime.models.context_budget
         chosen = choose_all(files, runtime.settings, model, one_model=one_model, budget=budget)
         cast = {name: with_step_models(files[name][0], found.steps) for name, found in chosen.items()}
-        self._found.warnings |= dict.fromkeys(told for found in chosen.values() for told in found.warnings)
+        self._found.warnings |= dict.fromkeys(warning for found in chosen.values() for warning in found.warnings)
         self.plan = cast.get("", self.plan)
         self.documents = {name: cast.get(name, plan) for name, plan in self.documents.items()}
 
@@ -309,12 +309,12 @@ class _Looking:
     def _agents_have_tools(self, plans: Sequence[Plan]) -> bool:
         profiles = self._runtime.agents()
         agents = [step.work for plan in plans for _, step in plan.steps() if isinstance(step.work, Agent)]
-        given = (profiles.get(one.identity or self._runtime.identity) for one in agents)
+        given = (profiles.get(agent.identity or self._runtime.identity) for agent in agents)
         if any(step_tools(step) for plan in plans for _, step in plan.steps()):
             return True
         return any(
-            profile is None or (profile.tools if one.tools is None else narrowed_tools(one.tools, profile.tools))
-            for one, profile in zip(agents, given, strict=True)
+            profile is None or (profile.tools if agent.tools is None else narrowed_tools(agent.tools, profile.tools))
+            for agent, profile in zip(agents, given, strict=True)
         )
 
 

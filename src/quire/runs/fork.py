@@ -101,9 +101,9 @@ def find_place(plan: Plan, named: str) -> Place:
     path = path_named(wanted, steps)
     if path is None:
         raise _no_step(plan, wanted, steps)
-    order = {one: number for number, one in enumerate(steps)}
+    order = {step: number for number, step in enumerate(steps)}
     above, _, _ = path.rpartition("/")
-    siblings = [one for one in steps if one.rpartition("/")[0] == above]
+    siblings = [step for step in steps if step.rpartition("/")[0] == above]
     at = siblings.index(path)
     before = (siblings[at - 1], steps[siblings[at - 1]]) if at else None
     return Place(path, steps[path], before, order, first=not above and at == 0)
@@ -233,7 +233,7 @@ async def prepare_fork(runtime: Runtime, run: str, step: str, changes: Changes) 
 
 def pinned_texts(pins: PinnedState) -> list[str]:
     """Return the hashes of all texts that a run pins."""
-    callees = [str(cast("Mapping[str, Value]", one)["sha256"]) for one in pins.callees.values()]
+    callees = [str(cast("Mapping[str, Value]", callee)["sha256"]) for callee in pins.callees.values()]
     return list(dict.fromkeys([pins.document, *callees, *([pins.bundle] if pins.bundle else [])]))
 
 
@@ -392,7 +392,7 @@ def fork_steps(view: RunView) -> list[ForkStep]:
     """Return the steps at which a run can be forked, in the order of the document."""
     plan = view.document.runnable()
     if plan.thread:
-        turns = sorted({int(found[1]) for one in view.effects if (found := _TURN_BEFORE.match(one.path))} | {1})
+        turns = sorted({int(found[1]) for effect in view.effects if (found := _TURN_BEFORE.match(effect.path))} | {1})
         status = str(view.row.status)
         return [
             ForkStep(f"{THREAD_PATH}/turn[{turn}]", f"turn {turn}", "", status, True, True, turn == 1) for turn in turns
@@ -420,7 +420,7 @@ async def receipt(runtime: Runtime, run: str, step: str, changes: Changes) -> Re
 
 def _steps(view: RunView, place: Place) -> tuple[list[ForkStep], int]:
     steps = fork_steps(view)
-    at = next((at for at, one in enumerate(steps) if one.path == place.path), len(steps))
+    at = next((at for at, step in enumerate(steps) if step.path == place.path), len(steps))
     rest = steps[at:]
     again = [one for one in rest if one.status not in UNREACHED]
     return again, len(rest) - len(again)

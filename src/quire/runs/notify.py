@@ -50,7 +50,7 @@ async def asked_before(runtime: Runtime, row: RunRow) -> Asked:
     """Return the open questions of a run that is about to be driven: the user was told of them before."""
     if row.status is not Status.AWAITING_INPUT:
         return frozenset()
-    return frozenset((one.path, one.hash) for one in await runtime.store.questions(row.id))
+    return frozenset((question.path, question.hash) for question in await runtime.store.questions(row.id))
 
 
 async def announce(
@@ -94,7 +94,7 @@ async def all_told() -> None:
 def _type(ended: DriveResult, breakpoints: Iterable[str], questions: Iterable[Question], before: Asked) -> str:
     """Return the type of the event; empty if the rest is not one, such as that of a run which its user stopped."""
     if ended.status is Status.AWAITING_INPUT:
-        return _WAITING if any((one.path, one.hash) not in before for one in questions) else ""
+        return _WAITING if any((question.path, question.hash) not in before for question in questions) else ""
     if ended.status is Status.PAUSED:
         return _WAITING if is_named(ended.position, [typed_way(one) for one in breakpoints]) else ""
     return _ENDS.get(ended.status, "")
@@ -124,14 +124,14 @@ def _event(
     if questions:
         event["questions"] = [
             {
-                "step": one.way,
-                "path": one.path,
-                "kind": one.kind,
-                "prompt": one.prompt[:LONGEST_TEXT],
-                "options": list(one.options),
-                "expires_at": one.expires_at,
+                "step": question.way,
+                "path": question.path,
+                "kind": question.kind,
+                "prompt": question.prompt[:LONGEST_TEXT],
+                "options": list(question.options),
+                "expires_at": question.expires_at,
             }
-            for one in list(questions)[:100]
+            for question in list(questions)[:100]
         ]
     if failure is not None:
         event["error"] = {"kind": failure.kind, "message": failure.message[:LONGEST_TEXT]}
@@ -157,7 +157,7 @@ _places: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
 
 async def _run(runtime: Runtime, command: tuple[str, ...], event: bytes, redactor: Redactor) -> None:
     loop = asyncio.get_running_loop()
-    for gone in [one for one in _places if one.is_closed()]:
+    for gone in [place for place in _places if place.is_closed()]:
         del _places[gone]
     async with _places.setdefault(loop, asyncio.Semaphore(_AT_ONCE)):
         try:

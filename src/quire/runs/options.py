@@ -133,14 +133,18 @@ def check_step_labels(
     problems: list[str] = []
     for name in breakpoints:
         if JOINT in (way := typed_way(name)):
-            problems += (f"breakpoint {name}: {one}" for one in way_problems(plan, way, documents or {}, stop=True))
+            problems += (
+                f"breakpoint {name}: {problem}" for problem in way_problems(plan, way, documents or {}, stop=True)
+            )
         elif plan.thread:
             problems += [] if _TURN.search(name) else [f"{name} is not a step of a directive: {_TURNS}"]
         elif name not in (labels := _stops(plan)):
             problems.append(f"breakpoint {name}: {_no_stop(plan, name)}{_instead(name, labels)}")
     for name, answer in answers.items():
         if JOINT in (way := typed_way(name)):
-            problems += (f"answer {name}: {one}" for one in way_problems(plan, way, documents or {}, answer=answer))
+            problems += (
+                f"answer {name}: {problem}" for problem in way_problems(plan, way, documents or {}, answer=answer)
+            )
         elif plan.thread:
             known = _TURN.search(name) or _BEFORE.fullmatch(name)
             problems += [] if known else [f"{name} is not a step of a directive: {_TURNS}"]

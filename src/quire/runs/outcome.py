@@ -190,7 +190,7 @@ def bounds_that_hold(
     """
     if not start.proven or now.origin or now.limits != start.limits:
         return None
-    if any(one.kind == "break" and one.value for one in records):
+    if any(record.kind == "break" and record.value for record in records):
         return None
     from quire.engine.proven_bounds import ProvenBounds
 
@@ -244,7 +244,7 @@ class RunView(RunOutcome, frozen=True):
     @property
     def warnings(self) -> list[tuple[str, str]]:
         """The warnings from before the start and from the run, each with the label of its step, or an empty label."""
-        before, beyond = ([("", one) for one in texts] for texts in (self.pins.warnings, self._broken_bounds()))
+        before, beyond = ([("", text) for text in texts] for texts in (self.pins.warnings, self._broken_bounds()))
         return [*before, *self.replay.progress.warnings, *beyond]
 
     def _broken_bounds(self) -> list[str]:

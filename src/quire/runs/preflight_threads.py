@@ -56,7 +56,7 @@ class ThreadLook(Struct):
             self.found.add(str(error), at)
             return
         granting = next((one for one in chain if one.grants_itself()), chain[0])
-        asked = [one.capability for one in granting.permissions]
+        asked = [permission.capability for permission in granting.permissions]
         self._look_at_start(at, bundle, chain, limits)
         for line in (*self._missing(at, asked), *self._servers(asked), *self._children(bundle)):
             self.found.warnings[f"{bundle.item_id}: {line}"] = None

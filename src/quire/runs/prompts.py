@@ -58,7 +58,7 @@ def _with_step_models(plan: Plan, document: Document, path: str, settings: Setti
     found = choose_step_models(plan, document.name, settings)
     cast = found.steps.get(path)
     own = f"step {dict(plan.steps())[path].label}:"
-    notes = [told for told in found.warnings if told.startswith(own)]
+    notes = [warning for warning in found.warnings if warning.startswith(own)]
     if cast is not None and cast.model:
         notes.append(f"its model is {cast.model}, unless --model names another")
     if cast is not None and cast.tools:
@@ -235,7 +235,7 @@ def marked(text: str, template: Template | None, values: Sequence[ValueSource]) 
     """Return the pieces of a sent text. The pieces joined are the text."""
     if template is None or not any(template.references()):
         return [Piece(text)]
-    known = {one.name: one for one in values}
+    known = {value.name: value for value in values}
     spans = _align(text, [_Part.of(part, known) for part in template.parts])
     if spans is None:
         return [Piece(text)]

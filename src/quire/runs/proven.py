@@ -42,7 +42,9 @@ class ProvenDocument(Struct, frozen=True):
         from quire.analysis.contributions import completed, contributions
 
         found = contributions(self.proof, name, self.rates)
-        whole = next((one for one in self.quantities if one.name == name and not one.unpriced), None)
+        whole = next(
+            (quantity for quantity in self.quantities if quantity.name == name and not quantity.unpriced), None
+        )
         return completed(found, self.proof, whole.most, whole.unit) if whole is not None and name != "time" else found
 
 

@@ -42,7 +42,7 @@ class RunProof(Struct, frozen=True):
     """The sizes of inputs that formulas name, by their symbols. Inputs that are not given have none."""
 
     def quantity(self, name: str) -> Quantity | None:
-        return next((one for one in self.quantities if one.name == name), None)
+        return next((quantity for quantity in self.quantities if quantity.name == name), None)
 
     def most(self, name: str) -> int | None:
         """Return the smallest number that is proven for this run; None if only a formula is, or nothing."""
@@ -155,15 +155,17 @@ def _compared(found: _Kept, sizes: Mapping[str, int]) -> ProvenBounds:
     """Return the bounds that the driver holds the run to, as numbers."""
     counts: dict[str, int] = {}
     cost = None
-    for one in found.quantities:
-        if one.name not in found.compared:
+    for quantity in found.quantities:
+        if quantity.name not in found.compared:
             continue
         # The cap of model calls is a limit that fails the run, so it is not a bound of them.
-        most = one.most.with_sizes(sizes).as_number if one.name in COUNTED else one.with_sizes(sizes).number
-        if most is not None and one.name == "money":
+        most = (
+            quantity.most.with_sizes(sizes).as_number if quantity.name in COUNTED else quantity.with_sizes(sizes).number
+        )
+        if most is not None and quantity.name == "money":
             cost = most / PICODOLLARS
         elif most is not None and most <= _LARGEST:
-            counts[one.name] = most
+            counts[quantity.name] = most
     return ProvenBounds(**counts, cost=cost, reply_tokens=found.reply_tokens)
 
 
@@ -185,7 +187,7 @@ def _proven(
     numbers = quantities(
         proof, foresight.world(model).premises, rates_of(settings, model, one_model=one_model) if priced else None
     )
-    changes = any(one.tool.effect != "read" for one in proof.effects)
+    changes = any(effect.tool.effect != "read" for effect in proof.effects)
     compared = {*COUNTED}
     if measured and not any(one.startswith("script:") for one in asked_models(proof)):
         compared |= _compared_tokens(proof, numbers, one_model=one_model)
@@ -202,7 +204,7 @@ def _compared_tokens(proof: Proof, numbers: Iterable[Quantity], *, one_model: bo
         found.add("input_tokens")
     # Threads may have other models than the run, with other prices.
     has_threads = proof.plan.thread is not None or not proof.bound(THREADS).most.is_nothing
-    money = [one for one in numbers if one.name == "money"]
+    money = [number for number in numbers if number.name == "money"]
     if (one_model or not has_threads) and all(one.sure and not one.unpriced for one in money):
         found.add("money")
     return found

@@ -205,9 +205,9 @@ class _Parts(Struct, frozen=True):
         yield document.source, document.format, document.declared
         for bundle in self.bundles.values():
             yield from written_directives(bundle)
-        for one in self.callees.values():
-            if one.bundle is None:
-                yield one.source, one.plan.format, one.declared
+        for callee in self.callees.values():
+            if callee.bundle is None:
+                yield callee.source, callee.plan.format, callee.declared
 
     @property
     def texts(self) -> dict[str, str]:
@@ -259,7 +259,7 @@ def _with_step_models(runtime: Runtime, parts: _Parts, model: str) -> _Parts:
         document=document,
         callees=callees,
         steps={name: pinned_step_models(found.steps) for name, found in chosen.items() if found.steps},
-        warnings=tuple(dict.fromkeys(told for found in chosen.values() for told in found.warnings)),
+        warnings=tuple(dict.fromkeys(warning for found in chosen.values() for warning in found.warnings)),
     )
 
 
@@ -340,7 +340,9 @@ def _pins(
 
 def _check_script(model: Scripted, plan: Plan, documents: Mapping[str, Plan]) -> None:
     """Raise `BadInputs` for entries of a script that name missing steps of callees."""
-    problems = [f"script, step {way}: {one}" for way in model.ways for one in way_problems(plan, way, documents)]
+    problems = [
+        f"script, step {way}: {problem}" for way in model.ways for problem in way_problems(plan, way, documents)
+    ]
     if problems:
         raise BadInputs(problems)
 
@@ -353,7 +355,7 @@ def asked_models(
     agents = [step.work for plan in plans for _, step in plan.steps() if isinstance(step.work, Agent)]
     named = (profiles.get(agent.identity or runtime.identity) for agent in agents)
     of_agents = (profile.model for profile in named if profile is not None and profile.model)
-    return [model, *of_agents, *step_models_of(plans), *(one.model for one in bundles.values())]
+    return [model, *of_agents, *step_models_of(plans), *(bundle.model for bundle in bundles.values())]
 
 
 def all_models(

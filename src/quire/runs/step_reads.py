@@ -31,7 +31,7 @@ def reads_at(plan: Plan, path: str) -> list[str]:
     for above, step in steps.items():
         if path.startswith(f"{above}/"):
             bound |= _binds(step.work, path[len(above) :]) if step.work is not None else bound
-    names = (_name(one, surviving) for one in _reads(steps[path], bound))
+    names = (_name(read, surviving) for read in _reads(steps[path], bound))
     return list(dict.fromkeys(name for name in names if name))
 
 
@@ -94,7 +94,7 @@ def _reads(step: Step, bound: frozenset[str]) -> Iterator[tuple[str, ...]]:
         yield from (read.path for read in formula.compiled.reads() if _is_free(read.path, names))
     match work:
         case Agent(prompt=prompt):
-            paths = (tuple(one.name.split(".")) for one in prompt.references() if one.default is None)
+            paths = (tuple(reference.name.split(".")) for reference in prompt.references() if reference.default is None)
             yield from (path for path in paths if _is_free(path, bound))
         case Fold(source=None) | ForEach(source=None) | Stop(value=None) if PIPE not in bound:
             yield (PIPE,)

@@ -143,7 +143,7 @@ class _Reading:
 
     def _started(self, path: str) -> tuple[Transcript, ...]:
         """Return the transcripts of the threads directly below a call or a hook."""
-        inside = [one for one in self.threads if _is_below(one, path)]
+        inside = [thread for thread in self.threads if _is_below(thread, path)]
         direct = [one for one in inside if not any(_is_below(one, other) for other in inside)]
         return tuple(self.transcript(one) for one in direct)
 

@@ -302,8 +302,8 @@ def origins(view: RunView, path: str) -> list[ValueSource]:
         known = progress.before(around)
         return [_in_pipeline(view, plan, name, path, around, known) for name in reads_at(plan, path)]
     known = progress.before(path)
-    references = {one.name: one for one in _references(step)}
-    return [_in_playbook(view, plan, one, known) for one in references.values()]
+    references = {reference.name: reference for reference in _references(step)}
+    return [_in_playbook(view, plan, reference, known) for reference in references.values()]
 
 
 def _in_playbook(view: RunView, plan: Plan, wanted: Reference, known: list[ValueSource]) -> ValueSource:

@@ -139,7 +139,10 @@ def _redactor(environ: tuple[tuple[str, str], ...], named: frozenset[str]) -> Re
 
 def _keys(settings: Settings, *, own: bool = False) -> frozenset[str]:
     """Return the variables that hold keys of models and of the cluster; with `own` only those named in the settings."""
-    named = [settings.cluster.access.api_key_env, *(one.api_key_env for one in settings.models.providers.values())]
+    named = [
+        settings.cluster.access.api_key_env,
+        *(provider.api_key_env for provider in settings.models.providers.values()),
+    ]
     return frozenset(name for name in (*named, *(() if own else MODEL_BY_KEY)) if name)
 
 

@@ -254,7 +254,7 @@ class Assets:
         folder = posixpath.dirname(name)
         found = _IMPORT.findall(self._text(name)) if name.startswith("app/") else []
         paths = [IMPORTS.get(one) or posixpath.normpath(posixpath.join(folder, one)) for one in found]
-        return [one for one in paths if one in self._files]
+        return [path for path in paths if path in self._files]
 
     def _text(self, name: str) -> str:
         return self._files[name].read_text(encoding="utf-8")
@@ -280,7 +280,7 @@ class Assets:
 
     def _asset(self, name: str) -> Asset:
         if name not in self._held:
-            files = [self._files[one] for one in (self._sheets if name == SHEET else (name,))]
+            files = [self._files[sheet] for sheet in (self._sheets if name == SHEET else (name,))]
             body = b"\n".join(path.read_bytes() for path in files)
             self._held[name] = Asset(body, gzip.compress(body, 9, mtime=0), TYPES[posixpath.splitext(name)[1]])
         return self._held[name]

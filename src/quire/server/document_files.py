@@ -81,7 +81,7 @@ class DocumentTests:
         if beside.is_file():
             return beside
         targets, _ = find_tests([str(self._folder)])
-        return next((Path(one.path) for one in targets[:MOST_SEARCHED] if _tests(one.path, state.path)), None)
+        return next((Path(target.path) for target in targets[:MOST_SEARCHED] if _tests(target.path, state.path)), None)
 
     def _shown(self, name: str) -> str:
         """Return the path of a test file in the workspace."""
@@ -95,7 +95,7 @@ class DocumentTests:
         found: dict[str, Value] = {
             "file": self._shown(source.name),
             "cases": [],
-            "problems": [problem_data(result.source, one) for one in result.problems] if result else [],
+            "problems": [problem_data(result.source, problem) for problem in result.problems] if result else [],
             "coverage": None,
             "at": finished.at if finished else None,
             "old": finished is not None and finished.hashes != _hashes(state, reading),
@@ -135,6 +135,6 @@ def _case(data: Mapping[str, Value]) -> dict[str, Value]:
 def _lines(coverage: DocumentCoverage) -> dict[str, Value]:
     """Return the colour of each line that has decisions: all of them taken, some, or none."""
     taken: dict[int, list[bool]] = {}
-    for one in coverage.decisions:
-        taken.setdefault(coverage.line(one), []).append(coverage.count(one) > 0)
+    for decision in coverage.decisions:
+        taken.setdefault(coverage.line(decision), []).append(coverage.count(decision) > 0)
     return {str(line): "all" if all(marks) else "some" if any(marks) else "none" for line, marks in taken.items()}

@@ -103,7 +103,8 @@ class Endpoint(Struct, frozen=True, dict=True):
     @cached_property
     def query_schema(self) -> Schema:
         properties: dict[str, Value] = {
-            one.name: {"type": "array", "items": one.schema} if one.many else one.schema for one in self.parameters
+            parameter.name: {"type": "array", "items": parameter.schema} if parameter.many else parameter.schema
+            for parameter in self.parameters
         }
         return {"type": "object", "properties": properties}
 
@@ -114,7 +115,7 @@ class Endpoint(Struct, frozen=True, dict=True):
         return Call(dict(request.path_params), query, body, request)
 
     def _query(self, request: Request) -> dict[str, Value]:
-        known = {one.name: one for one in self.parameters}
+        known = {parameter.name: parameter for parameter in self.parameters}
         found: dict[str, Value] = {}
         for name in dict.fromkeys(request.query_params.keys()):
             if name not in known:
@@ -145,7 +146,7 @@ class Endpoint(Struct, frozen=True, dict=True):
 
 def names_in(path: str) -> tuple[str, ...]:
     """Return the names of the parts of a path that vary."""
-    return tuple(found[1] for found in _TEMPLATE.finditer(path))
+    return tuple(match[1] for match in _TEMPLATE.finditer(path))
 
 
 def _read(text: str, schema: Schema) -> Value:
@@ -223,9 +224,11 @@ def _operation(endpoint: Endpoint) -> dict[str, Value]:
     parameters: list[Value] = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in endpoint.path_names
     ]
-    for one in endpoint.parameters:
-        schema: Value = {"type": "array", "items": one.schema} if one.many else one.schema
-        parameters.append({"name": one.name, "in": "query", "description": one.description, "schema": schema})
+    for parameter in endpoint.parameters:
+        schema: Value = {"type": "array", "items": parameter.schema} if parameter.many else parameter.schema
+        parameters.append(
+            {"name": parameter.name, "in": "query", "description": parameter.description, "schema": schema}
+        )
     operation: dict[str, Value] = {
         "operationId": endpoint.name,
         "summary": endpoint.summary,

@@ -306,9 +306,9 @@ class Hub:
         if event.seq:
             self._touched.add(event.run)
             self._wake.set()
-        for one in self._subscriptions:
-            if event.run in one.seen:
-                one.live(event)
+        for subscription in self._subscriptions:
+            if event.run in subscription.seen:
+                subscription.live(event)
 
     def written(self, events: Sequence[Event]) -> None:
         """Take events that a drive of this process has just written."""
@@ -385,14 +385,16 @@ class Hub:
             runs |= found.runs.keys()
             behind, self._behind = self._behind, set()
             behind |= {
-                (one, run) for one in self._subscriptions for run in found.runs.keys() - touched & one.seen.keys()
+                (subscription, run)
+                for subscription in self._subscriptions
+                for run in found.runs.keys() - touched & subscription.seen.keys()
             }
             for one, run in behind:
                 await self._catch_up(one, run)
             for run in touched & found.runs.keys():
                 if found.runs[run].status is not Status.RUNNING:
                     # The last write of a drive that was cancelled is not reported.
-                    for one in [one for one in self._subscriptions if run in one.seen]:
+                    for one in [subscription for subscription in self._subscriptions if run in subscription.seen]:
                         one.stored(await self._changes.events(run, one.seen[run]))
             for name, data in found.frames():
                 self._tell(Frame(name, data))
@@ -409,9 +411,9 @@ class Hub:
             self._tell(Frame("store", {"error": error}))
 
     def _tell(self, frame: Frame) -> None:
-        for one in self._subscriptions:
-            if one.whole:
-                one.put(frame)
+        for subscription in self._subscriptions:
+            if subscription.whole:
+                subscription.put(frame)
 
     async def _catch_up(self, one: Subscription, run: str) -> None:
         events = await self._changes.events(run, one.seen[run])
@@ -425,21 +427,21 @@ class Hub:
 
     async def _end_finished(self, runs: Mapping[str, RunRow]) -> None:
         """End the streams that follow a single run, once it is final."""
-        for one in list(self._subscriptions):
-            if one.whole:
+        for subscription in list(self._subscriptions):
+            if subscription.whole:
                 continue
-            (run,) = one.seen
+            (run,) = subscription.seen
             row = runs.get(run)
             if row is not None and row.status in FINAL:
-                await self._catch_up(one, run)
-                one.put(Frame("end", {"run": run}))
-                one.end()
+                await self._catch_up(subscription, run)
+                subscription.put(Frame("end", {"run": run}))
+                subscription.end()
 
     def close(self) -> None:
         """End all streams, because the server stops."""
         self._closed = True
-        for one in self._subscriptions:
-            _close(one)
+        for subscription in self._subscriptions:
+            _close(subscription)
 
 
 def _close(one: Subscription) -> None:

@@ -265,7 +265,7 @@ class RunIndex:
             self._drop(connection, run)
             # The texts of a run have numbers in a row, because a column of the index cannot be searched for the run.
             first = connection.execute("SELECT coalesce(max(last), 0) + 1 FROM runs").fetchone()[0]
-            rows = [(_plain(one.body), run, one.path, one.kind) for one in texts if one.body.strip()]
+            rows = [(_plain(text.body), run, text.path, text.kind) for text in texts if text.body.strip()]
             connection.executemany(
                 "INSERT INTO texts (rowid, body, run, path, kind) VALUES (?, ?, ?, ?, ?)",
                 [(first + at, *row) for at, row in enumerate(rows)],

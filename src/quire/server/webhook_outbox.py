@@ -151,8 +151,8 @@ class Outbox:
                 at = messages[0].at if messages else 0.0
                 if not connection.execute("INSERT OR IGNORE INTO seen VALUES (?, ?)", (key, at)).rowcount:
                     continue
-                for one in messages:
-                    cells = (one.id, one.hook, one.type, one.body, one.at, one.due)
+                for message in messages:
+                    cells = (message.id, message.hook, message.type, message.body, message.at, message.due)
                     connection.execute(
                         "INSERT INTO messages (id, hook, type, body, at, due) VALUES (?,?,?,?,?,?)", cells
                     )

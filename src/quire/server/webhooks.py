@@ -104,7 +104,7 @@ class Webhooks:
         events: list[tuple[str, list[OutMessage]]] = []
         questions = await store.questions()
         before = await asyncio.to_thread(self.outbox.asked)
-        open_now = {(one.run, one.path): one for one in questions}
+        open_now = {(question.run, question.path): question for question in questions}
         for key, one in open_now.items():
             if before.get(key) != one.hash:
                 events.append(await self._question("question.opened", one, now))
@@ -129,7 +129,9 @@ class Webhooks:
 
     async def _expiring(self, questions: Sequence[Question], now: float) -> list[RunRow]:
         soon = now + EXPIRING_SECONDS
-        asking = {one.run for one in questions if one.expires_at is not None and one.expires_at < soon}
+        asking = {
+            question.run for question in questions if question.expires_at is not None and question.expires_at < soon
+        }
         rows = [row for run in asking if (row := await self._runtime.store.get(run)) is not None]
         paused = await self._runtime.store.list(status=Status.PAUSED, limit=200)
         return [row for row in (*rows, *paused) if row.expires_at is not None and row.expires_at < soon]
@@ -150,8 +152,10 @@ class Webhooks:
 
     async def _answered(self, run: str, path: str, hash: str, now: float) -> list[tuple[str, list[OutMessage]]]:
         """Return the event of a question that was answered. A question that was taken back has none."""
-        waiting = [one.by for one in await self._runtime.store.answers(run) if one.path == path]
-        recorded = [] if waiting else [one.by for one in await self._runtime.store.effects(run) if one.path == path]
+        waiting = [answer.by for answer in await self._runtime.store.answers(run) if answer.path == path]
+        recorded = (
+            [] if waiting else [effect.by for effect in await self._runtime.store.effects(run) if effect.path == path]
+        )
         row = await self._runtime.store.get(run)
         if row is None or not (waiting or recorded):
             return []
@@ -208,7 +212,7 @@ class Webhooks:
         """Write a message of the type `test` for one address."""
         now = time.time()
         key, messages = self._messages("test", secrets.token_hex(8), {"link": self._link}, now)
-        self.outbox.add([(key, [one for one in messages if one.hook == name])], [])
+        self.outbox.add([(key, [message for message in messages if message.hook == name])], [])
 
     async def send_due(self) -> None:
         """Begin to send the messages that are due. A receiver that hangs holds up no other."""

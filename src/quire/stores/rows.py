@@ -191,7 +191,7 @@ def encode_batch(run: str, batch: Batch, seal: Seal) -> Encoded:
         questions=[_question_cells(run, question, seal) for question in batch.questions] if batch.questions else (),
         consume=[(run, path) for path in batch.consume] if batch.consume else (),
         withdraw=[(run, path) for path in batch.withdraw] if batch.withdraw else (),
-        letters=[_letter_cells(one, seal) for one in batch.letters] if batch.letters else (),
+        letters=[_letter_cells(letter, seal) for letter in batch.letters] if batch.letters else (),
         status=None if update is None or update.status is None else _status_cells(update.status, update),
         last_seq=kept[-1].seq if kept else 0,
         position=position,

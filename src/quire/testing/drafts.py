@@ -58,14 +58,14 @@ class Draft(Struct):
     @property
     def size(self) -> tuple[int, ...]:
         """Grows with everything that is added."""
-        again = sum(one.any_times for one in self.replies.values())
+        again = sum(reply.any_times for reply in self.replies.values())
         return len(self.replies), again, len(self.answers), len(self.tools), len(self.files), len(self.allow)
 
     @property
     def case(self) -> Case:
         setting = Setting(
             inputs=self.inputs,
-            model=Script(tuple(one.entry for one in self.replies.values()), by_step=True),
+            model=Script(tuple(reply.entry for reply in self.replies.values()), by_step=True),
             tools={name: ToolScript(returns=value) for name, value in self.tools.items()},
             answers={way: (GivenAnswer(answer),) for way, answer in self.answers.items()},
             files={path: FileContent(text) for path, text in self.files.items()},
@@ -86,7 +86,7 @@ def expectations(plan: Plan, seen: Observation, decisions: Sequence[Decision]) -
     found: dict[str, Value] = {}
     if seen.status != "completed":
         found["status"] = seen.status
-    labels = dict.fromkeys(label for one in decisions for label in _labels(plan, one))
+    labels = dict.fromkeys(label for decision in decisions for label in _labels(plan, decision))
     steps: dict[str, Value] = {label: seen.steps[label] for label in labels if seen.steps.get(label) in _SHOWN}
     if steps:
         found["steps"] = dict(list(steps.items())[:MOST_STEPS])

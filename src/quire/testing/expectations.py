@@ -43,7 +43,7 @@ class Judging(Struct):
 
     def scope(self) -> Scope:
         seen = self.seen
-        calls: Value = [{"tool": one.tool, "arguments": dict(one.arguments)} for one in seen.calls]
+        calls: Value = [{"tool": call.tool, "arguments": dict(call.arguments)} for call in seen.calls]
         bindings: dict[str, Value] = {
             "row": dict(self.row),
             "inputs": dict(seen.inputs),
@@ -80,7 +80,7 @@ def looked_at(expect: Expect | None, seen: Observation) -> set[str]:
     """Return the paths of the prompts that some expectation looks at."""
     paths: set[str] = set()
     for check in expect.of("prompts") if expect else ():
-        paths.update(one.path for one in seen.prompts if not check.name or one.is_of(check.name))
+        paths.update(prompt.path for prompt in seen.prompts if not check.name or prompt.is_of(check.name))
     return paths
 
 
@@ -119,9 +119,9 @@ def seen_value(check: Check, seen: Observation) -> Seen:
     if check.subject in ("that", "warnings", "events", "refused"):
         return MISSING
     if check.subject == "calls":
-        return sum(not one.refused and _is_tool(one, check.name) for one in seen.calls)
+        return sum(not call.refused and _is_tool(call, check.name) for call in seen.calls)
     if check.subject == "prompts":
-        return "\n\n".join(one.text for one in seen.prompts if not check.name or one.is_of(check.name))
+        return "\n\n".join(prompt.text for prompt in seen.prompts if not check.name or prompt.is_of(check.name))
     return _value(check, seen)
 
 
@@ -212,7 +212,7 @@ def _prompts(check: Check, seen: Observation, scope: Scope) -> Problem | None:
 
 def _calls(check: Check, seen: Observation, scope: Scope) -> Problem | None:
     """Check the calls of a tool: their number, the arguments of each, or those of some call."""
-    found = [one for one in seen.calls if not one.refused and _is_tool(one, check.name)]
+    found = [call for call in seen.calls if not call.refused and _is_tool(call, check.name)]
     title = f"the calls of {check.name}"
     arguments: list[Value] = [dict(one.arguments) for one in found]
     if _counts(check.matcher):
@@ -220,7 +220,7 @@ def _calls(check: Check, seen: Observation, scope: Scope) -> Problem | None:
     elif isinstance(check.matcher, Listed) or _is_listed(check.matcher):
         wrong = mismatch(check.matcher, arguments, scope)
     else:
-        reasons = [mismatch(check.matcher, one, scope) for one in arguments]
+        reasons = [mismatch(check.matcher, argument, scope) for argument in arguments]
         if any(reason is None for reason in reasons):
             return None
         wrong = reasons[0] if len(reasons) == 1 else Mismatch("no call has such arguments", check.span)

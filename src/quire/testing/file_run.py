@@ -189,7 +189,7 @@ def run_file(reading: TestReading, options: FileOptions = EVERYTHING) -> FileRes
 def open_test(reading: TestReading, options: FileOptions = EVERYTHING) -> OpenTest | FileResult:
     """Return the test with its document, or the result of a file that cannot be run, which has only problems."""
     file, source = reading.file, reading.source
-    wrong = tuple(Problem(one) for one in reading.diagnostics if one.severity is Severity.ERROR)
+    wrong = tuple(Problem(diagnostic) for diagnostic in reading.diagnostics if diagnostic.severity is Severity.ERROR)
     if file is None or wrong:
         return FileResult(source.name, source, problems=wrong)
     try:
@@ -251,7 +251,7 @@ def _wanted(file: TestFile, bench: Bench, selection: Selection, name: str) -> tu
             rows = expand(case, bench.folder, inputs)
         except BadRows as error:
             where = case.rows.span if case.rows else case.span
-            problems += [Problem(Diagnostic(codes.ROWS, str(one), where)) for one in _sentences(error)]
+            problems += [Problem(Diagnostic(codes.ROWS, str(sentence), where)) for sentence in _sentences(error)]
             continue
         for row in rows:
             if selection.wants(case, row.name, name):
@@ -324,7 +324,7 @@ def verdict(
 
 def _broken_bounds(run: CaseRun, case: Case) -> list[Problem]:
     """Return the bounds that the run exceeded, each once: a run that is resumed compares them again."""
-    told = dict.fromkeys(str(one.data.get("message", "")) for one in run.world.events if one.type == BROKEN)
+    told = dict.fromkeys(str(event.data.get("message", "")) for event in run.world.events if event.type == BROKEN)
     return [Problem(Diagnostic(codes.BOUND_BROKEN, message, case.span)) for message in told]
 
 

@@ -168,7 +168,7 @@ def observe(view: RunView, world: CaseWorld, inputs: Mapping[str, Value]) -> Obs
         hooks=Counter(str(event.data.get("hook", "")) for event in world.events if event.type == "hook_action"),
         files=world.folder.listing() if world.folder.is_made else {},
         events=world.events,
-        warnings=[one for one in view.warnings if one[1] not in broken],
+        warnings=[warning for warning in view.warnings if warning[1] not in broken],
         used=_used(view, world),
     )
 

@@ -58,7 +58,7 @@ class Placeholders:
         self._tested, self._counts = tested_values(self._plans)
 
     def _schema(self, name: str) -> Schema | None:
-        return next((one.schemas[name] for one in self._plans if name in one.schemas), None)
+        return next((plan.schemas[name] for plan in self._plans if name in plan.schemas), None)
 
     def inputs(self, schema: Mapping[str, Value]) -> dict[str, Value]:
         """Return values for the inputs that a document requires, and for those with several known values."""
@@ -107,7 +107,7 @@ class Placeholders:
 
     def outputs(self, parameters: Sequence[Parameter]) -> dict[str, Value]:
         """Return the arguments with which a thread returns."""
-        return {one.name: _parameter(one) for one in parameters}
+        return {parameter.name: _parameter(parameter) for parameter in parameters}
 
     def result(self, tool: str, names: Sequence[str]) -> Value:
         """Return the result of a tool: one that fits the schema of a step that calls it, or has the members that
@@ -205,7 +205,7 @@ class Placeholders:
             return {one: self._of_shape(part, one, f"{key} {one}", depth + 1) for one, part in shape.fields.items()}
         first = shape.value(name, TODO)
         others = [one for one in self._tested.get(name, ()) if _fits(one, shape)]
-        options = [first, *(one for one in others if one != first)]
+        options = [first, *(other for other in others if other != first)]
         if isinstance(first, bool):
             options = [first, not first]
         return self._choices.pick(key, options) if len(options) > 1 else first

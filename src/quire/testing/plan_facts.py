@@ -29,7 +29,7 @@ def declared_type(plan: Plan, formula: Formula) -> FieldType | None:
     type: FieldType | None = Ref(schema) if schema is not None else None
     for segment in rest:
         fields = _resolved(plan, type)
-        type = next((one.type for one in fields if one.name == segment and one.required), None)
+        type = next((field.type for field in fields if field.name == segment and field.required), None)
     return type
 
 

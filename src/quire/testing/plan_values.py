@@ -28,7 +28,7 @@ def tested_values(plans: Iterable[Plan]) -> tuple[dict[str, list[Tested]], dict[
     """Return the values that documents compare others with, and the lengths that they compare those of lists with."""
     values: dict[str, dict[tuple[type, Tested], None]] = {}
     counts: dict[str, dict[int, None]] = {}
-    for name, value, of_length in (one for plan in plans for one in _comparisons(plan)):
+    for name, value, of_length in (comparison for plan in plans for comparison in _comparisons(plan)):
         if not of_length:
             values.setdefault(name, {})[type(value), value] = None
         elif isinstance(value, int | float) and 0 <= value <= MOST_COUNT:
@@ -74,7 +74,11 @@ def _in_expression(root: Node) -> Iterator[tuple[str, Tested, bool]]:
                     if isinstance(other, Constant) and other.value is not None:
                         yield from _compared(side, other.value)
             case FunctionCall(arguments=arguments):
-                texts = [one.value for one in arguments if isinstance(one, Constant) and isinstance(one.value, str)]
+                texts = [
+                    argument.value
+                    for argument in arguments
+                    if isinstance(argument, Constant) and isinstance(argument.value, str)
+                ]
                 yield from ((name, text, False) for name in names_in(node) for text in texts)
 
 

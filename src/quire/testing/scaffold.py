@@ -150,7 +150,7 @@ class _Scaffold:
                 break
         choices.offered[_UNATTENDED] = [False, True]
         coverage = meter.result()
-        return draft, choices, [one for one in coverage.decisions if coverage.count(one)]
+        return draft, choices, [decision for decision in coverage.decisions if coverage.count(decision)]
 
     def _fill(self, draft: Draft, run: CaseRun, values: Placeholders, choices: Choices) -> None:
         """Add the replies, answers and results that the run asked for."""

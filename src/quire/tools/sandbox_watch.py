@@ -192,7 +192,7 @@ def _set_limits(holder: int, limits: SandboxSettings, seconds: float, *, counted
 
 def _release() -> tuple[int, ...]:
     numbers = os.uname().release.split("-")[0].split(".")[:2]
-    return tuple(int(one) for one in numbers if one.isdigit())
+    return tuple(int(number) for number in numbers if number.isdigit())
 
 
 def _excess(holder: int, limits: SandboxSettings) -> str:

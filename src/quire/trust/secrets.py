@@ -177,7 +177,7 @@ class Stream:
 
     def end(self) -> str:
         held, self._held = self._held, ""
-        return self._redactor._without(held, [one for one in self._redactor._names if one in held], self._before)
+        return self._redactor._without(held, [name for name in self._redactor._names if name in held], self._before)
 
     def _open_end(self, text: str) -> int:
         """Return the start of the first possible secret whose end has not arrived yet."""

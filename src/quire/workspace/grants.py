@@ -63,11 +63,15 @@ class ToolReach(Struct, frozen=True):
 def reach_of(grants: Grants) -> ToolReach:
     patterns = grants.patterns
     return ToolReach(
-        hosts=frozenset(unquote(one.removeprefix(_HOST)) for one in patterns if one.startswith(_HOST)),
-        receivers=frozenset(unquote(one.removeprefix(_RECEIVER)) for one in patterns if one.startswith(_RECEIVER)),
-        folders=frozenset(unquote(one.removeprefix(_FOLDER)) for one in patterns if one.startswith(_FOLDER)),
+        hosts=frozenset(unquote(pattern.removeprefix(_HOST)) for pattern in patterns if pattern.startswith(_HOST)),
+        receivers=frozenset(
+            unquote(pattern.removeprefix(_RECEIVER)) for pattern in patterns if pattern.startswith(_RECEIVER)
+        ),
+        folders=frozenset(
+            unquote(pattern.removeprefix(_FOLDER)) for pattern in patterns if pattern.startswith(_FOLDER)
+        ),
         unsandboxed=_UNSANDBOXED in patterns,
-        variables=frozenset(one.removeprefix(_VARIABLE) for one in patterns if one.startswith(_VARIABLE)),
+        variables=frozenset(pattern.removeprefix(_VARIABLE) for pattern in patterns if pattern.startswith(_VARIABLE)),
         # A grant of all of `rye/web/*`; `http__get` alone keeps away from private addresses.
         network=_NETWORK in patterns or grants.covers(capability("execute", "tool", "rye/web")),
     )
@@ -75,7 +79,7 @@ def reach_of(grants: Grants) -> ToolReach:
 
 def reaching(grants: Grants) -> frozenset[str]:
     """Return the grants that state how far tools may go."""
-    return frozenset(one for one in grants.patterns if one.startswith("rye.reach."))
+    return frozenset(pattern for pattern in grants.patterns if pattern.startswith("rye.reach."))
 
 
 def default_grants(settings: Settings, allow: Sequence[str] = ()) -> Grants:
@@ -114,9 +118,9 @@ def granted_by(settings: Settings, needed: str, allow: Sequence[str] = ()) -> st
     always = ("always",) if is_everything(settings.workspace.folder) else ("always", "in a workspace")
     if Grants.of(_built_in_grants(always)).covers(needed):
         return "Quire, for every document"
-    if Grants.of(one for name in settings.granted for one in _grants(settings, name)).covers(needed):
+    if Grants.of(grant for name in settings.granted for grant in _grants(settings, name)).covers(needed):
         return "you, in your settings"
-    if Grants.of(one for name in allow for one in _grants(settings, name)).covers(needed):
+    if Grants.of(grant for name in allow for grant in _grants(settings, name)).covers(needed):
         return "you, with --allow"
     return "the workspace, which you confirmed"
 
@@ -134,7 +138,7 @@ def _is_trusted(settings: Settings) -> bool:
 
 def denied_tools(settings: Settings) -> Grants:
     """Return the tools that `[tools] deny` removes, wherever they are granted."""
-    return Grants.of(one for name in settings.denied for one in _grants(settings, name))
+    return Grants.of(grant for name in settings.denied for grant in _grants(settings, name))
 
 
 def is_everything(folder: Path) -> bool:

@@ -257,7 +257,7 @@ def _add_mentioned(code: Code, file: Path, workspace: Path) -> None:
             code.files[name] = f"a link to {os.path.realpath(path)}"
             continue
         code.files[name], text = read_hashed(path)
-        for mention in {found[0].decode("utf-8", "replace") for found in _MENTIONED.finditer(text[:1_000_000])}:
+        for mention in {match[0].decode("utf-8", "replace") for match in _MENTIONED.finditer(text[:1_000_000])}:
             pending += _mentioned(mention, path.parent, workspace)
 
 

@@ -368,5 +368,5 @@ def takes_names(path: tuple[str, ...]) -> bool:
 
 def _fits(parts: tuple[str, ...], path: tuple[str, ...]) -> bool:
     return len(parts) == len(path) and all(
-        one == other or one in _CHOSEN for one, other in zip(parts, path, strict=True)
+        part == other or part in _CHOSEN for part, other in zip(parts, path, strict=True)
     )

@@ -327,10 +327,10 @@ def read_notify(table: Table) -> NotifySettings | None:
     command, events = table.texts("command"), table.texts("events")
     if not command and table.data.get("command", []) == []:
         table.problems.append(f"{table.file}: [{table.name}] needs a command: a list with a program and its arguments")
-    for one in events:
-        if one not in NOTIFY_EVENTS:
+    for event in events:
+        if event not in NOTIFY_EVENTS:
             known = ", ".join(NOTIFY_EVENTS)
-            table.problems.append(f"{table.file}: [{table.name}] events: {one!r} is unknown; there are {known}")
+            table.problems.append(f"{table.file}: [{table.name}] events: {event!r} is unknown; there are {known}")
     table.end()
     return NotifySettings(command, events or NOTIFY_EVENTS) if command else None
 

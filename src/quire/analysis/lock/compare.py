@@ -107,8 +107,8 @@ def _facts(key: str, old: LockedDocument, new: LockedDocument, known: Iterable[s
     yield from _listed(key, "asks", "server", old.servers, new.servers)
     yield from _listed(key, "asks", "variable", old.variables, new.variables)
     yield from _bounds(key, old, new)
-    for one in gate_changes(old, new):
-        yield Change(key, "gate", one.direction, one.effect, one.old, one.new, steps=one.steps)
+    for change in gate_changes(old, new):
+        yield Change(key, "gate", change.direction, change.effect, change.old, change.new, steps=change.steps)
     yield from _flows(key, old.flows, new.flows)
     yield from _listed(key, "allow", "allow", old.allows, new.allows)
 
@@ -308,11 +308,11 @@ def _flows(key: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Change]
     ways = [_unnumbered_flow(flow).split(" → ") for flow in old]
     covered = {way[-1] for way in ways if way[0] == "loop"}
     yield from (
-        Change(key, "flow", "wider", "flow", new=one)
-        for one in _more_flows(new, old)
-        if _unnumbered_flow(one).split(" → ")[-1] not in covered
+        Change(key, "flow", "wider", "flow", new=flow)
+        for flow in _more_flows(new, old)
+        if _unnumbered_flow(flow).split(" → ")[-1] not in covered
     )
-    yield from (Change(key, "flow", "narrower", "flow", old=one) for one in _more_flows(old, new))
+    yield from (Change(key, "flow", "narrower", "flow", old=flow) for flow in _more_flows(old, new))
 
 
 def _more_flows(several: Sequence[str], others: Sequence[str]) -> Iterator[str]:
@@ -353,7 +353,9 @@ def compare_prices(old: Lock, new: Lock) -> Iterator[Change]:
     for model in sorted({*old.prices, *new.prices}):
         before, now = old.prices.get(model, ""), new.prices.get(model, "")
         if before != now and now:
-            dearer = bool(before) and any(one > other for one, other in zip(_rates(now), _rates(before), strict=False))
+            dearer = bool(before) and any(
+                rate > other for rate, other in zip(_rates(now), _rates(before), strict=False)
+            )
             yield Change("", "price", "wider" if dearer else "other", model, before, now)
 
 

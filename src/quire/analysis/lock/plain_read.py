@@ -108,8 +108,8 @@ _Tree = dict[str, "_Tree | list[str] | str | None"]
 def _is_sound(lock: Lock) -> bool:
     """Tell whether digests, bounds, prices and sizes are such. Everything else is a text."""
     return (
-        all(is_digest(one.plan) for one in lock.documents.values())
-        and all(is_bound(name, bound) for one in lock.documents.values() for name, bound in one.most.items())
+        all(is_digest(document.plan) for document in lock.documents.values())
+        and all(is_bound(name, bound) for document in lock.documents.values() for name, bound in document.most.items())
         and all(map(is_pin, lock.tools.values()))
         and all(map(is_price, lock.prices.values()))
         and all(size_of(size.replace(",", "")) for size in lock.assumed.values())

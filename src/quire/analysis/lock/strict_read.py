@@ -63,7 +63,7 @@ def _edited(text: str, expected: str) -> Iterator[Diagnostic]:
     if text[start:] == expected:
         return
     lines, wanted = text[start:].splitlines(keepends=True), expected.splitlines(keepends=True)
-    same = next((at for at, (one, other) in enumerate(zip(lines, wanted, strict=False)) if one != other), None)
+    same = next((at for at, (line, other) in enumerate(zip(lines, wanted, strict=False)) if line != other), None)
     at = min(len(lines), len(wanted)) if same is None else same
     begin = start + sum(map(len, lines[:at]))
     end = begin + len(lines[at].rstrip("\n")) if at < len(lines) else begin

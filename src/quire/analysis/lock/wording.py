@@ -75,12 +75,12 @@ def _bound(change: Change, sizes: Assumptions, bars: bool) -> str:
     old, new = (_formula(change.name, text, bars) for text in (change.old, change.new))
     text = f"{_NAMES.get(change.name, change.name)} {old} → {new}"
     amounts = [amount_of(change.name, one) for one in (change.old, change.new)]
-    symbols = [size for one in amounts if one is not None for size in one.sizes]
+    symbols = [size for amount in amounts if amount is not None for size in amount.sizes]
     used = sizes.used(symbols)
     if not used.all:
         return text
     known = sizes.sizes(symbols)
-    before, now = (_at(change.name, one, known) for one in amounts)
+    before, now = (_at(change.name, amount, known) for amount in amounts)
     if before == old and now == new:
         return text
     assumed = ", ".join(f"{one.name} = {one.size}" for one in used.all)

@@ -77,7 +77,9 @@ class _Rules:
             if not changes_something(effect) or type(effect.place.step.work) is Thread:
                 continue
             gate = self._search.gate_of(effect)
-            if gate.verdict == "gated" and all(_is_of_callee(effect.place, one.place) for one in gate.questions):
+            if gate.verdict == "gated" and all(
+                _is_of_callee(effect.place, question.place) for question in gate.questions
+            ):
                 continue
             if gate.verdict == "gated":
                 yield from self._stale(gate)
@@ -90,7 +92,7 @@ class _Rules:
 
     def _ungated(self, gate: Gate) -> Iterator[Diagnostic]:
         effect = gate.effect
-        ignored = next((one for one in gate.questions if self._is_ignored(one, effect)), None)
+        ignored = next((question for question in gate.questions if self._is_ignored(question, effect)), None)
         if ignored is not None:
             if self._is_new("GA102", ignored) and not _is_of_callee(effect.place, ignored.place):
                 yield self._ignored(effect, ignored)
@@ -148,8 +150,8 @@ class _Rules:
                     conditions += fact.conditions[-1:]
                 case StoreFact(value=value) if value.computed is not None or value.choices:
                     parts = (value, *value.choices)
-                    reads = [one for part in parts if part.computed for one in part.computed.reads.values()]
-                    found.update(one.answer for one in reads if one.answer is not None)
+                    reads = [read for part in parts if part.computed for read in part.computed.reads.values()]
+                    found.update(read.answer for read in reads if read.answer is not None)
         found.update(questions_in(conditions))
         return found
 
@@ -177,7 +179,9 @@ class _Rules:
     def _blind(self, gate: Gate) -> Iterator[Diagnostic]:
         effect = gate.effect
         values = effect.arguments.values()
-        if effect.by_model or not any(max(one.label.integrity, one.label.chosen) > Integrity.PERSON for one in values):
+        if effect.by_model or not any(
+            max(value.label.integrity, value.label.chosen) > Integrity.PERSON for value in values
+        ):
             return
         used = used_names(effect)
         for question in gate.questions:
@@ -204,7 +208,7 @@ class _Rules:
 
     def _stale(self, gate: Gate) -> Iterator[Diagnostic]:
         effect = gate.effect
-        used = dict(one.rsplit("#", 1) for one in effect.reads)
+        used = dict(read.rsplit("#", 1) for read in effect.reads)
         older: dict[str, QuestionFact] = {}
         fresh: set[str] = set()
         for question in gate.questions:
@@ -299,9 +303,9 @@ def _is_of_callee(one: Place, other: Place) -> bool:
 
 def _is_flow(effect: EffectFact) -> bool:
     """Tell whether the rules about flows report the effect (TA101, TA103, TA105), where a yes helps as well."""
-    if any(one.label.chosen >= Integrity.OUTSIDE for one in effect.conditions):
+    if any(condition.label.chosen >= Integrity.OUTSIDE for condition in effect.conditions):
         return True
-    return any(one.value.label.integrity >= Integrity.OUTSIDE and not one.confined for one in sinks(effect))
+    return any(sink.value.label.integrity >= Integrity.OUTSIDE and not sink.confined for sink in sinks(effect))
 
 
 def _place(place: Place) -> tuple[str, str, str]:
@@ -376,7 +380,7 @@ def condition_fix(
     pipeline has to be in the dialect that has conditions, and no other step may write the store of the answer."""
     name, place = _answer(question), effect.place
     guard = place.step.guard
-    if any(one.name == name and one.place.way != question.place.way for one in stores):
+    if any(store.name == name and store.place.way != question.place.way for store in stores):
         return None
     if not _in_dialect(source.text, place.span.end):
         return None

@@ -82,7 +82,7 @@ def _stops(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
 
 def _by_directives(proof: Proof, least: int) -> int:
     """Return how many model calls directives make at most, which PL116 does not count."""
-    counts = [one.often.as_number for one in proof.model_calls if one.place.format == "directive"]
+    counts = [call.often.as_number for call in proof.model_calls if call.place.format == "directive"]
     return sum(least if count is None else count for count in counts)
 
 
@@ -123,16 +123,16 @@ def _first_above(formula: Amount, size: str, cap: int) -> int | None:
 
 def _first_fan(proof: Proof) -> FanFact | None:
     """Return the first fan without a limit of its own around a model call; else the first around one at all."""
-    around = {_key(place) for one in proof.model_calls for place in one.fans}
-    fans = [one for one in proof.fans if _key(one.place) in around]
-    return next((one for one in fans if _is_open(one)), fans[0] if fans else None)
+    around = {_key(place) for call in proof.model_calls for place in call.fans}
+    fans = [fan for fan in proof.fans if _key(fan.place) in around]
+    return next((fan for fan in fans if _is_open(fan)), fans[0] if fans else None)
 
 
 def _fans(proof: Proof, context: RuleContext, *, asks_counted: bool) -> Iterator[Diagnostic]:
     """Yield the fans whose rounds only the engine limits, if they cost something in each round. Those of callees are
     reported where the callee is checked."""
-    asking = {_key(place) for one in proof.model_calls for place in one.fans}
-    acting = {_key(place) for one in proof.effects if not one.by_model for place in one.fans}
+    asking = {_key(place) for call in proof.model_calls for place in call.fans}
+    acting = {_key(place) for effect in proof.effects if not effect.by_model for place in effect.fans}
     costly = asking | acting
     for fan in proof.fans if costly else ():
         key = _key(fan.place)

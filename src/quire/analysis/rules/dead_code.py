@@ -270,8 +270,8 @@ def _options(plan: Plan) -> Mapping[str, set[str]]:
             continue
         if first.ask.kind == "confirm":
             found[name] = {"yes", "no"}
-        elif first.ask.kind == "select" and not any(True for one in first.ask.options for _ in one.references()):
-            found[name] = {"".join(map(str, one.parts)) for one in first.ask.options}
+        elif first.ask.kind == "select" and not any(True for option in first.ask.options for _ in option.references()):
+            found[name] = {"".join(map(str, option.parts)) for option in first.ask.options}
     return found
 
 

@@ -46,7 +46,7 @@ def shown_names(question: QuestionFact) -> frozenset[str]:
     if step.ask is None:
         return _UNCLEAR
     texts = (step.ask.prompt, *step.ask.options)
-    return frozenset(one.name for text in texts for one in text.references())
+    return frozenset(reference.name for text in texts for reference in text.references())
 
 
 def used_names(effect: EffectFact) -> frozenset[str]:
@@ -66,8 +66,8 @@ def _of_formulas(values: Iterator[object]) -> Iterator[str]:
 def _of_formula(formula: Formula) -> Iterator[str]:
     reads = formula.compiled.reads()
     # `get(ctx, 'x')` reads `ctx` only to find `x`.
-    gets = any(one.optional for one in reads)
-    yield from (_dotted(one.path) for one in reads if not (gets and one.path == (EVERYTHING,)))
+    gets = any(read.optional for read in reads)
+    yield from (_dotted(read.path) for read in reads if not (gets and read.path == (EVERYTHING,)))
 
 
 def _dotted(path: tuple[str, ...]) -> str:
@@ -83,7 +83,7 @@ def _store(name: str) -> str:
 
 
 def _of_prompt(prompt: Template) -> Iterator[str]:
-    yield from (_store(_dotted(tuple(one.name.split(".")))) for one in prompt.references())
+    yield from (_store(_dotted(tuple(reference.name.split(".")))) for reference in prompt.references())
 
 
 class Derivations:
@@ -156,7 +156,7 @@ def read_names(step: Step) -> Iterator[str]:
     if step.match is not None:
         yield from (case.test.variable for case in step.match.cases if case.test is not None)
     if step.ask is not None:
-        yield from (one.name for text in (step.ask.prompt, *step.ask.options) for one in text.references())
+        yield from (reference.name for text in (step.ask.prompt, *step.ask.options) for reference in text.references())
 
 
 class Agreements:
@@ -179,9 +179,9 @@ class Agreements:
         if any(_shows(one, value) for question in questions for one in question.shown):
             return True
         # Names and their versions are those of one document.
-        own = [one for one in questions if one.place.document == effect.place.document]
+        own = [question for question in questions if question.place.document == effect.place.document]
         paths = _read_paths(effect, argument, part) if own else []
-        versions = {one.rpartition("#")[0]: one for one in effect.reads}
+        versions = {read.rpartition("#")[0]: read for read in effect.reads}
         return bool(paths) and any(
             all(versions.get(path[0]) in one.shown_names and _is_below(path, shown) for path in paths)
             for one in own
@@ -190,7 +190,7 @@ class Agreements:
 
 
 def _shows(shown: AbstractValue, value: AbstractValue, depth: int = 0) -> bool:
-    return shown is value or (depth < 4 and any(_shows(one, value, depth + 1) for one in shown.fields.values()))
+    return shown is value or (depth < 4 and any(_shows(field, value, depth + 1) for field in shown.fields.values()))
 
 
 _StorePath: TypeAlias = tuple[str, ...]
@@ -209,7 +209,7 @@ def _shown_paths(question: QuestionFact) -> set[_StorePath]:
     if isinstance(step.work, Invoke):
         given = [value for name, value in step.work.arguments if name in ("prompt", "show")]
         return {path for one in given if isinstance(one, Formula) for path in _whole(one.compiled.expression.root)}
-    return {(one.name,) for one in step.ask.prompt.references()} if step.ask is not None else set()
+    return {(reference.name,) for reference in step.ask.prompt.references()} if step.ask is not None else set()
 
 
 def _whole(node: Node) -> Iterator[_StorePath]:
@@ -229,8 +229,8 @@ def _whole(node: Node) -> Iterator[_StorePath]:
         case Join(source=source):
             yield from _whole(source)
         case ListOf(items=items):
-            for one in items:
-                yield from _whole(one)
+            for item in items:
+                yield from _whole(item)
         case MapOf(entries=entries):
             for _, one in entries:
                 yield from _whole(one)

@@ -217,8 +217,8 @@ def _stores(path: tuple[str, ...]) -> tuple[str, ...]:
 def _is_base(formula: Formula, path: tuple[str, ...]) -> bool:
     """Tell whether `get` reads a part of it only: then each of its reads has the part as well."""
     reads = formula.compiled.reads()
-    plain = sum(1 for one in reads if one.path == path and not one.optional)
-    return plain <= sum(1 for one in reads if one.optional and one.path[: len(path)] == path)
+    plain = sum(1 for read in reads if read.path == path and not read.optional)
+    return plain <= sum(1 for read in reads if read.optional and read.path[: len(path)] == path)
 
 
 def _kept(plan: Plan) -> Iterator[Step]:

@@ -316,7 +316,9 @@ class WaitingBranches:
         An answer to such a question would otherwise keep the run from ever parking.
         """
         store, run = self._ledger.store, self._ledger.lease.run
-        asked = [one.path for one in await store.questions(run)] + [one.path for one in await store.answers(run)]
+        asked = [question.path for question in await store.questions(run)] + [
+            answer.path for answer in await store.answers(run)
+        ]
         for path in asked:
             if path not in self._waiting:
                 self._ledger.withdraw(path)

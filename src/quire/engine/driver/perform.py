@@ -108,11 +108,11 @@ class Performer:
                     if request.grants is None:
                         offers = await self._ports.tools.offers(request.names)
                         if request.reads_only:
-                            offers = [one for one in offers if self._reads(one.name)]
-                        value = copy([[one.name, one.description, one.schema] for one in offers])
+                            offers = [offer for offer in offers if self._reads(offer.name)]
+                        value = copy([[offer.name, offer.description, offer.schema] for offer in offers])
                     else:
                         offers = await self._ports.tools.offers_under(request.grants)
-                        value = copy([[one.name, one.description, one.schema, one.id] for one in offers])
+                        value = copy([[offer.name, offer.description, offer.schema, offer.id] for offer in offers])
         except (StepFailed, Refused) as error:
             failure = Failure.of(error)
             if isinstance(error, ModelFailed):

@@ -195,7 +195,7 @@ class ShadowJournal(Journal):
         if not isinstance(before, Join) or before.children != children:
             return False
         states = record.value if isinstance(record.value, list | tuple) else []
-        running = any(isinstance(one, Mapping) and one.get("state") == "running" for one in states)
+        running = any(isinstance(state, Mapping) and state.get("state") == "running" for state in states)
         return before.seconds == request.seconds or (record.state == "ok" and not running)
 
     def _same_question(self, request: HumanRequest) -> str | None:

@@ -119,7 +119,7 @@ def _names(what: str, declared: tuple[Parameter, ...]) -> Iterator[Diagnostic]:
 
 def _warnings(directive: Directive) -> Iterator[Diagnostic]:
     root = directive.root
-    does_something = bool(directive.body or any(one.tag == "process" for one in directive.sections))
+    does_something = bool(directive.body or any(section.tag == "process" for section in directive.sections))
     missing = missing_fields(directive)
     if does_something and "model" in missing:
         yield Diagnostic(
@@ -148,7 +148,7 @@ def _unacknowledged(directive: Directive) -> Iterator[Diagnostic]:
     permissions = directive.permissions
     if permissions is None or any(one.risk == "unrestricted" for one in permissions.acknowledged):
         return
-    everything = next((one for one in permissions.grants if one.capability == EVERYTHING), None)
+    everything = next((grant for grant in permissions.grants if grant.capability == EVERYTHING), None)
     if everything is not None:
         message = "the permissions cover everything there is, and that is not acknowledged: it does not start"
         help = 'if it is meant, write <acknowledge risk="unrestricted">why</acknowledge> into <permissions>'
@@ -238,8 +238,8 @@ def _instructions(directive: Directive) -> list[tuple[str, int]]:
 
 def _references(directive: Directive) -> Iterator[tuple[InputReference, Span]]:
     for text, base in _instructions(directive):
-        for one in references(text):
-            yield one, Span(base + one.span.start, base + one.span.end)
+        for reference in references(text):
+            yield reference, Span(base + reference.span.start, base + reference.span.end)
     for hook in directive.hooks:
         for action in hook.actions:
             for _, value in (*action.attributes, *action.parameters):
@@ -247,8 +247,8 @@ def _references(directive: Directive) -> Iterator[tuple[InputReference, Span]]:
                 found = (one for one in references(value) if value[one.span.start] == "{")
                 yield from ((one, action.span) for one in found)
     for text, span in ((directive.success, directive.success_span), (directive.failure, directive.failure_span)):
-        for one in references(text):
-            yield one, span
+        for reference in references(text):
+            yield reference, span
 
 
 def _words(directive: Directive) -> set[str]:
@@ -413,9 +413,9 @@ class _Items:
         for hook in directive.hooks:
             if hook.id not in self._suppressed:
                 named += [
-                    (Text(one.attribute("item_id"), one.span), _when(hook.event))
-                    for one in hook.actions
-                    if one.attribute("item_type") == "knowledge" and one.primary in ("execute", "fetch")
+                    (Text(action.attribute("item_id"), action.span), _when(hook.event))
+                    for action in hook.actions
+                    if action.attribute("item_type") == "knowledge" and action.primary in ("execute", "fetch")
                 ]
         for item, when in named:
             if is_static(item.text) and item.text not in self._suppressed:
@@ -449,7 +449,9 @@ def layers(directive: Directive) -> Iterator[str]:
             yield item.text
     for hook in directive.hooks:
         if adds_context(hook.event):
-            yield from (one.attribute("item_id") for one in hook.actions if one.attribute("item_type") == "knowledge")
+            yield from (
+                action.attribute("item_id") for action in hook.actions if action.attribute("item_type") == "knowledge"
+            )
             yield hook.id
 
 

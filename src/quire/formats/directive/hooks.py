@@ -113,7 +113,9 @@ def _control(element: Element, action: Action, found: DirectiveFindings) -> None
         message = 'the control action decides nothing: it has no parameter "action"'
         found.report(codes.HOOK, message, element.opening, 'write <param name="action">retry</param>')
     elif given not in DECISIONS and "${" not in given:
-        named = [one for one in element.children if one.tag == "param" and one.attributes.get("name") == "action"]
+        named = [
+            child for child in element.children if child.tag == "param" and child.attributes.get("name") == "action"
+        ]
         span = element.attribute_span(found.source, "action")
         if named:
             last = named[-1]

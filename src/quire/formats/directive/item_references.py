@@ -61,7 +61,7 @@ def matches(grant: str, needed: str) -> bool:
 
 def calls_of(directive: Directive) -> list[Call]:
     """Return the calls of the instructions: those in the text, and action elements inside the fence."""
-    return [*_in_text(directive.body, directive.body_span.start), *(_of_action(one) for one in directive.actions)]
+    return [*_in_text(directive.body, directive.body_span.start), *(_of_action(action) for action in directive.actions)]
 
 
 def calls_of_hooks(directive: Directive) -> list[Call]:

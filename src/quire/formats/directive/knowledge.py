@@ -38,7 +38,7 @@ class Knowledge(Struct, frozen=True):
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
-        return tuple(found for found in self.diagnostics if found.severity is Severity.ERROR)
+        return tuple(diagnostic for diagnostic in self.diagnostics if diagnostic.severity is Severity.ERROR)
 
 
 def read_knowledge(source: Source, *, limit: int = MAX_DOCUMENT_BYTES) -> Knowledge:
@@ -85,7 +85,7 @@ def knowledge_issues(source: Source, path: PurePath) -> list[str]:
     """Return the reasons why a knowledge file cannot be signed. `path` is the file's path below `.ai/knowledge`."""
     knowledge = read_knowledge(Source(path.name, source.text, source.stored))
     if knowledge.errors:
-        return [f"line {source.position(one.span.start).line}: {one.message}" for one in knowledge.errors]
+        return [f"line {source.position(error.span.start).line}: {error.message}" for error in knowledge.errors]
     return [*field_problems(knowledge.metadata), *place_problems(knowledge.metadata, path).values()]
 
 
@@ -177,7 +177,7 @@ def _metadata(source: Source, content: Span) -> tuple[dict[str, Value], list[Dia
     shift = content.start - len(before)
     blank = Source(source.name, before + source.text[content.start : content.end])
     yaml = read_yaml(blank)
-    found = [_moved(one, shift, "the YAML of the metadata cannot be read: ") for one in yaml.diagnostics]
+    found = [_moved(diagnostic, shift, "the YAML of the metadata cannot be read: ") for diagnostic in yaml.diagnostics]
     if found:
         return {}, found
     if not yaml.documents:
@@ -189,7 +189,7 @@ def _metadata(source: Source, content: Span) -> tuple[dict[str, Value], list[Dia
         return {}, [Diagnostic(kinds.METADATA, message, span, "", "write one key: value a line")]
     problems: list[Diagnostic] = []
     value = literal(node, problems)
-    found += [_moved(one, shift) for one in problems]
+    found += [_moved(problem, shift) for problem in problems]
     return (dict(value) if isinstance(value, Mapping) else {}), found
 
 

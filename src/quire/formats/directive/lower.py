@@ -54,7 +54,7 @@ def thread(directive: syntax.Directive) -> Thread:
         outputs=tuple(_parameters(directive.outputs)),
         success=directive.success,
         failure=directive.failure,
-        hooks=tuple(_hook(one) for one in directive.hooks),
+        hooks=tuple(_hook(hook) for hook in directive.hooks),
         context=Context(
             *(
                 tuple(item.text for at, item in context if at == place)
@@ -86,7 +86,7 @@ def _cost_limits(cost: syntax.Cost) -> dict[str, Value]:
 
 def condition(tests: Iterable[syntax.Test]) -> dict[str, Value]:
     """Return the JSON form of a condition. Several tests must all hold; a condition without tests always holds."""
-    parts: list[Value] = [_test(one) for one in tests]
+    parts: list[Value] = [_test(test) for test in tests]
     if len(parts) > 1:
         return {"all": parts}
     return dict(parts[0]) if parts and isinstance(parts[0], Mapping) else {}
@@ -96,7 +96,7 @@ def _test(test: syntax.Test) -> dict[str, Value]:
     if isinstance(test, syntax.Combined):
         if test.kind == "not":
             return {"not": condition(test.parts)}
-        return {test.kind: [_test(one) for one in test.parts]}
+        return {test.kind: [_test(part) for part in test.parts]}
     found: dict[str, Value] = {"path": test.path, "op": test.op}
     if test.value is not None:
         found["value"] = test.value
@@ -104,7 +104,7 @@ def _test(test: syntax.Test) -> dict[str, Value]:
 
 
 def _hook(hook: syntax.Hook) -> Hook:
-    actions = tuple(_action(one) for one in hook.actions)
+    actions = tuple(_action(action) for action in hook.actions)
     return Hook(hook.id, hook.event, condition(hook.tests), actions, hook.position or "before", span=hook.span)
 
 

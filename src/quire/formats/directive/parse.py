@@ -173,7 +173,7 @@ def read_cost(element: Element, found: DirectiveFindings) -> Cost:
 
 def read_context(element: Element, found: DirectiveFindings) -> Context:
     children = found.known_children(element, CONTEXT)
-    return Context(tuple((one.tag, read_text(one, found)) for one in children if one.all_text), element.opening)
+    return Context(tuple((child.tag, read_text(child, found)) for child in children if child.all_text), element.opening)
 
 
 def read_inputs(element: Element, found: DirectiveFindings) -> tuple[Parameter, ...]:
@@ -335,7 +335,7 @@ class _RootReader:
             directive.success_span, directive.failure_span = success.span, failure.span
         if directive.description is None and (description := known.get("description")):
             directive.description = read_text(description, found)
-        rest = [one for one in root.children if one.tag not in ("metadata", "inputs", "outputs", "description")]
+        rest = [child for child in root.children if child.tag not in ("metadata", "inputs", "outputs", "description")]
         directive.sections = tuple(self._section(one) for one in rest)
         directive.actions = tuple(action for one in rest for action in read_actions(one))
         if root.own_text:
@@ -349,7 +349,7 @@ class _RootReader:
         for name, read in _READERS.items():
             if name in known:
                 setattr(directive, name, read(known[name], found))
-        directive.extras = tuple(self._extra(one) for one in element.children if one.tag not in METADATA)
+        directive.extras = tuple(self._extra(child) for child in element.children if child.tag not in METADATA)
 
     def _extra(self, element: Element) -> Extra:
         found = self._found

@@ -214,7 +214,7 @@ class ParseResult(Struct):
     diagnostics: tuple[Diagnostic, ...]
 
     def of(self, severity: Severity) -> tuple[Diagnostic, ...]:
-        return tuple(found for found in self.diagnostics if found.severity is severity)
+        return tuple(diagnostic for diagnostic in self.diagnostics if diagnostic.severity is severity)
 
     @property
     def whole(self) -> bool:

@@ -52,7 +52,7 @@ def issues(source: Source, path: PurePath) -> list[str]:
     if wrong:
         return [f"line {source.position(one.span.start).line}: {one.message}" for one in wrong]
     directive = reading.partial
-    identity = (one.message for one in identity_problems(directive, path))
+    identity = (problem.message for problem in identity_problems(directive, path))
     return [*identity, *_missing(directive), *_values(directive)]
 
 
@@ -229,7 +229,7 @@ def _second_fence(directive: Directive) -> Iterator[Diagnostic]:
 
 
 def _criteria(directive: Directive) -> Iterator[Diagnostic]:
-    sections = {one.tag: one for one in directive.sections}
+    sections = {section.tag: section for section in directive.sections}
     texts = [(directive.body, directive.body_span.start)]
     if criteria := sections.get("success_criteria"):
         texts.append((criteria.raw, criteria.span.start))

@@ -61,7 +61,7 @@ def _root(directive: Directive) -> Iterable[str]:
         yield ""
         yield from _block("inputs", [_parameter("input", one) for one in directive.inputs])
     closing = {"success": directive.success, "failure": directive.failure}
-    outputs = [_parameter("output", one) for one in directive.outputs]
+    outputs = [_parameter("output", output) for output in directive.outputs]
     outputs += [_element(name, text) for name, text in closing.items() if text]
     if outputs:
         yield ""
@@ -105,7 +105,7 @@ def _cost(cost: Cost) -> Iterable[str]:
 
 
 def _permissions(permissions: Permissions) -> Iterable[str]:
-    written = [(_primary(one), _grant(one)) for one in permissions.grants]
+    written = [(_primary(grant), _grant(grant)) for grant in permissions.grants]
     # Adjacent texts would become one text, so each text that is not an element gets a primary of its own.
     for (primary, is_element), run in groupby(written, key=lambda one: (one[0], one[1].startswith("<"))):
         lines = [text for _, text in run]
@@ -136,14 +136,14 @@ def _grant(grant: Grant) -> str:
 def _hook(hook: Hook) -> Iterable[str]:
     given = {"id": hook.id, "event": hook.event, "position": hook.position}
     lines = [line for test in hook.tests for line in _test(test)]
-    actions = [line for one in hook.actions for line in _action(one, nested=hook.nested)]
+    actions = [line for action in hook.actions for line in _action(action, nested=hook.nested)]
     lines += _block("action", actions, 0) if hook.nested else actions
     yield from _block("hook", lines, 0, ((name, value) for name, value in given.items() if value))
 
 
 def _test(test: Test) -> Iterable[str]:
     if isinstance(test, Combined):
-        yield from _block(test.kind, [line for one in test.parts for line in _test(one)], 0)
+        yield from _block(test.kind, [line for part in test.parts for line in _test(part)], 0)
         return
     yield _element("condition", "", _condition(test))
 
@@ -232,17 +232,19 @@ def fields(reading: ParseResult) -> dict[str, Value]:
     if directive.inputs:
         found["inputs"] = [_parameter_json(one) for one in directive.inputs]
     if directive.outputs:
-        found["outputs"] = [_parameter_json(one) for one in directive.outputs]
+        found["outputs"] = [_parameter_json(output) for output in directive.outputs]
     closing: dict[str, Value] = {"success": directive.success, "failure": directive.failure}
     found |= {name: text for name, text in closing.items() if text}
     if directive.context is not None and directive.context.items:
         items = directive.context.items
         found["context"] = {place: [item.text for at, item in items if at == place] for place in CONTEXT}
     if directive.hooks:
-        found["hooks"] = [_hook_json(one) for one in directive.hooks]
+        found["hooks"] = [_hook_json(hook) for hook in directive.hooks]
     if directive.actions:
-        found["actions"] = [_action_json(one) for one in directive.actions]
-    sections: dict[str, Value] = {one.tag: one.text for one in directive.sections if one.tag not in found}
+        found["actions"] = [_action_json(action) for action in directive.actions]
+    sections: dict[str, Value] = {
+        section.tag: section.text for section in directive.sections if section.tag not in found
+    }
     return found | sections
 
 
@@ -300,7 +302,7 @@ def _hook_json(hook: syntax.Hook) -> dict[str, Value]:
         found["condition"] = condition(hook.tests)
     if hook.position:
         found["position"] = hook.position
-    actions: list[Value] = [_action_json(one) for one in hook.actions]
+    actions: list[Value] = [_action_json(action) for action in hook.actions]
     if actions:
         found["action"] = actions if len(actions) > 1 else actions[0]
     return found

@@ -257,7 +257,7 @@ class _Builder:
         given = {key: value.replace("&#38;", "&") for key, value in attributes.items()}
         element = Element(name, given, self._base + start, self._base + self._at)
         raw = self._text[start : self._at]
-        names = [found[1] for found in _ATTRIBUTE.finditer(raw, len(name) + 1)]
+        names = [match[1] for match in _ATTRIBUTE.finditer(raw, len(name) + 1)]
         if any(":" in one or one == "xmlns" for one in (name, *names)):
             message = f"the XML of a directive has no namespaces, and so no {raw[:60]}"
             raise _Stop(Diagnostic(codes.NAMESPACE, message, element.opening, "", "write the name without a colon"))

@@ -33,7 +33,7 @@ class Grammar(Struct, frozen=True):
     @property
     def examples(self) -> tuple[str, ...]:
         """The documents in the text, without their fences."""
-        return tuple(found[2] for found in _EXAMPLE.finditer(self.text))
+        return tuple(match[2] for match in _EXAMPLE.finditer(self.text))
 
 
 def _text(name: str) -> str:

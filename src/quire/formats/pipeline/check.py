@@ -102,8 +102,12 @@ def check_reading(
         check_inputs(pipeline, fields)
         gives = _result_types(pipeline, find, resolver)
         check_types(pipeline, file.schemas, fields, gives, _declared_inputs(pipeline, find), resolver)
-    known = {one.span.start for one in reading.diagnostics}
-    fresh = (one for one in dict.fromkeys(fields.diagnostics) if reading.file or one.span.start not in known)
+    known = {diagnostic.span.start for diagnostic in reading.diagnostics}
+    fresh = (
+        diagnostic
+        for diagnostic in dict.fromkeys(fields.diagnostics)
+        if reading.file or diagnostic.span.start not in known
+    )
     found = [*reading.diagnostics, *fresh]
     return tuple(sorted(found, key=attrgetter("span.start", "span.end")))
 
@@ -172,7 +176,7 @@ def _can_reach_a_limit(step: Step, own: Collection[str], callees: Collection[str
         case AgentBody() | FoldBody() | ForEachBody() | ParallelBody() | RepeatBody():
             return True
         case TransformBody() | ToolBody() | ShellBody() | CallBody() | MatchBody():
-            return any(one.pipeline.text in own or one.pipeline.text in callees for one in targets(step))
+            return any(target.pipeline.text in own or target.pipeline.text in callees for target in targets(step))
         case StepsBody() | FailBody() | StopBody():
             return False
         case _:

@@ -91,7 +91,7 @@ def _check_prompt(prompt: Text, names: Collection[str], fields: Fields) -> None:
     for part in attempts(prompt.text):
         text = prompt.text[part.start : part.end]
         inside = text[1:-1].strip()
-        is_path = any(one.span.end == len(inside) + 2 for one in references(f"{{{inside}}}"))
+        is_path = any(reference.span.end == len(inside) + 2 for reference in references(f"{{{inside}}}"))
         help = f"write {{{inside}}}" if is_path else "compute it in a transform step, and refer to its output"
         message = f"{fields.shown(text)} is not a reference: the model is sent it as it stands"
         place = fields.at(prompt, part)
@@ -135,10 +135,10 @@ def _check_argument(value: Argument | None, fields: Fields) -> None:
     if not isinstance(value, Literal):
         return
     for text in _texts(value.value):
-        for found in references(text):
-            if found.path[0] not in _ROOTS:
+        for reference in references(text):
+            if reference.path[0] not in _ROOTS:
                 continue
-            path = ".".join(found.path)
+            path = ".".join(reference.path)
             whole = text == f"{{{path}}}" and text == value.value
             help = f"write !expr {path}" if whole else "write the whole value as an expression after !expr"
             message = f"{{{path}}} is not filled in here: only prompts have references"

@@ -199,7 +199,7 @@ class _InputCheck:
     def __init__(self, pipeline: Pipeline, inner: Collection[str], any_store: bool, fields: Fields) -> None:
         """`inner` and `any_store` are as in `check_stores`."""
         self.declared = {one.name: one for one in pipeline.input or ()}
-        self.names = {one.text: one.span for one in pipeline.input_names}
+        self.names = {name.text: name.span for name in pipeline.input_names}
         self._inner = inner
         self._any_store = any_store
         self._fields = fields

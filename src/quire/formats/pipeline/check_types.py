@@ -279,9 +279,9 @@ class TypeWalker:
         if isinstance(node, Path):
             self._path(node.segments, node.places, scope, text)
             return
-        for found in operand_findings(node, lambda part: self._shapes.known(part, scope), guarded=guarded):
-            fix = self._word_fix(found, text)
-            self._fields.report(found.code, found.message, self._fields.at(text, found.span), found.help, fix)
+        for finding in operand_findings(node, lambda part: self._shapes.known(part, scope), guarded=guarded):
+            fix = self._word_fix(finding, text)
+            self._fields.report(finding.code, finding.message, self._fields.at(text, finding.span), finding.help, fix)
         guarded = guarded or isinstance(node, Logic)
         if isinstance(node, Each):
             self._examine(node.source, scope, text, guarded)
@@ -358,13 +358,13 @@ class TypeWalker:
         self._fields.report(warnings.ORDERING, message, self._fields.at(text, node.span))
 
     def _prompt(self, prompt: Text, scope: KnownTypes) -> None:
-        for found in references(prompt.text):
-            at = found.span.start + 1
+        for reference in references(prompt.text):
+            at = reference.span.start + 1
             places = []
-            for segment in found.path:
+            for segment in reference.path:
                 places.append(Span(at, at + len(segment)))
                 at += len(segment) + 1
-            self._path(found.path, tuple(places), scope, prompt)
+            self._path(reference.path, tuple(places), scope, prompt)
 
     def _cases(self, body: MatchBody, scope: KnownTypes) -> None:
         known = self._shapes.infer(body.on.expression.root, scope)

@@ -266,7 +266,7 @@ def mistakes(reading: ParseResult, refusal: Refusal | None = None) -> tuple[Mist
     """Return everything that is wrong with a definition, in the order of its text."""
     found = [Mistake.of(reading.source, one) for one in reading.of(Severity.ERROR)]
     if refusal is not None:
-        found += [Mistake.of(reading.source, one.finding, one.path) for one in refusal.problems]
+        found += [Mistake.of(reading.source, problem.finding, problem.path) for problem in refusal.problems]
     return tuple(sorted(found, key=lambda one: (one.line, one.column)))
 
 

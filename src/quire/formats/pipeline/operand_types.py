@@ -147,7 +147,7 @@ def _equality(node: Compare, type_of: TypeOf) -> Iterator[OperandFinding]:
         yield OperandFinding(codes.NEVER_EQUAL, node.span, message)
         return
     values, others = _values(node.left, type_of), _values(node.right, type_of)
-    if values is None or others is None or any(one == other for one in values for other in others):
+    if values is None or others is None or any(value == other for value in values for other in others):
         return
     if isinstance(node.left, Constant) and isinstance(node.right, Constant):
         return  # DD103 says it
@@ -196,7 +196,7 @@ def _may_be_null(node: Node, type_of: TypeOf) -> str | None:
 def _is_required(type: FieldType | None, keys: tuple[str, ...]) -> bool:
     if not isinstance(type, Object) or len(keys) != 1:
         return False
-    return any(one.name == keys[0] and one.required for one in type.fields)
+    return any(field.name == keys[0] and field.required for field in type.fields)
 
 
 Infer: TypeAlias = "Callable[[Node], FieldType | None]"
@@ -396,5 +396,5 @@ def _kinds(schema: Mapping[str, Value]) -> frozenset[str] | None:
         return None if None in parts else frozenset(kind for part in parts if part for kind in part)
     named = schema.get("type")
     names = [named] if isinstance(named, str) else named if isinstance(named, list) else []
-    found = frozenset(_JSON_KINDS[one] for one in names if isinstance(one, str) and one in _JSON_KINDS)
+    found = frozenset(_JSON_KINDS[name] for name in names if isinstance(name, str) and name in _JSON_KINDS)
     return found or None

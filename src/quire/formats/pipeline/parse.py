@@ -39,11 +39,11 @@ def parse(source: Source, *, registered: bool = False, limit: int = MAX_DOCUMENT
     reader.count(yaml, registered)
     diagnostics = yaml.with_findings([*schemas.diagnostics, *reader.fields.diagnostics])
     pipelines, good = tuple(one for one in read if one), tuple(schemas.schemas.values())
-    if not any(found.severity is Severity.ERROR for found in diagnostics):
+    if not any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics):
         return ParseResult(source, PipelineFile(pipelines, good), diagnostics)
-    if any(found.code in _NOTHING_TO_READ for found in yaml.diagnostics):
+    if any(diagnostic.code in _NOTHING_TO_READ for diagnostic in yaml.diagnostics):
         return ParseResult(source, None, diagnostics)
-    readable = {*schemas.schemas, *(one.name.text for one in pipelines)}
+    readable = {*schemas.schemas, *(pipeline.name.text for pipeline in pipelines)}
     declared = (text_of(node.get(key)) for node in mappings for key in ("schema", "pipeline"))
     unread = frozenset(name for name in declared if name and name not in readable)
     return ParseResult(source, None, diagnostics, PipelineFile(pipelines, good, unread, tuple(reader.lost)))
@@ -101,7 +101,7 @@ class _DocumentReader:
         report = self.fields.report
         if not self._declared and not self._strange:
             mixed = any(isinstance(node, Mapping) and node.find("pipeline") for node in yaml.documents)
-            if not mixed and not any(found.code in _NOTHING_TO_READ for found in yaml.diagnostics):
+            if not mixed and not any(diagnostic.code in _NOTHING_TO_READ for diagnostic in yaml.diagnostics):
                 report(codes.NO_PIPELINE, "there is no pipeline: document in this file", NOWHERE, _SHAPE)
             return
         first: dict[str, Entry] = {}

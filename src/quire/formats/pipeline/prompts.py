@@ -31,18 +31,18 @@ def references(text: str) -> Iterator[PromptReference]:
 
     Whether a bare root is the name of a store is known only when the step runs.
     """
-    for found in _REFERENCE.finditer(text):
-        if found[2]:
-            yield PromptReference(tuple(found[2].split(".")), Span(*found.span()))
+    for match in _REFERENCE.finditer(text):
+        if match[2]:
+            yield PromptReference(tuple(match[2].split(".")), Span(*match.span()))
 
 
 def attempts(text: str) -> Iterator[Span]:
     """Yield braces with an expression, or with a path and spaces around it: they look like references but are text."""
     # The inner braces of an escape begin one character later.
     taken = {at for found in _REFERENCE.finditer(text) for at in (found.start(), found.start() + 1)}
-    for found in _ATTEMPT.finditer(text):
-        if found.start() not in taken and '"' not in found[0] and _ROOT.search(found[0]):
-            yield Span(*found.span())
+    for match in _ATTEMPT.finditer(text):
+        if match.start() not in taken and '"' not in match[0] and _ROOT.search(match[0]):
+            yield Span(*match.span())
 
 
 def foreign(text: str) -> Iterator[tuple[Span, str]]:
@@ -50,9 +50,9 @@ def foreign(text: str) -> Iterator[tuple[Span, str]]:
 
     Such references are `{{ctx.x}}`, `${ctx.x}`, `{input:x}` and `{inputs.x}`.
     """
-    for found in _FOREIGN.finditer(text):
-        doubled, dollar, *named = found.groups()
-        yield Span(*found.span()), doubled or dollar or f"ctx.{named[0] or named[1]}"
+    for match in _FOREIGN.finditer(text):
+        doubled, dollar, *named = match.groups()
+        yield Span(*match.span()), doubled or dollar or f"ctx.{named[0] or named[1]}"
 
 
 def template(text: str) -> Template:
@@ -64,18 +64,18 @@ def template(text: str) -> Template:
     parts: list[str | Reference] = []
     plain: list[str] = []
     at = 0
-    for found in _REFERENCE.finditer(text):
-        plain.append(text[at : found.start()])
-        at = found.end()
-        escaped, path = found[1], found[2]
+    for match in _REFERENCE.finditer(text):
+        plain.append(text[at : match.start()])
+        at = match.end()
+        escaped, path = match[1], match[2]
         if path:
             _flush(plain, parts)
-            parts.append(Reference(path, None, found[0]))
+            parts.append(Reference(path, None, match[0]))
         elif escaped.partition(".")[0] in RESERVED:
             plain.append(f"{{{escaped}}}")
         else:
             _flush(plain, parts)
-            parts.append(Reference(escaped, f"{{{escaped}}}", found[0]))
+            parts.append(Reference(escaped, f"{{{escaped}}}", match[0]))
     plain.append(text[at:])
     _flush(plain, parts)
     return Template(tuple(parts))

@@ -362,7 +362,9 @@ class _Reader(FieldReader):
         """Read a document. Return None if there is an error in it."""
         before = len(self.diagnostics)
         schema = self._document(node)
-        return None if any(one.severity is Severity.ERROR for one in self.diagnostics[before:]) else schema
+        return (
+            None if any(diagnostic.severity is Severity.ERROR for diagnostic in self.diagnostics[before:]) else schema
+        )
 
     def _document(self, node: Node) -> Schema | None:
         if not isinstance(node, Mapping):
@@ -431,4 +433,4 @@ def default_problems(field: Field, schemas: dict[str, Schema]) -> Iterator[str]:
     def fields_of(name: str) -> tuple[Field, ...]:
         return schemas[name].fields if name in schemas else ()
 
-    return (str(one) for one in violations((field,), value, fields_of))
+    return (str(violation) for violation in violations((field,), value, fields_of))

@@ -273,4 +273,4 @@ class ParseResult(Struct, frozen=True):
     """The readable parts of a file with errors, with holes for the rest: only for more findings, never to be run."""
 
     def of(self, severity: Severity) -> tuple[Diagnostic, ...]:
-        return tuple(found for found in self.diagnostics if found.severity is severity)
+        return tuple(diagnostic for diagnostic in self.diagnostics if diagnostic.severity is severity)

@@ -58,7 +58,7 @@ def write(file: PipelineFile) -> str:
 
 def _schema(schema: Schema) -> str:
     lines = [f"schema: {_plain(schema.name)}", "fields:"]
-    return "\n".join([*lines, *(f"  {_plain(one.name)}: {_field(one)}" for one in schema.fields)]) + "\n"
+    return "\n".join([*lines, *(f"  {_plain(field.name)}: {_field(field)}" for field in schema.fields)]) + "\n"
 
 
 def _field(field: Field) -> str:
@@ -79,7 +79,7 @@ def _type(type: FieldType) -> list[tuple[str, str]]:
         most = [("max_items", str(type.max_items))] if type.max_items is not None else []
         return [("type", "list"), ("of", _flow(_type(type.of))), *most]
     if isinstance(type, Object):
-        inside = _flow((_plain(one.name), _field(one)) for one in type.fields)
+        inside = _flow((_plain(field.name), _field(field)) for field in type.fields)
         return [("type", "object"), ("fields", inside)]
     if isinstance(type, Ref):
         return [("type", "ref"), ("schema", _plain(type.schema))]
@@ -249,8 +249,8 @@ def pipeline_tree(reading: ParseResult) -> Tree:
     source, file = reading.source, reading.file
     return {
         "valid": file is not None,
-        "pipelines": [_pipeline_json(one, source) for one in file.pipelines] if file else [],
-        "schemas": [_schema_json(one, source) for one in file.schemas] if file else [],
+        "pipelines": [_pipeline_json(pipeline, source) for pipeline in file.pipelines] if file else [],
+        "schemas": [_schema_json(schema, source) for schema in file.schemas] if file else [],
         "warnings": [_finding(found, source) for found in reading.of(Severity.WARNING)],
         "errors": [_finding(found, source) for found in reading.of(Severity.ERROR)],
     }
@@ -346,7 +346,7 @@ def _schema_json(schema: Schema, source: Source) -> Tree:
 
 
 def _fields(fields: tuple[Field, ...]) -> Tree:
-    return {one.name: _field_json(one) for one in fields}
+    return {field.name: _field_json(field) for field in fields}
 
 
 def _field_json(field: Field) -> Tree:

@@ -116,7 +116,7 @@ def without_escapes(texts: list[str], default: str | None) -> tuple[list[str], s
     """Return the texts of an `@elicit` with their line breaks."""
     from quire.formats.playbook.extensions import with_line_breaks
 
-    return [with_line_breaks(one) for one in texts], default and with_line_breaks(default)
+    return [with_line_breaks(text) for text in texts], default and with_line_breaks(default)
 
 
 def _escaped_elicit(text: str, at: int, found: list[Diagnostic], extended: bool) -> Elicitation | Ignored | None:

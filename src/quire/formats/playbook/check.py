@@ -398,7 +398,7 @@ _MOST_PATHS = 50
 def _paths(path: str, values: Mapping[str, set[str]]) -> list[str]:
     """Return the paths that a path can become; none if that is not known."""
     paths = [path]
-    for name in dict.fromkeys(found[1] for found in PLACEHOLDER.finditer(path)):
+    for name in dict.fromkeys(match[1] for match in PLACEHOLDER.finditer(path)):
         known = sorted(values.get(name, ()))
         if not known or len(paths) * len(known) > _MOST_PATHS:
             return []

@@ -116,7 +116,7 @@ def _literal(value: Arguments) -> tuple[Value] | None:
             return None if any(value.references()) else ("".join(str(part) for part in value.parts),)
         case tuple():
             items = [_literal(one) for one in value]
-            return None if None in items else ([one[0] for one in items if one],)
+            return None if None in items else ([item[0] for item in items if item],)
         case dict():
             parts = {name: _literal(one) for name, one in value.items()}
             if None in parts.values() or key_references(value):

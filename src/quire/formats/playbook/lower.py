@@ -55,10 +55,10 @@ def arguments(text: str) -> Arguments:
     out: list[str] = []
     at = 0
     for start, end in _outside_strings(text):
-        for found in PLACEHOLDER.finditer(text, start, end):
-            out += [text[at : found.start()], f"{marker}{len(holes)}"]
-            holes.append(reference(found))
-            at = found.end()
+        for match in PLACEHOLDER.finditer(text, start, end):
+            out += [text[at : match.start()], f"{marker}{len(holes)}"]
+            holes.append(reference(match))
+            at = match.end()
     out.append(text[at:])
 
     def number(spelling: str) -> object:

@@ -38,9 +38,9 @@ def find(text: str, places: Sequence[tuple[int, int]]) -> tuple[Placeholder, ...
     """Return the placeholders in these ranges of the text, in order."""
     return tuple(
         [
-            Placeholder(found[1], found[2], found[3], found.start(), found.end())
+            Placeholder(match[1], match[2], match[3], match.start(), match.end())
             for start, end in places
-            for found in PLACEHOLDER.finditer(text, start, end)
+            for match in PLACEHOLDER.finditer(text, start, end)
         ]
     )
 
@@ -338,4 +338,4 @@ class ParseResult(Struct, frozen=True):
     """The tree as far as the text could be read, also with errors; None for a text that is empty or too large."""
 
     def of(self, severity: Severity) -> tuple[Diagnostic, ...]:
-        return tuple(found for found in self.diagnostics if found.severity is severity)
+        return tuple(diagnostic for diagnostic in self.diagnostics if diagnostic.severity is severity)

@@ -228,7 +228,7 @@ class _Checks:
         """Return the names of the values that a run can have; None if they are not known before it."""
         plan = self._plan
         if plan.thread is not None:
-            named = [one.name for one in plan.thread.outputs]
+            named = [output.name for output in plan.thread.outputs]
             return named if named and not plan.thread.extends else None
         declared = [one.name for one in plan.declared or ()]
         return [*plan.written, *(one.name for one in plan.inputs), *declared, *case.setting.inputs]
@@ -293,10 +293,10 @@ class DocumentSteps:
         self.plan = plan
         self._callees = callees
         self._reached: dict[str, list[Reached]] = {}
-        for one in reached_steps(plan, callees):
-            self._reached.setdefault(one.name, []).append(one)
-            if JOINT in one.name:
-                self._reached.setdefault(last_label(one.name), []).append(one)
+        for step in reached_steps(plan, callees):
+            self._reached.setdefault(step.name, []).append(step)
+            if JOINT in step.name:
+                self._reached.setdefault(last_label(step.name), []).append(step)
         self._threads = any(one.thread for one in (plan, *callees.values()))
         self.is_open = self._calls_unknown() or self._thread_calls()
 

@@ -157,7 +157,7 @@ class ExpectReader:
 
 
 def _is_matcher(node: Node) -> bool:
-    return isinstance(node, Mapping) and bool(node.entries) and all(one.key.value in _TESTS for one in node.entries)
+    return isinstance(node, Mapping) and bool(node.entries) and all(entry.key.value in _TESTS for entry in node.entries)
 
 
 class MatcherReader:

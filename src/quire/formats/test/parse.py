@@ -41,10 +41,10 @@ def parse(source: Source) -> TestReading:
         file = reader.file(yaml.documents[0])
         for other in yaml.documents[1:]:
             reader.fields.report(codes.SYNTAX, "a test file is one YAML document", other.span, "leave --- out")
-    elif not any(found.code in _NOTHING_TO_READ for found in yaml.diagnostics):
+    elif not any(diagnostic.code in _NOTHING_TO_READ for diagnostic in yaml.diagnostics):
         reader.fields.report(codes.SYNTAX, "the file is empty", NOWHERE, _SHAPE)
     diagnostics = yaml.with_findings(reader.fields.diagnostics)
-    if any(found.severity is Severity.ERROR for found in diagnostics):
+    if any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics):
         file = None
     return TestReading(source, file, diagnostics, yaml.documents[0] if yaml.documents else None)
 

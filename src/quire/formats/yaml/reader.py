@@ -71,7 +71,7 @@ class YamlReading(Struct, frozen=True):
 
     def with_findings(self, found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
         """Return these findings and those of a later reader, without those about parts that are already reported."""
-        known = {one.span.start for one in self.diagnostics}
+        known = {diagnostic.span.start for diagnostic in self.diagnostics}
         fresh = (one for one in dict.fromkeys(found) if one.span.start not in known)
         return tuple(sorted([*self.diagnostics, *fresh], key=_in_order))
 
@@ -292,12 +292,12 @@ class _Builder:
     def _merged(self, merge: Entry) -> dict[_Key, Entry]:
         """Return the entries that `<<` stands for. The length of an alias in it has already been counted."""
         entries: dict[_Key, Entry] = {}
-        for one in merge.value.items if isinstance(merge.value, Sequence) else (merge.value,):
-            if isinstance(one, Mapping):
-                for entry in one.entries:
+        for item in merge.value.items if isinstance(merge.value, Sequence) else (merge.value,):
+            if isinstance(item, Mapping):
+                for entry in item.entries:
                     entries.setdefault((type(entry.key.value), entry.key.value), entry)
-            elif not is_stand_in(one):
-                message = f"<< takes a mapping or a list of mappings, not {describe(one)}"
+            elif not is_stand_in(item):
+                message = f"<< takes a mapping or a list of mappings, not {describe(item)}"
                 help = 'a key that is really called so is written "<<"'
                 self.found.append(Diagnostic(codes.MERGE_KEY, message, merge.key.span, "", help))
         return entries

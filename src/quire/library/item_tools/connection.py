@@ -154,7 +154,9 @@ class ItemsConnection:
 
     def offered(self, spec: ToolSpec) -> ToolSpec:
         """Return the description for a model with these grants. The arguments that are accepted stay the same."""
-        executing = [one for one in self._grants.patterns if not one.startswith(("rye.fetch.", "rye.sign."))]
+        executing = [
+            pattern for pattern in self._grants.patterns if not pattern.startswith(("rye.fetch.", "rye.sign."))
+        ]
         tools_only = all(one.startswith("rye.execute.tool.") for one in executing)
         return for_tools_only(spec) if spec.name == "execute" and tools_only else spec
 

@@ -97,12 +97,12 @@ class _Actions:
         self._scan = scan(self._text)
 
     def all(self) -> Iterator[Action]:
-        for found in self._findings:
-            yield from self._for_finding(found)
+        for finding in self._findings:
+            yield from self._for_finding(finding)
         yield from self._for_permissions()
         yield from self._tests()
-        for found in self._findings:
-            yield from self._allow(found)
+        for finding in self._findings:
+            yield from self._allow(finding)
 
     def _for_finding(self, found: Diagnostic) -> Iterator[Action]:
         match found.code:
@@ -135,7 +135,7 @@ class _Actions:
             yield self._one(f"Grant {element} in <{call.primary}>", edit, found)
 
     def _for_permissions(self) -> Iterator[Action]:
-        touched = [one for one in permissions(self._view) if self._touches(one[1])]
+        touched = [permission for permission in permissions(self._view) if self._touches(permission[1])]
         for pattern, _, tag in touched:
             yield from self._acknowledge(pattern)
             if "*" in pattern and tag.tag not in ("permissions",):
@@ -146,18 +146,18 @@ class _Actions:
         block = self._scan.below("metadata", "permissions")
         if block is None or risk is None or risk.value not in ("elevated", "unrestricted"):
             return
-        if any(one.tag == "acknowledge" and one.value("risk") == risk.value for one in block.children):
+        if any(child.tag == "acknowledge" and child.value("risk") == risk.value for child in block.children):
             return
         edit = with_child(self._text, block, f'<acknowledge risk="{risk.value}">{_REASON}</acknowledge>')
         if edit is not None:
-            codes = [one for one in self._findings if one.code is all_codes.UNACKNOWLEDGED]
+            codes = [finding for finding in self._findings if finding.code is all_codes.UNACKNOWLEDGED]
             yield self._one(f"Acknowledge that it is {risk.value}", edit, *codes)
 
     def _narrow(self, pattern: str, tag: Tagged) -> Iterator[Action]:
         """Offer the items that the calls name in place of a wildcard. A call whose item is not known keeps it."""
         calls = [one for one in calls_of_view(self._view) if one.covered_by(pattern) and not one.always_allowed]
-        needed = dict.fromkeys(_element_for(one) for one in calls)
-        if not calls or any(one.open for one in calls) or "" in needed:
+        needed = dict.fromkeys(_element_for(call) for call in calls)
+        if not calls or any(call.open for call in calls) or "" in needed:
             return
         elements = list(needed)
         if tag.parent is None or tag.parent.tag == "permissions":
@@ -175,7 +175,7 @@ class _Actions:
         from quire.plan.templates import references
 
         written = self._text[found.span.start : found.span.end]
-        name = next((one.name for one in references(written)), "")
+        name = next((reference.name for reference in references(written)), "")
         root = self._scan.root
         if not name or root is None:
             return
@@ -208,7 +208,7 @@ class _Actions:
         if children and metadata is not None:
             edits.append(with_child(self._text, metadata, *children))
         elif children and not root.empty:
-            inner = "\n".join(f"  {one}" for one in children)
+            inner = "\n".join(f"  {child}" for child in children)
             edits.append(with_child(self._text, root, f"<metadata>\n{inner}\n</metadata>"))
         known = tuple(edit for edit in edits if edit is not None)
         if known:
@@ -217,11 +217,13 @@ class _Actions:
 
     def _version(self, root: Tagged) -> Edit | None:
         """Return the edit that gives the directive its first version."""
-        written = next((one for one in root.attributes if one.name == "version"), None)
+        written = next((attribute for attribute in root.attributes if attribute.name == "version"), None)
         if written is not None:
             old = self._text[written.value_span.start : written.value_span.end]
             return Edit(written.value_span, old, "1.0.0") if written.quoted else None
-        named = next((one for one in root.attributes if one.name == "name" and one.quoted), None)
+        named = next(
+            (attribute for attribute in root.attributes if attribute.name == "name" and attribute.quoted), None
+        )
         at = named.value_span.end + 1 if named is not None else root.name_span.end
         return Edit(Span(at, at), "", ' version="1.0.0"')
 

@@ -60,7 +60,9 @@ class SpelledCall(Struct, frozen=True):
     """How many parentheses and braces are open at its end; 0 for a call that is closed."""
 
     def argument(self, name: str, within: str = "") -> Argument | None:
-        return next((one for one in self.arguments if one.name == name and one.within == within), None)
+        return next(
+            (argument for argument in self.arguments if argument.name == name and argument.within == within), None
+        )
 
     def value(self, name: str, within: str = "") -> str:
         found = self.argument(name, within)

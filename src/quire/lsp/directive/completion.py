@@ -247,7 +247,7 @@ def signature(view: View, offset: int) -> Signature | None:
     if call is None:
         return None
     typed = text[call.open - 1 : offset]
-    if call.levels > 1 and call.arguments and any(one.name == "parameters" for one in call.arguments):
+    if call.levels > 1 and call.arguments and any(argument.name == "parameters" for argument in call.arguments):
         found = _parameters(view, call, typed)
         if found is not None:
             return found
@@ -259,12 +259,19 @@ def _arguments(call: SpelledCall, offset: int, typed: str) -> Signature:
     shown = {name: name if name in required else f"{name}?" for name in properties}
     label = f"rye_{call.primary}({', '.join(shown.values())})"
     names = list(properties)
-    last = next((one for one in reversed(call.arguments) if not one.within and one.name_span.start < offset), None)
+    last = next(
+        (
+            argument
+            for argument in reversed(call.arguments)
+            if not argument.within and argument.name_span.start < offset
+        ),
+        None,
+    )
     after_comma = bool(call.commas) and (last is None or call.commas[-1] >= last.name_span.start)
     if last is not None and not after_comma and last.name in names:
         active = names.index(last.name)
     else:
-        taken = {one.name for one in call.arguments if not one.within}
+        taken = {argument.name for argument in call.arguments if not argument.within}
         active = next((at for at, name in enumerate(names) if name not in taken), len(names))
     parameters = tuple((shown[name], _meaning(properties[name])) for name in names)
     return Signature(label, parameters, active, description)
@@ -278,7 +285,7 @@ def _parameters(view: View, call: SpelledCall, typed: str) -> Signature | None:
         return None
     key = _KEY.search(typed)
     names = list(found)
-    taken = {one.name for one in call.arguments if one.within == "parameters"}
+    taken = {argument.name for argument in call.arguments if argument.within == "parameters"}
     if key is not None and key[1] in names:
         active = names.index(key[1])
     else:

@@ -34,7 +34,7 @@ def values_of(
     """Complete the value of an attribute."""
     parent = around[-1] if around else None
     if words := VALUES.get(f"{tag}.{attribute}"):
-        return [Completion(one, "enum", documentation=_MEANINGS.get(one, ""), span=span) for one in words]
+        return [Completion(word, "enum", documentation=_MEANINGS.get(word, ""), span=span) for word in words]
     match tag, attribute:
         case "directive", "extends":
             return items(view, "directive", span)
@@ -148,9 +148,9 @@ def grants(view: View, primary: str, item_type: str, span: Span) -> list[Complet
     mark = "." if item_type == "tool" and "/" not in view.source.text[span.start : span.end] else "/"
     patterns = [*(one for one in ids if not one.endswith("/")), *folders]
     found = []
-    for at, one in enumerate(patterns):
-        label = one.replace("/", mark) if one.startswith("rye/") else one
-        asked = f"rye.{primary}.{item_type}.{one.replace('/', '.')}"
+    for at, pattern in enumerate(patterns):
+        label = pattern.replace("/", mark) if pattern.startswith("rye/") else pattern
+        asked = f"rye.{primary}.{item_type}.{pattern.replace('/', '.')}"
         order = 4 if at < len(ids) else 6
         found.append(
             Completion(label, "value", detail=_tier(view, asked), order=order, span=span, resolve=f"grant:{asked}")
@@ -219,7 +219,7 @@ def _default(name: str, span: Span) -> list[Completion]:
 
 
 def _words(words: tuple[str, ...], span: Span) -> list[Completion]:
-    return [Completion(one, "enum", documentation=_MEANINGS.get(one, ""), span=span) for one in words]
+    return [Completion(word, "enum", documentation=_MEANINGS.get(word, ""), span=span) for word in words]
 
 
 def _stem(view: View) -> str:
@@ -295,7 +295,7 @@ def _inside(view: View, offset: int, call: SpelledCall) -> list[Completion]:
 
 def _arguments(call: SpelledCall, span: Span, text: str, offset: int) -> list[Completion]:
     _, properties, required = action_schema(call.primary)
-    taken = {one.name for one in call.arguments if not one.within}
+    taken = {argument.name for argument in call.arguments if not argument.within}
     found = []
     for name, about in properties.items():
         if name in taken:
@@ -322,7 +322,7 @@ def _values(view: View, call: SpelledCall, name: str, span: Span) -> list[Comple
     about = properties.get(name)
     choices = about.get("enum") if isinstance(about, dict) else None
     words = ["inline", "fork"] if name == "thread" else choices if isinstance(choices, list) else []
-    return [Completion(str(one), "enum", span=span) for one in words]
+    return [Completion(str(word), "enum", span=span) for word in words]
 
 
 def _keys(view: View, call: SpelledCall, depth: int, span: Span, quote: str, after: str) -> list[Completion]:
@@ -334,7 +334,7 @@ def _keys(view: View, call: SpelledCall, depth: int, span: Span, quote: str, aft
         found, within = parameters_of(view, "directive", call.value("directive_id", "parameters")), "parameters.inputs"
     else:
         found = parameters_of(view, call.item_type, item_id)
-    taken = {one.name for one in call.arguments if one.within == within}
+    taken = {argument.name for argument in call.arguments if argument.within == within}
     result = []
     for name, meaning in found.items():
         if name in taken:

@@ -98,7 +98,7 @@ class _Formatter:
     def _comments(self, tag: Tagged) -> list[Span]:
         """Return the comments that stand directly in an element."""
         first, last = bisect_left(self._starts, tag.inner_start), bisect_left(self._starts, tag.inner_end)
-        return [one for one in self._scan.comments[first:last] if not _is_in_child(tag, one.start)]
+        return [comment for comment in self._scan.comments[first:last] if not _is_in_child(tag, comment.start)]
 
     def _is_read(self, tag: Tagged) -> bool:
         """Tell whether the engine reads an element, so that its white space has no meaning."""
@@ -113,8 +113,8 @@ class _Formatter:
         """Tell whether there is nothing but elements, comments and white space in an element."""
         at = tag.inner_start
         parts = [
-            *((one.start, one.end) for one in tag.children),
-            *((one.start, one.end) for one in self._comments(tag)),
+            *((child.start, child.end) for child in tag.children),
+            *((comment.start, comment.end) for comment in self._comments(tag)),
         ]
         for start, end in sorted(parts):
             if self._text[at:start].strip():
@@ -136,9 +136,9 @@ class _Formatter:
         if "\n" in old or not all(one.quoted for one in tag.attributes):
             return
         parts = [""]
-        for one in tag.attributes:
-            quote = self._text[one.value_span.start - 1]
-            parts.append(f"{one.name}={quote}{one.value}{quote}")
+        for attribute in tag.attributes:
+            quote = self._text[attribute.value_span.start - 1]
+            parts.append(f"{attribute.name}={quote}{attribute.value}{quote}")
         new = " ".join(parts) + (" />" if tag.empty else ">")
         if re.sub(r"\s", "", old) == re.sub(r"\s", "", new):
             yield Edit(Span(start, end), old, new)
@@ -276,9 +276,9 @@ def _fence_tokens(scanned: Scan) -> Iterator[Token]:
         yield Token(tag.name_span, "type")
         if tag.closing is not None:
             yield Token(tag.closing, "type")
-        for one in tag.attributes:
-            yield Token(one.name_span, "property")
-            yield Token(one.value_span, _value_kind(tag, one))
+        for attribute in tag.attributes:
+            yield Token(attribute.name_span, "property")
+            yield Token(attribute.value_span, _value_kind(tag, attribute))
         if in_fence:
             yield from _text_token(tag)
 
@@ -310,19 +310,19 @@ def _text_token(tag: Tagged) -> Iterator[Token]:
 
 def _reference_tokens(text: str, scanned: Scan) -> Iterator[Token]:
     inputs, outputs = frozenset(declared_inputs(text)), frozenset(declared_outputs(text))
-    for one in value_references(text, scanned):
-        known = inputs if one.kind == "input" else outputs
-        missing = one.name not in known and not one.optional
-        if text[one.whole.start : one.whole.start + 1] in ("{", "$"):
-            yield Token(one.whole, "macro")
-        yield Token(one.span, "unresolved" if missing else "parameter")
+    for reference in value_references(text, scanned):
+        known = inputs if reference.kind == "input" else outputs
+        missing = reference.name not in known and not reference.optional
+        if text[reference.whole.start : reference.whole.start + 1] in ("{", "$"):
+            yield Token(reference.whole, "macro")
+        yield Token(reference.span, "unresolved" if missing else "parameter")
 
 
 def _call_tokens(text: str, scanned: Scan) -> Iterator[Token]:
     for call in spelled_calls(text, scanned.body_start, len(text)):
         yield Token(call.name_span, "function")
-        for one in call.arguments:
-            yield Token(one.name_span, "property" if one.within else "parameter")
-            if one.value_span is not None:
-                kind: TokenKind = "namespace" if one.name in ("item_id", "directive_id") else "string"
-                yield Token(one.value_span, "enumMember" if one.name in ("item_type", "scope") else kind)
+        for argument in call.arguments:
+            yield Token(argument.name_span, "property" if argument.within else "parameter")
+            if argument.value_span is not None:
+                kind: TokenKind = "namespace" if argument.name in ("item_id", "directive_id") else "string"
+                yield Token(argument.value_span, "enumMember" if argument.name in ("item_type", "scope") else kind)

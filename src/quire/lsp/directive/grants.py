@@ -88,7 +88,9 @@ def covered_items(view: View, pattern: str) -> list[tuple[str, str]]:
     primary: Primary = parts[1]  # type: ignore[assignment]  # a tag of the format
     grants = Grants.of([pattern])
     return [
-        (parts[2], one) for one in entries(view.folder, parts[2]) if grants.covers(capability(primary, parts[2], one))
+        (parts[2], entry)
+        for entry in entries(view.folder, parts[2])
+        if grants.covers(capability(primary, parts[2], entry))
     ]
 
 
@@ -163,7 +165,7 @@ def permissions_markdown(view: View) -> str:
 
 
 def _acknowledged(view: View, risk: str) -> str:
-    said = [one for one in scan(view.source.text).tags if one.tag == "acknowledge" and one.value("risk") == risk]
+    said = [tag for tag in scan(view.source.text).tags if tag.tag == "acknowledge" and tag.value("risk") == risk]
     if said:
         return "acknowledged: " + (" ".join(said[0].text[0].split()) or "without a reason")
     return "not acknowledged: it does not start" if risk == "unrestricted" else "not acknowledged: a warning"

@@ -112,7 +112,7 @@ def hook_markdown(view: View, tag: Tagged) -> str:
         if actions := _actions(found):
             lines.append(f"**then**: {actions}")
     paths = paths_of(event, declared_inputs(text), declared_outputs(text))
-    readable = ", ".join(code(one) for one in list(paths)[:_SHOWN])
+    readable = ", ".join(code(path) for path in list(paths)[:_SHOWN])
     more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
     lines.append(f"Conditions and `${{…}}` can read {readable}{more}.")
     return "\n\n".join(lines)
@@ -131,7 +131,7 @@ def hook_named(view: View, name: Name) -> str:
 def hook_of(view: View, start: int) -> Hook | None:
     """Return the hook whose element begins at an offset, as far as it could be read."""
     hooks: tuple[Hook, ...] = view.reading.partial.hooks
-    return next((one for one in hooks if one.span.start == start), None)
+    return next((hook for hook in hooks if hook.span.start == start), None)
 
 
 def condition_of(hook: Hook) -> str:
@@ -149,8 +149,8 @@ def _event(event: str) -> str:
 
 def _actions(hook: Hook) -> str:
     parts = []
-    for one in hook.actions:
-        given = ", ".join(f"{name} = {value}" for name, value in one.parameters[:4])
-        what = f"{one.primary} {one.attribute('item_type')} {one.attribute('item_id')}"
+    for action in hook.actions:
+        given = ", ".join(f"{name} = {value}" for name, value in action.parameters[:4])
+        what = f"{action.primary} {action.attribute('item_type')} {action.attribute('item_id')}"
         parts.append(code(what) + (f" with {code(given)}" if given else ""))
     return "; ".join(parts)

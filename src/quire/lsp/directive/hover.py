@@ -50,11 +50,11 @@ def _in_fence(view: View, scanned: Scan, offset: int) -> Hover | None:
         span = tag.name_span if _touches(tag.name_span, offset) else tag.closing or tag.name_span
         return _element(view, tag, span)
     if offset < tag.inner_start:
-        for one in tag.attributes:
-            if _touches(one.name_span, offset):
-                return _attribute(view, tag, one)
-            if _touches(one.value_span, offset):
-                return _value(view, tag, one, offset)
+        for attribute in tag.attributes:
+            if _touches(attribute.name_span, offset):
+                return _attribute(view, tag, attribute)
+            if _touches(attribute.value_span, offset):
+                return _value(view, tag, attribute, offset)
         return None
     named = _named(view, offset)
     if (asked := permission_at(tag)) is not None and _touches(asked[1], offset):
@@ -151,9 +151,9 @@ def _in_body(view: View, scanned: Scan, offset: int) -> Hover | None:
         if _touches(call.name_span, offset):
             return Hover(call.name_span, call_markdown(call.primary))
         if call.name_span.start <= offset <= call.end:
-            for one in call.arguments:
-                if _touches(one.name_span, offset) and (text := call_markdown(call.primary, call, one)):
-                    return Hover(one.name_span, text)
+            for argument in call.arguments:
+                if _touches(argument.name_span, offset) and (text := call_markdown(call.primary, call, argument)):
+                    return Hover(argument.name_span, text)
             return None
     tag = scanned.at(offset)
     if tag is not None and _touches(tag.name_span, offset) and (known := meaning_of(tag.path)):

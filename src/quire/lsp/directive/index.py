@@ -96,7 +96,7 @@ def outline(view: View, scanned: Scan) -> tuple[Symbol, ...]:
     else:
         name, selection = "directive", Span(0, 0)
     description = scanned.below("metadata", "description")
-    children = [_symbol(one) for one in root.children if one.finished] if root else []
+    children = [_symbol(child) for child in root.children if child.finished] if root else []
     children += _body(text, scanned)
     detail = cut_line(description.text[0], _DETAIL) if description else ""
     return (Symbol(name, "directive", Span(0, len(text)), selection, detail, tuple(children)),)
@@ -104,7 +104,7 @@ def outline(view: View, scanned: Scan) -> tuple[Symbol, ...]:
 
 def _symbol(tag: Tagged) -> Symbol:
     name, kind, selection, detail = _described(tag)
-    children = tuple(_symbol(one) for one in tag.children if one.finished and one.tag not in _INNER)
+    children = tuple(_symbol(child) for child in tag.children if child.finished and child.tag not in _INNER)
     return Symbol(name, kind, tag.span, selection, detail, children)
 
 
@@ -126,15 +126,15 @@ def _described(tag: Tagged) -> tuple[str, NameKind, Span, str]:
         case _ if parent in PRIMARIES and tag.inside("permissions") and text:
             return cut_line(text, _DETAIL), "capability", tag.text[1], f"{parent} {tag.tag}"
         case "limits" | "model":
-            given = ", ".join(f"{one.name} {one.value}" for one in tag.attributes)
+            given = ", ".join(f"{attribute.name} {attribute.value}" for attribute in tag.attributes)
             return tag.tag, "element", tag.name_span, cut_line(given, _DETAIL)
     return tag.tag, "element", tag.name_span, short
 
 
 def _body(text: str, scanned: Scan) -> list[Symbol]:
     """Return the parts of the instructions: elements with a meaning, else headings."""
-    elements = [one for one in scanned.tags if one.start >= scanned.body_start and one.tag in _BODY and one.finished]
-    top = [one for one in elements if not any(above.tag in _BODY for above in one.around())]
+    elements = [tag for tag in scanned.tags if tag.start >= scanned.body_start and tag.tag in _BODY and tag.finished]
+    top = [element for element in elements if not any(above.tag in _BODY for above in element.around())]
     found = [(one.start, _symbol(one)) for one in top]
     starts = [one.start for one in top]
     ends = [len(text)] * 5
@@ -181,8 +181,8 @@ class _Names:
             if self._scan.holds(tag.start):
                 yield from self._in_fence(tag)
             yield from self._anywhere(tag)
-        for one in value_references(self._text, self._scan):
-            yield Name(one.kind, one.name, one.span, "reads")
+        for reference in value_references(self._text, self._scan):
+            yield Name(reference.kind, reference.name, reference.span, "reads")
         for call in spelled_calls(self._text, self._scan.body_start, len(self._text)):
             yield from self._call(call)
 
@@ -298,7 +298,7 @@ class _Names:
             yield from self._item(item_type, named.value.strip(), span)
             target = path_of_item(self._folder, item_type, named.value.strip()) if item_type != "tool" else ""
             scope = self._inputs_of(item_type, named.value)
-        given = [(one, one.attribute("name")) for one in tag.children if one.tag == "param"]
+        given = [(child, child.attribute("name")) for child in tag.children if child.tag == "param"]
         starts = item_type == "tool" and named is not None and canonical(named.value.strip()) == FORK
         for param, name in given:
             if name is None or not name.value:
@@ -322,9 +322,9 @@ class _Names:
             elif call.primary == "execute":
                 target = path_of_item(self._folder, item_type, named.value)
                 scope = self._inputs_of(item_type, named.value)
-        for one in call.arguments if target else ():
-            if one.within == within:
-                yield Name("input", one.name, one.name_span, "writes", scope, target)
+        for argument in call.arguments if target else ():
+            if argument.within == within:
+                yield Name("input", argument.name, argument.name_span, "writes", scope, target)
 
     def _item(self, item_type: str, item_id: str, span: Span) -> Iterator[Name]:
         """Yield the name of an item. It follows when its file is renamed, or the pipeline in it."""

@@ -322,7 +322,7 @@ def model_words(view: View, tag: Tagged) -> tuple[str, str]:
     settings = view.folder.settings
     if settings is None:
         return "", "the settings of the workspace cannot be read"
-    asked = {one.name: one.value.strip() for one in tag.attributes}
+    asked = {attribute.name: attribute.value.strip() for attribute in tag.attributes}
     try:
         choice = model_here(asked, settings, os.environ)
     except QuireError as error:

@@ -92,14 +92,14 @@ class Tagged(Struct, eq=False):
         return f"{self.parent.tag}>{self.tag}" if self.parent else self.tag
 
     def attribute(self, name: str) -> Attribute | None:
-        return next((one for one in self.attributes if one.name == name), None)
+        return next((attribute for attribute in self.attributes if attribute.name == name), None)
 
     def value(self, name: str) -> str:
         found = self.attribute(name)
         return found.value.strip() if found else ""
 
     def child(self, tag: str) -> Tagged | None:
-        return next((one for one in self.children if one.tag == tag), None)
+        return next((child for child in self.children if child.tag == tag), None)
 
     def inside(self, tag: str) -> bool:
         """Tell whether an element of this tag is around this one."""
@@ -138,7 +138,7 @@ class Scan(Struct, frozen=True):
 
     @property
     def root(self) -> Tagged | None:
-        return next((one for one in self.tops if one.tag == "directive" and self.holds(one.start)), None)
+        return next((top for top in self.tops if top.tag == "directive" and self.holds(top.start)), None)
 
     def holds(self, offset: int) -> bool:
         """Tell whether an offset is in the fence."""
@@ -181,7 +181,7 @@ def scan(text: str) -> Scan:
     for part in (fence, Span(body, len(text))):
         if part is not None:
             _Scanner(text, part, tags, comments).run()
-    tops = tuple(one for one in tags if one.parent is None)
+    tops = tuple(tag for tag in tags if tag.parent is None)
     return Scan(fence, opening, body, tuple(tags), tops, tuple(comments))
 
 

@@ -60,28 +60,28 @@ def code_actions(session: Session, params: Mapping[str, Any]) -> list[dict[str, 
     context = params.get("context")
     wanted = context.get("only") if isinstance(context, Mapping) else None
     span = view.text.span(params.get("range"))
-    touched = [one for one in view.findings if one.span.start <= span.end and span.start <= one.span.end][
-        :MOST_FINDINGS
-    ]
+    touched = [
+        finding for finding in view.findings if finding.span.start <= span.end and span.start <= finding.span.end
+    ][:MOST_FINDINGS]
     actions = [*_fixes(view, touched), *(ask(view, "actions", "actions", span, tuple(touched)) or [])]
     if (everything := fix_all(view)) is not None:
         actions.append(everything)
     return [
         written
-        for one in actions
-        if _is_wanted(one.kind, wanted) and (written := _written(session, view, one, touched)) is not None
+        for action in actions
+        if _is_wanted(action.kind, wanted) and (written := _written(session, view, action, touched)) is not None
     ]
 
 
 def _fixes(view: View, findings: list[Diagnostic]) -> list[Action]:
     """Return the fixes of findings. One that may change the meaning says so."""
     found: dict[Action, None] = {}
-    for one in findings:
-        fix = fix_of(view.source, one)
+    for finding in findings:
+        fix = fix_of(view.source, finding)
         if fix is not None:
             title = fix.title[:1].upper() + fix.title[1:] + ("" if fix.safe else " (may change the meaning)")
             edits = (FileEdit(view.path, fix.edits),)
-            found[Action(title, "quickfix", edits, (one.code.id,), preferred=fix.safe)] = None
+            found[Action(title, "quickfix", edits, (finding.code.id,), preferred=fix.safe)] = None
     return list(found)
 
 
@@ -90,7 +90,7 @@ def fix_all(view: View) -> Action | None:
     first one is made: the others are offered again after it."""
     edits: list[Edit] = []
     last = -1
-    fixes = [fix for one in view.findings if (fix := fix_of(view.source, one)) is not None and fix.safe]
+    fixes = [fix for finding in view.findings if (fix := fix_of(view.source, finding)) is not None and fix.safe]
     for fix in sorted(fixes, key=lambda fix: fix.edits[0].span.start):
         if all(edit.span.start >= last for edit in fix.edits):
             edits += fix.edits
@@ -125,7 +125,7 @@ def _written(session: Session, view: View, one: Action, touched: list[Diagnostic
 def execute(session: Session, params: Mapping[str, Any]) -> Any:
     """Carry out a command and return its result. Raises `RequestFailed` for one that is not known."""
     command, arguments = params.get("command"), params.get("arguments")
-    given = [str(one) for one in arguments] if isinstance(arguments, list) else []
+    given = [str(argument) for argument in arguments] if isinstance(arguments, list) else []
     match command:
         case "quire.showPrompt":
             return _prompt(_view(session, given), given[1:])
@@ -196,8 +196,8 @@ def tests_ran(session: Session, params: Mapping[str, Any]) -> None:
     hovers show. They are free, and read the files that the editor's run has left."""
     wanted: list[tuple[list[tuple[str, str]], list[str]]] = []
     tests = params.get("tests")
-    for one in tests if isinstance(tests, list) else []:
-        said = one if isinstance(one, Mapping) else {}
+    for test in tests if isinstance(tests, list) else []:
+        said = test if isinstance(test, Mapping) else {}
         view = session.desk.view_of(path_of(str(said.get("uri"))))
         cases = said.get("cases")
         if view is not None and view.format == "test":

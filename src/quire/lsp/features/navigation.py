@@ -55,18 +55,18 @@ def outgoing_calls(session: Session, params: Mapping[str, Any]) -> list[dict[str
     view = target[0]
     calls: dict[tuple[str, str], list[dict[str, Any]]] = {}
     names: dict[tuple[str, str], str] = {}
-    for one in view.index.names:
+    for name in view.index.names:
         # The part of `KEY.NAME` before the dot is a file; settings name nothing but files.
-        is_file = one.kind == "pipeline" and not one.scope and view.format != "settings"
-        if one.role == "reads" and one.kind in CALLABLE and one.document and not is_file:
-            calls.setdefault((one.document, one.scope), []).append(view.text.range(one.span))
-            names[one.document, one.scope] = one.text
+        is_file = name.kind == "pipeline" and not name.scope and view.format != "settings"
+        if name.role == "reads" and name.kind in CALLABLE and name.document and not is_file:
+            calls.setdefault((name.document, name.scope), []).append(view.text.range(name.span))
+            names[name.document, name.scope] = name.text
     return [{"to": _item(session, *key, names[key]), "fromRanges": ranges} for key, ranges in calls.items()]
 
 
 def _pipeline_at(view: View, offset: int) -> tuple[str, str]:
     """Return the scope and the name of the pipeline around an offset; empty for a document of another format."""
-    declared = [one for one in view.index.names if one.kind == "pipeline" and one.role == "declares"]
+    declared = [name for name in view.index.names if name.kind == "pipeline" and name.role == "declares"]
     before = [one for one in declared if one.span.start <= offset] or declared[:1]
     return (before[-1].scope, before[-1].text) if before else ("", "")
 

@@ -78,7 +78,7 @@ def _ids_after(folder: Folder, kind: str, moves: Mapping[str, str]) -> list[str]
     """Return the whole names of all documents of a kind after the moves."""
     if kind == "directive":
         moved = {id_of(old): id_of(new) for old, new in moves.items()}
-        return [moved.get(one, one) for one in entries(folder, "directive")]
+        return [moved.get(entry, entry) for entry in entries(folder, "directive")]
     try:
         paths: Iterable[Path] = folder.snapshot.playbooks().paths.values() if folder.snapshot is not None else ()
     except QuireError:
@@ -116,9 +116,9 @@ def will_rename(session: Session, params: Mapping[str, Any]) -> dict[str, Any] |
     for all documents in it, and for all other files in it that documents name."""
     files = params.get("files")
     moves: dict[str, str] = {}
-    for one in files if isinstance(files, list) else []:
-        if isinstance(one, Mapping) and isinstance(one.get("oldUri"), str) and isinstance(one.get("newUri"), str):
-            old, new = (path_of(one[key], session.desk.roots) for key in ("oldUri", "newUri"))
+    for file in files if isinstance(files, list) else []:
+        if isinstance(file, Mapping) and isinstance(file.get("oldUri"), str) and isinstance(file.get("newUri"), str):
+            old, new = (path_of(file[key], session.desk.roots) for key in ("oldUri", "newUri"))
             moves = _moved(session, old, new) | moves
     found: dict[str, dict[Span, Edit]] = {}
     for folder in {session.desk.folder_of(old).path: session.desk.folder_of(old) for old in moves}.values():
@@ -163,7 +163,7 @@ def _moved(session: Session, old: str, new: str) -> dict[str, str]:
         return {old: new}
     inside = f"{old}{os.sep}"
     folder = session.desk.folder_of(str(Path(old) / "x"))
-    named = (one.document for view in folder.views() for one in view.index.names if one.kind in DOCUMENTS)
+    named = (name.document for view in folder.views() for name in view.index.names if name.kind in DOCUMENTS)
     return {path: new + path[len(old) :] for path in chain(folder.files, named) if path.startswith(inside)}
 
 
@@ -268,7 +268,7 @@ def _edits(view: View, names: list[Name], new: str) -> tuple[Edit, ...]:
     if isinstance(edits, str):
         raise RequestFailed(edits)
     if edits is None:
-        spans = dict.fromkeys(one.span for one in names)
+        spans = dict.fromkeys(name.span for name in names)
         edits = [Edit(span, view.source.text[span.start : span.end], new) for span in spans]
     return tuple(sorted(edits, key=lambda edit: edit.span.start))
 

@@ -87,11 +87,11 @@ def _data(view: View) -> list[int]:
     data: list[int] = []
     line = column = 0
     text = view.source.text
-    for one in flat_tokens(text, ask(view, "decorations", "tokens") or []):
-        at = view.text.position(one.span.start)
-        length = units(text[one.span.start : one.span.end], view.text.encoding)
+    for token in flat_tokens(text, ask(view, "decorations", "tokens") or []):
+        at = view.text.position(token.span.start)
+        length = units(text[token.span.start : token.span.end], view.text.encoding)
         ahead = at["character"] - (column if at["line"] == line else 0)
-        type, marks = _numbers(one)
+        type, marks = _numbers(token)
         data += [at["line"] - line, ahead, length, type, marks]
         line, column = at["line"], at["character"]
     return data

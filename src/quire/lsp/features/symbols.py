@@ -39,9 +39,9 @@ def folding(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]]
 
 
 def _all(symbols: Sequence[Symbol]) -> Iterator[Symbol]:
-    for one in symbols:
-        yield one
-        yield from _all(one.children)
+    for symbol in symbols:
+        yield symbol
+        yield from _all(symbol.children)
 
 
 def selection(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]] | None:
@@ -82,10 +82,10 @@ def _around(view: View, offset: int) -> Iterator[Span]:
 
 
 def _parts(symbols: Sequence[Symbol], offset: int) -> Iterator[Span]:
-    for one in symbols:
-        if one.span.start <= offset <= one.span.end:
-            yield one.span
-            yield from _parts(one.children, offset)
+    for symbol in symbols:
+        if symbol.span.start <= offset <= symbol.span.end:
+            yield symbol.span
+            yield from _parts(symbol.children, offset)
 
 
 def formatting(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]] | None:
@@ -112,7 +112,7 @@ def document(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]
     if view is None:
         return None
     if session.client.can("textDocument.documentSymbol.hierarchicalDocumentSymbolSupport"):
-        return [wire.symbol(view.text, one) for one in view.index.symbols]
+        return [wire.symbol(view.text, symbol) for symbol in view.index.symbols]
     uri = wire.uri_at(session.desk, view.path)
     return [
         {

@@ -43,11 +43,11 @@ def complete(view: View, offset: int) -> list[Completion]:
     if (value := _VALUE.fullmatch(line)) is not None:
         return _values(view, value[1], Span(offset - len(value[2]), offset))
     if (item := _ITEM.fullmatch(line)) is not None:
-        above = [one.key for one in found.entries if one.key_span.start < offset]
+        above = [entry.key for entry in found.entries if entry.key_span.start < offset]
         return _values(view, above[-1], Span(offset - len(item[1]), offset)) if above else []
     if _KEY.fullmatch(line) is None:
         return []
-    taken = {one.key for one in found.entries if not one.key_span.start <= offset <= one.key_span.end}
+    taken = {entry.key for entry in found.entries if not entry.key_span.start <= offset <= entry.key_span.end}
     rest = view.source.text[offset:].partition("\n")[0]
     return [
         Completion(
@@ -80,15 +80,15 @@ def _values(view: View, key: str, span: Span) -> list[Completion]:
             quoted = view.source.text[span.start - 1 : span.start] in ("'", '"')
             return [Completion("1.0.0", "value", "1.0.0" if quoted else '"1.0.0"', span=span)]
         case "entry_type" | "tags":
-            return [Completion(one, "enum", span=span) for one in _words(view, key)]
+            return [Completion(word, "enum", span=span) for word in _words(view, key)]
         case "title" | "description" | "body" | "content":
             return []
     own = id_of(view.path)
     return [
-        Completion(one, "reference", detail=kind, span=span, resolve=f"item:{kind}:{one}")
+        Completion(entry, "reference", detail=kind, span=span, resolve=f"item:{kind}:{entry}")
         for kind in ("knowledge", "directive")
-        for one in entries(view.folder, kind)
-        if one != own or kind != "knowledge"
+        for entry in entries(view.folder, kind)
+        if entry != own or kind != "knowledge"
     ]
 
 
@@ -118,19 +118,19 @@ def actions(view: View, span: Span, findings: Sequence[Diagnostic]) -> list[Acti
 
 
 def _actions(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
-    for found in findings:
-        if found.code is codes.FIELD and (edit := _missing(view)) is not None:
-            yield _action(view, "Add the fields that signing requires", edit, found)
-        elif found.code is codes.PLACE and (edit := _place(view, found)) is not None:
-            yield _action(view, f"Write {edit.new or 'no category'}, as the place of the file is", edit, found)
-    for found in findings:
-        if found.severity is not Severity.ERROR and not found.code.id.startswith("AL"):
+    for finding in findings:
+        if finding.code is codes.FIELD and (edit := _missing(view)) is not None:
+            yield _action(view, "Add the fields that signing requires", edit, finding)
+        elif finding.code is codes.PLACE and (edit := _place(view, finding)) is not None:
+            yield _action(view, f"Write {edit.new or 'no category'}, as the place of the file is", edit, finding)
+    for finding in findings:
+        if finding.severity is not Severity.ERROR and not finding.code.id.startswith("AL"):
             part = metadata(view).part
             if part is not None:
-                at = view.source.line_span(view.source.position(found.span.start).line).start
+                at = view.source.line_span(view.source.position(finding.span.start).line).start
                 at = max(at, part.start)
-                comment = f'# quire: allow {found.code.id} because "say why"\n'
-                yield _action(view, f"Allow {found.code.id} because …", Edit(Span(at, at), "", comment), found)
+                comment = f'# quire: allow {finding.code.id} because "say why"\n'
+                yield _action(view, f"Allow {finding.code.id} because …", Edit(Span(at, at), "", comment), finding)
 
 
 def _missing(view: View) -> Edit | None:
@@ -143,13 +143,13 @@ def _missing(view: View) -> Edit | None:
         "version": 'version: "1.0.0"',
         "entry_type": "entry_type: reference",
     }
-    given = {one.key for one in found.entries if one.values}
+    given = {entry.key for entry in found.entries if entry.values}
     lines = [texts[name] for name in REQUIRED if name not in given and not _has_key(view, name)]
-    return Edit(Span(found.part.start, found.part.start), "", "".join(f"{one}\n" for one in lines)) if lines else None
+    return Edit(Span(found.part.start, found.part.start), "", "".join(f"{line}\n" for line in lines)) if lines else None
 
 
 def _has_key(view: View, name: str) -> bool:
-    return any(one.key == name for one in metadata(view).entries)
+    return any(entry.key == name for entry in metadata(view).entries)
 
 
 def _place(view: View, found: Diagnostic) -> Edit | None:
@@ -178,7 +178,7 @@ def used_by(view: View) -> tuple[list[str], list[str]]:
     for other in view.folder.views():
         if other.format != "directive" or other.path == view.path:
             continue
-        if stem in other.source.text and any(one.document == view.path for one in other.index.names):
+        if stem in other.source.text and any(name.document == view.path for name in other.index.names):
             naming.append(id_of(other.path))
         elif "<fetch>" in other.source.text and Grants.of(one for one, _, _ in permissions(other)).covers(needed):
             fetching.append(id_of(other.path))

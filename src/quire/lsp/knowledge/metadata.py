@@ -65,7 +65,7 @@ class Metadata(Struct, frozen=True):
     entries: tuple[Entry, ...] = ()
 
     def value(self, key: str) -> tuple[str, Span] | None:
-        found = next((one for one in self.entries if one.key == key), None)
+        found = next((entry for entry in self.entries if entry.key == key), None)
         return found.values[0] if found and found.values else None
 
     def holds(self, offset: int) -> bool:
@@ -128,7 +128,9 @@ def index(view: View) -> Index:
     found = metadata(view)
     names = tuple(_names(view, found))
     links = [
-        Link(one.span, one.document, f"{one.kind} {one.text}") for one in names if one.role == "reads" and one.document
+        Link(name.span, name.document, f"{name.kind} {name.text}")
+        for name in names
+        if name.role == "reads" and name.document
     ]
     links += _mentions(view, found)
     return Index(names, tuple(_symbols(view, found)), tuple(links))
@@ -169,8 +171,14 @@ def _symbols(view: View, found: Metadata) -> Iterator[Symbol]:
     named, title = found.value("name"), found.value("title")
     name, selection = named or ("knowledge", Span(0, 0))
     children = [
-        Symbol(one.key, "field", one.span, one.key_span, cut_line(", ".join(word for word, _ in one.values), _DETAIL))
-        for one in found.entries
+        Symbol(
+            entry.key,
+            "field",
+            entry.span,
+            entry.key_span,
+            cut_line(", ".join(word for word, _ in entry.values), _DETAIL),
+        )
+        for entry in found.entries
     ]
     headings = list(_HEADING.finditer(text, found.body_start)) if found.part is not None else []
     ends = [len(text)] * 5

@@ -83,8 +83,8 @@ def _edit(view: View, *edits: Edit) -> tuple[FileEdit, ...]:
 
 def _allowed(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
     """Yield a comment above the step of each finding that a comment may hide."""
-    for code in dict.fromkeys(one.code.id for one in findings if one.severity is not Severity.ERROR):
-        one = next(found for found in findings if found.code.id == code)
+    for code in dict.fromkeys(finding.code.id for finding in findings if finding.severity is not Severity.ERROR):
+        one = next(finding for finding in findings if finding.code.id == code)
         item = item_at(part_at(view, one.span.start), one.span.start)
         at = item.start if item is not None else view.source.text.rfind("\n", 0, one.span.start) + 1
         line = view.source.text[at:].split("\n", 1)[0]
@@ -96,7 +96,7 @@ def _allowed(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
 
 def _declared(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
     """Yield the declaration of each name that a step reads, no step writes, and `input` does not have."""
-    for name, one in {name: one for one in findings if (name := _undeclared(view, one))}.items():
+    for name, one in {name: finding for finding in findings if (name := _undeclared(view, finding))}.items():
         edit = _input_edit(view, one.span.start, f"{name}: {_input_type(view, name)}")
         if edit is not None:
             yield Action(f"Declare the input {name}", "quickfix", _edit(view, edit), (one.code.id,))
@@ -129,7 +129,7 @@ def _input_edit(view: View, offset: int, line: str) -> Edit | None:
         part = part_at(view, offset)
         found = _NO_INPUTS.search(text, part.start, part.end)
         return Edit(Span(found.end(), found.end()), "", line) if found else None
-    at = min(one.span.start for one in pipeline.input_names)
+    at = min(name.span.start for name in pipeline.input_names)
     at -= text[at - 1] in "\"'"
     begin = text.rfind("\n", 0, at) + 1
     in_block = not text[begin:at].strip()
@@ -139,20 +139,20 @@ def _input_edit(view: View, offset: int, line: str) -> Edit | None:
 def _gets(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
     """Yield `get(…)` for paths that may be absent."""
     text = view.source.text
-    for one in findings:
-        if one.code.id != OPTIONAL_FIELD.id:
+    for finding in findings:
+        if finding.code.id != OPTIONAL_FIELD.id:
             continue
-        start = one.span.start
+        start = finding.span.start
         while start > 0 and (text[start - 1].isalnum() or text[start - 1] in "_."):
             start -= 1
-        path = text[start : one.span.end]
+        path = text[start : finding.span.end]
         holder, _, name = path.rpartition(".")
-        if not holder or text[start - 1 : start] == "{" or text[one.span.end : one.span.end + 1] == ".":
+        if not holder or text[start - 1 : start] == "{" or text[finding.span.end : finding.span.end + 1] == ".":
             continue  # a prompt has no functions, and what comes after a get cannot be read as a path
         quote = '"' if _inner_quote(view, start) == '"' else "'"
         new = f"get({holder}, {quote}{name}{quote})"
-        edit = Edit(Span(start, one.span.end), path, new)
-        yield Action(f"Read it with {new}", "quickfix", _edit(view, edit), (one.code.id,), preferred=True)
+        edit = Edit(Span(start, finding.span.end), path, new)
+        yield Action(f"Read it with {new}", "quickfix", _edit(view, edit), (finding.code.id,), preferred=True)
 
 
 def _inner_quote(view: View, offset: int) -> str:
@@ -169,7 +169,9 @@ def _limits(view: View, way: Way, findings: Sequence[Diagnostic]) -> Iterator[Ac
         if isinstance(body, ForEachBody | FoldBody) and body.max_items is None:
             edit = key_edit(view, step, "max_items", str(_MOST_ITEMS))
             if edit is not None:
-                codes = tuple(dict.fromkeys(one.code.id for one in findings if one.code.id.startswith("BD")))
+                codes = tuple(
+                    dict.fromkeys(finding.code.id for finding in findings if finding.code.id.startswith("BD"))
+                )
                 kind = "quickfix" if codes else "refactor.rewrite"
                 title = f"Let step {label} have at most {_MOST_ITEMS} items (max_items)"
                 yield Action(title, kind, _edit(view, edit), codes)  # type: ignore[arg-type]
@@ -204,7 +206,7 @@ def _gate(view: View, way: Way, findings: Sequence[Diagnostic]) -> Iterator[Acti
     before = step_before(view, step, question)
     if condition is not None and before is not None:
         title = f"Ask a person before step {label}"
-        codes = tuple(dict.fromkeys(one.code.id for one in findings if one.code.id in _GATED))
+        codes = tuple(dict.fromkeys(finding.code.id for finding in findings if finding.code.id in _GATED))
         yield Action(title, "quickfix" if codes else "refactor.rewrite", _edit(view, before, condition), codes)
 
 

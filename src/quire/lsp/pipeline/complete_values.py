@@ -93,7 +93,7 @@ def _tags(span: Span, tags: tuple[str, ...]) -> list[Completion]:
 
 def _schemas(view: View, span: Span, *, inside: bool) -> list[Completion]:
     """Return the schemas of the file; `inside` of one of them, only those that do not contain it."""
-    found = {one.name: ", ".join(field.name for field in one.fields) for one in file_of(view).schemas}
+    found = {schema.name: ", ".join(field.name for field in schema.fields) for schema in file_of(view).schemas}
     for name in re.findall(r"^schema:[ ]*([\w-]+)", view.source.text, re.MULTILINE):
         found.setdefault(name, "")
     here = _schema_around(view, span.start) if inside else ""
@@ -113,7 +113,7 @@ def _schema_around(view: View, offset: int) -> str:
 
 def _contains(view: View, name: str, wanted: str) -> bool:
     """Tell whether a schema is another one, or has a field of its type at any depth."""
-    schemas = {one.name: one for one in file_of(view).schemas}
+    schemas = {schema.name: schema for schema in file_of(view).schemas}
     seen, left = {name}, [name]
     while left:
         one = left.pop()
@@ -227,7 +227,11 @@ def _argument_values(view: View, offset: int, key: str, span: Span) -> list[Comp
     if not isinstance(about, Mapping):
         return []
     values = about.get("enum") or ([True, False] if about.get("type") == "boolean" else [])
-    shown = [str(one).lower() if isinstance(one, bool) else str(one) for one in values if isinstance(one, str | bool)]
+    shown = [
+        str(value).lower() if isinstance(value, bool) else str(value)
+        for value in values
+        if isinstance(value, str | bool)
+    ]
     return [Completion(one, "enum", order=1, span=span) for one in shown]
 
 
@@ -274,27 +278,29 @@ def case_labels(view: View, offset: int, place: CursorPlace, span: Span) -> list
     names = names_at(view, offset, cursor_place(view, offset))
     type = names.scope.shapes.known(root, names.scope.types)
     if isinstance(type, Enum):
-        labels = [python_text(one) for one in type.values]
+        labels = [python_text(value) for value in type.values]
     elif type == Simple(Kind.BOOL):
         labels = ["True", "False"]
     else:
         return []
     quoted = {
-        one: f'"{one}"' if one in ("True", "False", "None") or not re.fullmatch(r"[A-Za-z_][\w-]*", one) else one
-        for one in labels
+        label: f'"{label}"'
+        if label in ("True", "False", "None") or not re.fullmatch(r"[A-Za-z_][\w-]*", label)
+        else label
+        for label in labels
     }
     return [
-        Completion(one, "enum", f"{quoted[one]}: {{$1}}", True, order=1, span=span)
-        for one in labels
-        if one not in place.keys
+        Completion(label, "enum", f"{quoted[label]}: {{$1}}", True, order=1, span=span)
+        for label in labels
+        if label not in place.keys
     ]
 
 
 def target_names(view: View, offset: int) -> list[tuple[str, str, str]]:
     """Return the names that a call may have at an offset, each with its format and its description."""
     found: dict[str, tuple[str, str, str]] = {}
-    for one in file_of(view).pipelines:
-        found[one.name.text] = (one.name.text, "pipeline", one.description)
+    for pipeline in file_of(view).pipelines:
+        found[pipeline.name.text] = (pipeline.name.text, "pipeline", pipeline.description)
     snapshot = view.folder.snapshot
     if snapshot is not None:
         for name, format, about in _named(snapshot):
@@ -339,9 +345,9 @@ def _circles(view: View, offset: int, *, reads: bool) -> CallCircles:
     here = around.name.text if around is not None else ""
     own: dict[str, tuple[str, ...]] = {}
     pipelines = file_of(view).pipelines
-    for one in pipelines:
-        called = (target.pipeline.text for _, step in walk(one) for target in targets(step))
-        own[one.name.text] = tuple(dict.fromkeys(called))
+    for pipeline in pipelines:
+        called = (target.pipeline.text for _, step in walk(pipeline) for target in targets(step))
+        own[pipeline.name.text] = tuple(dict.fromkeys(called))
     if len(pipelines) > 1:
         names = {f"{key}.{name}": name for key in _keys(view) for name in own}
     else:

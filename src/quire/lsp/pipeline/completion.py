@@ -220,8 +220,8 @@ def _lambdas(names: ReadableNames, text: str) -> dict[str, FieldType | None]:
     from quire.formats.pipeline.known_types import element
 
     return {
-        found[3]: element(names.scope.shapes.resolved(names.type_at(tuple(found[2].split(".")))))
-        for found in _LAMBDA.finditer(text)
+        match[3]: element(names.scope.shapes.resolved(names.type_at(tuple(match[2].split(".")))))
+        for match in _LAMBDA.finditer(text)
     }
 
 
@@ -251,8 +251,8 @@ def _stores(view: View, offset: int, names: ReadableNames, span: Span) -> dict[s
     stores = dict(reversed(names.scope.types.stores.items()))
     if names.way is None:
         near = view.source.text[max(0, offset - _NEAR) : offset]
-        for found in _OUTPUT.finditer(near):
-            stores.setdefault(found[1], None)
+        for match in _OUTPUT.finditer(near):
+            stores.setdefault(match[1], None)
     if names.pipeline is not None and names.pipeline.input is None and len(view.source.text) <= _NEAR:
         from quire.lsp.pipeline.scopes import store_names
 
@@ -289,14 +289,14 @@ def _members(
         fields = names.fields_at(path)
     return [
         Completion(
-            one.name,
+            field.name,
             "field",
-            detail=type_words(one.type) + ("" if one.required else " (may be missing)"),
-            documentation=one.description,
+            detail=type_words(field.type) + ("" if field.required else " (may be missing)"),
+            documentation=field.description,
             order=1,
             span=span,
         )
-        for one in fields
+        for field in fields
     ]
 
 
@@ -334,12 +334,12 @@ def _values(names: ReadableNames, compared: re.Match[str], span: Span, outer: st
     else:
         return []
     found = []
-    for one in values:
-        if not isinstance(one, str):
-            found.append(Completion(encode(one), "enum", order=0, span=span))
+    for value in values:
+        if not isinstance(value, str):
+            found.append(Completion(encode(value), "enum", order=0, span=span))
         elif compared[2]:
-            found.append(Completion(one, "enum", order=0, span=span))
+            found.append(Completion(value, "enum", order=0, span=span))
         else:
             quote = "'" if outer != "'" else '"'
-            found.append(Completion(one, "enum", f"{quote}{one}{quote}", order=0, span=span))
+            found.append(Completion(value, "enum", f"{quote}{value}{quote}", order=0, span=span))
     return found

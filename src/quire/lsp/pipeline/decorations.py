@@ -106,7 +106,7 @@ class _Order:
     def _node(self, node: Node, place: YamlPlace) -> str:
         span = node.span
         if isinstance(node, Sequence):
-            return self.region(span.start, span.end, [(one, place_below(place, "-")) for one in node.items])
+            return self.region(span.start, span.end, [(item, place_below(place, "-")) for item in node.items])
         if not isinstance(node, Mapping) or not node.entries:
             return self._text[span.start : span.end]
         chunks = self._chunks(node)
@@ -287,7 +287,7 @@ def tokens(view: View) -> list[Token]:
     for pipeline in file.pipelines:
         if pipeline.name.text:
             found.append(Token(pipeline.name.span, "namespace", ("declaration",)))
-        found += [Token(one.span, "parameter", ("declaration",)) for one in pipeline.input_names]
+        found += [Token(name.span, "parameter", ("declaration",)) for name in pipeline.input_names]
         for _, step in labelled(pipeline):
             found += _step_tokens(view, step)
     text = view.source.text
@@ -308,7 +308,7 @@ def _step_tokens(view: View, step: Step) -> Iterator[Token]:
         yield Token(body.name.span, "function")
         yield from (Token(name.span, "property") for name, _ in body.args)
     elif isinstance(body, AgentBody):
-        yield from (Token(one.span, "function") for one in body.tools or ())
+        yield from (Token(tool.span, "function") for tool in body.tools or ())
         yield from _tag_token(body.prompt)
         if not body.is_file:
             yield from _prompt_tokens(view, body.prompt)
@@ -330,10 +330,10 @@ def _tag_token(text: Text) -> Iterator[Token]:
 def _prompt_tokens(view: View, prompt: Text) -> Iterator[Token]:
     if "{" not in prompt.text:
         return
-    for found in references(prompt.text):
-        at = found.span.start + 1
-        for number, segment in enumerate(found.path):
-            kind: TokenKind = "variable" if number == 0 or (number == 1 and found.path[0] == "ctx") else "property"
+    for reference in references(prompt.text):
+        at = reference.span.start + 1
+        for number, segment in enumerate(reference.path):
+            kind: TokenKind = "variable" if number == 0 or (number == 1 and reference.path[0] == "ctx") else "property"
             yield Token(placed(view, prompt, Span(at, at + len(segment))), kind)
             at += len(segment) + 1
 

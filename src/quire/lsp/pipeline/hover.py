@@ -61,9 +61,9 @@ def _around(pattern: re.Pattern[str], text: str, offset: int) -> Span | None:
     """Return the match around an offset, in its line."""
     start = text.rfind("\n", 0, offset) + 1
     end = text.find("\n", offset)
-    for found in pattern.finditer(text, start, end if end >= 0 else len(text)):
-        if found.start() <= offset <= found.end():
-            return Span(*found.span())
+    for match in pattern.finditer(text, start, end if end >= 0 else len(text)):
+        if match.start() <= offset <= match.end():
+            return Span(*match.span())
     return None
 
 
@@ -71,9 +71,9 @@ def _reference(view: View, offset: int, place: CursorPlace) -> Hover | None:
     text = view.source.text
     start = text.rfind("\n", 0, offset) + 1
     end = text.find("\n", offset)
-    for found in _REFERENCE.finditer(text, start, end if end >= 0 else len(text)):
-        if found.start() <= offset <= found.end():
-            return _path(view, offset, place, Span(*found.span(1)))
+    for match in _REFERENCE.finditer(text, start, end if end >= 0 else len(text)):
+        if match.start() <= offset <= match.end():
+            return _path(view, offset, place, Span(*match.span(1)))
     return None
 
 
@@ -154,7 +154,7 @@ def _agent_text(view: View, name: str) -> str:
     if model:
         lines.append(f"model {code(shown_model(str(model)))}")
     if tools:
-        lines.append("tools " + ", ".join(code(str(one)) for one in tools))
+        lines.append("tools " + ", ".join(code(str(tool)) for tool in tools))
     return "\n\n".join(lines)
 
 
@@ -256,7 +256,9 @@ def schema_text(file: PipelineFile, name: str) -> str:
     schema = next((one for one in file.schemas if one.name == name), None)
     if schema is None:
         return ""
-    lines = [f"{one.name}: {type_words(one.type)}{'' if one.required else ' (optional)'}" for one in schema.fields]
+    lines = [
+        f"{field.name}: {type_words(field.type)}{'' if field.required else ' (optional)'}" for field in schema.fields
+    ]
     return f"**schema** {code(name)}\n\n{fenced(chr(10).join(lines))}"
 
 
@@ -385,7 +387,9 @@ def _declared_text(view: View, place: YamlPlace, key: str, word: Span) -> str:
     if place.name == "input":
         for pipeline in file.pipelines:
             found = next((one for one in pipeline.input or () if one.name == key), None)
-            if found is not None and any(one.span.start <= word.start <= one.span.end for one in pipeline.input_names):
+            if found is not None and any(
+                name.span.start <= word.start <= name.span.end for name in pipeline.input_names
+            ):
                 return f"**input** {code(key)}\n\n{fields_words((found,))}"
     for schema in file.schemas:
         field = next((one for one in schema.fields if one.name == key), None)
@@ -407,7 +411,7 @@ def step_text(view: View, kind: str, word: Span) -> str:
         lines.append(f"At most {bound}.")
     if kind == "agent":
         lines.append(_prompt(view, way.label))
-    return "\n\n".join(one for one in lines if one)
+    return "\n\n".join(line for line in lines if line)
 
 
 def _prompt(view: View, label: str) -> str:

@@ -113,7 +113,7 @@ class StoreNames:
             start = use.span.start + 1 + sum(len(one) + 1 for one in use.path[:at])
             return self._place(text, Span(start, start + len(use.path[at])))
         if written.replace(" ", "") == ".".join(use.path) and not use.optional:
-            starts = [found.start() for found in re.finditer(r"[A-Za-z_][A-Za-z0-9_]*", written)]
+            starts = [match.start() for match in re.finditer(r"[A-Za-z_][A-Za-z0-9_]*", written)]
             start = use.span.start + starts[at]
             return self._place(text, Span(start, start + len(use.path[at])))
         found = re.search(rf"""['"]{re.escape(use.path[at])}(?=[.'"])""", written)
@@ -173,7 +173,7 @@ def symbols_of(view: View) -> tuple[Symbol, ...]:
         span = _trimmed(view, Span(part.start, part.end))
         for schema in file.schemas:
             if part.start <= schema.span.start < part.end:
-                fields = ", ".join(one.name for one in schema.fields)
+                fields = ", ".join(field.name for field in schema.fields)
                 found.append(Symbol(schema.name, "schema", span, schema.span, cut_line(fields, _SHOWN)))
         for pipeline in file.pipelines:
             if part.start <= pipeline.span.start < part.end:
@@ -184,8 +184,8 @@ def symbols_of(view: View) -> tuple[Symbol, ...]:
 def _pipeline_symbol(view: View, part: Part, pipeline: Pipeline, span: Span) -> Symbol:
     types = {one.name: type_words(one.type) for one in pipeline.input or ()}
     children = [
-        Symbol(one.text, "input", _rest_of_line(view, one.span), one.span, types.get(one.text, ""))
-        for one in pipeline.input_names
+        Symbol(name.text, "input", _rest_of_line(view, name.span), name.span, types.get(name.text, ""))
+        for name in pipeline.input_names
     ]
     for number, step in enumerate(pipeline.steps, 1):
         item = item_at(part, step.span.start)
@@ -346,7 +346,7 @@ class CalledDocument(Struct, frozen=True):
 def callee_of(view: View, name: str) -> CalledDocument | None:
     """Return the document that a target means in a file; None if there is none."""
     file = file_of(view)
-    own = next((one for one in file.pipelines if one.name.text == name), None)
+    own = next((pipeline for pipeline in file.pipelines if pipeline.name.text == name), None)
     if own is not None:
         return CalledDocument(name, "pipeline", view.path, name, len(file.pipelines) > 1, own)
     snapshot = view.folder.snapshot

@@ -44,7 +44,7 @@ def place_edits(view: View, names: list[Name], new: str) -> list[Edit] | str:
     """Return the edits that give some places of a file a new name; a text says why one of them cannot have it."""
     listed = _listed_names(view, names, new)
     edits = []
-    for span in dict.fromkeys(one.span for one in names):
+    for span in dict.fromkeys(name.span for name in names):
         if span not in listed:
             edits.append(Edit(span, view.source.text[span.start : span.end], new))
     lists = _lists(view) if listed else {}
@@ -108,8 +108,8 @@ def _lists(view: View) -> dict[Span, _List]:
     """Return the lists of a file by the spans of their items without quotes."""
     counted: dict[int, tuple[Sequence, int]] = {}
     for document in read_yaml(view.source).documents:
-        for one in _sequences(document):
-            counted[id(one)] = one, counted.get(id(one), (one, 0))[1] + 1
+        for sequence in _sequences(document):
+            counted[id(sequence)] = sequence, counted.get(id(sequence), (sequence, 0))[1] + 1
     return {
         without_quotes(view.source.text, item.span, item.text): _List(node, uses)
         for node, uses in counted.values()

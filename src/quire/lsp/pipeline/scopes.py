@@ -75,7 +75,7 @@ def names_at(view: View, offset: int, place: CursorPlace) -> ReadableNames:
         return ReadableNames(way.pipeline, scope, way)
     pipeline = pipeline_at(view, offset)
     if pipeline is None:
-        empty = Scope(KnownTypes({}, None, {}), Shapes({one.name: one for one in file_of(view).schemas}))
+        empty = Scope(KnownTypes({}, None, {}), Shapes({schema.name: schema for schema in file_of(view).schemas}))
         return ReadableNames(None, empty, None)
     number = count_until(pipeline, offset)
     if way is not None:
@@ -91,7 +91,7 @@ def in_lambdas(view: View, names: ReadableNames, offset: int) -> ReadableNames:
 
     step = names.way.step if names.way is not None else None
     texts = (*expressions(step), *inner_expressions(step)) if step is not None else ()
-    around = next((one.span for one in texts if one.span.start <= offset <= one.span.end), None)
+    around = next((text.span for text in texts if text.span.start <= offset <= text.span.end), None)
     if around is None:
         return names
     written = view.source.text[around.start : around.end].rstrip()
@@ -119,7 +119,7 @@ def _around(root: Node, offset: int) -> Iterator[Node]:
             yield node
             node = body
         else:
-            node = next((one for one in children(node) if one.span.start <= offset <= one.span.end), None)
+            node = next((child for child in children(node) if child.span.start <= offset <= child.span.end), None)
 
 
 def _bindings(view: View, offset: int, place: CursorPlace, scope: Scope) -> dict[str, FieldType | None]:
@@ -175,7 +175,7 @@ def store_names(pipeline: Pipeline) -> list[str]:
     """Return the names of all stores and inputs that a pipeline mentions."""
     from quire.formats.pipeline.inputs import uses
 
-    found = dict.fromkeys(one.text for one in pipeline.input_names)
+    found = dict.fromkeys(name.text for name in pipeline.input_names)
     found |= dict.fromkeys(step.output.text for _, step in labelled(pipeline) if step.output is not None)
     found |= dict.fromkeys(
         use.store for use in uses(pipeline) if use.store and (not use.in_prompt or use.path[0] == "ctx")

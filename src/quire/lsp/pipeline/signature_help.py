@@ -44,7 +44,9 @@ def _function(text: str) -> Signature | None:
     # The form with enough parameters for what is typed already.
     form = next((one for one in forms if len(_parameters(one)) > found[1]), forms[-1])
     parameters = _parameters(form)
-    return Signature(form, tuple((one, "") for one in parameters), min(found[1], max(len(parameters) - 1, 0)), said)
+    return Signature(
+        form, tuple((parameter, "") for parameter in parameters), min(found[1], max(len(parameters) - 1, 0)), said
+    )
 
 
 def _open_call(text: str) -> tuple[int, int] | None:

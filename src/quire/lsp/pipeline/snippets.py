@@ -37,7 +37,7 @@ def step_snippet(kind: str, column: int, *, flow: bool, dialect: bool) -> str:
     if flow or (len(parts) <= 3 and kind not in ("for_each", "fold", "parallel", "match", "repeat")):
         return f"{kind}: {{{', '.join(parts)}}}"
     # The editor indents the lines of a snippet like the line of the cursor, which begins with a dash in a list.
-    lines = "\n".join(f"    {one}" for one in parts)
+    lines = "\n".join(f"    {part}" for part in parts)
     return f"{kind}:\n{lines}"
 
 

@@ -122,7 +122,8 @@ def readable(source: Source) -> PipelineFile:
     if file is None:
         return PipelineFile((), ())
     pipelines = [
-        replace(one, steps=tuple(step for step in one.steps if step.span.start not in empty)) for one in file.pipelines
+        replace(pipeline, steps=tuple(step for step in pipeline.steps if step.span.start not in empty))
+        for pipeline in file.pipelines
     ]
     return replace(file, pipelines=tuple(pipelines))
 

@@ -53,7 +53,7 @@ def _target(view: View, offset: int) -> tuple[str, int | None] | None:
     line = view.source.position(offset).line
     for number, arm in enumerate(step.arms):
         starts = [arm.start, *(one.start for one in arm.steps)]
-        if any(view.source.position(one).line == line for one in starts):
+        if any(view.source.position(start).line == line for start in starts):
             return step.label, number
     return None
 
@@ -79,14 +79,16 @@ def actions(view: View, span: Span, findings: Sequence[Diagnostic]) -> list[Acti
 def _allow(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
     """Yield a comment for each finding that may be hidden. Errors may not, and neither may findings about comments."""
     seen: set[tuple[str, int]] = set()
-    for one in findings:
-        if one.severity is Severity.ERROR or one.code.id.startswith(_COMMENTS):
+    for finding in findings:
+        if finding.severity is Severity.ERROR or finding.code.id.startswith(_COMMENTS):
             continue
-        at, text = _comment(view, one)
-        if (one.code.id, at) not in seen:
-            seen.add((one.code.id, at))
+        at, text = _comment(view, finding)
+        if (finding.code.id, at) not in seen:
+            seen.add((finding.code.id, at))
             edit = Edit(Span(at, at), "", text)
-            yield Action(f"Allow {one.code.id} because …", "quickfix", (FileEdit(view.path, (edit,)),), (one.code.id,))
+            yield Action(
+                f"Allow {finding.code.id} because …", "quickfix", (FileEdit(view.path, (edit,)),), (finding.code.id,)
+            )
 
 
 def _comment(view: View, found: Diagnostic) -> tuple[int, str]:

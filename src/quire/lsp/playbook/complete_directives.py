@@ -224,8 +224,8 @@ def _values(view: View, known: Sequence[Argument], key: str, start: int, offset:
     in_quotes = view.source.text[start - 1 : start] == '"'
     sign = '"' if argument.is_text and not in_quotes else ""
     return [
-        Completion(one, "enum", f"{sign}{one}{sign}", span=Span(start, offset))
-        for one in argument.options
+        Completion(option, "enum", f"{sign}{option}{sign}", span=Span(start, offset))
+        for option in argument.options
         if argument.is_text or not in_quotes
     ]
 
@@ -264,7 +264,7 @@ def complete_prompt(view: View, typed: str, start: int, offset: int) -> list[Com
         return _files(view, where, offset)
     settings = view.folder.settings
     if scheme == "mcp" and settings is not None and "/" not in where:
-        return [Completion(one, "module", f"{one}/", span=Span(at, offset)) for one in settings.servers]
+        return [Completion(server, "module", f"{server}/", span=Span(at, offset)) for server in settings.servers]
     return []
 
 
@@ -373,7 +373,9 @@ def _missing(view: View) -> list[str]:
     found: dict[str, None] = {}
     for parent in tree.steps:
         for step in family(parent):
-            found |= {one.name: None for one in step.placeholders if not known.is_known(one.name)}
+            found |= {
+                placeholder.name: None for placeholder in step.placeholders if not known.is_known(placeholder.name)
+            }
         for arm in parent.arms:
             if arm.condition and not known.is_known(arm.condition.variable):
                 found[arm.condition.variable] = None
@@ -387,7 +389,7 @@ def _elicit(typed: str, begin: int, offset: int) -> list[Completion]:
         kind = typed.partition(",")[0].strip().lower()
         options = ["yes", "no"] if kind == "confirm" else typed[: found.start()].split('"')[3::2]
         span = Span(offset - len(found[1]), offset)
-        return [Completion(one, "enum", span=span) for one in options if one] if kind != "input" else []
+        return [Completion(option, "enum", span=span) for option in options if option] if kind != "input" else []
     if "," not in typed:
         span = Span(begin, offset)
         forms = {form.label.partition("(")[2].partition(",")[0]: form for form in FORMS["elicit"]}

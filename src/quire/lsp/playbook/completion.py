@@ -218,7 +218,7 @@ def _artifact_lines(view: View, start: int, offset: int) -> list[Completion]:
 def _comments(view: View, start: int, offset: int) -> list[Completion]:
     """Return comments before the title that hide the findings of the last check."""
     span = Span(offset - len(view.source.text[start:offset].lstrip()), offset)
-    codes = {one.code.id: one.message for one in view.findings if one.severity is not Severity.ERROR}
+    codes = {finding.code.id: finding.message for finding in view.findings if finding.severity is not Severity.ERROR}
     head = "<!-- quire: allow"
     return [
         *(snippet(f"{head} {id}", f'{head} {id} because "${{1:reason}}" -->', codes[id], 1, span) for id in codes),

@@ -125,7 +125,9 @@ def tokens(view: View) -> list[Token]:
         known = KnownNames(tree)
         found += [*_markers(layout, known), *_document_tokens(view.source.text, tree, known)]
         text = view.source.text
-        closed = (one for one in comments(text, tree.title_start) if text.endswith("-->", one.start, one.end))
+        closed = (
+            comment for comment in comments(text, tree.title_start) if text.endswith("-->", comment.start, comment.end)
+        )
         found += [Token(one, "comment") for one in closed]
     return found
 
@@ -182,8 +184,8 @@ def _input_tokens(text: str, declared: InputDeclaration) -> Iterator[Token]:
 
 def _step_tokens(text: str, step: Step, known: KnownNames) -> Iterator[Token]:
     for start, end in step.pieces:
-        for found in PLACEHOLDER.finditer(text, start, end):
-            yield from _placeholder(found, known)
+        for match in PLACEHOLDER.finditer(text, start, end):
+            yield from _placeholder(match, known)
     for one in (step.prompt, step.output, step.elicitation, step.tool, step.context, step.model):
         if one is not None:
             yield from _directive_tokens(text, one.start, one.end, known)
@@ -232,10 +234,10 @@ def _argument(text: str, part: Match[str], kind: str, known: KnownNames, *, firs
 def _quoted(text: str, span: Span, known: KnownNames) -> Iterator[Token]:
     """Yield a quoted text in pieces, with the placeholders in it."""
     at = span.start
-    for found in PLACEHOLDER.finditer(text, span.start, span.end):
-        yield Token(Span(at, found.start()), "string")
-        yield from _placeholder(found, known)
-        at = found.end()
+    for match in PLACEHOLDER.finditer(text, span.start, span.end):
+        yield Token(Span(at, match.start()), "string")
+        yield from _placeholder(match, known)
+        at = match.end()
     yield Token(Span(at, span.end), "string")
 
 

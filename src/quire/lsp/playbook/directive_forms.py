@@ -198,7 +198,7 @@ def signature(view: View, offset: int) -> Signature | None:
 
 
 def _written(form: Form, active: int) -> Signature:
-    parameters = tuple((one.label, one.meaning) for one in form.parameters)
+    parameters = tuple((parameter.label, parameter.meaning) for parameter in form.parameters)
     return Signature(form.label, parameters, min(active, max(0, len(parameters) - 1)), form.meaning)
 
 

@@ -59,7 +59,7 @@ def format(view: View, span: Span) -> list[Edit]:
     edits = safe_edits(
         view.source.text, list(_edits(view, reading.playbook)), lambda text: _means_same(view.source, text)
     )
-    return [one for one in edits if span.start <= one.span.start and one.span.end <= span.end]
+    return [edit for edit in edits if span.start <= edit.span.start and edit.span.end <= span.end]
 
 
 def _edits(view: View, tree: Playbook) -> Iterator[Edit]:

@@ -60,7 +60,7 @@ def value_hover(view: View, name: Name, offset: int) -> str:
         return _passed(view, name)
     layout = layout_of(view)
     declared = layout.inputs.get(name.text)
-    writers = [one for one in layout.captures if one.name == name.text]
+    writers = [capture for capture in layout.captures if capture.name == name.text]
     if declared is not None and name.kind == "input":
         return paragraphs(_input(declared), _readers(view, name), _shadowed(writers))
     if not writers:
@@ -68,9 +68,9 @@ def value_hover(view: View, name: Name, offset: int) -> str:
     late = ""
     if name.role == "reads" and all(one.name != name.text for one in layout.readable(offset, own=True)):
         late = "Nothing is there yet at this place: it is set later, or in another arm."
-    lines = "\n".join(f"- {_writer(one)}" for one in writers[:_MOST_WRITERS])
+    lines = "\n".join(f"- {_writer(writer)}" for writer in writers[:_MOST_WRITERS])
     more = f"\n- and {len(writers) - _MOST_WRITERS} more" if len(writers) > _MOST_WRITERS else ""
-    kinds = " or ".join(dict.fromkeys(quoted(one.type_words) for one in writers[:_MOST_WRITERS]))
+    kinds = " or ".join(dict.fromkeys(quoted(writer.type_words) for writer in writers[:_MOST_WRITERS]))
     head = f"**{quoted(name.text)}** · {_kind(writers[0])}, {kinds}"
     return paragraphs(head, lines + more, late, _readers(view, name))
 
@@ -88,7 +88,7 @@ def _writer(one: Capture) -> str:
 def _input(declared: InputDeclaration) -> str:
     kind = declared.type
     if declared.options:
-        kind = " | ".join(f'"{one}"' for one in declared.options)
+        kind = " | ".join(f'"{option}"' for option in declared.options)
     default = "required" if declared.default is None else f"default {quoted(declared.default)}"
     return paragraphs(f"**{quoted(declared.name)}** · input, {quoted(kind)}, {default}", escaped(declared.description))
 
@@ -96,7 +96,7 @@ def _input(declared: InputDeclaration) -> str:
 def _shadowed(writers: list[Capture]) -> str:
     if not writers:
         return ""
-    return f"The `@output` of {listed(one.label for one in writers)} has the same name, and can never be read."
+    return f"The `@output` of {listed(writer.label for writer in writers)} has the same name, and can never be read."
 
 
 def _readers(view: View, name: Name) -> str:
@@ -112,10 +112,10 @@ def _unset(view: View, name: Name, offset: int) -> str:
     text = view.source.text
     start = text.rfind("\n", 0, offset) + 1
     end = text.find("\n", offset)
-    for found in PLACEHOLDER.finditer(text, start, end if end >= 0 else len(text)):
-        if found.start() <= offset <= found.end() and found[3] is not None:
+    for match in PLACEHOLDER.finditer(text, start, end if end >= 0 else len(text)):
+        if match.start() <= offset <= match.end() and match[3] is not None:
             return paragraphs(
-                f"**{quoted(name.text)}** · set by nothing", f"It is {quoted(found[3])}, its own default."
+                f"**{quoted(name.text)}** · set by nothing", f"It is {quoted(match[3])}, its own default."
             )
     return paragraphs(
         f"**{quoted(name.text)}** · set by nothing",
@@ -385,7 +385,7 @@ def _title(view: View) -> str:
 
 def _finding(view: View, offset: int) -> Hover | None:
     """Return the page of the code of a finding at a place."""
-    inside = [one for one in view.findings if one.span.start <= offset <= one.span.end]
+    inside = [finding for finding in view.findings if finding.span.start <= offset <= finding.span.end]
     if not inside:
         return None
     found = min(inside, key=lambda one: one.span.end - one.span.start)

@@ -44,7 +44,7 @@ def outline(view: View, tree: Playbook) -> tuple[Symbol, ...]:
     layout = layout_of(view)
     parts = {part.heading.start: part for part in layout.parts}
     found = [_section_symbol(section, tree) for section in layout.sections if section.kind]
-    ends = [one.line.start() for one in layout.markers if one.word == "endif"]
+    ends = [marker.line.start() for marker in layout.markers if marker.word == "endif"]
     found += [_step_symbol(step, parts, ends) for step in tree.steps if step.start in parts]
     return tuple(sorted(found, key=lambda one: one.span.start))
 
@@ -242,8 +242,8 @@ def own_names(view: View, tree: Playbook) -> Iterator[Name]:
             yield from _step_names(step, known)
         yield from _conditions(parent.arms, known)
     if tree.artifact:
-        for found in PLACEHOLDER.finditer(source.text, tree.artifact.start, tree.artifact.end):
-            yield from value(found[1], found.start(1), known)
+        for match in PLACEHOLDER.finditer(source.text, tree.artifact.start, tree.artifact.end):
+            yield from value(match[1], match.start(1), known)
         if tree.artifact.source:
             yield _result(tree.artifact.source, tree.artifact.source_span, known)
     for comment in comments(source.text, tree.title_start):
@@ -346,7 +346,9 @@ def _value(tree: Playbook, name: Name, new: str) -> str:
         return f"{new} is the label of a step"
     if name.kind == "input" and name.text in known.outputs:
         return f"an output is named {name.text} too: {{{{{name.text}}}}} would mean it from then on"
-    read = any(new == one.name for parent in tree.steps for step in family(parent) for one in step.placeholders)
+    read = any(
+        new == placeholder.name for parent in tree.steps for step in family(parent) for placeholder in step.placeholders
+    )
     return f"{{{{{new}}}}} is read already, and nothing sets it yet: it would be filled in" if read else ""
 
 

@@ -56,7 +56,7 @@ class Capture(Struct, frozen=True):
     def type_words(self) -> str:
         """The type for people: `number`, `"yes" | "no"`, or `text`."""
         if self.options and self.type in ("", "enum", "string"):
-            return " | ".join(f'"{one}"' for one in self.options)
+            return " | ".join(f'"{option}"' for option in self.options)
         return self.type or "text"
 
 
@@ -86,7 +86,9 @@ def _answers(question: Elicitation) -> tuple[str, ...]:
     """Return the only answers to a question; empty if they are not known."""
     if question.kind == "confirm":
         return ("yes", "no")
-    return question.options if question.kind == "select" and not any("{{" in one for one in question.options) else ()
+    return (
+        question.options if question.kind == "select" and not any("{{" in option for option in question.options) else ()
+    )
 
 
 class Section(Struct):
@@ -213,7 +215,7 @@ class Layout:
         return next((one for one in around if one and (offset < one.end or one.end == self._last)), None)
 
     def section_at(self, offset: int) -> Section | None:
-        fitting = (one for one in reversed(self.sections) if one.start <= offset)
+        fitting = (section for section in reversed(self.sections) if section.start <= offset)
         return next((one for one in fitting if offset < one.end or one.end == self._last), None)
 
     def readable(self, offset: int, *, own: bool = False) -> Iterator[Capture]:

@@ -282,8 +282,8 @@ def tool_names(view: View, connection: str) -> list[str]:
     found: dict[str, None] = {}
     for path in view.folder.files:
         if path.endswith(".md") and (other := view.folder.view(path)) is not None and "@tool(" in other.source.text:
-            found |= {one[2]: None for one in _USE.finditer(other.source.text) if one[1].strip() == connection}
-    found |= {one[2]: None for one in _USE.finditer(view.source.text) if one[1].strip() == connection}
+            found |= {match[2]: None for match in _USE.finditer(other.source.text) if match[1].strip() == connection}
+    found |= {match[2]: None for match in _USE.finditer(view.source.text) if match[1].strip() == connection}
     found |= dict.fromkeys(_locked(view, connection))
     return sorted(found)
 
@@ -331,14 +331,14 @@ def _arguments(schema: Mapping[str, Value]) -> tuple[Argument, ...]:
 
 def _argument(name: str, schema: Mapping[str, Value], required: bool) -> Argument:
     options, type = schema.get("enum"), schema.get("type")
-    texts = tuple(str(one) for one in options) if isinstance(options, list | tuple) else ()
+    texts = tuple(str(option) for option in options) if isinstance(options, list | tuple) else ()
     if type == "boolean":
         texts = ("true", "false")
     elif isinstance(type, list | tuple):
         type = " or ".join(str(one) for one in type)
     description = str(schema.get("description", ""))
     words = (
-        " | ".join(f'"{one}"' for one in texts) if texts and type != "boolean" else str(type or _alternatives(schema))
+        " | ".join(f'"{text}"' for text in texts) if texts and type != "boolean" else str(type or _alternatives(schema))
     )
     return Argument(name, words, required, description, texts, type != "boolean")
 

@@ -187,8 +187,8 @@ def _inline(text: str, at: int, end: int, path: tuple[str, ...]) -> Iterator[Tom
 
 def texts_in(text: str, value: Span) -> Iterator[tuple[str, Span]]:
     """Yield the texts of a value, which is a text or a list of them, without their quotes."""
-    for found in _TEXT.finditer(text, value.start, value.end):
-        if found[0].startswith("#"):
+    for match in _TEXT.finditer(text, value.start, value.end):
+        if match[0].startswith("#"):
             continue
-        group = 1 if found[1] is not None else 2
-        yield found[group], Span(*found.span(group))
+        group = 1 if match[1] is not None else 2
+        yield match[group], Span(*match.span(group))

@@ -110,9 +110,9 @@ def _missing_replies(view: View, document: TestedDocument, tree: Mapping, case: 
 def _unscripted(document: TestedDocument, tree: Mapping, case: Mapping) -> list[str]:
     """Return the steps that ask a model and have no reply in a case."""
     scripts = _settings(tree, case, "model")
-    if any(isinstance(one, YamlSequence) for one in scripts) or case.get("cassette") is not None:
+    if any(isinstance(script, YamlSequence) for script in scripts) or case.get("cassette") is not None:
         return []
-    present = {name for one in scripts for name in _keys(one)}
+    present = {name for script in scripts for name in _keys(script)}
     return [] if "default" in present else _own(document.labels("model step"), present)
 
 

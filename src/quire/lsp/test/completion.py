@@ -203,7 +203,7 @@ def _value_names(view: View, found: TestedDocument, role: Role, path: tuple[str,
             return ((name, "tool") for name in found.tools)
         case "answer":
             label = path[path.index("answers" if "answers" in path else "answer") + 1]
-            return ((one, "answer") for one in found.answers(label))
+            return ((answer, "answer") for answer in found.answers(label))
         case "input value":
             return ((one, "value") for one in _words_of(found.inputs.get(path[-1], {})))
         case "made value":

@@ -66,9 +66,9 @@ def _value(found: TestedDocument, path: tuple[str, ...], word: str) -> str:
 
 
 def _expression(found: TestedDocument, text: str, place: Place, offset: int) -> str:
-    for one in _READ.finditer(text, place.word.start, place.word.end):
-        if one.start() <= offset <= one.end():
-            return name_text(found, _READ_ROLES[one[1]], one[2], place.path)
+    for match in _READ.finditer(text, place.word.start, place.word.end):
+        if match.start() <= offset <= match.end():
+            return name_text(found, _READ_ROLES[match[1]], match[2], place.path)
     return ""
 
 
@@ -108,7 +108,7 @@ def _facts(schema: Mapping[str, Any]) -> list[str]:
         facts.append("One of " + ", ".join(code(str(one)) for one in schema["enum"]))
     if "default" in schema:
         facts.append(f"Default: {code(str(schema['default']))}")
-    return [*(one for one in facts if one), str(schema.get("description", ""))]
+    return [*(fact for fact in facts if fact), str(schema.get("description", ""))]
 
 
 def step_text(found: TestedDocument, label: str) -> str:
@@ -221,7 +221,7 @@ def _mark_text(mark: CheckMark) -> str:
 def case_text(case: CaseRecord) -> str:
     """Return the result of a case as Markdown."""
     if case.failed:
-        return "\n".join(["✗ failed in the last run", "", *(f"- {code(one)}" for one in case.messages)])
+        return "\n".join(["✗ failed in the last run", "", *(f"- {code(message)}" for message in case.messages)])
     if case.others and not case.passed:
         return f"not counted in the last run: {case.reason}" if case.reason else "skipped in the last run"
     return f"✓ passed in the last run, in {case.seconds * 1000:.0f} ms"

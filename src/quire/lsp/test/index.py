@@ -226,10 +226,10 @@ class _Walk:
         """Add the inputs and values that an expression reads."""
         if not self._path:
             return
-        for found in _READ.finditer(self._text, node.body.start, node.body.end):
-            kind = self._kind(_READ_ROLES[found[1]], found[2])
+        for match in _READ.finditer(self._text, node.body.start, node.body.end):
+            kind = self._kind(_READ_ROLES[match[1]], match[2])
             if kind is not None:
-                self.names.append(Name(kind, found[2], Span(*found.span(2)), "reads", self._scope, self._path))
+                self.names.append(Name(kind, match[2], Span(*match.span(2)), "reads", self._scope, self._path))
 
     def _document(self, node: Scalar) -> None:
         path = self._path
@@ -256,10 +256,10 @@ class _Walk:
         name = named.value.text if named is not None and isinstance(named.value, Scalar) else ""
         selection = inner_span(self._text, named.value) if named and isinstance(named.value, Scalar) else node.span
         tags = node.get("tags")
-        words = [one.text for one in tags.items if isinstance(one, Scalar)] if isinstance(tags, Sequence) else []
+        words = [item.text for item in tags.items if isinstance(item, Scalar)] if isinstance(tags, Sequence) else []
         acts = node.get("then")
         children = (
-            tuple(_act(one) for one in acts.items if isinstance(one, YamlMapping) and one.entries)
+            tuple(_act(item) for item in acts.items if isinstance(item, YamlMapping) and item.entries)
             if isinstance(acts, Sequence)
             else ()
         )

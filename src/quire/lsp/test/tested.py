@@ -161,7 +161,9 @@ class TestedDocument:
         if plan is None:
             return {}
         if plan.thread is not None:
-            return {one.name: ["true", "false"] if one.type == "boolean" else [] for one in plan.thread.outputs}
+            return {
+                output.name: ["true", "false"] if output.type == "boolean" else [] for output in plan.thread.outputs
+            }
         found: dict[str, list[str]] = {}
         for _, step in plan.steps():
             if step.capture is not None:
@@ -195,8 +197,10 @@ class TestedDocument:
         id = from_flat_name(name)
         thread = self.plan.thread if self.plan else None
         if id == RETURN and thread is not None:
-            outputs = {one.name: {"type": one.type, "description": one.description} for one in thread.outputs}
-            needed = [one.name for one in thread.outputs if one.required]
+            outputs = {
+                output.name: {"type": output.type, "description": output.description} for output in thread.outputs
+            }
+            needed = [output.name for output in thread.outputs if output.required]
             schema = {"type": "object", "properties": outputs, "required": needed}
             return ToolFacts("Ends a directive with its outputs.", "", schema)
         known = next((tool for tool in BUILT_IN_TOOLS if id in (tool.id, tool.name)), None)
@@ -216,15 +220,15 @@ class TestedDocument:
             return list(_offered(step)) if step is not None else []
         if step.ask.kind == "confirm":
             return ["yes", "no"]
-        return [text for one in step.ask.options if (text := _plain_text(one.parts)) is not None]
+        return [text for option in step.ask.options if (text := _plain_text(option.parts)) is not None]
 
 
 def _options(step: Step) -> Iterator[str]:
     if step.capture is not None:
         yield from step.capture.options
     if step.ask is not None and step.ask.kind != "confirm":
-        for one in step.ask.options:
-            if (text := _plain_text(one.parts)) is not None:
+        for option in step.ask.options:
+            if (text := _plain_text(option.parts)) is not None:
                 yield text
 
 

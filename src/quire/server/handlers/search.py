@@ -59,16 +59,16 @@ async def search(host: RequestHost, given: Search) -> Value:
         page = await site.runtime.store.page(RunFilters(words=looked_for), limit=limit)
         found["runs"] = [row_data(row) for row in page.rows]
     if "codes" in wanted:
-        codes = [one for one in all_codes() if _holds(f"{one.id} {one.name}", looked_for)]
+        codes = [code for code in all_codes() if _holds(f"{code.id} {code.name}", looked_for)]
         found["codes"] = [
             {
-                "id": one.id,
-                "name": one.name,
-                "explanation": one.explanation,
-                "severity": one.severity.value,
-                "command": f"quire check --explain {one.id}",
+                "id": code.id,
+                "name": code.name,
+                "explanation": code.explanation,
+                "severity": code.severity.value,
+                "command": f"quire check --explain {code.id}",
             }
-            for one in codes[:limit]
+            for code in codes[:limit]
         ]
     if "texts" in wanted:
         found["texts"] = await _texts(site, given.q, limit)
@@ -162,11 +162,11 @@ async def list_artifacts(host: RequestHost, given: ListArtifacts) -> Value:
     except sqlite3.Error:
         rows, types, documents = [], {}, {}
     kept: list[Artifact] = []
-    for one in rows[:limit]:
-        if await site.runtime.store.get(one.run) is None:
-            await site.indexer.forget(one.run)
+    for row in rows[:limit]:
+        if await site.runtime.store.get(row.run) is None:
+            await site.indexer.forget(row.run)
         else:
-            kept.append(one)
+            kept.append(row)
     texts = [("markdown", artifact.head) for artifact in kept if artifact.type in ("markdown", "text")]
     rendered = await site.renderer.render(texts)
     items: list[Value] = [

@@ -127,7 +127,9 @@ async def now(host: RequestHost, given: Input) -> Value:
         "finished": [row_data(row) for row in finished],
         "letters": await _letters(site, LETTERS),
         "spent": await _spent(site, at),
-        "suggested": [document_row(one, None) for one in documents if one.document and not one.errors][:SUGGESTED],
+        "suggested": [
+            document_row(document, None) for document in documents if document.document and not document.errors
+        ][:SUGGESTED],
         "documents": len(documents) if quiet else None,
     }
 
@@ -177,7 +179,7 @@ async def list_letters(host: RequestHost, given: ListLetters) -> Value:
 
 async def _letters(site: Site, most: int) -> list[Value]:
     letters = await site.runtime.store.letters()
-    return [letter_data(one) for one in reversed(letters[-most:])]
+    return [letter_data(letter) for letter in reversed(letters[-most:])]
 
 
 async def _spent(site: Site, at: float) -> Value:
@@ -202,7 +204,7 @@ async def _spent(site: Site, at: float) -> Value:
 async def doctor(host: Host, given: Input) -> Value:
     workspace, environ = host.runtime.settings.workspace, host.runtime.environ
     findings = await asyncio.to_thread(lambda: list(examine(workspace, environ)))
-    return {"items": [one.data() for one in findings], "next": None, "command": "quire doctor"}
+    return {"items": [finding.data() for finding in findings], "next": None, "command": "quire doctor"}
 
 
 @operation(

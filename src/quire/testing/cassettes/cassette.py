@@ -95,7 +95,7 @@ class CassetteFile(Struct, frozen=True):
 
     def write(self, cases: Mapping[str, Sequence[RecordedCall]]) -> None:
         """Replace the file by one with these cases. Raises `CannotStart`."""
-        listed: dict[str, Value] = {name: [one.as_value() for one in calls] for name, calls in cases.items() if calls}
+        listed: dict[str, Value] = {name: [call.as_value() for call in calls] for name, calls in cases.items() if calls}
         whole: dict[str, Value] = {"cases": listed}
         if self.max_age is not None:
             days = self.max_age % _DAY == 0
@@ -204,7 +204,7 @@ class CassettePlayer(CaseModel):
         super().__init__(replies, meter)
         self.drifts: list[Drift] = []
         self.used: set[str] = set()
-        self._calls = {one.path: one for one in calls}
+        self._calls = {call.path: call for call in calls}
         self._keep = keep
 
     async def _reply(self, call: ModelCall, seen: SeenPrompt, on_delta: Callable[[str], None]) -> ModelReply:
@@ -251,7 +251,7 @@ class Cassettes:
         A prompt that differs explains all others. A call that was not made is a problem only if there is no other.
         """
         if player.drifts and not self._keep:
-            return [_drift(one, where) for one in player.drifts[:1]]
+            return [_drift(drift, where) for drift in player.drifts[:1]]
         left = player.unused() if not problems else []
         return [*problems, *([_partial(left, where)] if left else [])]
 
@@ -279,7 +279,7 @@ class Cassettes:
         found = []
         for file in self._files.values():
             for case, calls in file.cases.items():
-                days = max((self._age(one) for one in calls), default=0.0)
+                days = max((self._age(call) for call in calls), default=0.0)
                 if file.max_age is not None and days * 86_400 > file.max_age:
                     message = f"{file.path.name}: the case {case!r} was recorded {days:.0f} days ago"
                     help = "quire test --record all records it again"

@@ -119,8 +119,8 @@ def record(recording: Recording, on_case: Callable[[RecordedCase], None] = lambd
 
 async def _record(recording: Recording, purse: Purse, on_case: Callable[[RecordedCase], None]) -> list[RecordedCase]:
     done: list[RecordedCase] = []
-    for wanted in recording.cases:
-        made = await _record_case(wanted, recording, purse)
+    for case in recording.cases:
+        made = await _record_case(case, recording, purse)
         done.append(made)
         on_case(made)
         if purse.exhausted:

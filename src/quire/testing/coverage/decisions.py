@@ -73,7 +73,7 @@ def document_decisions(document: Document) -> tuple[Decision, ...]:
         return decisions_of(document.runnable(), document.source)
     from quire.testing.coverage.pipeline_decisions import pipeline_decisions
 
-    return tuple(one for part in parts for one in pipeline_decisions(part.plan, document.source, part.prefix))
+    return tuple(decision for part in parts for decision in pipeline_decisions(part.plan, document.source, part.prefix))
 
 
 def decisions_of(plan: Plan, source: Source) -> tuple[Decision, ...]:

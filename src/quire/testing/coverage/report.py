@@ -115,7 +115,7 @@ class DocumentCoverage(Struct, frozen=True):
 
     def share(self, kind: str) -> Share:
         """Return the share of a kind, or of `all`."""
-        counted = [one for one in self.decisions if kind in (ALL, one.kind)]
+        counted = [decision for decision in self.decisions if kind in (ALL, decision.kind)]
         return Share(sum(1 for one in counted if self.count(one)), len(counted))
 
     def shares(self) -> dict[str, Share]:
@@ -123,7 +123,11 @@ class DocumentCoverage(Struct, frozen=True):
 
     def missing(self, *kinds: str) -> list[Decision]:
         """Return the decisions that no run took, in the order of the file; of all kinds if none is named."""
-        found = [one for one in self.decisions if not self.count(one) and (not kinds or one.kind in kinds)]
+        found = [
+            decision
+            for decision in self.decisions
+            if not self.count(decision) and (not kinds or decision.kind in kinds)
+        ]
         return sorted(found, key=lambda one: one.span.start)
 
 
@@ -137,7 +141,7 @@ class CoverageCount:
         self._source = source
         self._decisions = decisions
         self._counts: Counter[str] = Counter()
-        self._prompts = frozenset(one.place for one in decisions if one.kind == "prompts")
+        self._prompts = frozenset(decision.place for decision in decisions if decision.kind == "prompts")
 
     def add_run(self, taken: Iterable[str]) -> None:
         """Count the decisions that one run took."""
@@ -149,8 +153,8 @@ class CoverageCount:
         self._counts.update(decision_id("prompts", place) for place in places)
 
     def add(self, other: DocumentCoverage) -> None:
-        known = {one.id for one in self._decisions}
-        self._decisions = (*self._decisions, *(one for one in other.decisions if one.id not in known))
+        known = {decision.id for decision in self._decisions}
+        self._decisions = (*self._decisions, *(decision for decision in other.decisions if decision.id not in known))
         self._counts.update(other.counts)
 
     def result(self) -> DocumentCoverage:

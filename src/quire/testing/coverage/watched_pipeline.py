@@ -217,7 +217,7 @@ class WatchedThread(WatchedDocument):
         super().__init__()
         self._thread = thread
         self._limits = counted_limits(thread)
-        self._grants = [Grants.of((one.capability,)) for one in thread.permissions]
+        self._grants = [Grants.of((permission.capability,)) for permission in thread.permissions]
         self._own: dict[tuple[str, int], int] = {}
         """The numbers of the directive's own hooks, by the event and their number at it."""
         self._asking: dict[str, int] = {}
@@ -404,7 +404,7 @@ class WatchedPipeline(WatchedDocument):
         self._tries: dict[str, int] = {}
         own, *others = parts or (FilePipeline("", "", plan),)
         self._plan = self._watched(own)
-        self._others = {one.name: self._watched(one) for one in others}
+        self._others = {other.name: self._watched(other) for other in others}
 
     def _watched(self, part: FilePipeline) -> Plan:
         steps = tuple(self._step(f"{part.prefix}{step.position}", step) for step in part.plan.body.steps)

@@ -146,7 +146,7 @@ async def calibrate(
 
 
 def labels_hash(labels: Sequence[Label]) -> str:
-    return fingerprint([[[[name, text] for name, text in one.parts], one.verdict] for one in labels])
+    return fingerprint([[[[name, text] for name, text in label.parts], label.verdict] for label in labels])
 
 
 def store_calibration(judge: Path, found: Calibration) -> Path:

@@ -83,7 +83,7 @@ class Judge(Struct, frozen=True):
     @property
     def hash(self) -> str:
         """Depends on everything that the model is told, apart from the judged text."""
-        examples: list[Value] = [[one.text, one.verdict, one.reason] for one in self.examples]
+        examples: list[Value] = [[example.text, example.verdict, example.reason] for example in self.examples]
         return fingerprint([FRAME, self.rubric, list(self.reads), examples])
 
 
@@ -100,7 +100,7 @@ class BadJudge(BadDocument):
     """A judge that cannot be used. `reading` has the findings."""
 
     def __init__(self, reading: JudgeReading) -> None:
-        first = next(one for one in reading.diagnostics if one.severity is Severity.ERROR)
+        first = next(diagnostic for diagnostic in reading.diagnostics if diagnostic.severity is Severity.ERROR)
         line = reading.source.position(first.span.start).line
         super().__init__(
             f"{reading.source.name}, line {line}: {first.message}{f' ({first.help})' if first.help else ''}"
@@ -126,7 +126,7 @@ def read_judge(source: Source) -> JudgeReading:
     elif not read.diagnostics:
         reader.report(SYNTAX, "a judge is one mapping with a rubric", NOWHERE)
     diagnostics = read.with_findings(reader.diagnostics)
-    wrong = any(one.severity is Severity.ERROR for one in diagnostics)
+    wrong = any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics)
     return JudgeReading(source, None if wrong else judge, diagnostics)
 
 
@@ -343,8 +343,8 @@ def _examples(judge: Judge) -> str:
     if not judge.examples:
         return ""
     shown = [
-        f"{quoted('example', one.text)}\nVerdict: {encode({'reason': one.reason, 'verdict': one.verdict})}"
-        for one in judge.examples
+        f"{quoted('example', example.text)}\nVerdict: {encode({'reason': example.reason, 'verdict': example.verdict})}"
+        for example in judge.examples
     ]
     return "\nExamples with their verdicts:\n\n" + "\n\n".join(shown) + "\n"
 

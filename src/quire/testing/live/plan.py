@@ -83,24 +83,30 @@ def announce(
     terms: Sequence[Terms], models: Sequence[str], forecasts: Sequence[CaseForecast], budget: float | None
 ) -> Announcement:
     """Add up what all tries of a live test may do."""
-    often = {one.case: len(one.rows) * one.repeats for one in terms}
-    times = [often[one.case] for one in forecasts]
-    calls = [None if one.calls is None else one.calls * count for one, count in zip(forecasts, times, strict=True)]
-    costs = [total_cost((one.cost, one.judge_cost)) for one in forecasts]
+    often = {term.case: len(term.rows) * term.repeats for term in terms}
+    times = [often[forecast.case] for forecast in forecasts]
+    calls = [
+        None if forecast.calls is None else forecast.calls * count
+        for forecast, count in zip(forecasts, times, strict=True)
+    ]
+    costs = [total_cost((forecast.cost, forecast.judge_cost)) for forecast in forecasts]
     bound = total_cost(None if cost is None else cost * count for cost, count in zip(costs, times, strict=True))
     seen = total_cost(
-        None if one.seen is None else one.seen * count for one, count in zip(forecasts, times, strict=True)
+        None if forecast.seen is None else forecast.seen * count
+        for forecast, count in zip(forecasts, times, strict=True)
     )
-    repeats = [one.repeats for one in terms]
+    repeats = [term.repeats for term in terms]
     return Announcement(
-        sum(len(one.rows) for one in terms),
+        sum(len(term.rows) for term in terms),
         tuple(models),
         (min(repeats, default=0), max(repeats, default=0)),
         sum(often.values()) * len(models),
         None if None in calls else sum(count for count in calls if count is not None),
-        sum(one.judge_calls * count for one, count in zip(forecasts, times, strict=True)),
+        sum(forecast.judge_calls * count for forecast, count in zip(forecasts, times, strict=True)),
         bound,
-        next((one.why for one in forecasts if one.why and one.cost is None), "") if bound is None else "",
+        next((forecast.why for forecast in forecasts if forecast.why and forecast.cost is None), "")
+        if bound is None
+        else "",
         seen,
         budget,
     )
@@ -184,13 +190,13 @@ def live_plan(options: LiveOptions, environ: Mapping[str, str] = os.environ) -> 
     opened = open_models(models, options.models)
     seats = JudgeSeats(models, options.judge_model, tuple(opened))
     cases = tuple(replace(one, seat=seats.seat(one.judge)) if one.judge is not None else one for one in found)
-    tries = sum(len(one.rows) * one.repeats for one in cases) * len(opened)
+    tries = sum(len(case.rows) * case.repeats for case in cases) * len(opened)
     if tries > MOST_TRIES:
         raise CannotStart(f"{tries:,} tries are more than {MOST_TRIES:,}")
     if options.budget is not None:
         for spec, model in (*opened.items(), *((one.spec, one.model) for one in seats.taken)):
             require_price(model, spec)
-    folders = {one.bench.settings.workspace.folder for one in cases if one.live.tools == "real"}
+    folders = {case.bench.settings.workspace.folder for case in cases if case.live.tools == "real"}
     real = {folder: real_tools_of(folder, environ) for folder in folders}
     return LivePlan(options, cases, opened, seats.taken, tuple(skipped), real)
 
@@ -220,7 +226,7 @@ def live_cases(options: LiveOptions) -> tuple[list[LiveCase], list[Skipped]]:
 def read_test(path: str) -> tuple[Source, TestFile]:
     """Read a test file. Raises `CannotStart` with its first mistake."""
     reading = parse(read_source(Path(path), limit=MAX_TEST_BYTES))
-    wrong = next((one for one in reading.diagnostics if one.severity is Severity.ERROR), None)
+    wrong = next((diagnostic for diagnostic in reading.diagnostics if diagnostic.severity is Severity.ERROR), None)
     if reading.file is None or wrong is not None:
         at = reading.source.position(wrong.span.start).line if wrong else 1
         raise CannotStart(f"{path}:{at}: {wrong.message if wrong else 'it has mistakes'}; `quire test` shows them all")
@@ -248,7 +254,7 @@ def real_tools_of(folder: Path, environ: Mapping[str, str]) -> RealTools:
 def open_models(models: Models, names: Sequence[str]) -> dict[str, Model]:
     """Open the models under test, each once, by the names of the models behind tiers. Raises `CannotStart`."""
     choices = [models.choose(name) for name in names] or [models.choose(None)]
-    opened = {one.spec: models.open(one.spec, one.settings) for one in choices}
+    opened = {choice.spec: models.open(choice.spec, choice.settings) for choice in choices}
     if not opened or "" in opened:
         raise NoModel("no model is configured: name one with --model")
     if len(opened) < len(choices):

@@ -78,7 +78,7 @@ def store_receipts(workspace: Path, fresh: Sequence[Receipt]) -> None:
     """Add receipts, each in place of the one of the same case and model. Raises `CannotStart`."""
     path = workspace / FILE
     replaced = {one.key for one in fresh}
-    kept = [*(one for one in read_receipts(workspace) if one.key not in replaced), *fresh]
+    kept = [*(receipt for receipt in read_receipts(workspace) if receipt.key not in replaced), *fresh]
     kept.sort(key=lambda one: one.at)
     data = msgspec.json.format(msgspec.json.encode(_Kept(kept[-MOST:])), indent=1)
     if path.parent.is_symlink():
@@ -133,7 +133,7 @@ def standings(subjects: Iterable[Subject], receipts: Sequence[Receipt]) -> list[
 
 def seen_cost(receipts: Sequence[Receipt], file: str, case: str, model: str) -> float | None:
     """Return the price of one try that was seen last, in dollars; None if none was, or its price was not known."""
-    return next((one.cost for one in reversed(receipts) if one.key == (file, case, model)), None)
+    return next((receipt.cost for receipt in reversed(receipts) if receipt.key == (file, case, model)), None)
 
 
 _PLACES = ("span", "spans", "compiled")
@@ -164,7 +164,11 @@ def _plain(value: object, without: tuple[str, ...]) -> Value:
         named = {name: _plain(getattr(value, name), without) for name in value.__struct_fields__ if name not in without}
         return [type(value).__name__, named]
     if is_dataclass(value) and not isinstance(value, type):
-        kept = {one.name: _plain(getattr(value, one.name), without) for one in fields(value) if one.name not in without}
+        kept = {
+            field.name: _plain(getattr(value, field.name), without)
+            for field in fields(value)
+            if field.name not in without
+        }
         return [type(value).__name__, kept]
     if isinstance(value, Mapping):
         return {str(key): _plain(item, without) for key, item in value.items()}

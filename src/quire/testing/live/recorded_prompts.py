@@ -129,7 +129,7 @@ def most_cost(runs: Sequence[RecordedRun], model: Model, clock: Clock) -> float 
     """Return the most that asking all calls again may cost, in dollars; None if the price is not known."""
     asking = [(performer(run.view, model, clock), run.calls) for run in runs]
     estimates = [one.estimate(call.request) for one, calls in asking for call in calls]
-    return None if None in estimates else sum(one for one in estimates if one is not None)
+    return None if None in estimates else sum(estimate for estimate in estimates if estimate is not None)
 
 
 def side_by_side(most: float | None, purse: Purse) -> asyncio.Semaphore:
@@ -177,7 +177,7 @@ async def _in_place(run: RecordedRun, call: RecordedCall, after: EffectRecord) -
     except JournalMismatch:
         return found  # another item of a fan fails first
     texts = {reply_text(before), reply_text(after)}
-    return [*found, *(one for one in _differences(run.view, again) if not _is_reply(one, texts))]
+    return [*found, *(difference for difference in _differences(run.view, again) if not _is_reply(difference, texts))]
 
 
 def _is_reply(change: Change, texts: set[str]) -> bool:
@@ -289,7 +289,7 @@ def _cut_off(run: RecordedRun) -> set[str]:
 
 async def _asked(asking: Performer, wanted: Sequence[ModelRequest], purse: Purse) -> list[EffectRecord]:
     estimates = [asking.estimate(request) for request in wanted]
-    most = None if None in estimates else sum(one for one in estimates if one is not None)
+    most = None if None in estimates else sum(estimate for estimate in estimates if estimate is not None)
     room = side_by_side(most, purse)
 
     async def one(request: ModelRequest) -> EffectRecord:

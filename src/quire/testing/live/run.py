@@ -77,18 +77,18 @@ _JUDGED = 8_000
 def announcement_of(plan: LivePlan) -> Announcement:
     """Return what a live test may cost, from the bounds of the document and from receipts. Asks no model."""
     forecasts = asyncio.run(_forecasts(plan))
-    return announce([one.terms for one in plan.cases], tuple(plan.models), forecasts, plan.options.budget)
+    return announce([case.terms for case in plan.cases], tuple(plan.models), forecasts, plan.options.budget)
 
 
 def run_live(plan: LivePlan, on_try: Callable[[Try], None] = lambda made: None) -> LiveReport:
     """Run a live test to its end, to its budget, or until the user interrupts it. Keeps a receipt for each case."""
     earlier = read_report(plan.options.baseline) if plan.options.baseline else None
     purse = Purse(plan.options.budget)
-    terms = [one.terms for one in plan.cases]
+    terms = [case.terms for case in plan.cases]
     # A model in this process answers one call at a time.
     local = [spec for spec in plan.models if spec.startswith("local:")]
     schedule = Schedule(terms, tuple(plan.models), purse, plan.options.at_once, on_try, local)
-    cases = {one.key: one for one in plan.cases}
+    cases = {case.key: case for case in plan.cases}
 
     workspace = asyncio.Semaphore(1)
 
@@ -112,7 +112,7 @@ def run_live(plan: LivePlan, on_try: Callable[[Try], None] = lambda made: None) 
         tuple(scores),
         tuple(pairs(scores)),
         with_baseline(scores, earlier) if earlier else (),
-        tuple(JudgeNote(one.judge.name, one.spec, one.standing.gates, one.standing.reason) for one in plan.seats),
+        tuple(JudgeNote(seat.judge.name, seat.spec, seat.standing.gates, seat.standing.reason) for seat in plan.seats),
         plan.skipped,
         schedule.given_up,
         schedule.planned,
@@ -129,14 +129,14 @@ def live_standings(options: LiveOptions) -> list[Standing]:
     """Return the standing of every live case, from receipts alone."""
     cases, _ = live_cases(replace(options, real_tools=True))
     found = []
-    for folder in dict.fromkeys(_home(one) for one in cases):
-        subjects = [subject_of(one) for one in cases if _home(one) == folder]
+    for folder in dict.fromkeys(_home(case) for case in cases):
+        subjects = [subject_of(case) for case in cases if _home(case) == folder]
         found += standings(subjects, read_receipts(folder))
     return found
 
 
 async def _forecasts(plan: LivePlan) -> list[CaseForecast]:
-    receipts = {folder: read_receipts(folder) for folder in {_home(one) for one in plan.cases}}
+    receipts = {folder: read_receipts(folder) for folder in {_home(case) for case in plan.cases}}
     return [
         await _forecast(case, spec, model, seen_cost(receipts[_home(case)], case.file, case.case.name, spec))
         for case in plan.cases
@@ -169,27 +169,27 @@ def _judge_cost(case: LiveCase) -> float | None:
 
 def _keep(cases: Sequence[LiveCase], scores: Sequence[Score]) -> None:
     """Keep a receipt for each score, apart from those that an interruption or the budget left incomplete."""
-    by_key = {one.key: one for one in cases}
-    subjects = {one.key: subject_of(one) for one in cases}
+    by_key = {case.key: case for case in cases}
+    subjects = {case.key: subject_of(case) for case in cases}
     fresh: dict[Path, list[Receipt]] = {}
-    for one in scores:
-        if not one.tried or not one.complete:
+    for score in scores:
+        if not score.tried or not score.complete:
             continue
-        subject, made = subjects[one.case], one.tried + one.lost
+        subject, made = subjects[score.case], score.tried + score.lost
         receipt = Receipt(
             subject.file,
             subject.case,
-            one.model,
+            score.model,
             subject.plan,
             subject.test,
-            one.status,
-            one.passed,
-            one.tried,
+            score.status,
+            score.passed,
+            score.tried,
             time.time(),
-            None if one.cost is None else one.cost / made,
-            one.seconds_half,
+            None if score.cost is None else score.cost / made,
+            score.seconds_half,
         )
-        fresh.setdefault(_home(by_key[one.case]), []).append(receipt)
+        fresh.setdefault(_home(by_key[score.case]), []).append(receipt)
     for folder, receipts in fresh.items():
         store_receipts(folder, receipts)
 
@@ -198,7 +198,7 @@ def subject_of(case: LiveCase) -> Subject:
     """Return the identity of a case as it is now, for receipts."""
     document, runtime = case.bench.document, _runtime(case)
     callees = runtime.callees().reachable(document.runnable())
-    texts = _texts(case, runtime, [document.runnable(), *(one.plan for one in callees.values())])
+    texts = _texts(case, runtime, [document.runnable(), *(callee.plan for callee in callees.values())])
     return Subject(case.file, case.case.name, document_hash(document, callees, texts), case.test_hash)
 
 
@@ -238,8 +238,8 @@ class CalibrationPlan(Struct, frozen=True):
         calls = len(self.labels) * self.repeats
         model = self.seat.model
         costs = [
-            model.estimate(judge_call(self.seat.judge, one.parts)) if isinstance(model, Priced) else None
-            for one in self.labels
+            model.estimate(judge_call(self.seat.judge, label.parts)) if isinstance(model, Priced) else None
+            for label in self.labels
         ]
         known = [cost for cost in costs if cost is not None]
         bound = sum(known) * self.repeats if len(known) == len(costs) else None

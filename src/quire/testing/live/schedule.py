@@ -165,18 +165,18 @@ class Schedule(Struct):
 
     @property
     def planned(self) -> int:
-        return sum(len(one.rows) * one.repeats for one in self.terms) * len(self.models)
+        return sum(len(term.rows) * term.repeats for term in self.terms) * len(self.models)
 
     def attempts(self) -> Iterator[Attempt]:
         for repeat in range(max((one.repeats for one in self.terms), default=0)):
-            for one in self.terms:
-                if repeat < one.repeats:
-                    yield from (Attempt(one.case, row, model, repeat) for row in one.rows for model in self.models)
+            for term in self.terms:
+                if repeat < term.repeats:
+                    yield from (Attempt(term.case, row, model, repeat) for row in term.rows for model in self.models)
 
     async def run(self, perform: Perform) -> None:
         """Make the tries. Stops when the budget is used up; leaves out tries whose result is decided."""
         attempts = self.attempts()
-        passes = {one.case: one.passes for one in self.terms}
+        passes = {term.case: term.passes for term in self.terms}
 
         turns = {model: asyncio.Semaphore(1) for model in self.alone}
 
@@ -197,14 +197,14 @@ class Schedule(Struct):
         """Return the scores of each case on each model, in the order of the schedule."""
         return [
             score(
-                one.case,
+                term.case,
                 model,
-                self._of(one.case, model),
-                passes=one.passes,
-                repeats=one.repeats,
-                planned=len(one.rows) * one.repeats,
+                self._of(term.case, model),
+                passes=term.passes,
+                repeats=term.repeats,
+                planned=len(term.rows) * term.repeats,
             )
-            for one in self.terms
+            for term in self.terms
             for model in self.models
         ]
 

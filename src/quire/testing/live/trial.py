@@ -72,7 +72,9 @@ class Similar(Struct, frozen=True):
 def graders(expect: Expect | None) -> Expect | None:
     """Return the expectations that a real model can meet; None if there are none."""
     checks = [
-        one for one in (expect.checks if expect else ()) if one.subject in SUBJECTS and not _has_snapshot(one.matcher)
+        check
+        for check in (expect.checks if expect else ())
+        if check.subject in SUBJECTS and not _has_snapshot(check.matcher)
     ]
     return replace(expect, checks=tuple(checks)) if expect is not None and checks else None
 
@@ -80,7 +82,7 @@ def graders(expect: Expect | None) -> Expect | None:
 def grades_something(case: Case, formulas: Sequence[Formula]) -> bool:
     """Tell whether anything beyond the status of a run decides about a try."""
     expects = [graders(one) for one in (case.expect, *(act.expect for act in case.then))]
-    told = any(check.subject not in ("status", "exit") for one in expects if one for check in one.checks)
+    told = any(check.subject not in ("status", "exit") for expect in expects if expect for check in expect.checks)
     live = case.live
     return told or bool(formulas) or (live is not None and (live.judge is not None or bool(live.similar)))
 
@@ -203,7 +205,7 @@ async def make_try(case: LiveCase, attempt: Attempt, model: Model, purse: Purse,
     made = Try(
         attempt,
         ending,
-        tuple(cut(" ".join(one.split()), _LONGEST) for one in problems[:_MOST_PROBLEMS]),
+        tuple(cut(" ".join(problem.split()), _LONGEST) for problem in problems[:_MOST_PROBLEMS]),
         seconds,
         meter.calls,
         meter.input_tokens,

@@ -174,7 +174,7 @@ def _permissions(site: Site, thread: Thread) -> Iterator[Edit]:
     for number, permission in enumerate(thread.permissions):
         others = without(thread.permissions, number)
         detail, span = permission.capability, permission.span
-        if not Grants.of(one.capability for one in others).covers(permission.capability):
+        if not Grants.of(other.capability for other in others).covers(permission.capability):
             yield Edit(
                 "drop_permission",
                 detail,

@@ -129,9 +129,9 @@ def _differences(before: Observation, after: Observation) -> Iterator[tuple[str,
 
 def _of_prompts(before: Observation, after: Observation) -> Iterator[tuple[str, Value]]:
     """Yield lines of prompts that are missing afterwards, or must not be there."""
-    for way in dict.fromkeys(one.way for one in before.prompts):
-        old = [one.text for one in before.prompts if one.way == way]
-        new = [one.text for one in after.prompts if one.way == way]
+    for way in dict.fromkeys(prompt.way for prompt in before.prompts):
+        old = [prompt.text for prompt in before.prompts if prompt.way == way]
+        new = [prompt.text for prompt in after.prompts if prompt.way == way]
         if old == new:
             continue
         if (line := _line_only_in(old, new)) is not None:
@@ -152,8 +152,8 @@ def _of_questions(before: Observation, after: Observation) -> Iterator[tuple[str
 
 def _of_calls(before: Observation, after: Observation) -> Iterator[tuple[str, Value]]:
     for tool, name in _tools(before).items():
-        old: list[Value] = [dict(one.arguments) for one in before.calls if one.tool == tool]
-        new: list[Value] = [dict(one.arguments) for one in after.calls if one.tool == tool]
+        old: list[Value] = [dict(call.arguments) for call in before.calls if call.tool == tool]
+        new: list[Value] = [dict(call.arguments) for call in after.calls if call.tool == tool]
         if old != new:
             yield "calls", {name: len(old) if len(old) != len(new) else old}
     others = _tools(after)
@@ -163,7 +163,7 @@ def _of_calls(before: Observation, after: Observation) -> Iterator[tuple[str, Va
 
 def _tools(seen: Observation) -> dict[str, str]:
     """Return the tools that were called, each with the name by which the document calls it."""
-    return {one.tool: one.name for one in reversed(seen.calls)}
+    return {call.tool: call.name for call in reversed(seen.calls)}
 
 
 def _of_error(old: Mapping[str, Value] | None, new: Mapping[str, Value] | None) -> Iterator[tuple[str, Value]]:

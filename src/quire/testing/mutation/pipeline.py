@@ -301,7 +301,11 @@ def reads_of_pipeline(plan: Plan) -> frozenset[str]:
     for _, step in plan.steps():
         paths = [read.path for _, _, formula in changed_formulas(step) for read in formula.compiled.reads()]
         if isinstance(step.work, Agent):
-            paths += [tuple(one.name.split(".")) for one in step.work.prompt.references() if one.default is None]
+            paths += [
+                tuple(reference.name.split("."))
+                for reference in step.work.prompt.references()
+                if reference.default is None
+            ]
             if step.work.file:
                 names |= plan.written
         for path in paths:

@@ -287,9 +287,13 @@ class DocumentMutation(Struct, frozen=True):
         """Return the survivors as findings about the document."""
         return tuple(
             Diagnostic(
-                codes.MUTANT_SURVIVES, f"no case notices a document that {one.change}", one.span, "", advice(one)
+                codes.MUTANT_SURVIVES,
+                f"no case notices a document that {survivor.change}",
+                survivor.span,
+                "",
+                advice(survivor),
             )
-            for one in self.survivors
+            for survivor in self.survivors
         )
 
 
@@ -330,17 +334,17 @@ def _shown(path: str) -> str:
 def _summary(report: MutationReport, source: Source, test: str, pipeline: str) -> DocumentMutation:
     survivors = tuple(
         SurvivingMutant(
-            one.mutant.id,
-            one.mutant.operator,
-            one.mutant.step,
-            one.mutant.span,
-            one.mutant.change,
+            survivor.mutant.id,
+            survivor.mutant.operator,
+            survivor.mutant.step,
+            survivor.mutant.span,
+            survivor.mutant.change,
             test,
-            one.case,
-            one.expectation,
-            one.wanted,
+            survivor.case,
+            survivor.expectation,
+            survivor.wanted,
         )
-        for one in report.survivors
+        for survivor in report.survivors
     )
     killed = frozenset(one.mutant.id for one in report.killed)
     left_out = tuple(f"{test}: {one}" for one in report.left_out)
@@ -361,7 +365,7 @@ def _joined(parts: list[DocumentMutation]) -> DocumentMutation:
     """Return the mutants of one document. The expectation of the first file that has a case for it is offered."""
     killed = frozenset().union(*(part.killed for part in parts))
     survivors: dict[str, SurvivingMutant] = {}
-    for one in (one for part in parts for one in part.survivors):
+    for one in (survivor for part in parts for survivor in part.survivors):
         if one.id not in killed and (one.id not in survivors or (one.case and not survivors[one.id].case)):
             survivors[one.id] = one
     left_out = tuple(one for part in parts for one in part.left_out)
@@ -375,7 +379,7 @@ def below(document: DocumentMutation, least: float) -> Diagnostic | None:
     if document.reaches(least):
         return None
     noticed = f"{len(document.killed)} of {document.total} mutants are noticed, {document.percent} %"
-    listed = "; ".join(one.change for one in document.survivors[:3])
+    listed = "; ".join(survivor.change for survivor in document.survivors[:3])
     return Diagnostic(
         codes.MUTANT_SURVIVES, f"{noticed}, and {least:g} % is asked for", NOWHERE, "", f"not noticed: {listed}"
     )

@@ -100,7 +100,7 @@ class Replies:
 
     def dies(self, entry: Entry) -> bool:
         """Tell whether the process dies at this entry. It dies once: the call that is made again is answered."""
-        uses = next(one for one in self._uses if one.entry is entry)
+        uses = next(use for use in self._uses if use.entry is entry)
         first = entry.crash is not None and not uses.crashed
         uses.crashed = uses.crashed or first
         return first
@@ -112,7 +112,7 @@ class Replies:
 
     def unused(self) -> list[Entry]:
         """Return the entries of the case itself that answered fewer calls than they say. A crash is an answer."""
-        own = (one for one in self._uses if not one.entry.shared and not one.entry.is_default)
+        own = (use for use in self._uses if not use.entry.shared and not use.entry.is_default)
         return [one.entry for one in own if one.left and not one.crashed]
 
     def nearest(self, asked: ModelAsked) -> tuple[Entry, str] | None:

@@ -189,7 +189,7 @@ def misfit(tool_id: str, result: Value) -> str:
     import jsonschema_rs
 
     errors = jsonschema_rs.validator_for(dict(schema)).iter_errors(result)
-    return next((cut(one.message, 200) for one in errors), "")
+    return next((cut(error.message, 200) for error in errors), "")
 
 
 RealCall = Callable[[], "asyncio.Future[Value]"]

@@ -150,10 +150,10 @@ def edited(
     ]
     pieces: list[str] = []
     done = 0
-    for one in replacements:
-        pieces += lines[done : one.start]
-        pieces += one.lines
-        done = one.stop
+    for replacement in replacements:
+        pieces += lines[done : replacement.start]
+        pieces += replacement.lines
+        done = replacement.stop
     replaced = sum(one.stop - one.start for one in replacements)
     return Edit(
         "".join([*pieces, *lines[done:]]), replaced, shown_difference(lines, replacements, path, MAX_DIFF, redact)
@@ -231,7 +231,7 @@ class Files:
         if "path" in arguments or "content" in arguments:
             raise ToolFailed("give path and content, or files, not both", kind="arguments")
         # The schema says that these are objects with a path and a content.
-        results = [self._write(str(one["path"]), str(one["content"])) for one in files]  # type: ignore[union-attr,index,call-overload]
+        results = [self._write(str(file["path"]), str(file["content"])) for file in files]  # type: ignore[union-attr,index,call-overload]
         return {"files_written": len(results), "files_total": len(results), "results": results}
 
     def _write(self, path: str, content: str) -> Value:
@@ -425,18 +425,23 @@ def _changes(before: Sequence[str], replacements: Sequence[Replacement]) -> Iter
     from difflib import SequenceMatcher
 
     shift, compared = 0, 0
-    for one in replacements:
-        old = before[one.start : one.stop]
-        pairs = len(old) * len(one.lines)
+    for replacement in replacements:
+        old = before[replacement.start : replacement.stop]
+        pairs = len(old) * len(replacement.lines)
         compared += pairs
         if pairs <= _MAX_WINDOW and compared <= _MAX_COMPARED:
-            for tag, start, stop, first, last in SequenceMatcher(None, old, one.lines).get_opcodes():
+            for tag, start, stop, first, last in SequenceMatcher(None, old, replacement.lines).get_opcodes():
                 if tag != "equal":
-                    begin = one.start + start
-                    yield _Change(begin, one.start + stop, one.start + shift + first, one.lines[first:last])
+                    begin = replacement.start + start
+                    yield _Change(
+                        begin,
+                        replacement.start + stop,
+                        replacement.start + shift + first,
+                        replacement.lines[first:last],
+                    )
         else:
-            yield _Change(one.start, one.stop, one.start + shift, one.lines)
-        shift += len(one.lines) - len(old)
+            yield _Change(replacement.start, replacement.stop, replacement.start + shift, replacement.lines)
+        shift += len(replacement.lines) - len(old)
 
 
 def _diff_lines(before: Sequence[str], changes: Sequence[_Change], path: str) -> Iterator[str]:

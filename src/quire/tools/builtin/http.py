@@ -89,7 +89,7 @@ def sent_headers(usual: Mapping[str, str], given: Value, *, checked: bool = Fals
         text = str(value)
         if not checked and (problem := header_problem(name, text)):
             raise ToolFailed(problem, kind="arguments")
-        for other in [one for one in headers if one.lower() == name.lower()]:
+        for other in [header for header in headers if header.lower() == name.lower()]:
             del headers[other]
         headers[name] = text
     return headers

@@ -361,7 +361,7 @@ class Protection(Struct, frozen=True):
         """Raise `Denied` unless a tool may write there. `parts` are the real names, links resolved."""
         path = printable_path("/".join(parts))
         if self.is_closed(parts):
-            via = next((self.led_to[one] for one in _prefixes(parts) if one in self.led_to), "")
+            via = next((self.led_to[prefix] for prefix in _prefixes(parts) if prefix in self.led_to), "")
             reason, opens = (f" ({via} leads to it)", EDIT) if via else self._closed_by(parts)
             raise Denied(
                 f"permission denied: {path} is protected{reason}; no tool may write it, and {NO_GRANT}: {opens}"
@@ -392,7 +392,7 @@ class Protection(Struct, frozen=True):
         return self._asks(folded) and not self.is_granted(folded)
 
     def is_granted(self, folded: Sequence[str]) -> bool:
-        return "." in self.granted or any(one in _folded(self.granted) for one in _prefixes(folded))
+        return "." in self.granted or any(prefix in _folded(self.granted) for prefix in _prefixes(folded))
 
     def grant_for(self, path: str) -> str:
         """Return the grant that opens a protected place; empty if there is none."""
@@ -425,7 +425,7 @@ class Protection(Struct, frozen=True):
     def _closed_by(self, parts: Sequence[str]) -> tuple[str, str]:
         """Return the reason why a place is closed, and how to write it all the same."""
         folded = [fold(part) for part in parts]
-        if any(one in _folded(self.closed) for one in _prefixes(folded)):
+        if any(prefix in _folded(self.closed) for prefix in _prefixes(folded)):
             return " (a confirmed server or tool module loads it)", EDIT
         if self.is_source(folded):
             return " (a confirmed server may build or run any file of its folder)", ELSEWHERE

@@ -122,7 +122,9 @@ class _Turn:
             return None, "it holds no JSON object"
         value = objects[-1].value
         violations = schema.violations(value, self._frame.plan.schemas.get)
-        return value, "; ".join(f"{one.path or 'the reply'}: {one.message}" for one in violations[:20])
+        return value, "; ".join(
+            f"{violation.path or 'the reply'}: {violation.message}" for violation in violations[:20]
+        )
 
     def _offers(self) -> Generator[Request, Any, tuple[Offered, ...]]:
         """Offer the tools of the profile, narrowed_tools by what the step allows: never more than either."""

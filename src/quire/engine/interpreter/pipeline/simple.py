@@ -70,7 +70,7 @@ def hold_to_schema(name: str, value: Value, path: str, frame: PipelineScope) -> 
     """
     violations = frame.schema(name, path).violations(value, frame.plan.schemas.get)
     if violations:
-        listed = "; ".join(f"{one.path or 'the result'}: {one.message}" for one in violations[:20])
+        listed = "; ".join(f"{violation.path or 'the result'}: {violation.message}" for violation in violations[:20])
         raise StepFailed(f"the result does not fit the schema {name}: {listed}", kind="schema", path=path)
 
 

@@ -359,7 +359,7 @@ def default_value(step: Step, default: Formula, path: str, frame: PipelineScope)
         return value
     violations = frame.schema(name, path).violations(value, frame.plan.schemas.get)
     if violations:
-        listed = "; ".join(str(one) for one in violations[:20])
+        listed = "; ".join(str(violation) for violation in violations[:20])
         raise StepFailed(f"the default does not fit the schema {name}: {listed}", kind="schema", path=path)
     return value
 

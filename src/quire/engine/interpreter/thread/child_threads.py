@@ -230,7 +230,9 @@ class Children:
                 kind="denied",
             ) from None
         composed = child.composed
-        risk = assess([one.capability for one in composed.capabilities], [one.risk for one in composed.acknowledged])
+        risk = assess(
+            [capability.capability for capability in composed.capabilities], [one.risk for one in composed.acknowledged]
+        )
         if risk.outcome == "block":
             child.purse.close()
             raise StepFailed("; ".join(risk.messages), kind="denied")
@@ -262,7 +264,7 @@ class Children:
             child = self._beside[name]
             child.running = child.running and state["state"] == "running"
             results[name] = self._result(path, child, state)
-        success = all(cast("Mapping[str, Value]", one).get("success") is True for one in results.values())
+        success = all(cast("Mapping[str, Value]", result).get("success") is True for result in results.values())
         return {"success": success, "results": results}
 
     def _result(self, path: str, child: Child, state: Mapping[str, Value]) -> Value:

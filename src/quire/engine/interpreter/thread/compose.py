@@ -152,7 +152,9 @@ def compose(
         name=leaf.name,
         system=context.system(),
         message=context.message(_element(leaf, granting, inputs, rules), closing_words(leaf.outputs)),
-        capabilities=tuple(Granted(one.capability, granting_id, one.span) for one in granting.permissions),
+        capabilities=tuple(
+            Granted(permission.capability, granting_id, permission.span) for permission in granting.permissions
+        ),
         acknowledged=leaf.acknowledged if granting is leaf else (*granting.acknowledged, *leaf.acknowledged),
         limits_declared=leaf.limits,
         hooks=hooks,
