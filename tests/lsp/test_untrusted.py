@@ -37,7 +37,7 @@ def test_a_check_that_fails_does_not_end_the_session(
     where = {"textDocument": fresh.open("a.playbook.md", BAD)["textDocument"]}
     fresh.pause()
 
-    def fail(view: object, known: object) -> None:
+    def fail(view: object) -> None:
         raise ZeroDivisionError("a mistake of a rule")
 
     with monkeypatch.context() as patch:

@@ -21,7 +21,6 @@ from msgspec import Struct, field
 
 from quire.diagnostics import Severity
 from quire.source import written_beside
-from quire.stores import DEFAULT_PATH
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
@@ -206,6 +205,8 @@ class FailedCases:
 
 
 def _path(workspace: Path) -> Path:
+    from quire.stores import DEFAULT_PATH
+
     return workspace / DEFAULT_PATH.parent / FILE_NAME
 
 
