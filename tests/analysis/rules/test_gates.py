@@ -220,9 +220,13 @@ MUTANTS: list[tuple[ModuleType, str, str]] = [
     (rules, "and not is_constant(effect) and", "and"),
     (rules, "rank >= Tier.ELEVATED.rank", "rank > Tier.ELEVATED.rank"),
     (rules, "and not _is_flow(effect)", ""),
-    (rules, "if any(one.label.chosen >= Integrity.OUTSIDE for one in effect.conditions):", "if False:"),
+    (rules, "if any(condition.label.chosen >= Integrity.OUTSIDE for condition in effect.conditions):", "if False:"),
     (rules, 'elif gate.verdict != "never"', 'elif gate.verdict == "open"'),
-    (approvals, "one.label.chosen >= MODEL for one in effect.conditions", "False for one in effect.conditions"),
+    (
+        approvals,
+        "condition.label.chosen >= MODEL for condition in effect.conditions",
+        "False for condition in effect.conditions",
+    ),
     (approvals, "return max(label.integrity, label.chosen) >= MODEL", "return False"),
     # GA102
     (rules, 'return not self._search.prevented(conditions, {question: "yes"})', "return True"),
@@ -267,7 +271,7 @@ MUTANTS: list[tuple[ModuleType, str, str]] = [
         'deciding, other = operator == "or", operator == "and"',
         'deciding, other = operator == "and", operator == "or"',
     ),
-    (conditions, '(operator == "==") for one in texts', "True for one in texts"),
+    (conditions, '(operator == "==") for text in texts', "True for text in texts"),
     (conditions, "found.add(python_text(one) == label)", "found.add(True)"),
 ]
 
