@@ -23,7 +23,7 @@ from quire.engine.requests import Request, Walk
 from quire.errors import ModelFailed, QuireError
 from quire.library.document import load
 from quire.library.item_tools.connection import ItemsConnection
-from quire.models.failures import Retrying
+from quire.models.retry import Retrying
 from quire.plan.built_in_tools import FORK
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime

@@ -17,9 +17,9 @@ from quire.engine.records import Usage
 from quire.errors import ModelFailed
 from quire.models import rate_limits
 from quire.models.choose import CallSettings, ModelSettings, ProviderLimits
-from quire.models.failures import Retrying
 from quire.models.open import open_model
 from quire.models.rate_limits import Bucket, Gate, limited, provider_of
+from quire.models.retry import Retrying
 
 if TYPE_CHECKING:
     from tests.models.conftest import Exchange, Stub

@@ -19,9 +19,9 @@ from quire.engine.ports import ModelCall, ModelReply
 from quire.errors import ModelFailed
 from quire.models import providers
 from quire.models.choose import ModelSettings
-from quire.models.failures import Retrying
 from quire.models.http_limits import Limits
 from quire.models.open import open_model
+from quire.models.retry import Retrying
 
 if TYPE_CHECKING:
     from tests.models.conftest import Behaviour, Exchange, Stub

@@ -22,9 +22,10 @@ from quire.engine.conversation import Message
 from quire.engine.ports import ModelCall
 from quire.errors import ModelFailed
 from quire.models.choose import ModelSettings, ProviderSettings
-from quire.models.failures import Retrying, Service, failure_of
+from quire.models.failures import Service, failure_of
 from quire.models.open import open_model
 from quire.models.providers import UNSAID, HostedModel
+from quire.models.retry import Retrying
 
 if TYPE_CHECKING:
     from tests.models.conftest import Behaviour, Exchange, Stub

@@ -14,9 +14,9 @@ from quire.engine.ports import ModelCall, ModelReply
 from quire.errors import ModelFailed
 from quire.models import providers
 from quire.models.choose import ModelSettings
-from quire.models.failures import Retrying
 from quire.models.messages import Conversation, _names_on_the_way
 from quire.models.open import open_model
+from quire.models.retry import Retrying
 from quire.values import Value
 
 if TYPE_CHECKING:

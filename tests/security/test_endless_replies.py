@@ -22,9 +22,9 @@ from quire.errors import ModelFailed
 from quire.library.document import load
 from quire.models import providers
 from quire.models.choose import ModelSettings
-from quire.models.failures import Retrying
 from quire.models.http_limits import Limits
 from quire.models.open import open_model
+from quire.models.retry import Retrying
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
 from quire.stores import open_store

@@ -2,32 +2,24 @@
 
 A message says what happened and what to do. It never holds a key: a library's text may quote what a server sent back,
 so known secrets are removed, and for a refused key the server's text is not shown at all.
-
-Retry calls after transient failures of a provider. These are the only retries: those inside the SDKs are switched
-off.
-
-A call is retried only while none of its text has been streamed: text that was shown stays valid, and the joined pieces
-are always the reply. A stream that breaks later fails the call at once, still marked as transient.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import socket
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from msgspec import Struct
-from msgspec.structs import replace
 from pydantic import ValidationError
 from pydantic_ai import exceptions as pai
 
-from quire.engine.ports import Model, ModelCall, ModelReply, Priced
-from quire.engine.premises import BACKOFF, RETRY_WAIT, TIMEOUT
+from quire.engine.premises import TIMEOUT
 from quire.errors import ModelFailed
 from quire.models.http_limits import NotEvents, TooMuch, cause_of
+from quire.models.retry import TransportFailed
 from quire.trust.secrets import SHORTEST, Redactor, secrets_of
 from quire.wording import did_you_mean
 
@@ -181,73 +173,3 @@ def redacted(text: str, secrets: Iterable[str]) -> str:
     for secret in sorted((one for one in secrets if len(one) >= SHORTEST), key=len, reverse=True):
         text = text.replace(secret, "…")
     return Redactor(secrets_of(os.environ)).text(text)
-
-
-class TransportFailed(ModelFailed):
-    """A transient failure, with the seconds that the provider asked us to wait, if it said so."""
-
-    def __init__(self, message: str, *, kind: str, retry_after: float | None = None) -> None:
-        super().__init__(message, kind=kind, transient=True)
-        self.retry_after = retry_after
-
-
-class Retrying:
-    """A model that tries again after 1, 2, 4 and 8 seconds, or later if the provider asks for it.
-
-    If a provider asks for a wait longer than `longest`, the call fails at once and says so.
-    """
-
-    def __init__(
-        self,
-        model: Model,
-        *,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        backoff: tuple[float, ...] = BACKOFF,
-        longest: float = RETRY_WAIT,
-    ) -> None:
-        self._model = model
-        self._sleep = sleep
-        self._backoff = backoff
-        self._longest = longest
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    def estimate(self, call: ModelCall) -> float | None:
-        return self._model.estimate(call) if isinstance(self._model, Priced) else None
-
-    async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
-        delays: list[float] = []
-        streamed = False
-
-        def pass_on(piece: str) -> None:
-            nonlocal streamed
-            streamed = True
-            on_delta(piece)
-
-        while True:
-            try:
-                reply = await self._model.complete(call, pass_on)
-            except ModelFailed as error:
-                failure = error
-            else:
-                return replace(reply, delays=(*reply.delays, *delays))
-            wait = None if streamed else self._wait(failure, len(delays))
-            if wait is None:
-                failure.delays = tuple(delays)
-                raise failure
-            delays.append(wait)
-            if call.on_retry is not None:
-                call.on_retry(wait, failure.message)
-            await self._sleep(wait)
-
-    def _wait(self, failure: ModelFailed, tried: int) -> float | None:
-        if not failure.transient or tried >= len(self._backoff):
-            return None
-        asked = (failure.retry_after if isinstance(failure, TransportFailed) else None) or 0.0
-        if asked > self._longest:
-            failure.message += f", and no call waits longer than {self._longest:g} s: resume the run later"
-            failure.args = (failure.message,)
-            return None
-        return max(self._backoff[tried], asked)

@@ -52,7 +52,7 @@ def open_model(spec: str, config: ModelSettings, environ: Mapping[str, str] = os
 
             model = limited(model, name, config)
         if not name.startswith("local:"):
-            from quire.models.failures import Retrying
+            from quire.models.retry import Retrying
 
             # Each try is a call that the limits count, and no place is held between two of them.
             model = Retrying(model)

@@ -52,12 +52,13 @@ from quire.engine.premises import (
 )
 from quire.engine.records import Usage
 from quire.errors import ModelFailed
-from quire.models.failures import Service, TransportFailed, failure_of, refuses_request
+from quire.models.failures import Service, failure_of, refuses_request
 from quire.models.http_limits import Limits, limit_responses
 from quire.models.llama import forcible
 from quire.models.messages import Conversation
 from quire.models.price_list import listed_rate
 from quire.models.prices import Unpriced, dollars
+from quire.models.retry import TransportFailed
 from quire.models.tokens import call_tokens_at_most
 from quire.values import Value, clean, fingerprint
 

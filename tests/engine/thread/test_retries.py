@@ -10,7 +10,7 @@ from tests.cli.directive_project import call, write_directives
 
 import quire
 from quire.engine.ports import ModelCall, ModelReply
-from quire.models.failures import Retrying, TransportFailed
+from quire.models.retry import Retrying, TransportFailed
 
 BROKEN = TransportFailed("the stream ended before its first event", kind="connection")
 

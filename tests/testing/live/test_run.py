@@ -14,7 +14,7 @@ from tests.testing.bench import TAGLINE, TIDY
 
 from quire.display.test_live import announcement_line, report_json
 from quire.errors import CannotStart
-from quire.models.failures import Retrying
+from quire.models.retry import Retrying
 from quire.testing.discovery import TestTarget
 from quire.testing.live.calibration import Calibration, store_calibration
 from quire.testing.live.judges import load_judge
