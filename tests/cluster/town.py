@@ -84,6 +84,12 @@ class TemporalServer:
         self._command += ["--db-filename", str(folder / "temporal.db")] if persistent else []
         self._log = folder / "temporal.log"
         self.start()
+        until(self._is_healthy, f"Temporal does not serve: {self._log.read_text()}")
+
+    def _is_healthy(self) -> bool:
+        """Tell whether it serves: it listens a little earlier, and refuses clients until then."""
+        command = [self._command[0], "operator", "cluster", "health", "--address", self.address]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
     def start(self) -> None:
         with self._log.open("ab") as log:
