@@ -11,7 +11,7 @@ from tests.docs.pages import Block, blocks, text_of
 from quire.diagnostics import Severity
 from quire.expr import compile, parse
 from quire.formats.pipeline.check import check_reading
-from quire.formats.pipeline.kinds import DIALECT_KEYS, DIALECT_KINDS, KEYS
+from quire.formats.pipeline.language import DIALECT_KEYS, DIALECT_KINDS, KEYS
 from quire.formats.pipeline.parse import parse as parse_file
 from quire.source import Source
 from quire.values import Value, decode

@@ -13,7 +13,7 @@ import pytest
 
 from quire.engine.ports import Model
 from quire.engine.records import Event, Status
-from quire.formats.pipeline.kinds import KEYS
+from quire.formats.pipeline.language import KEYS
 from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.syntax import (
     AgentBody,

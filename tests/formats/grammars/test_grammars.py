@@ -8,7 +8,7 @@ import pytest
 
 from quire.expr.functions import FUNCTIONS
 from quire.formats.grammars import GRAMMARS, NAMES, PIPELINE, Grammar, find
-from quire.formats.pipeline.kinds import ALL_KINDS, KEYS, kinds
+from quire.formats.pipeline.language import ALL_KINDS, KEYS, kinds
 from quire.formats.pipeline.schemas import OF_DIALECT
 from quire.formats.test import fields
 from quire.plan.vocabulary import INTEGER_LIMITS, ITEM_TYPES, OPERATORS, PRIMARIES, SENT_EVENTS

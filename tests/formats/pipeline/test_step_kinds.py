@@ -21,8 +21,7 @@ from quire.engine.interpreter.pipeline.steps import RUNNERS
 from quire.engine.progress import place_in_plan
 from quire.expr import RESERVED
 from quire.formats.pipeline.language import KINDS, Kind
-from quire.formats.pipeline.language_words import KINDS as MEANINGS
-from quire.formats.pipeline.language_words import SNIPPETS, meaning
+from quire.formats.pipeline.language_words import KIND_MEANINGS, SNIPPETS, meaning
 from quire.formats.pipeline.syntax import Body
 from quire.library.document import read
 from quire.plan.descriptions import instead_of_model, step_title
@@ -76,7 +75,7 @@ def test_every_kind_is_proven_and_outlined() -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_the_editor_has_words_for_every_kind_and_key(kind: Kind) -> None:
-    assert MEANINGS[kind.name]
+    assert KIND_MEANINGS[kind.name]
     assert [key.name for key in kind.keys if not meaning("body", kind.name, key.name)] == []
     assert [key.name for key in kind.keys if key.needed and key.name not in SNIPPETS] == []
 

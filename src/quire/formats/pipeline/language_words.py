@@ -5,7 +5,7 @@ Only the editor and the help load them.
 
 from __future__ import annotations
 
-KINDS = {
+KIND_MEANINGS = {
     "transform": "Computes a value and does nothing else.",
     "tool": "Calls a tool by its name.",
     "shell": "Runs a command in a sandbox, if that is allowed.",

@@ -10,7 +10,7 @@ from quire.diagnostics import Severity
 from quire.formats.near_names import word_fix
 from quire.formats.pipeline.codes import errors as codes
 from quire.formats.pipeline.fields import ADD_DIALECT, Fields
-from quire.formats.pipeline.kinds import KEYS
+from quire.formats.pipeline.language import KEYS
 from quire.formats.pipeline.schemas import SchemaReading, read_inputs, read_schemas
 from quire.formats.pipeline.steps import StepReader
 from quire.formats.pipeline.syntax import Name, ParseResult, Pipeline, PipelineFile, Step, is_name

@@ -9,17 +9,20 @@ from quire.formats.near_names import word_fix
 from quire.formats.pipeline.codes import errors as codes
 from quire.formats.pipeline.dialect_keys import DialectKeys
 from quire.formats.pipeline.fields import ADD_DIALECT, Fields, TargetReader
-from quire.formats.pipeline.kinds import (
+from quire.formats.pipeline.language import (
     ALL_KINDS,
+    BODY_KEYS,
     DIALECT_KINDS,
+    KINDS,
     MEANT,
     MEANT_IN_DIALECT,
     MORE_KEYS,
     NEEDED,
     WHY,
+    Key,
+    Kind,
     kinds,
 )
-from quire.formats.pipeline.language import BODY_KEYS, KINDS, Key, Kind
 from quire.formats.pipeline.syntax import (
     HOLE,
     AgentBody,

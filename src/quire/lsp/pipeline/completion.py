@@ -11,11 +11,18 @@ from typing import TYPE_CHECKING
 
 from quire.expr.functions import FUNCTIONS
 from quire.expr.syntax import KEYWORDS
-from quire.formats.pipeline.language_words import BINDINGS, KINDS, SEED_FUNCTIONS, meaning
+from quire.formats.pipeline.language import KINDS
+from quire.formats.pipeline.language_words import (
+    BINDINGS,
+    IN_SNIPPETS,
+    KIND_MEANINGS,
+    SEED_FUNCTIONS,
+    SNIPPETS,
+    meaning,
+)
 from quire.lsp.answers import MOST_COMPLETIONS, Completion, fits_typed
 from quire.lsp.pipeline.complete_values import complete_item, complete_value
 from quire.lsp.pipeline.scopes import names_at
-from quire.lsp.pipeline.snippets import body_snippet, step_snippet
 from quire.lsp.pipeline.tree import FIELD_KEYS, YamlPlace, cursor_place, is_expression, keys_at, pipeline_at, place_of
 from quire.plan.type_words import type_words
 from quire.schema import Enum, Kind, Simple
@@ -125,7 +132,7 @@ def _document_keys(view: View, offset: int, known: tuple[str, ...], dialect: boo
 
 
 def _key(where: YamlPlace, key: str, place: CursorPlace, span: Span, number: int) -> Completion:
-    insert = body_snippet(where.kind, where.step, key, flow=place.flow)
+    insert = _body_snippet(where.kind, where.step, key, flow=place.flow)
     detail = meaning(where.kind, where.step, key)
     return Completion(key, "property", insert, "$" in insert, detail, order=_NEEDED_FIRST + min(number, 6), span=span)
 
@@ -140,9 +147,9 @@ def _steps(view: View, place: CursorPlace, where: YamlPlace, span: Span, dialect
         Completion(
             kind,
             "snippet",
-            dash + step_snippet(kind, column, flow=place.flow, dialect=dialect),
+            dash + _step_snippet(kind, column, flow=place.flow, dialect=dialect),
             True,
-            KINDS[kind],
+            KIND_MEANINGS[kind],
             order=_NEEDED_FIRST,
             span=span,
         )
@@ -343,3 +350,47 @@ def _values(names: ReadableNames, compared: re.Match[str], span: Span, outer: st
             quote = "'" if outer != "'" else '"'
             found.append(Completion(value, "enum", f"{quote}{value}{quote}", order=0, span=span))
     return found
+
+
+def _body_snippet(place: str, step: str, key: str, *, flow: bool) -> str:
+    """Return a key with a value to fill in."""
+    if place == "document" and key in ("steps", "input", "fields"):
+        return f"{key}:\n  " if not flow else f"{key}: "
+    if step == "steps" and key == "do":
+        return f"{key}: " if flow else f"{key}:\n  - "
+    value = _value_snippet(key, 1)[0]
+    return f"{key}: {value or '$1'}"
+
+
+def _step_snippet(kind: str, column: int, *, flow: bool, dialect: bool) -> str:
+    """Return a step of a kind with the keys that it needs. Steps with other steps in them are written over several
+    lines, indented below the column of the kind."""
+    row = next(row for row in KINDS if row.name == kind)
+    parts: list[str] = []
+    number = 1
+    for key in (key.name for key in row.keys if key.needed or key.name in IN_SNIPPETS.get(kind, ())):
+        if kind == "steps":
+            value, used = '[{transform: {value: "${1:expression}"}}]', 1
+        elif key == "cases" and dialect:
+            value, used = (
+                f'{{${{{number}:label}}: {{steps: [{{transform: {{value: "${{{number + 1}:expression}}"}}}}]}}}}',
+                2,
+            )
+        else:
+            value, used = _value_snippet(key, number)
+        parts.append(f"{key}: {value}")
+        number += used
+    if flow or (len(parts) <= 3 and kind not in ("for_each", "fold", "parallel", "match", "repeat")):
+        return f"{kind}: {{{', '.join(parts)}}}"
+    # The editor indents the lines of a snippet like the line of the cursor, which begins with a dash in a list.
+    lines = "\n".join(f"    {part}" for part in parts)
+    return f"{kind}:\n{lines}"
+
+
+def _value_snippet(key: str, number: int) -> tuple[str, int]:
+    """Return the value of a key with places from a number on, and how many there are."""
+    form = SNIPPETS.get(key, "")
+    if not form:
+        return f"${{{number}}}", 1
+    used = 2 if "{{{1}" in form or "{1}" in form else 1 if "{0}" in form else 0
+    return form.format(number, number + 1), used

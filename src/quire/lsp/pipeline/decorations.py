@@ -16,7 +16,7 @@ from quire.diagnostics import Edit
 from quire.expr import ExprSyntaxError
 from quire.expr.syntax import KEYWORDS, RESERVED
 from quire.expr.tokens import tokens as expression_tokens
-from quire.formats.pipeline.kinds import ALL_KINDS
+from quire.formats.pipeline.language import ALL_KINDS
 from quire.formats.pipeline.prompts import references
 from quire.formats.pipeline.syntax import AgentBody, FoldBody, ForEachBody, RepeatBody, ToolBody
 from quire.formats.pipeline.walks import expressions, inner_expressions, schema_of, targets

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET
 
 from quire.errors import QuireError
-from quire.formats.pipeline.language_words import BINDINGS, KINDS, SEED_FUNCTIONS, meaning
+from quire.formats.pipeline.language_words import BINDINGS, KIND_MEANINGS, SEED_FUNCTIONS, meaning
 from quire.lsp.answers import Hover, code, fenced
 from quire.lsp.pipeline.completion import ends_in_text
 from quire.lsp.pipeline.scopes import in_lambdas, is_input, names_at, writers_of
@@ -368,7 +368,7 @@ def _granted(view: View, granted: str, id: str, name: str) -> str:
 
 def key_text(view: View, place: YamlPlace, key: str, word: Span) -> str:
     """Return the hover of a key. That of a kind of step shows the step: its prompt and its bound."""
-    if place.kind in ("step", "steps") and key in KINDS:
+    if place.kind in ("step", "steps") and key in KIND_MEANINGS:
         return step_text(view, key, word)
     if place.kind == "args":
         return f"**{key}**: an argument of the tool."
@@ -400,11 +400,11 @@ def _declared_text(view: View, place: YamlPlace, key: str, word: Span) -> str:
 
 def step_text(view: View, kind: str, word: Span) -> str:
     """Return the hover of a step: what its kind does, its bound, and the prompt that a model would get."""
-    lines = [f"**{kind}**\n\n{KINDS[kind]}"]
+    lines = [f"**{kind}**\n\n{KIND_MEANINGS[kind]}"]
     way = way_to(view, word.end)
     if way is None or way.step.span.start != word.start:
         return lines[0]
-    lines[0] = f"**step {way.label}: {kind}**\n\n{KINDS[kind]}"
+    lines[0] = f"**step {way.label}: {kind}**\n\n{KIND_MEANINGS[kind]}"
     from quire.lsp.pipeline.decorations import step_bound
 
     if bound := step_bound(view, way.label):

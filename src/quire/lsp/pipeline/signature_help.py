@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from quire.formats.pipeline.kinds import NEEDED
-from quire.formats.pipeline.language_words import KINDS, SEED_FUNCTIONS, meaning
+from quire.formats.pipeline.language import NEEDED
+from quire.formats.pipeline.language_words import KIND_MEANINGS, SEED_FUNCTIONS, meaning
 from quire.lsp.answers import Signature
 from quire.lsp.pipeline.tree import cursor_place, is_expression, keys_at, place_of
 
@@ -99,7 +99,7 @@ def _step(view: View, offset: int, place: CursorPlace, path: tuple[str, ...], ty
     if active is None:
         active = next((at for at, key in enumerate(keys) if key not in place.keys and key.startswith(typed)), 0)
     parameters = tuple((one, meaning("body", where.step, key)) for one, key in zip(shown, keys, strict=True))
-    return Signature(f"{where.step}: {{{', '.join(shown)}}}", parameters, active, KINDS[where.step])
+    return Signature(f"{where.step}: {{{', '.join(shown)}}}", parameters, active, KIND_MEANINGS[where.step])
 
 
 def _tool(view: View, offset: int, typed: str) -> Signature | None:

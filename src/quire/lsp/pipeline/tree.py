@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
-from quire.formats.pipeline.kinds import ALL_KINDS, DIALECT_KINDS, KEYS, kinds
+from quire.formats.pipeline.language import ALL_KINDS, DIALECT_KINDS, KEYS, kinds
 from quire.formats.pipeline.walks import parts
 from quire.lsp.pipeline.step_texts import Part, parts_of, readable
 from quire.lsp.yaml_scan import ITEM, CursorPlace, Scanner, closing

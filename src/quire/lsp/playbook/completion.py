@@ -1,4 +1,4 @@
-"""Complete what is being typed in a playbook. The line before the cursor decides, so that broken text is no problem.
+"""Complete the text before the cursor in a playbook. Only its line is read, so the rest may be broken.
 
 Lines are completed here: headings, branch markers, inputs, the artifact, and comments that hide findings.
 """
