@@ -79,8 +79,8 @@ class NearMisses(BadDocument):
 
     def __init__(self, documents: Sequence[tuple[Source, Sequence[Diagnostic]]]) -> None:
         lines = ["not started: this looks like a part of the document that does something, and is read as text"]
-        for source, found in documents:
-            for one in found[:200]:
+        for source, findings in documents:
+            for one in findings[:200]:
                 at = source.position(one.span.start)
                 lines.append(f"  {source.name}:{at.line}:{at.column}: {one.code.id} {one.message}")
         super().__init__("\n".join(lines))

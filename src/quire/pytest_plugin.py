@@ -45,15 +45,15 @@ class DocumentTestFile(pytest.File):
 
     def collect(self) -> Iterator[DocumentTestItem]:
         opened = self.opened
-        for wanted in opened.wanted:
-            item = DocumentTestItem.from_parent(self, name=wanted.name)
-            item.wanted = wanted
-            for tag in wanted.case.tags:
+        for row in opened.wanted:
+            item = DocumentTestItem.from_parent(self, name=row.name)
+            item.wanted = row
+            for tag in row.case.tags:
                 if _TAG.fullmatch(tag):
                     self.config.addinivalue_line("markers", f"{tag}: a tag of document tests")
                     item.add_marker(tag)
-            if wanted.case.skip is not None:
-                item.add_marker(pytest.mark.skip(reason=wanted.case.skip))
+            if row.case.skip is not None:
+                item.add_marker(pytest.mark.skip(reason=row.case.skip))
             yield item
 
     @cached_property

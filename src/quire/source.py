@@ -79,7 +79,7 @@ def unsaved_below(folder: Path, endings: tuple[str, ...]) -> Iterator[Path]:
 
 def is_open_text(text: str) -> bool:
     """Tell whether an editor has a text open. Such a text is soon another one: a cache keeps only its last versions."""
-    return any(one.text == text for one in OPEN_TEXTS.values())
+    return any(source.text == text for source in OPEN_TEXTS.values())
 
 
 def _bytes(text: str) -> int:
@@ -165,12 +165,12 @@ def read_source(path: Path, *, limit: int = MAX_DOCUMENT_BYTES) -> Source:
     The type of the file is checked before it is opened (opening a FIFO would block forever), and at most `limit` bytes
     are kept. A text that an editor has open is read instead of its file.
     """
-    if (kept := open_text(path)) is not None:
-        if kept.exceeds(limit):
+    if (source := open_text(path)) is not None:
+        if source.exceeds(limit):
             raise Unreadable(path, f"is larger than {limit:,} bytes", "too_large")
-        if not kept.text.strip("\ufeff \t\r\n"):
+        if not source.text.strip("\ufeff \t\r\n"):
             raise Unreadable(path, "is empty", "empty")
-        return Source(str(path), kept.text, kept.stored)
+        return Source(str(path), source.text, source.stored)
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):

@@ -37,11 +37,11 @@ def size_of(value: object) -> Size | None:
         return Size(value) if 0 <= value <= MOST else None
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= len(str(MOST)) - 1:
         return Size(int(value))  # most sizes; no pattern is compiled for them
-    found = _WRITTEN_SIZE.fullmatch(value.strip().lower()) if isinstance(value, str) and len(value) < 40 else None
-    if found is None:
+    match = _WRITTEN_SIZE.fullmatch(value.strip().lower()) if isinstance(value, str) and len(value) < 40 else None
+    if match is None:
         return None
-    unit, decimals = found[3] or "", found[2] or ""
-    count = -(-int(found[1] + decimals) * _UNITS.get(unit, 1) // 10 ** len(decimals))
+    unit, decimals = match[3] or "", match[2] or ""
+    count = -(-int(match[1] + decimals) * _UNITS.get(unit, 1) // 10 ** len(decimals))
     return Size(count, unit.endswith("b")) if count <= MOST else None
 
 
@@ -52,6 +52,6 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 def seconds_of(text: str) -> float | None:
     """Return a duration in seconds; None if the text is not a duration, is 0, or longer than a date can be."""
-    found = _WRITTEN_DURATION.fullmatch(text.strip())
-    seconds = int(found[1]) * _SECONDS[found[2]] if found else 0.0
+    match = _WRITTEN_DURATION.fullmatch(text.strip())
+    seconds = int(match[1]) * _SECONDS[match[2]] if match else 0.0
     return seconds if 0 < seconds <= _LONGEST_DURATION else None

@@ -93,7 +93,7 @@ class AbstractValue(Struct, frozen=True, gc=False):
     @property
     def depth(self) -> int:
         """How many expressions are between it and the answers that it depends on."""
-        return max((one.computed.depth for one in (self, *self.choices) if one.computed), default=0)
+        return max((value.computed.depth for value in (self, *self.choices) if value.computed), default=0)
 
     def unanswered(self) -> AbstractValue:
         """Return the value after a change that answers are not followed through."""
@@ -193,8 +193,8 @@ def _reply(type: FieldType | None, tokens: int | None) -> AbstractValue:
     return sized(type, length, AUTHORED, _ITEMS_OF_A_REPLY)
 
 
-def _smaller(one: Amount, other: Amount) -> Amount:
-    limit = one.as_number
+def _smaller(amount: Amount, other: Amount) -> Amount:
+    limit = amount.as_number
     return other.at_most(limit) if limit is not None else other
 
 
@@ -306,7 +306,7 @@ def either_of(one: AbstractValue, other: AbstractValue, decided: Label = AUTHORE
     type = one.type if one.type is other.type or one.type == other.type else None
     if largest is not None:
         largest = largest.either(other.largest) if other.largest is not None else None
-    found = AbstractValue(
+    value = AbstractValue(
         type,
         items if items is other.items else items.either(other.items),
         length if length is other.length else length.either(other.length),
@@ -321,23 +321,23 @@ def either_of(one: AbstractValue, other: AbstractValue, decided: Label = AUTHORE
         is_word=one.is_word and other.is_word,
     )
     if one.answer is None is other.answer and one.computed is None is other.computed:
-        return found if not one.choices and not other.choices else _answered(found, one, other)
-    return _answered(found, one, other)
+        return value if not one.choices and not other.choices else _answered(value, one, other)
+    return _answered(value, one, other)
 
 
-def _either_item(one: AbstractValue, other: AbstractValue) -> AbstractValue | None:
+def _either_item(value: AbstractValue, other: AbstractValue) -> AbstractValue | None:
     """Return what is known about every item of a list that is one of two."""
-    mine, theirs = one.element, other.element
+    mine, theirs = value.element, other.element
     if mine is not None and theirs is not None:
         return either_of(mine, theirs)
-    return (mine or theirs) if _is_empty_list(one) or _is_empty_list(other) else None
+    return (mine or theirs) if _is_empty_list(value) or _is_empty_list(other) else None
 
 
-def _answered(found: AbstractValue, one: AbstractValue, other: AbstractValue) -> AbstractValue:
+def _answered(value: AbstractValue, one: AbstractValue, other: AbstractValue) -> AbstractValue:
     """Return a value that is one of two with how it depends on answers."""
     is_same = depends_alike(one, other)
     return replace(
-        found,
+        value,
         answer=one.answer if one.answer is other.answer else None,
         computed=one.computed if is_same else None,
         choices=one.choices if is_same else _choices(one, other),
@@ -358,9 +358,9 @@ def depends_alike(one: AbstractValue, other: AbstractValue) -> bool:
     )
 
 
-def _choices(one: AbstractValue, other: AbstractValue) -> tuple[AbstractValue, ...]:
-    found = {id(part): part for part in (*(one.choices or (one,)), *(other.choices or (other,)))}
-    return tuple(found.values()) if len(found) <= _MOST_CHOICES else ()
+def _choices(value: AbstractValue, other: AbstractValue) -> tuple[AbstractValue, ...]:
+    values = {id(part): part for part in (*(value.choices or (value,)), *(other.choices or (other,)))}
+    return tuple(values.values()) if len(values) <= _MOST_CHOICES else ()
 
 
 NULL = literal(None)

@@ -223,7 +223,7 @@ def endless(*reasons: Reason) -> Amount:
 
 def total(parts: Iterable[Amount], constant: int = 0) -> Amount:
     """Return the sum of all, and of a number."""
-    found, several = NOTHING, list(parts)
+    amount, several = NOTHING, list(parts)
     for part in several:
         count = part.as_number
         if count is not None:
@@ -231,18 +231,18 @@ def total(parts: Iterable[Amount], constant: int = 0) -> Amount:
         elif part.reasons:
             return Amount(reasons=tuple(dict.fromkeys(reason for one in several for reason in one.reasons)))
         else:
-            found = part if found is NOTHING else found.plus(part)
-    return found.plus(number(constant)) if constant else found
+            amount = part if amount is NOTHING else amount.plus(part)
+    return amount.plus(number(constant)) if constant else amount
 
 
 @lru_cache(maxsize=1024)
-def _product(one: Amount, other: Amount) -> Amount:
-    if one.reasons or other.reasons:
-        return _endless(one, other)
-    if len(one.products) * len(other.products) > MOST_TERMS * MOST_TERMS:
+def _product(amount: Amount, other: Amount) -> Amount:
+    if amount.reasons or other.reasons:
+        return _endless(amount, other)
+    if len(amount.products) * len(other.products) > MOST_TERMS * MOST_TERMS:
         return Amount(reasons=(TOO_LONG,))
     found: dict[Product, int] = {}
-    for left, count in one.products:
+    for left, count in amount.products:
         for right, often in other.products:
             product = tuple(sorted((*left, *right))) if left and right else left or right
             found[product] = found.get(product, 0) + count * often
@@ -266,8 +266,10 @@ def _formula(terms: Mapping[Product, int]) -> Amount:
     return Amount(products)
 
 
-def _endless(one: Amount, other: Amount) -> Amount:
-    reasons = one.reasons if one.reasons == other.reasons else tuple(dict.fromkeys((*one.reasons, *other.reasons)))
+def _endless(amount: Amount, other: Amount) -> Amount:
+    reasons = (
+        amount.reasons if amount.reasons == other.reasons else tuple(dict.fromkeys((*amount.reasons, *other.reasons)))
+    )
     return Amount(reasons=reasons[:MOST_REASONS])
 
 

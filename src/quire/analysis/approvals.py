@@ -119,14 +119,14 @@ class GateSearch:
             return Gate(effect, "never")
         by_question = self._by_question(conditions)
         tested = tuple(by_question)
-        stopping = tuple(one for one in tested if self.refusals(one, tuple(by_question[one])))
+        stopping = tuple(fact for fact in tested if self.refusals(fact, tuple(by_question[fact])))
         if stopping:
             return Gate(effect, "gated", stopping)
-        deciding = tuple({id(one): one for part in by_question.values() for one in part}.values())
+        deciding = tuple({id(condition): condition for part in by_question.values() for condition in part}.values())
         if 1 < len(tested) <= _MOST_TOGETHER and self._stop_together(tested, deciding):
             return Gate(effect, "gated", tested, jointly=True)
-        asked = tuple(dict.fromkeys((*tested, *(one for one in effect.asked if one.kind == "confirm"))))
-        return Gate(effect, "ignored", asked) if asked else Gate(effect, "open")
+        facts = tuple(dict.fromkeys((*tested, *(fact for fact in effect.asked if fact.kind == "confirm"))))
+        return Gate(effect, "ignored", facts) if facts else Gate(effect, "open")
 
     def _by_question(self, conditions: tuple[Condition, ...]) -> dict[QuestionFact, list[Condition]]:
         """Return the questions that conditions depend on, with those conditions."""
@@ -162,7 +162,7 @@ class GateSearch:
         """Tell whether an effect does not happen if all questions are refused."""
         free = [question for question in questions if question.kind != "select"]
         return all(
-            self.prevented(conditions, {one: "no" if one.kind == "confirm" else word for one in free})
+            self.prevented(conditions, {fact: "no" if fact.kind == "confirm" else word for fact in free})
             for word in REFUSALS
         )
 

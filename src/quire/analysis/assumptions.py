@@ -66,61 +66,65 @@ class Assumptions(Struct, frozen=True):
 
     def sizes(self, symbols: Iterable[str]) -> dict[str, int]:
         """Return the numbers of those of a formula's sizes that are assumed, by their symbols."""
-        return {symbol: found.size.count for symbol, found in self._fitting(symbols).items()}
+        return {symbol: assumption.size.count for symbol, assumption in self._fitting(symbols).items()}
 
     def used(self, symbols: Iterable[str]) -> Assumptions:
         """Return the assumptions that give a number to one of these sizes."""
         fitting = self._fitting(symbols).values()
-        return Assumptions(tuple(one for one in self.all if any(one is other for other in fitting)))
+        return Assumptions(
+            tuple(assumption for assumption in self.all if any(assumption is other for other in fitting))
+        )
 
     def unused(self, symbols: Iterable[str]) -> Iterator[str]:
         """Yield a line for each `--assume` that fits none of these sizes."""
         known = sorted(set(symbols))
         used = self.used(known).all
-        for one in self.all:
-            if one.source != OPTION or any(one is other for other in used):
+        for assumption in self.all:
+            if assumption.source != OPTION or any(assumption is other for other in used):
                 continue
             names = {symbol.strip("|‖"): symbol for symbol in known}
-            close = names.get(nearest(one.name, names) or "")
+            close = names.get(nearest(assumption.name, names) or "")
             there = f"there are {', '.join(known[:10])}" if known else "no bound depends on a size"
-            yield f"{OPTION} {one}: no bound depends on {one.written}; {did_you_mean(close, there)}"
+            yield f"{OPTION} {assumption}: no bound depends on {assumption.written}; {did_you_mean(close, there)}"
 
     def _fitting(self, symbols: Iterable[str]) -> dict[str, Assumption]:
         known = set(symbols)
-        found: dict[str, Assumption] = {}
+        assumptions: dict[str, Assumption] = {}
         for symbol in sorted(known):
-            for one in self.all:
-                if _fits(one, symbol, known):
-                    found[symbol] = one
+            for assumption in self.all:
+                if _fits(assumption, symbol, known):
+                    assumptions[symbol] = assumption
                     break
-        return found
+        return assumptions
 
 
-def _fits(one: Assumption, symbol: str, known: set[str]) -> bool:
-    if symbol.strip("|‖") != one.name:
+def _fits(assumption: Assumption, symbol: str, known: set[str]) -> bool:
+    if symbol.strip("|‖") != assumption.name:
         return False
     if symbol.startswith("|"):
-        return one.kind == "items" or (one.kind == "" and not one.size.is_text)
-    return one.kind == "bytes" or (one.kind == "" and (one.size.is_text or f"|{one.name}|" not in known))
+        return assumption.kind == "items" or (assumption.kind == "" and not assumption.size.is_text)
+    return assumption.kind == "bytes" or (
+        assumption.kind == "" and (assumption.size.is_text or f"|{assumption.name}|" not in known)
+    )
 
 
 def contradictions(found: Assumptions, plan: Plan) -> Iterator[str]:
     """Yield a line for each assumption above the most that the document declares for an input."""
-    for one in found.all:
-        type = _type_of(one.name, plan)
-        if isinstance(type, ListOf) and _kind(one) != "bytes":
+    for assumption in found.all:
+        type = _type_of(assumption.name, plan)
+        if isinstance(type, ListOf) and _kind(assumption) != "bytes":
             most, takes = type.max_items, "items"
-        elif isinstance(type, Simple) and type.max_length is not None and one.kind != "items":
+        elif isinstance(type, Simple) and type.max_length is not None and assumption.kind != "items":
             most, takes = 4 * type.max_length, f"bytes ({type.max_length:,} characters)"
         else:
             continue
-        if most is not None and one.size.count > most:
-            yield f"{one.source} {one}: the document takes at most {most:,} {takes} of {one.name}"
+        if most is not None and assumption.size.count > most:
+            yield f"{assumption.source} {assumption}: the document takes at most {most:,} {takes} of {assumption.name}"
 
 
 def _type_of(name: str, plan: Plan) -> FieldType | None:
     first, *rest = name.replace("[]", ".[]").split(".")
-    type = next((one.type for one in plan.declared or () if one.name == first), None)
+    type = next((field.type for field in plan.declared or () if field.name == first), None)
     for part in rest:
         if isinstance(type, Ref):
             schema = plan.schemas.get(type.schema)
@@ -170,24 +174,28 @@ def _assumption(written: str, size: Size, source: str) -> Assumption:
     return Assumption(name, size, kind, source)
 
 
-def _agreeing(found: Iterable[Assumption]) -> tuple[Assumption, ...]:
+def _agreeing(assumptions: Iterable[Assumption]) -> tuple[Assumption, ...]:
     kept: list[Assumption] = []
-    for one in found:
+    for assumption in assumptions:
         for other in kept:
-            if other.name == one.name and other.size.count != one.size.count and _same_size(one, other):
-                raise CannotStart(f"{one.source} says both {other} and {one}: leave one of them out")
-        if one not in kept:
-            kept.append(one)
+            if (
+                other.name == assumption.name
+                and other.size.count != assumption.size.count
+                and _same_size(assumption, other)
+            ):
+                raise CannotStart(f"{assumption.source} says both {other} and {assumption}: leave one of them out")
+        if assumption not in kept:
+            kept.append(assumption)
     # One with bars is meant for that size, whatever else is said about the name.
     return tuple(sorted(kept, key=lambda one: not one.kind))
 
 
-def _same_size(one: Assumption, other: Assumption) -> bool:
+def _same_size(assumption: Assumption, other: Assumption) -> bool:
     """Tell whether two assumptions about one name are about the same size. A number without bars stands beside one for
     the bytes: then it is for the items."""
-    kinds = {_kind(one), _kind(other)}
+    kinds = {_kind(assumption), _kind(other)}
     return len(kinds) == 1 or kinds == {"", "items"}
 
 
-def _kind(one: Assumption) -> Kind:
-    return "bytes" if one.size.is_text else one.kind
+def _kind(assumption: Assumption) -> Kind:
+    return "bytes" if assumption.size.is_text else assumption.kind

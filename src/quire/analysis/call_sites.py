@@ -109,7 +109,7 @@ class CallSite:
                 return replace(
                     fact,
                     place=self._place(fact.place),
-                    arguments={name: self.value(one) for name, one in fact.arguments.items()},
+                    arguments={name: self.value(value) for name, value in fact.arguments.items()},
                     chooser=self.label(fact.chooser),
                     conditions=(*scope.conditions, *self.conditions(fact.conditions)),
                     asked=(*scope.asked, *self.questions(fact.asked)),
@@ -132,7 +132,7 @@ class CallSite:
                 return replace(fact, place=self._place(fact.place))
 
     def questions(self, asked: Iterable[QuestionFact]) -> tuple[QuestionFact, ...]:
-        return tuple(self._questions.get(id(one), one) for one in asked)
+        return tuple(self._questions.get(id(fact), fact) for fact in asked)
 
     def conditions(self, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
         if self._questions or any(_has_way(condition.label) for condition in conditions):
@@ -142,7 +142,7 @@ class CallSite:
     def _condition(self, condition: Condition) -> Condition:
         known = self._conditions.get(id(condition))
         if known is None:
-            reads = {name: self.value(one) for name, one in condition.reads.items()}
+            reads = {name: self.value(value) for name, value in condition.reads.items()}
             subject = self.value(condition.subject) if condition.subject is not None else None
             label = self.label(condition.label)
             known = self._conditions[id(condition)] = replace(condition, reads=reads, subject=subject, label=label)

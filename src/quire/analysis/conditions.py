@@ -63,8 +63,8 @@ _BOTH = frozenset((True, False))
 
 def questions_in(conditions: Iterable[Condition]) -> tuple[QuestionFact, ...]:
     """Return the questions whose answers conditions depend on."""
-    found: dict[int, QuestionFact] = {}
-    seen: dict[int, AbstractValue] = {}
+    facts: dict[int, QuestionFact] = {}
+    values: dict[int, AbstractValue] = {}
     stack = [
         value
         for condition in conditions
@@ -72,15 +72,15 @@ def questions_in(conditions: Iterable[Condition]) -> tuple[QuestionFact, ...]:
     ]
     while stack:
         value = stack.pop()
-        if id(value) in seen or not value.is_answered:
+        if id(value) in values or not value.is_answered:
             continue
-        seen[id(value)] = value
+        values[id(value)] = value
         if value.answer is not None:
-            found[id(value.answer)] = value.answer
+            facts[id(value.answer)] = value.answer
         stack += value.choices
         if value.computed is not None:
             stack += value.computed.reads.values()
-    return tuple(sorted(found.values(), key=lambda one: one.place.span.start))
+    return tuple(sorted(facts.values(), key=lambda fact: fact.place.span.start))
 
 
 class Answers:
@@ -278,23 +278,23 @@ def arm_conditions(match: Match, place: Place, scope: Scope) -> list[Condition]:
     The values of all tests before an arm are in its label. The tests themselves are only those of the first arms: an
     arm of which less is known may be chosen more often, never less.
     """
-    found: list[Condition] = []
+    conditions: list[Condition] = []
     earlier: tuple[Comparison, ...] = ()
-    known: dict[str, AbstractValue] = {}
+    values: dict[str, AbstractValue] = {}
     label = AUTHORED
     read: set[str] = set()
     for case in match.cases:
-        test, reads = case.test, known
+        test, reads = case.test, values
         if test is not None:
             value = scope.names.stores.get(test.variable) or NULL
             if test.variable not in read:
                 read.add(test.variable)
                 label = joined((label, value.label.narrowed()))
-            reads = known if test.variable in known else {**known, test.variable: value}
-        found.append(Condition(place, test, True, reads, label, span=place.span, others=earlier))
+            reads = values if test.variable in values else {**values, test.variable: value}
+        conditions.append(Condition(place, test, True, reads, label, span=place.span, others=earlier))
         if test is not None and len(earlier) < MOST_TESTS:
-            earlier, known = (*earlier, test), reads
-    return found
+            earlier, values = (*earlier, test), reads
+    return conditions
 
 
 def any_arm(match: Match, conditions: list[Condition]) -> Condition:

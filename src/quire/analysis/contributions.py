@@ -82,10 +82,10 @@ def contributions(proof: Proof, kind: str, rates: Mapping[str, Rate] = NO_RATES)
 def completed(found: tuple[Contribution, ...], proof: Proof, most: Amount, unit: Unit) -> tuple[Contribution, ...]:
     """Return the shares with that of what has no facts of its own: hooks, and the threads that threads start."""
     thread = next((fact for fact in proof.model_calls if _is_thread(fact)), None)
-    told = total(one.whole for one in found)
-    if thread is None or most.is_endless or told.is_endless:
+    amount = total(contribution.whole for contribution in found)
+    if thread is None or most.is_endless or amount.is_endless:
         return found
-    left = {product: count - told.terms.get(product, 0) for product, count in most.products}
+    left = {product: count - amount.terms.get(product, 0) for product, count in most.products}
     rest = bounded({product: count for product, count in left.items() if count > 0})
     if rest.is_nothing:
         return found

@@ -166,26 +166,26 @@ class Cost:
     def may_be_left_out(self) -> Cost:
         """Return the cost of something that perhaps does not happen."""
         self._add_up()
-        found = Cost()
-        found.numbers, found.terms, found.endless = self.numbers, self.terms, self.endless
-        return found
+        cost = Cost()
+        cost.numbers, cost.terms, cost.endless = self.numbers, self.terms, self.endless
+        return cost
 
     def times(self, often: Amount, least: int, span_of: Amount | None = None) -> Cost:
         """Return the cost of repeating it; `span_of` repeats stand on the longest way, all if it is None."""
         self._add_up()
-        found = Cost()
+        cost = Cost()
         for kind, reasons in self.endless.items():
             if not often.is_nothing:
-                found.endless[kind] = reasons
+                cost.endless[kind] = reasons
         for kind, count in self.numbers.items():
-            found._repeat(kind, NUMBER, count, span_of if kind == SPAN and span_of is not None else often)
+            cost._repeat(kind, NUMBER, count, span_of if kind == SPAN and span_of is not None else often)
         for kind, products in self.terms.items():
             for product, count in products.items():
-                found._repeat(kind, product, count, span_of if kind == SPAN and span_of is not None else often)
-        found._give_up_long()
+                cost._repeat(kind, product, count, span_of if kind == SPAN and span_of is not None else often)
+        cost._give_up_long()
         if least:
-            found.least = {kind: count * least for kind, count in self.least.items()}
-        return found
+            cost.least = {kind: count * least for kind, count in self.least.items()}
+        return cost
 
     def _repeat(self, kind: str, product: Product, count: int, often: Amount) -> None:
         """Add a product so often."""
@@ -217,10 +217,10 @@ class Cost:
 def unbounded(reason: Reason) -> Cost:
     """Return the cost of work that can do anything: every amount is infinite, also tokens of a model that is not
     known."""
-    found = Cost()
+    cost = Cost()
     of_model = (CALLS_OF, BYTES_OF, WINDOW_OF, OUTPUT_OF)
-    found.endless = dict.fromkeys((*COUNTED, *of_model, WORK, SPAN), (reason,))
-    return found
+    cost.endless = dict.fromkeys((*COUNTED, *of_model, WORK, SPAN), (reason,))
+    return cost
 
 
 def known(cost: Cost) -> Cost:
@@ -233,51 +233,51 @@ def either(parts: list[Cost]) -> Cost:
     """Return the cost of one of several ways, whichever is taken."""
     if len(parts) == 1:
         return parts[0]
-    found = Cost()
+    cost = Cost()
     for part in parts:
         part._add_up()
         for kind, count in part.numbers.items():
-            if count > found.numbers.get(kind, 0):
-                found.numbers[kind] = count
+            if count > cost.numbers.get(kind, 0):
+                cost.numbers[kind] = count
         for kind, products in part.terms.items():
-            terms = found.terms.setdefault(kind, {})
+            terms = cost.terms.setdefault(kind, {})
             for product, count in products.items():
                 if count > terms.get(product, 0):
                     terms[product] = count
         for kind, reasons in part.endless.items():
-            found._unbounded(kind, reasons)
+            cost._unbounded(kind, reasons)
     first, *rest = parts or [Cost()]
-    found.least = {
+    cost.least = {
         kind: least
         for kind, count in first.least.items()
         if (least := min([count, *(part.least.get(kind, 0) for part in rest)]))
     }
-    return found
+    return cost
 
 
 def lower(one: Cost, other: Cost) -> Cost:
     """Return the lower amount of each kind, of two costs that both bound the same. A kind that cannot be compared, and
     what happens at least, stay those of the first."""
-    found = Cost()
-    found.add(one)
+    cost = Cost()
+    cost.add(one)
     for kind in one.kinds():
         amount = other.amount(kind)
         if compared(amount, one.amount(kind)) == "lower":
-            found.drop(kind)
-            found.spend(kind, amount)
-    return found
+            cost.drop(kind)
+            cost.spend(kind, amount)
+    return cost
 
 
 def side_by_side(parts: list[Cost]) -> Cost:
     """Return the cost of ways that are all taken at the same time."""
-    found = Cost()
+    cost = Cost()
     longest: dict[Product, int] = {}
     for part in parts:
-        found.add(part)
+        cost.add(part)
         for product, count in part.terms.get(SPAN, {}).items():
             longest[product] = max(longest.get(product, 0), count)
     if longest:
-        found.terms[SPAN] = longest
-    if SPAN in found.numbers:
-        found.numbers[SPAN] = max(part.numbers.get(SPAN, 0) for part in parts)
-    return found
+        cost.terms[SPAN] = longest
+    if SPAN in cost.numbers:
+        cost.numbers[SPAN] = max(part.numbers.get(SPAN, 0) for part in parts)
+    return cost

@@ -86,7 +86,7 @@ def _dependent(root: Node, names: Names) -> AbstractValue:
     value = evaluate(root, names)
     if not names.answers.exist or value.answer is not None or isinstance(root, Path | Constant):
         return value
-    reads = {one.name: names.path(one.path) for one in reads_below(root)}
+    reads = {read.name: names.path(read.path) for read in reads_below(root)}
     depth = max((read.depth for read in reads.values()), default=0) + 1
     if depth > _DEEPEST or not any(read.is_answered for read in reads.values()):
         return value.unanswered()
@@ -106,9 +106,9 @@ def label_of(node: Node, names: Names) -> Label:
 def path_value(node: Path, names: Names) -> AbstractValue:
     """Return all that is known about the value of a path."""
     if not names.bound and node.store:
-        kept = names.stores.get(node.store)
-        if kept is not None:
-            return kept
+        value = names.stores.get(node.store)
+        if value is not None:
+            return value
     return names.path(node.segments)
 
 
@@ -151,9 +151,9 @@ def _list(node: ListOf, names: Names) -> AbstractValue:
         only = evaluate(node.items[0], names)
         return AbstractValue(None, ONE, only.length.plus(_AROUND_ONE), only.label, {"0": only}, only)
     parts = [evaluate(item, names) for item in node.items]
-    known = {str(at): part for at, part in enumerate(parts)} if len(parts) <= _KNOWN_ITEMS else {}
+    values = {str(at): part for at, part in enumerate(parts)} if len(parts) <= _KNOWN_ITEMS else {}
     return AbstractValue(
-        None, number(len(parts)), _written(parts), _label(parts), known, either(parts) if parts else None
+        None, number(len(parts)), _written(parts), _label(parts), values, either(parts) if parts else None
     )
 
 
@@ -195,13 +195,13 @@ def _get(node: Get, names: Names) -> AbstractValue:
     keys = node.keys
     if keys and isinstance(node.base, Path) and node.base.segments == _ALL_STORES:
         # A name that no step has written may be that of an input.
-        found, keys = names.store(keys[0]) or NULL, keys[1:]
+        value, keys = names.store(keys[0]) or NULL, keys[1:]
     else:
-        found = evaluate(node.base, names)
+        value = evaluate(node.base, names)
     for key in keys:
-        found = names.entry(found, key)
+        value = names.entry(value, key)
     instead = evaluate(node.default, names) if node.default is not None else NULL
-    return either([found, instead]).labelled(found.label.join(instead.label))
+    return either([value, instead]).labelled(value.label.join(instead.label))
 
 
 def _label(parts: list[AbstractValue]) -> Label:
@@ -388,11 +388,11 @@ def largest_of(value: AbstractValue) -> Amount | None:
     constant = value.constant
     if value.is_constant and isinstance(constant, int | float) and not isinstance(constant, bool):
         return number(max(0, ceil(constant))) if constant <= _FARTHEST else None
-    found = value.largest
-    if found is None:
+    amount = value.largest
+    if amount is None:
         most = value.type.maximum if isinstance(value.type, Simple) else None
         return number(max(0, ceil(most))) if most is not None and most <= _FARTHEST else None
-    return None if found.is_endless else found
+    return None if amount.is_endless else amount
 
 
 def largest_after(operator: str, largest: Amount, operand: AbstractValue) -> Amount | None:
@@ -416,8 +416,8 @@ def largest_after(operator: str, largest: Amount, operand: AbstractValue) -> Amo
 
 def largest_extreme(name: str, parts: list[AbstractValue]) -> Amount | None:
     """Return the largest value of `min` or `max` of several numbers."""
-    known = [largest_of(part) for part in parts]
-    bounds = [one for one in known if one is not None]
+    amounts = [largest_of(part) for part in parts]
+    bounds = [amount for amount in amounts if amount is not None]
     if name == "max":
         return reduce(Amount.either, bounds) if len(bounds) == len(parts) else None
     return reduce(fewer, bounds) if bounds else None

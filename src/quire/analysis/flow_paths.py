@@ -52,15 +52,15 @@ class Flow(Struct, frozen=True):
 
 def flows_of(proof: Proof, most: int = MOST_FLOWS) -> tuple[Flow, ...]:
     """Return the flows of a document in the order of the steps that act on them, each once."""
-    found: dict[str, Flow] = {}
+    flows: dict[str, Flow] = {}
     for fact in proof.facts:
         for flow in _of_effect(fact) if isinstance(fact, EffectFact) else ():
-            found.setdefault(flow.text, flow)
+            flows.setdefault(flow.text, flow)
         for flow in _of_model(fact) if isinstance(fact, ModelFact) else ():
-            found.setdefault(flow.text, flow)
-        if len(found) >= most:
+            flows.setdefault(flow.text, flow)
+        if len(flows) >= most:
             break
-    return tuple(found.values())[:most]
+    return tuple(flows.values())[:most]
 
 
 def _of_effect(effect: EffectFact) -> Iterator[Flow]:
@@ -75,9 +75,9 @@ def _of_effect(effect: EffectFact) -> Iterator[Flow]:
             if condition.label.chosen >= Integrity.OUTSIDE and trace is not None:
                 yield Flow("decision", trace, effect.place, f"{tool.name} runs or not", acts=True)
     if tool.sends_out:
-        given = joined((effect.chooser, *(value.label for value in effect.arguments.values())))
-        if given.privacy >= Privacy.PRIVATE and given.private_trace is not None:
-            yield Flow("private", given.private_trace, effect.place, f"{tool.name} sends it out", acts=True)
+        label = joined((effect.chooser, *(value.label for value in effect.arguments.values())))
+        if label.privacy >= Privacy.PRIVATE and label.private_trace is not None:
+            yield Flow("private", label.private_trace, effect.place, f"{tool.name} sends it out", acts=True)
 
 
 def _into_arguments(effect: EffectFact) -> Iterator[Flow]:

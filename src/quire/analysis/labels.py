@@ -84,12 +84,12 @@ class Trace(Struct, frozen=True, gc=False):
 
     def way(self) -> list[Trace]:
         """Return the places from the first one on."""
-        found: list[Trace] = []
+        traces: list[Trace] = []
         at: Trace | None = self
         while at is not None:
-            found.append(at)
+            traces.append(at)
             at = at.before
-        return found[::-1]
+        return traces[::-1]
 
     @property
     def source(self) -> Trace:
@@ -293,20 +293,20 @@ class KeptContents:
         return self._read_in((ANY_FILE,))
 
     def _read_in(self, places: tuple[str, ...]) -> Label:
-        found = self._found(places)
-        self._read.setdefault(places, set()).add(_level(found))
-        return found
+        label = self._found(places)
+        self._read.setdefault(places, set()).add(_level(label))
+        return label
 
     def _found(self, places: tuple[str, ...]) -> Label:
-        found = AUTHORED
+        label = AUTHORED
         for place in places if self._labels else ():
             kind = place.partition(" ")[0]
             if place.endswith(" *"):
-                found = found.join(self._together.get(kind, AUTHORED))
+                label = label.join(self._together.get(kind, AUTHORED))
             else:
                 named = self._labels.get(place, AUTHORED)
-                found = found.join(named).join(self._labels.get(f"{kind} *", AUTHORED))
-        return found
+                label = label.join(named).join(self._labels.get(f"{kind} *", AUTHORED))
+        return label
 
     @property
     def has_more(self) -> bool:

@@ -59,19 +59,19 @@ def model_calls(
     first call reads, and `forced` those of the JSON Schema that is sent beside it. With `reads_replies`, only the
     window of the model bounds what a call reads."""
     key = agent, repairs, least, reads_replies
-    found = _KNOWN.get(key)
-    if found is None or found.fixed.endless:
-        found = _constant(agent, repairs, least, reads_replies, place)
+    calls = _KNOWN.get(key)
+    if calls is None or calls.fixed.endless:
+        calls = _constant(agent, repairs, least, reads_replies, place)
         if len(_KNOWN) < _MOST_KNOWN:
-            _KNOWN[key] = found
-    cost.add_known(found.fixed)
-    first = prompt.plus(found.frame if not forced else found.frame.plus(number(JSON_GROWTH * forced)))
-    if not found.turns:
+            _KNOWN[key] = calls
+    cost.add_known(calls.fixed)
+    first = prompt.plus(calls.frame if not forced else calls.frame.plus(number(JSON_GROWTH * forced)))
+    if not calls.turns:
         # The bytes around the prompt are among the fixed costs.
-        cost.spend(found.read, prompt if found.calls == 1 else prompt.times(number(found.calls)).plus(found.said))
+        cost.spend(calls.read, prompt if calls.calls == 1 else prompt.times(number(calls.calls)).plus(calls.said))
         if not reads_replies:
-            cost.spend(found.sure, first)
-    return StepCalls(found.calls, first, found.windows, found.turns * MOST_CALLS)
+            cost.spend(calls.sure, first)
+    return StepCalls(calls.calls, first, calls.windows, calls.turns * MOST_CALLS)
 
 
 class StepCalls(Struct, frozen=True, gc=False):
@@ -126,14 +126,14 @@ def _constant(agent: AgentFact, repairs: int, least: int, reads_replies: bool, p
     else:
         cost.count(f"{BYTES_OF}{model}", (_AROUND + agent.system_tokens) * calls)
     _time(cost, agent.seconds, calls, f"a call of {model or 'the model'}", place)
-    said = reply.plus(number(_REPAIR_TOKENS)).times(number(BYTES_A_TOKEN * repairs * (repairs + 1) // 2))
+    amount = reply.plus(number(_REPAIR_TOKENS)).times(number(BYTES_A_TOKEN * repairs * (repairs + 1) // 2))
     return _Calls(
         calls,
         turns,
         windows,
         known(cost),
         number(_FRAME + agent.system_tokens),
-        said,
+        amount,
         f"{BYTES_OF}{model}",
         f"{SURE_INPUT_OF}{model}",
     )

@@ -32,10 +32,10 @@ def money_of(proof: Proof, rates: Mapping[str, Rate], cap: int | None, windows: 
     dearest: int | None = 0
     reply = longest_reply(proof)
     for model, rate in rates.items():
-        said = proof.cost.amount(f"{OUTPUT_OF}{model}")
+        amount = proof.cost.amount(f"{OUTPUT_OF}{model}")
         if isinstance(rate, Unpriced):
-            if said.is_endless:
-                most = most.plus(said)  # there is no bound, whatever the price is
+            if amount.is_endless:
+                most = most.plus(amount)  # there is no bound, whatever the price is
             else:
                 unpriced.append(f"{model or 'the model'}: {rate.reason}")
             continue
@@ -43,7 +43,7 @@ def money_of(proof: Proof, rates: Mapping[str, Rate], cap: int | None, windows: 
         window = windows[model]
         tokens, premise = read_at_most(proof, model, window) if read else (NOTHING, "")
         calls = proof.cost.amount(f"{CALLS_OF}{model}")
-        output = said.times(number(written))
+        output = amount.times(number(written))
         each = calls.times(number(rate.call_picodollars))
         most = most.plus(tokens.times(number(read))).plus(output).plus(each)
         about = about.plus(read_about(proof, model).times(number(read))).plus(output).plus(each)

@@ -64,9 +64,9 @@ class PatternSet:
     def inclusion(self, pattern: str) -> Inclusion:
         """Tell whether everything that a pattern matches is matched by one of the set."""
         for one in _spelled_out([pattern]):
-            found = COVERED if one in self._written else self._included(one)
-            if found is not COVERED:
-                return found
+            inclusion = COVERED if one in self._written else self._included(one)
+            if inclusion is not COVERED:
+                return inclusion
         return COVERED
 
     def matches(self, text: str) -> bool:
@@ -86,9 +86,9 @@ class PatternSet:
         if len(pattern) + sum(map(len, near)) > MOST_LETTERS:
             return NOT_DECIDED
         walk = _Walk(near, pattern, self._steps)
-        found = walk.search()
+        inclusion = walk.search()
         self._steps = max(walk.left, 0)
-        return found
+        return inclusion
 
     def _near(self, head: str) -> list[str]:
         """Return the patterns that can match a text with this beginning."""

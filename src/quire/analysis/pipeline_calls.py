@@ -147,7 +147,7 @@ def agent(walk: Walk, work: Agent, place: Place, scope: Scope, cost: Cost) -> Ab
         trace = Trace(work.file, place.way, place.span, place.document)
         label = label.at_least(Integrity.WORKSPACE, trace)
     shape = _schema_length(work.schema, scope.plan.schemas) if work.schema else 0
-    asked = model_calls(
+    calls = model_calls(
         cost,
         profile,
         length.plus(number(_SCHEMA_WORDS + shape)) if shape else length,
@@ -169,12 +169,12 @@ def agent(walk: Walk, work: Agent, place: Place, scope: Scope, cost: Cost) -> Ab
             profile.model,
             scope.conditions,
             scope.fans,
-            asked.calls,
+            calls.calls,
             scope.often,
             longest,
-            first=asked.first,
-            windows=asked.windows,
-            uses=asked.uses,
+            first=calls.first,
+            windows=calls.windows,
+            uses=calls.uses,
             asks=profile.asks,
         )
     )

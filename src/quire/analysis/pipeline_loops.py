@@ -274,12 +274,12 @@ def _rounds(
         before = {name: value for name, (value, _) in (scope.log or {}).items()}
         arm = scope.leave(saved)
         after = grown(accumulated, result)
-        found = {
+        values = {
             name: grown(carried.get(name) or before.get(name) or NULL, value) for name, (value, _) in arm.stores.items()
         }
-        if same(after, accumulated) and _all_same(found, carried, before, missed):
+        if same(after, accumulated) and _all_same(values, carried, before, missed):
             break
-        accumulated, carried = after, found
+        accumulated, carried = after, values
         is_rough = is_rough or walked >= walk.rounds
         if is_rough:
             label = joined(value.label for value in (accumulated, *carried.values()))
@@ -296,7 +296,7 @@ def _rounds(
 
 
 def _all_same(
-    found: Mapping[str, AbstractValue],
+    values: Mapping[str, AbstractValue],
     carried: Mapping[str, AbstractValue],
     before: Mapping[str, AbstractValue | None],
     missed: set[str],
@@ -305,7 +305,7 @@ def _all_same(
 
     A store is not new if a round reads it before it writes it: the value is that of the round before.
     """
-    for name, value in found.items():
+    for name, value in values.items():
         earlier = carried.get(name) or before.get(name)
         if earlier is None and (name in missed or "*" in missed):
             return False

@@ -47,10 +47,10 @@ if TYPE_CHECKING:
 def walk_pipeline(walk: Walk, scope: Scope, cost: Cost) -> AbstractValue:
     """Walk over the steps of a pipeline, and return its result."""
     plan, stores = scope.plan, scope.names.stores
-    for one in plan.declared or ():
-        value = _declared_input(one, stores.get(one.name))
+    for field in plan.declared or ():
+        value = _declared_input(field, stores.get(field.name))
         if value is not None:
-            stores[one.name] = value
+            stores[field.name] = value
     sequence(walk, plan.body, "", scope, cost, _step)
     return scope.names.pipe if scope.ended is None else either([scope.names.pipe, scope.ended])
 
@@ -140,14 +140,14 @@ def _if_it_holds(walk: Walk, step: Step, condition: Condition, place: Place, sco
     """Walk over a step under a condition. Its work leaves no stores behind, so nothing has to be taken back after it
     but what holds and what was asked."""
     names, work = scope.names, step.work
-    conditions, asked = scope.conditions, scope.asked
+    conditions, facts = scope.conditions, scope.asked
     scope.conditions = (*conditions, condition)
     # An expression costs nothing.
     part = cost if work.__class__ is Transform else Cost()
     before = names.failures.begin()
     value = _PLAIN[work.__class__](walk, work, place, scope, part)
     names.failures.end(before)
-    scope.conditions, scope.asked = conditions, asked
+    scope.conditions, scope.asked = conditions, facts
     if part is not cost:
         cost.add(part.may_be_left_out())
     if step.capture is not None:

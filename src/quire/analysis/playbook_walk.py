@@ -258,7 +258,7 @@ def _think(walk: Walk, work: Think, place: Place, scope: Scope, cost: Cost) -> A
     fixed = number(text_length(scope.plan.system) + closing + BETWEEN)
     is_text = any(isinstance(part, str) and part.strip() for part in work.prompt.parts)
     is_fetched = work.preamble is not None and work.preamble.scheme != "variable"
-    asked = model_calls(
+    calls = model_calls(
         cost,
         agent,
         length.plus(earlier_length).plus(fixed),
@@ -281,13 +281,13 @@ def _think(walk: Walk, work: Think, place: Place, scope: Scope, cost: Cost) -> A
             agent.model,
             scope.conditions,
             scope.fans,
-            asked.calls,
+            calls.calls,
             scope.often,
             reply,
             file,
-            asked.first,
-            asked.windows,
-            asked.uses,
+            calls.first,
+            calls.windows,
+            calls.uses,
             agent.asks,
         )
     )
@@ -370,8 +370,8 @@ def argument_names(tree: Arguments) -> list[str]:
 def _use_tool(walk: Walk, step: Step, work: UseTool, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
     from quire.plan.uses import OWN, OWN_TOOLS  # most playbooks use no tool, and load no table of them
 
-    given = argument_value(work.arguments, scope)
-    arguments = dict(given.fields)
+    value = argument_value(work.arguments, scope)
+    arguments = dict(value.fields)
     if work.connection == OWN and work.tool not in OWN_TOOLS and walk.world.document(work.tool) is not None:
         result = walk.call(work.tool, arguments, step, scope, cost)
         return _as_text(result)
@@ -395,5 +395,5 @@ def _use_tool(walk: Walk, step: Step, work: UseTool, place: Place, scope: Scope,
             )
         )
         tool_call(cost, tool, place)
-        results.append(sized(None, number(tool.result_tokens), walk.result(tool, given.label, place, arguments)))
+        results.append(sized(None, number(tool.result_tokens), walk.result(tool, value.label, place, arguments)))
     return either(results) if results else NULL

@@ -105,26 +105,26 @@ def prove(
     """Return the proof of a document. `inputs` replaces what is known of inputs by their declaration alone; `pipe` is
     the value that the first step gets."""
     walk = Walk(world)
-    given = {**input_values(plan), **(inputs or {})}
-    found = walk.document(plan, given, pipe)
+    values = {**input_values(plan), **(inputs or {})}
+    found = walk.document(plan, values, pipe)
     for proofs in range(1, MOST_PROOFS + 1):
         if not walk.contents.has_more:
             break
         walk = Walk(world, walk.contents.again(everywhere=proofs == MOST_PROOFS))
-        found = walk.document(plan, given, pipe)
+        found = walk.document(plan, values, pipe)
     return Proof(plan, found.cost, found.facts, found.result, tuple(walk.unknown), walk.unknown, walk.incomplete)
 
 
 def given_values(plan: Plan, inputs: Mapping[str, Value]) -> dict[str, AbstractValue]:
     """Return the inputs of a run as they are. The caller has chosen them; nothing is known of those left out."""
     declared = input_values(plan)
-    found = {}
+    values = {}
     for name, value in inputs.items():
         label = (
             declared[name].label if name in declared else source_label(Integrity.CALLER, Privacy.PUBLIC, Trace(name))
         )
-        found[name] = labelled_deeply(literal(value), label)
-    return found
+        values[name] = labelled_deeply(literal(value), label)
+    return values
 
 
 def earlier_value() -> AbstractValue:
@@ -135,7 +135,7 @@ def earlier_value() -> AbstractValue:
 def input_values(plan: Plan) -> dict[str, AbstractValue]:
     """Return what is known of the inputs of a document by their declaration. The caller has chosen them."""
     if plan.declared is not None:
-        return {one.name: _input(one.name, one.type, enforced=True) for one in plan.declared}
+        return {field.name: _input(field.name, field.type, enforced=True) for field in plan.declared}
     if plan.infers_inputs:
         return {}  # the walk takes every name that no step has written for an input
     if plan.thread is not None:

@@ -242,4 +242,4 @@ def _time(proof: Proof) -> Quantity:
 
 def reasons(proof: Proof) -> tuple[Reason, ...]:
     """Return why numbers of a proof are infinite, each reason once."""
-    return tuple(dict.fromkeys(one for several in proof.cost.endless.values() for one in several))
+    return tuple(dict.fromkeys(reason for several in proof.cost.endless.values() for reason in several))

@@ -203,7 +203,7 @@ class Scope:
             # All arms begin with the questions that were asked before them.
             known = len(self.asked)
             others = [arm.asked[known:] for arm in arms[1:]]
-            more = [one for one in arms[0].asked[known:] if all(one in other for other in others)]
+            more = [fact for fact in arms[0].asked[known:] if all(fact in other for other in others)]
             self.asked = (*self.asked, *more)
 
 
@@ -251,7 +251,7 @@ def earlier_results(names: tuple[str, ...] | None, step: Step, scope: Scope) -> 
     if names is None:
         return told.label, told.length
     chosen = [told.parts[one] for one in dict.fromkeys((*names, step.label)) if one in told.parts]
-    return joined(one.label for one in chosen), total(one.length for one in chosen)
+    return joined(value.label for value in chosen), total(value.length for value in chosen)
 
 
 PER_ITEM = 32
@@ -277,9 +277,9 @@ class Failures:
 
     def end(self, before: Label) -> Label:
         """Return the label of the failures since `begin`."""
-        found = self.label
-        self.label = before if found is AUTHORED else before.join(found)
-        return found
+        label = self.label
+        self.label = before if label is AUTHORED else before.join(label)
+        return label
 
 
 class Answers:

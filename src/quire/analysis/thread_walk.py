@@ -71,10 +71,10 @@ def walk_directive(walk: Walk, scope: Scope, cost: Cost) -> AbstractValue:
 
 def _thread(walk: Walk, step: Step, thread: Thread, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
     fact = walk.world.thread(thread)
-    told = joined(value.label for value in scope.names.stores.values()).join(_known(walk, fact, place))
+    label = joined(value.label for value in scope.names.stores.values()).join(_known(walk, fact, place))
     for tool in fact.agent.tools:
-        told = told.join(walk.result(tool, AUTHORED, place))
-    output = told.made_by(Integrity.MODEL, "model", place.way, place.span, place.document)
+        label = label.join(walk.result(tool, AUTHORED, place))
+    output = label.made_by(Integrity.MODEL, "model", place.way, place.span, place.document)
     own = ThreadCosts(walk, step, place, scope, output, fact)
     below = children_cost(fact, thread, _CountedOnly(own), walk.world, place).amount(THREADS)
     turns, attempts = own.turns(thread), own.attempts(thread)
@@ -92,7 +92,7 @@ def _thread(walk: Walk, step: Step, thread: Thread, place: Place, scope: Scope, 
     walk.note(
         ModelFact(
             place,
-            told,
+            label,
             agent.tools,
             agent.model,
             scope.conditions,
@@ -178,11 +178,11 @@ class ThreadCosts(Struct):
     def spawns(self, fact: ThreadFact, thread: Thread) -> Amount:
         """Return how many threads it can start: by each call of a turn and by hooks, up to its limit."""
         turns, attempts = self.turns(thread), self.attempts(thread)
-        found = turns.times(number(MOST_CALLS))
+        amount = turns.times(number(MOST_CALLS))
         for hook, action in acting(thread.hooks):
             if action.item_type == "directive":
-                found = found.plus(firings(hook.event, turns, attempts))
-        return found if self.limits.spawns is None else found.at_most(self.limits.spawns)
+                amount = amount.plus(firings(hook.event, turns, attempts))
+        return amount if self.limits.spawns is None else amount.at_most(self.limits.spawns)
 
     def of(self, fact: ThreadFact, thread: Thread) -> Cost:
         """Return the cost of a thread without those that it starts."""

@@ -141,10 +141,10 @@ def argv(command: AbstractValue) -> list[AbstractValue]:
     """Return the words of a command that is a list; none for a text, or for a list whose items are not known."""
     if command.is_constant and isinstance(command.constant, list | tuple):
         return [literal(word) for word in command.constant]
-    found: list[AbstractValue] = []
-    while (part := command.fields.get(str(len(found)))) is not None:
-        found.append(part)
-    return found
+    values: list[AbstractValue] = []
+    while (part := command.fields.get(str(len(values)))) is not None:
+        values.append(part)
+    return values
 
 
 def _program(words: list[str]) -> str:

@@ -124,9 +124,9 @@ class Walk:
     ) -> Label:
         """Return the label of what a tool returns: at least that of the tool, that of the values it was given, and that
         of what steps have put into the file that it reads. A model may choose any arguments."""
-        found = self.contents.read(tool, arguments or {})
-        if found is not AUTHORED:
-            given = given.join(found)
+        label = self.contents.read(tool, arguments or {})
+        if label is not AUTHORED:
+            given = given.join(label)
         step = place.step
         return given.given_to(tool.gives, tool.gives_privacy, tool.name, place.way, step.span, place.document)
 
@@ -227,7 +227,7 @@ class Walk:
 
 def _traces(*values: AbstractValue | None) -> dict[int, Trace]:
     """Return the ways of values and of their parts, by their identities."""
-    found: dict[int, Trace] = {}
+    traces: dict[int, Trace] = {}
     waiting = [value for value in values if value is not None]
     seen: set[int] = set()
     while waiting:
@@ -236,10 +236,12 @@ def _traces(*values: AbstractValue | None) -> dict[int, Trace]:
             continue
         seen.add(id(value))
         label = value.label
-        found |= {id(one): one for one in (label.trace, label.chosen_trace, label.private_trace) if one is not None}
+        traces |= {
+            id(trace): trace for trace in (label.trace, label.chosen_trace, label.private_trace) if trace is not None
+        }
         waiting += [*value.fields.values(), *value.choices, *([value.element] if value.element is not None else [])]
         waiting += value.computed.reads.values() if value.computed is not None else ()
-    return found
+    return traces
 
 
 def signature(value: AbstractValue, depth: int = 0) -> tuple[object, ...]:

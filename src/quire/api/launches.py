@@ -107,14 +107,14 @@ async def launch(
         runtime = Runtime.open(Path(workspace) if workspace else None, model=given, shared=True)
     except QuireError as error:
         return _told(LaunchResult("error", {"error": str(error)}))
-    known = KnownTools(runtime.settings, default_grants(runtime.settings, options.allow))
-    launching = Launching(runtime, known, shell=known.shell, hint=known.hint, options=options)
+    tools = KnownTools(runtime.settings, default_grants(runtime.settings, options.allow))
+    launching = Launching(runtime, tools, shell=tools.shell, hint=tools.hint, options=options)
     launcher = Launcher(recipient, runtime.identity, Grants.of(["rye.execute.pipeline.*"]))
     tool = "run_pipeline" + "_inline" * inline + "_async" * (not wait)
     arguments: dict[str, Value] = {"definition" if inline else "name": pipeline, "input": dict(input or {})}
     try:
         if inline:
-            await known.learn(pipeline)
+            await tools.learn(pipeline)
         envelope = await launching.launch(tool, arguments, launcher, people=people)
     except QuireError as error:
         envelope = LaunchResult("error", {"error": str(error)})

@@ -49,13 +49,13 @@ def check(document: str | Path | Source | Document) -> tuple[Diagnostic, ...]:
         source = load(document).source
     else:
         source = find(document, None).source
-    found = formats.check(source)
+    findings = formats.check(source)
     if "quire:" not in source.text:
-        return found
+        return findings
     from quire.formats.suppressions import applied
 
     # Findings that need the workspace are not among these, so a comment may hide nothing here.
-    return applied(source, found, formats.all_codes, lambda _: False).diagnostics
+    return applied(source, findings, formats.all_codes, lambda _: False).diagnostics
 
 
 def find(document: str | Path | Source | Document, workspace: Path | None) -> Document:

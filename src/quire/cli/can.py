@@ -164,11 +164,11 @@ def _directive(document: Document, settings: Settings, asked: Asked) -> Ruling:
     return Ruling(False, f"{needed} is not covered by {place}; to grant it, {how}", notes=notes)
 
 
-def _notes(seen: DirectiveSurvey, settings: Settings) -> list[str]:
+def _notes(survey: DirectiveSurvey, settings: Settings) -> list[str]:
     """Return the problems that keep the directive from starting at all, whatever it is granted."""
     if settings.trust.mode != "require":
         return []
-    return [file.message for file in seen.files if file.message]
+    return [file.message for file in survey.files if file.message]
 
 
 def _by_default(settings: Settings, allow: tuple[str, ...], asked: Asked) -> Ruling:

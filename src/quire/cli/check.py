@@ -80,12 +80,12 @@ def command(
     if explain is not None:
         click.echo(_page(explain))
         return
-    wanted, problems = collect([_named(path) for path in paths] or (".",), tests=True)
+    files, problems = collect([_named(path) for path in paths] or (".",), tests=True)
     if fix:
         from quire.cli.fixes import fix_files
 
-        problems += fix_files([one.path for one in wanted], DocumentCheck().of, unsafe=unsafe)
-    checked = _findings(wanted, DocumentCheck(portable=portable), problems)
+        problems += fix_files([file.path for file in files], DocumentCheck().of, unsafe=unsafe)
+    checked = _findings(files, DocumentCheck(portable=portable), problems)
     if locked:
         checked = _with_locks(checked, all=not paths)
     click.echo(printer("json" if as_json else form)(checked, wants_colour(sys.stdout)), nl=False)
@@ -99,17 +99,17 @@ def command(
     context.exit(2 if problems else _status(checked, strict, portable))
 
 
-def _findings(wanted: Sequence[FoundFile], checks: DocumentCheck, problems: list[str]) -> list[Findings]:
+def _findings(files: Sequence[FoundFile], checks: DocumentCheck, problems: list[str]) -> list[Findings]:
     """Return the findings about files; what could not be read is added to the problems."""
     checked: list[Findings] = []
-    for one in wanted:
+    for file in files:
         try:
-            source = read_source(one.path, limit=formats.most_bytes(one.path.name))
+            source = read_source(file.path, limit=formats.most_bytes(file.path.name))
             hidden: list[Hidden] = []
-            found = checks.of(source, hidden)
-            checked.append(Findings(source, found, tuple((one.finding, one.allow.reason) for one in hidden)))
+            findings = checks.of(source, hidden)
+            checked.append(Findings(source, findings, tuple((one.finding, one.allow.reason) for one in hidden)))
         except Unreadable as error:
-            if one.named:
+            if file.named:
                 from quire.library.lookup import with_near_file
 
                 problems.append(str(with_near_file(error)))
@@ -122,7 +122,7 @@ def _findings(wanted: Sequence[FoundFile], checks: DocumentCheck, problems: list
             if str(error) not in problems:
                 problems.append(str(error))
         except CannotStart as error:
-            if one.named:
+            if file.named:
                 problems.append(str(error))
     return checked
 
@@ -141,14 +141,14 @@ def _with_locks(checked: Sequence[Findings], *, all: bool) -> list[Findings]:
     """Return the findings with those about documents that differ from their locks."""
     from quire.library.lock_check import locked_findings
 
-    found = {finding.source.name: finding for finding in locked_findings([one.source for one in checked], all=all)}
+    findings = {finding.source.name: finding for finding in locked_findings([one.source for one in checked], all=all)}
     joined = [
-        Findings(one.source, (*one.diagnostics, *found.pop(one.source.name).diagnostics), one.hidden)
-        if one.source.name in found
+        Findings(one.source, (*one.diagnostics, *findings.pop(one.source.name).diagnostics), one.hidden)
+        if one.source.name in findings
         else one
         for one in checked
     ]
-    return [*joined, *(Findings(one.source, one.diagnostics) for one in found.values())]
+    return [*joined, *(Findings(one.source, one.diagnostics) for one in findings.values())]
 
 
 def _named(path: str) -> str:
@@ -173,25 +173,27 @@ def _page(id: str) -> str:
 
 def _status(checked: Sequence[Findings], strict: bool, portable: bool) -> int:
     failing = {Severity.ERROR, Severity.WARNING, Severity.LINT} if strict else {Severity.ERROR}
-    found = [diagnostic for file in checked for diagnostic in file.diagnostics]
+    findings = [diagnostic for file in checked for diagnostic in file.diagnostics]
     return int(
         any(
             finding.stops or finding.severity in failing or (portable and not finding.code.portable)
-            for finding in found
+            for finding in findings
         )
     )
 
 
 def _first_code(checked: Sequence[Findings]) -> str:
     """Return the code of the most severe finding; empty if there is none."""
-    found = [diagnostic for file in checked for diagnostic in file.diagnostics]
+    findings = [diagnostic for file in checked for diagnostic in file.diagnostics]
     order = list(Severity)
-    return min(found, key=lambda one: order.index(one.severity)).code.id if found else ""
+    return min(findings, key=lambda finding: order.index(finding.severity)).code.id if findings else ""
 
 
 def _summary(checked: Sequence[Findings]) -> str:
     count = Counter(diagnostic.severity for file in checked for diagnostic in file.diagnostics)
-    parts = [f"{count[one]} {pluralize(one.value, count[one])}" for one in Severity if count[one]]
+    parts = [
+        f"{count[severity]} {pluralize(severity.value, count[severity])}" for severity in Severity if count[severity]
+    ]
     files = f"{len(checked)} {pluralize('file', len(checked))}"
     hidden = sum(len(file.hidden) for file in checked)
     stops = sum(diagnostic.stops for file in checked for diagnostic in file.diagnostics)

@@ -202,14 +202,14 @@ def worker_command(
     from quire.workspace.locate import current_folder, find_workspace
     from quire.workspace.settings import TemporalAccess
 
-    given = TemporalAccess(
+    access = TemporalAccess(
         tls or None, _path(tls_ca), _path(tls_cert), _path(tls_key), None, api_key_env, _path(api_key_file)
     )
     start = current_folder()
     workspace = find_workspace(start)
 
     chosen = {"temporal": temporal, "namespace": namespace, "task_queue": task_queue}
-    read_workspace = partial(_read_workspace, start, workspace, chosen, given, database)
+    read_workspace = partial(_read_workspace, start, workspace, chosen, access, database)
     settings, where, url, *_ = read_workspace()
     store = open_store(url, durability=settings.runs.durability, seal=user_seal(settings.user))
     runtime = Runtime(settings, store, queue=where.task_queue, notice=say)
@@ -236,7 +236,7 @@ def worker_command(
 
 
 def _read_workspace(
-    start: Path, workspace: Workspace, chosen: Mapping[str, str | None], given: TemporalAccess, database: str | None
+    start: Path, workspace: Workspace, chosen: Mapping[str, str | None], access: TemporalAccess, database: str | None
 ) -> tuple[Settings, ClusterSettings, str, Mapping[str, str], list[Mapping[str, str]]]:
     """Return the settings, Temporal, the store, and the hashes of the code of tools and servers. Options of the command
     line win. Raises `QuireError` if no run could begin."""
@@ -250,7 +250,7 @@ def _read_workspace(
     # A worker has no user to ask later.
     code = require_trusted(settings)
     options = {name: value for name, value in chosen.items() if value}
-    where = replace(with_access(settings.cluster, chosen["temporal"], given), **options)
+    where = replace(with_access(settings.cluster, chosen["temporal"], access), **options)
     if not where.temporal:
         raise CannotStart("which Temporal server? --temporal HOST:PORT, or temporal in the table [cluster]")
     url = database or settings.store_url

@@ -135,7 +135,7 @@ def _inputs(context: click.Context) -> dict[str, tuple[str, tuple[str, ...]]]:
     document = document_of(named)
     plan = document.runnable()
     if plan.declared is not None:
-        return {one.name: _field(one) for one in plan.declared}
+        return {field.name: _field(field) for field in plan.declared}
     if plan.infers_inputs:
         from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs
 

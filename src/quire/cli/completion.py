@@ -127,9 +127,9 @@ class _OrFiles(ShellComplete):
     """Complete files where an argument or the value of an option has no completions of its own."""
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
-        found = super().get_completions(args, incomplete)
-        if found or not args or incomplete.startswith("-"):
-            return [item for item in found if item.type != NOTHING]
+        items = super().get_completions(args, incomplete)
+        if items or not args or incomplete.startswith("-"):
+            return [item for item in items if item.type != NOTHING]
         return [CompletionItem(incomplete, type="file")]
 
 
@@ -146,13 +146,13 @@ class _Bash(_OrFiles, BashComplete):
         return words[:-1], words[-1]
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
-        found = super().get_completions(args, incomplete)
+        items = super().get_completions(args, incomplete)
         breaks = os.environ.get(_BREAKS, "")
         torn = max((incomplete.rfind(sign) for sign in "=:" if sign in breaks), default=-1) + 1
-        for item in found:
+        for item in items:
             if item.type != "file":
                 item.value = item.value[torn:].replace(" ", "\\ ")
-        return found
+        return items
 
 
 class _Zsh(_OrFiles, ZshComplete):
@@ -163,10 +163,10 @@ class _Fish(_OrFiles, FishComplete):
     source_template = _FISH
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
-        found = super().get_completions(args, incomplete)
-        for item in found:
+        items = super().get_completions(args, incomplete)
+        for item in items:
             item.type = "plain" if item.type == PART else item.type
-        return found
+        return items
 
 
 _CLASSES: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}

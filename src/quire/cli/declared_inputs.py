@@ -33,9 +33,9 @@ def ask_for_fields(plan: Plan, given: dict[str, Value]) -> dict[str, Value]:
     missing = missing_fields(plan, given)
     if not missing:
         return given
-    _check(plan, given, {one.name for one in missing})
+    _check(plan, given, {field.name for field in missing})
     try:
-        return given | {one.name: _asked(plan, one) for one in missing}
+        return given | {field.name: _asked(plan, field) for field in missing}
     except KeyboardInterrupt:
         click.echo("\nnothing was started", err=True)
         raise
@@ -44,26 +44,26 @@ def ask_for_fields(plan: Plan, given: dict[str, Value]) -> dict[str, Value]:
 def _check(plan: Plan, given: dict[str, Value], asked: set[str]) -> None:
     from msgspec.structs import replace
 
-    fields = tuple(replace(one, required=False) if one.name in asked else one for one in plan.declared or ())
+    fields = tuple(replace(field, required=False) if field.name in asked else field for field in plan.declared or ())
     complete_declared(replace(plan, declared=fields), given)
 
 
-def _asked(plan: Plan, wanted: Field) -> Value:
+def _asked(plan: Plan, field: Field) -> Value:
     """Ask until the answer fits."""
-    click.echo(visible(describe_field(wanted)), err=True)
-    options = _options(wanted.type)
+    click.echo(visible(describe_field(field)), err=True)
+    options = _options(field.type)
     for number, option in enumerate(options[:_MOST_LISTED], 1):
         click.echo(f"  {number}. {one_line(option)}", err=True)
     while True:
-        text = _answer(wanted.type, options)
-        if not text.strip() and not isinstance(wanted.type, ListOf):
+        text = _answer(field.type, options)
+        if not text.strip() and not isinstance(field.type, ListOf):
             click.echo("a value is needed (Ctrl-C gives up)", err=True)
             continue
         chosen = text.strip()
         if chosen not in options and chosen.isascii() and chosen.isdigit() and 1 <= int(chosen) <= len(options):
             text = options[int(chosen) - 1]
-        value = typed(wanted.type, text)
-        problem = problem_of(plan, wanted, value)
+        value = typed(field.type, text)
+        problem = problem_of(plan, field, value)
         if not problem:
             return value
         click.echo(visible(problem), err=True)

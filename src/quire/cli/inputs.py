@@ -33,7 +33,7 @@ def read_inputs(pairs: Sequence[str], file: str | None, plan: Plan | None = None
     For a plan with JSON inputs a text becomes the value that `value_of` makes of it; the text of a declared input
     becomes a value of its type. Raises `BadInputs` with all problems.
     """
-    types = {one.name: one.type for one in (plan.declared if plan else None) or ()}
+    types = {field.name: field.type for field in (plan.declared if plan else None) or ()}
     as_json = plan is not None and FORMATS[plan.format].json_inputs
     sources = [pair.partition("=")[2] for pair in pairs] + ([f"@{file}"] if file is not None else [])
     if sum(source == "@-" for source in sources) > 1:

@@ -67,23 +67,23 @@ async def _prompt(field: Field, text: str, left: asyncio.Event | None) -> str | 
     session = _session(field)
     session.default_buffer.reset()
     session.default_buffer.insert_text(text)
-    asked = asyncio.ensure_future(session.app.run_async(set_exception_handler=False, handle_sigint=False))
+    task = asyncio.ensure_future(session.app.run_async(set_exception_handler=False, handle_sigint=False))
     leaving = asyncio.ensure_future(left.wait()) if left is not None else None
     try:
-        await asyncio.wait({asked, leaving} if leaving else {asked}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({task, leaving} if leaving else {task}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         if leaving is not None:
             leaving.cancel()
-        if not asked.done():
+        if not task.done():
             # End the prompt instead of cancelling it, so that it restores the terminal.
             if session.app.is_running:
                 session.app.exit(exception=EOFError)
             else:
-                asked.cancel()
+                task.cancel()
             with contextlib.suppress(asyncio.CancelledError, EOFError):
-                await asked
+                await task
     try:
-        result: object = asked.result()
+        result: object = task.result()
     except (EOFError, asyncio.CancelledError):
         return None
     if result is _TO_EDITOR:

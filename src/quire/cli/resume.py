@@ -254,9 +254,9 @@ async def _check_drivable(runtime: Runtime, row: RunRow, script: str | None, mod
     happens."""
     if row.status in (Status.RUNNING, Status.EXPIRED):
         return
-    known = await runtime.view(row.id)
-    if (await with_script(runtime, known, script)) is runtime:
-        runtime.check_model(model or known.pins.instead or known.pins.model)
+    view = await runtime.view(row.id)
+    if (await with_script(runtime, view, script)) is runtime:
+        runtime.check_model(model or view.pins.instead or view.pins.model)
 
 
 async def _store(runtime: Runtime, row: RunRow, step: str | None, value: str) -> None:

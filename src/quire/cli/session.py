@@ -148,12 +148,12 @@ async def drive(
     `why` is the reason for its model; `script` replaces the model that the run was started with. `most` says what the
     run can do at most.
     """
-    known = await runtime.view(run)
+    view = await runtime.view(run)
     if manner.given.model:
-        known = replace(known, pins=replace(known.pins, instead=manner.given.model))
-    runtime = await with_script(runtime, known, script)
+        view = replace(view, pins=replace(view.pins, instead=manner.given.model))
+    runtime = await with_script(runtime, view, script)
     with stdout_aside() as stdout:
-        screen = _Screen(_so_far(known, manner), manner, stdout, _model_lines(known, manner, script, why, most))
+        screen = _Screen(_so_far(view, manner), manner, stdout, _model_lines(view, manner, script, why, most))
         if not manner.quiet:
             runtime.notice = screen.view.say
         work = runtime.drive(
@@ -170,17 +170,17 @@ async def drive(
             if not screen.begun:
                 raise
             return _broken_off(run, error)
-    row, questions, reuse = known.row, known.questions, None
+    row, questions, reuse = view.row, view.questions, None
     # A store that cannot be read now does not change how the run ended.
     with contextlib.suppress(StoreError):
         row, questions = await runtime.row(run), await runtime.store.questions(run)
-        if known.pins.reuse:
+        if view.pins.reuse:
             from quire.runs.reuse import reuse_of
 
-            taken, earlier = await runtime.store.effects(run), await runtime.store.effects(known.pins.reuse)
-            reuse = reuse_of(known.pins.reuse, taken, screen.progress, earlier)
+            taken, earlier = await runtime.store.effects(run), await runtime.store.effects(view.pins.reuse)
+            reuse = reuse_of(view.pins.reuse, taken, screen.progress, earlier)
     rest, interrupted = ended or DriveResult(Status.PAUSED), screen.interrupts.count > 0
-    end = RunReport(row, screen.progress, rest, questions, interrupted, _permissions(known, runtime.settings), reuse)
+    end = RunReport(row, screen.progress, rest, questions, interrupted, _permissions(view, runtime.settings), reuse)
     return finish(end, screen.view, manner)
 
 
@@ -229,9 +229,9 @@ class _Screen:
             self.view.stop()
 
 
-def _model_lines(known: RunView, manner: SessionOptions, script: str | None, why: str, most: str) -> list[str]:
+def _model_lines(view: RunView, manner: SessionOptions, script: str | None, why: str, most: str) -> list[str]:
     """Return the lines that name the model of the run, the reason for it, and what the run can do at most."""
-    pins, asked = known.pins, manner.given.model
+    pins, asked = view.pins, manner.given.model
     if manner.quiet or manner.json:
         return []
     if not pins.model:
@@ -245,21 +245,21 @@ def _model_lines(known: RunView, manner: SessionOptions, script: str | None, why
     return [one_line(line), *([TOY] if toy else [])]
 
 
-def _permissions(known: RunView, settings: Settings) -> str:
+def _permissions(view: RunView, settings: Settings) -> str:
     """Return `FILE:LINE` of the first permission of a directive; empty for other formats."""
-    if known.thread is None:
+    if view.thread is None:
         return ""
     from quire.runs.why import permissions_of
 
-    return permissions_of(known, settings)
+    return permissions_of(view, settings)
 
 
-def _so_far(known: RunView, manner: SessionOptions) -> Progress:
+def _so_far(view: RunView, manner: SessionOptions) -> Progress:
     """Return the progress that the view begins with: the steps of the document and their recorded effects."""
-    progress = Progress.of(known.document.runnable())
-    progress.limits = _limits(known, manner.given.limits)
-    for record in known.effects:
-        if record.path not in known.row.ended_by:
+    progress = Progress.of(view.document.runnable())
+    progress.limits = _limits(view, manner.given.limits)
+    for record in view.effects:
+        if record.path not in view.row.ended_by:
             progress.add_effect(record)
     return progress
 
@@ -272,14 +272,14 @@ def _broken_off(run: str, error: QuireError) -> int:
     return EXIT_FAILED if isinstance(error, StoreError) else error.exit_code
 
 
-def _limits(known: RunView, overrides: Mapping[str, Value]) -> Mapping[str, Value]:
+def _limits(view: RunView, overrides: Mapping[str, Value]) -> Mapping[str, Value]:
     """Return the limits of the run's outermost thread; empty if it has none."""
-    if known.thread is None:
+    if view.thread is None:
         return {}
     from quire.engine.interpreter.thread.budgets import resolve_limits
 
-    given = {**known.pins.limits, **overrides}
-    return resolve_limits(known.thread.composed.limits_declared, given, None, known.thread.composed.rules).as_value()
+    given = {**view.pins.limits, **overrides}
+    return resolve_limits(view.thread.composed.limits_declared, given, None, view.thread.composed.rules).as_value()
 
 
 _MOVES = frozenset({"delta", "effect", "step_started", "step_completed", "question"})

@@ -131,7 +131,9 @@ def proof_data(document: Document, options: Wanted) -> Mapping[str, Value]:
         "flows": flows_data(flows_of(found.proof)),
     }
     if options.why is not None:
-        data["why"] = {one.name: shares_data(found.shares(one.name)) for one in _named(found, options.why)}
+        data["why"] = {
+            quantity.name: shares_data(found.shares(quantity.name)) for quantity in _named(found, options.why)
+        }
     if seen.runs:
         amounts: dict[str, Value] = {
             name: {"p50": spread.p50, "p95": spread.p95, "most": spread.most} for name, spread in seen.amounts.items()
@@ -140,11 +142,11 @@ def proof_data(document: Document, options: Wanted) -> Mapping[str, Value]:
     return data
 
 
-def _named(found: ProvenDocument, why: str) -> list[Quantity]:
+def _named(document: ProvenDocument, why: str) -> list[Quantity]:
     """Return the numbers whose arithmetic is asked for. Raises `UsageError` if there is no such number."""
-    named = [quantity for quantity in found.quantities if why in (_ALL, quantity.name)]
+    named = [quantity for quantity in document.quantities if why in (_ALL, quantity.name)]
     if not named:
-        names = [quantity.name for quantity in found.quantities]
+        names = [quantity.name for quantity in document.quantities]
         raise click.UsageError(f"--why {why}: {did_you_mean(nearest(why, names), 'one of ' + ', '.join(names))}")
     return named
 

@@ -79,15 +79,15 @@ def sign_command(
         raise click.UsageError("name a document, a folder or a glob", context)
     home = Home(user_space())
     key = own_key(home, key_name)
-    found, problems = find_signables(paths)
-    seen = survey(found, TrustedKeys.load(home))
+    files, problems = find_signables(paths)
+    seen = survey(files, TrustedKeys.load(home))
     require_consent(seen.fresh, yes=yes, ask=not as_json and somebody_is_here())
     signed: list[str] = []
     failed: dict[str, list[str]] = {}
     status = 2 if problems else 0
     now = datetime.now(UTC)
-    items = {str(one.item.path): one.item for one in found}
-    for one in found:
+    items = {str(one.item.path): one.item for one in files}
+    for one in files:
         path = str(one.item.path)
         try:
             issues = lock_issues(one.item.path) if one.item.kind == "lock" else []
@@ -145,18 +145,18 @@ class FoundFiles(Struct, frozen=True):
 def survey(found: Sequence[SignableFile], trusted: TrustedKeys) -> FoundFiles:
     """Examine the files that the user has not named."""
     fresh, digests = [], {}
-    for one in found:
-        if one.by_name:
+    for file in found:
+        if file.by_name:
             continue
         try:
-            source = read_source(one.item.path)
+            source = read_source(file.item.path)
         except CannotStart:
             continue  # Signing reports it.
-        digests[one.item.path] = digest_of(source.text)
-        outcome = one.item.verify(source.text, trusted).outcome
+        digests[file.item.path] = digest_of(source.text)
+        outcome = file.item.verify(source.text, trusted).outcome
         if outcome is not Verification.OK:
-            told = (*_authority(one.item, source), *(f"warning: {line}" for line in warnings(one.item, source)))
-            fresh.append(Fresh(one.item, outcome, told))
+            told = (*_authority(file.item, source), *(f"warning: {line}" for line in warnings(file.item, source)))
+            fresh.append(Fresh(file.item, outcome, told))
     return FoundFiles(fresh, digests)
 
 
@@ -221,8 +221,8 @@ def _of_directive(source: Source) -> Iterator[str]:
         yield "may: nothing, its <permissions> are empty"
     elif meant.extends.strip():
         yield f"may: what {meant.extends.strip()} may, which it extends"
-    for one in meant.acknowledged:
-        yield f"acknowledges the risk {one.risk}"
+    for acknowledgement in meant.acknowledged:
+        yield f"acknowledges the risk {acknowledgement.risk}"
     limits = resolve_limits(meant.limits, {}, None)
     told = ((name, getattr(limits, name)) for name in NUMBERS)
     yield f"limits: {', '.join(f'{name} {value:g}' if value is not None else f'{name} none' for name, value in told)}"
@@ -266,14 +266,14 @@ def verify_command(context: click.Context, paths: tuple[str, ...], as_json: bool
     trusted = TrustedKeys.load(settings)
     found, problems = find_signables(paths, locks=True)
     rows, passed_over = [], 0
-    for one in found:
-        item = one.item
+    for file in found:
+        item = file.item
         try:
             text = read_source(item.path, limit=item.limit).text
         except Unreadable as error:
             problems.append(str(error))
             continue
-        optional = not item.required and not settings.trust.documents and not one.named
+        optional = not item.required and not settings.trust.documents and not file.named
         if optional and not is_signed(text, item.kind):
             passed_over += 1
             continue

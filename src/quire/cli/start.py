@@ -301,7 +301,7 @@ def _print_diagnostics(read: Document) -> None:
     from quire.display.diagnostics import Findings, printer
 
     colour = wants_colour(sys.stderr)
-    found = tuple(
+    findings = tuple(
         diagnostic for diagnostic in read.diagnostics if diagnostic.severity in (Severity.ERROR, Severity.WARNING)
     )
-    click.echo(printer("full")([Findings(read.source, found)], colour), nl=False, err=True, color=colour)
+    click.echo(printer("full")([Findings(read.source, findings)], colour), nl=False, err=True, color=colour)

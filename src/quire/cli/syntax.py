@@ -135,18 +135,18 @@ def grammar_command(name: str | None, dialect: str | None, as_json: bool) -> Non
         else:
             write_lines(f"{_command(one):<40} {one.about}" for one in GRAMMARS)
         return
-    found = _find(name, dialect or "")
+    grammar = _find(name, dialect or "")
     if as_json:
-        write_json(_as_json(found))
+        write_json(_as_json(grammar))
     else:
-        write_text(found.text)
+        write_text(grammar.text)
 
 
 def _find(name: str, dialect: str) -> Grammar:
     from quire.formats.grammars import GRAMMARS, NAMES, find
 
-    if found := find(name, dialect):
-        return found
+    if grammar := find(name, dialect):
+        return grammar
     if name not in NAMES:
         hint = did_you_mean(nearest(name, NAMES, cutoff=0.6), f"there are {', '.join(NAMES)}")
         raise CannotStart(f"there is no grammar for {name!r}: {hint}")
@@ -155,17 +155,17 @@ def _find(name: str, dialect: str) -> Grammar:
     raise CannotStart(f"a {name} has no dialect {dialect!r}: {hint}")
 
 
-def _command(one: Grammar) -> str:
-    return f"quire grammar {one.name}" + (f" --dialect {one.dialect}" if one.dialect else "")
+def _command(grammar: Grammar) -> str:
+    return f"quire grammar {grammar.name}" + (f" --dialect {grammar.dialect}" if grammar.dialect else "")
 
 
-def _as_json(one: Grammar) -> Value:
+def _as_json(grammar: Grammar) -> Value:
     return {
-        "format": one.name,
-        "dialect": one.dialect or None,
-        "about": one.about,
-        "text": one.text,
-        "examples": list(one.examples),
+        "format": grammar.name,
+        "dialect": grammar.dialect or None,
+        "about": grammar.about,
+        "text": grammar.text,
+        "examples": list(grammar.examples),
     }
 
 

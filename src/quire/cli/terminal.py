@@ -343,8 +343,8 @@ def accepted_misses(stopped: NearMisses, *, ask: bool) -> tuple[str, ...]:
 
     if not ask:
         raise BadDocument(f"{stopped}\ncorrect it, or run it all the same with --force") from None
-    found = [Findings(source, tuple(several)) for source, several in stopped.documents]
-    click.echo(printer("full")(found, wants_colour(sys.stderr)), nl=False, err=True)
+    findings = [Findings(source, tuple(several)) for source, several in stopped.documents]
+    click.echo(printer("full")(findings, wants_colour(sys.stderr)), nl=False, err=True)
     if not asyncio.run(yes_or_no("Run anyway? yes or no [no]: ")):
         raise BadDocument("not started") from None
     return stopped.codes

@@ -185,8 +185,15 @@ def command(
 
 def _require_no_others(context: click.Context, flag: str, allowed: Collection[str]) -> None:
     """Raise a usage error for options that have no meaning together with a flag."""
-    given = [parameter for parameter in context.command.params if _is_given(context, parameter.name or "")]
-    other = next((one for one in given if one.name not in allowed and isinstance(one, click.Option)), None)
+    parameters = [parameter for parameter in context.command.params if _is_given(context, parameter.name or "")]
+    other = next(
+        (
+            parameter
+            for parameter in parameters
+            if parameter.name not in allowed and isinstance(parameter, click.Option)
+        ),
+        None,
+    )
     if other is not None:
         raise click.UsageError(f"{flag} and {other.opts[-1]} exclude each other", context)
 
@@ -318,7 +325,7 @@ def record_cassettes(
     if not _agreed(recording, budget):
         return 2
     made = record(recording, _say)
-    failed = [one for one in made if one.problems]
+    failed = [case for case in made if case.problems]
     kept = len(made) - len(failed)
     click.echo(f"{kept} {pluralize('case', kept)} recorded, {len(failed)} not kept", err=True)
     if len(made) < len(recording.cases):

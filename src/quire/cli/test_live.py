@@ -171,8 +171,8 @@ def _status(options: LiveOptions, as_json: bool) -> int:
     from quire.display.test_live import standings_json, standings_text
     from quire.testing.live.run import live_standings
 
-    found = live_standings(options)
-    text = standings_json(found) if as_json else standings_text(found, time.time(), wants_colour(sys.stdout))
+    standings = live_standings(options)
+    text = standings_json(standings) if as_json else standings_text(standings, time.time(), wants_colour(sys.stdout))
     click.echo(text, nl=False)
     return 0
 
@@ -191,8 +191,8 @@ def _calibrate(given: Wishes, path: Path, as_json: bool) -> int:
     )
     if not _agreed(plan.announcement, given.budget):
         return 2
-    found, standing = run_calibration(plan)
-    text = calibration_json(found, standing) if as_json else calibration_text(str(path), found, standing)
+    calibration, standing = run_calibration(plan)
+    text = calibration_json(calibration, standing) if as_json else calibration_text(str(path), calibration, standing)
     click.echo(text, nl=False)
     return 0 if standing.gates else 1
 

@@ -170,7 +170,9 @@ def _add_exploration(
 
     seed = secrets.randbelow(1_000_000_000) if wish.seed is None else wish.seed
     work = partial(explore_file, count=wish.explore or 0, seed=seed)
-    documents = [one for one in in_order(tests, work, usable_processes(processes)) if one is not None]
+    documents = [
+        exploration for exploration in in_order(tests, work, usable_processes(processes)) if exploration is not None
+    ]
     for failure in filter(None, (document.failure() for document in documents)):
         report.add(failure)
     report.print(exploration_measure(documents).text(form))

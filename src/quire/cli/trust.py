@@ -69,11 +69,11 @@ def remove(key: str, as_json: bool) -> None:
     from quire.trust.trusted_keys import TrustedKeys, meant, remove_trust
 
     home = home_of_user()
-    known = meant(TrustedKeys.load(home).keys.values(), key)
-    added = [one for one in known if one.origin == "added"]
+    keys = meant(TrustedKeys.load(home).keys.values(), key)
+    added = [one for one in keys if one.origin == "added"]
     if len(added) > 1:
         raise CannotStart(f"several keys are named {key}: {', '.join(one.key_id for one in added)}; name one by its id")
-    if not added and known:
+    if not added and keys:
         raise CannotStart(f"{key} is your own key; if it must not count any more: quire keys revoke {key}")
     if not added or not remove_trust(home, added[0].key_id):
         raise CannotStart(f"no trusted key is {key}; see quire trust list")
@@ -402,7 +402,7 @@ def seal(place: str | None, printed: bool, as_json: bool) -> None:
 def _ids_of(home: Home, name: str) -> list[str]:
     from quire.trust.trusted_keys import TrustedKeys, meant
 
-    return [one.key_id for one in meant(TrustedKeys.load(home).keys.values(), name)]
+    return [key.key_id for key in meant(TrustedKeys.load(home).keys.values(), name)]
 
 
 def home_of_user() -> Home:

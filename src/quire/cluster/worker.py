@@ -128,8 +128,8 @@ class Sweep:
     async def _answered(self) -> list[RunRow]:
         if not isinstance(self._store, SharedStore):
             return []
-        found = [await self._store.get(run) for run in (await self._store.answered())[:MOST]]
-        return [row for row in found if row is not None and row.status is Status.AWAITING_INPUT]
+        rows = [await self._store.get(run) for run in (await self._store.answered())[:MOST]]
+        return [row for row in rows if row is not None and row.status is Status.AWAITING_INPUT]
 
 
 T = TypeVar("T")

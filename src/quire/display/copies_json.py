@@ -44,7 +44,7 @@ def fork_form_data(view: RunView, steps: list[ForkStep]) -> dict[str, Value]:
 def receipt_data(found: Receipt, changes: Changes) -> dict[str, Value]:
     """Return a receipt with its sentence and the command that makes the fork."""
     fork, bounds = found.fork, found.bounds
-    usages = [one.usage for one in fork.kept if one.usage]
+    usages = [record.usage for record in fork.kept if record.usage]
     return {
         "origin": fork.origin.row.id,
         "step": fork.place.label,

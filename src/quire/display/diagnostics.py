@@ -107,16 +107,16 @@ def finding_lines(source: Source, found: Diagnostic, colour: bool, notes: Sequen
     return lines
 
 
-def _own_notes(source: Source, found: Diagnostic) -> list[tuple[str, str]]:
+def _own_notes(source: Source, finding: Diagnostic) -> list[tuple[str, str]]:
     """Return the notes of a finding itself, each with its name."""
     notes = []
-    if (more := len(_places(source, found)) - _MOST_PLACES) > 0:
+    if (more := len(_places(source, finding)) - _MOST_PLACES) > 0:
         notes.append(("more", f"{more:,} places are not shown"))
-    if path := path_text(found):
+    if path := path_text(finding):
         notes.append(("path", visible(path)))
-    if found.help:
-        notes.append(("help", visible(found.help)))
-    if fix := fix_of(source, found):
+    if finding.help:
+        notes.append(("help", visible(finding.help)))
+    if fix := fix_of(source, finding):
         notes.append(("fix", f"{visible(fix.title)}  (quire check --fix{'' if fix.safe else ' --unsafe'})"))
     return notes
 
@@ -130,13 +130,13 @@ def path_text(found: Diagnostic) -> str:
     return " → ".join(nodes)
 
 
-def _places(source: Source, found: Diagnostic) -> list[tuple[Source, Span, str]]:
+def _places(source: Source, finding: Diagnostic) -> list[tuple[Source, Span, str]]:
     """Return the related places with their texts. Neighbours at one place are one; the place of the finding itself is
     left out, because its line is printed already."""
     places = []
-    for (of, span), group in groupby(found.related, lambda one: (one.source or source, one.span)):
+    for (of, span), group in groupby(finding.related, lambda one: (one.source or source, one.span)):
         several = list(group)
-        if of is source and span == found.span:
+        if of is source and span == finding.span:
             continue
         nodes = " → ".join(one.node for one in several if one.node)
         places.append((of, span, visible(": ".join(text for text in (nodes, several[0].message) if text))))
@@ -178,11 +178,11 @@ def _concise(files: Sequence[Findings], colour: bool = False) -> str:
     return "".join(lines)
 
 
-def _one_line(found: Diagnostic) -> str:
+def _one_line(finding: Diagnostic) -> str:
     """Return the message with the confidence and the path."""
-    doubt = " (possible)" if found.confidence == "possible" else ""
-    path = path_text(found)
-    return f"{found.message}{doubt}" + (f" [{path}]" if path else "")
+    doubt = " (possible)" if finding.confidence == "possible" else ""
+    path = path_text(finding)
+    return f"{finding.message}{doubt}" + (f" [{path}]" if path else "")
 
 
 def _github(files: Sequence[Findings], colour: bool = False) -> str:

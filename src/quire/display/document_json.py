@@ -244,19 +244,19 @@ def forecast_data(found: Forecast, envelope: CapabilityEnvelope) -> dict[str, Va
     }
 
 
-def _line(found: Forecast, envelope: CapabilityEnvelope) -> str | None:
-    if found.proof is None:
+def _line(forecast: Forecast, envelope: CapabilityEnvelope) -> str | None:
+    if forecast.proof is None:
         return None
     from quire.display.preflight_line import preflight_line
 
-    return preflight_line(found.proof.quantities, found.proof.sizes, envelope)
+    return preflight_line(forecast.proof.quantities, forecast.proof.sizes, envelope)
 
 
-def _run_proof(found: Forecast) -> Value:
-    if found.proof is None:
+def _run_proof(forecast: Forecast) -> Value:
+    if forecast.proof is None:
         return None
 
-    return run_numbers_data(found.proof)
+    return run_numbers_data(forecast.proof)
 
 
 def outlined(
@@ -360,8 +360,10 @@ def with_sizes(one: Quantity, sizes: Mapping[str, int]) -> Quantity:
     """Return a number with known sizes in its formulas. The ceiling of a number that cannot reach it is left out."""
     most = one.most.with_sizes(sizes)
     count = most.as_number
-    kept = one.ceiling if one.ceiling is not None and (count is None or count > one.ceiling.most) else None
-    return replace(one, most=most, about=one.about.with_sizes(sizes) if one.about is not None else None, ceiling=kept)
+    ceiling = one.ceiling if one.ceiling is not None and (count is None or count > one.ceiling.most) else None
+    return replace(
+        one, most=most, about=one.about.with_sizes(sizes) if one.about is not None else None, ceiling=ceiling
+    )
 
 
 def formula_text(one: Quantity) -> str:

@@ -205,10 +205,10 @@ def _place(block: _Block, x: float, y: float) -> None:
 
 
 def _all(block: _Block) -> list[_Block]:
-    found = [block]
+    blocks = [block]
     for part in block.parts:
-        found += _all(part)
-    return found
+        blocks += _all(part)
+    return blocks
 
 
 def _placed(block: _Block) -> Placed:
@@ -264,7 +264,7 @@ def _tracks(overlay: Overlay, placed: list[Placed], taken: list[tuple[float, flo
     """Lead each way out of its node to the right, along everything that stands between, and in from the right. `taken`
     are vertical lines that it must not lie upon: `x`, the upper and the lower end."""
     nodes = {one.item.name: one for one in placed if isinstance(one.item, Node)}
-    found: list[Track] = []
+    tracks: list[Track] = []
     for way in overlay.ways:
         start, end = nodes[way.start], nodes[way.end]
         # Ways that leave and enter the same node do not share a point: they would look like one.
@@ -276,5 +276,5 @@ def _tracks(overlay: Overlay, placed: list[Placed], taken: list[tuple[float, flo
             x += _APART
         taken.append((x, high, low))
         points = [(start.x + start.width / 2, out), (x, out), (x, into), (end.x + end.width / 2, into)]
-        found.append(Track(way.kind, way.start, way.end, points, _label(way.label), (x + 5, (out + into) / 2 + 4)))
-    return found
+        tracks.append(Track(way.kind, way.start, way.end, points, _label(way.label), (x + 5, (out + into) / 2 + 4)))
+    return tracks

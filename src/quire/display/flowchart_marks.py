@@ -230,7 +230,7 @@ class _Steps:
         """Yield the paths of the steps that a flow passes, one after the other, the same never twice in a row."""
         last = ""
         # The name of a store stands between the steps that write and read it: it is not a place of its own.
-        passed = [self._traced(one) for one in flow.trace.way() if one.step]
+        passed = [self._traced(trace) for trace in flow.trace.way() if trace.step]
         for path in (*passed, self.path(flow.place)):
             if path and path != last:
                 yield path

@@ -285,12 +285,12 @@ def _window(rows: list[Text], current: int, room: int) -> list[Text]:
     if room < 3:
         return rows[current : current + 1][:room]
     first = min(max(0, current - (room - 2) // 2 - 1), len(rows) - room)
-    kept = rows[first : first + room]
+    texts = rows[first : first + room]
     if first:
-        kept[0] = Text(f"  … {first + 1} above", style="dim")
+        texts[0] = Text(f"  … {first + 1} above", style="dim")
     if first + room < len(rows):
-        kept[-1] = Text(f"  … {len(rows) - first - room + 1} below", style="dim")
-    return kept
+        texts[-1] = Text(f"  … {len(rows) - first - room + 1} below", style="dim")
+    return texts
 
 
 def _under(rows: list[Text], current: Text | None, stream: list[Text]) -> list[Text]:

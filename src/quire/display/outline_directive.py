@@ -41,9 +41,9 @@ def directive_outline(seen: DirectiveSurvey) -> Iterator[str]:
         rows = [_parameter(one) for one in thread.inputs]
         yield from paragraph("inputs", table(rows, ("NAME", "TYPE", "VALUE", "DESCRIPTION")))
     yield from paragraph("outputs", _outputs(seen))
-    yield from paragraph("extends (from the directive to its root)", [*table([_file(one) for one in seen.chain])])
+    yield from paragraph("extends (from the directive to its root)", [*table([_file(file) for file in seen.chain])])
     if seen.context:
-        yield from paragraph("context", table([_layer(one) for one in seen.context]))
+        yield from paragraph("context", table([_layer(text) for text in seen.context]))
     yield from paragraph("capabilities", _capabilities(seen))
     yield from paragraph("limits", table(_limits(seen), ("LIMIT", "EFFECTIVE", "FROM")))
     if seen.hooks:
@@ -69,10 +69,15 @@ def directive_data(seen: DirectiveSurvey) -> dict[str, Value]:
         "outputs": [_parameter_data(output) for output in thread.outputs],
         "success": thread.success or None,
         "failure": thread.failure or None,
-        "extends": [_file_data(one) for one in seen.chain],
+        "extends": [_file_data(file) for file in seen.chain],
         "context": [
-            {"position": one.position, "item_id": one.item_id, "from": one.who, "suppressed_by": one.suppressed or None}
-            for one in seen.context
+            {
+                "position": text.position,
+                "item_id": text.item_id,
+                "from": text.who,
+                "suppressed_by": text.suppressed or None,
+            }
+            for text in seen.context
         ],
         "capabilities": [
             {
@@ -85,7 +90,10 @@ def directive_data(seen: DirectiveSurvey) -> dict[str, Value]:
             }
             for capability in seen.capabilities
         ],
-        "acknowledged": [{"risk": one.risk, "reason": one.reason} for one in seen.composed.acknowledged],
+        "acknowledged": [
+            {"risk": acknowledgement.risk, "reason": acknowledgement.reason}
+            for acknowledgement in seen.composed.acknowledged
+        ],
         "limits": {"declared": dict(seen.composed.limits_declared), "effective": seen.limits.as_value()},
         "hooks": [_hook_data(hook) for hook in seen.hooks],
         "signatures": [_file_data(file) for file in seen.files],
@@ -116,21 +124,21 @@ def _test(path: str, op: str, value: Value) -> str:
     return f"{path} {_OPERATORS.get(op, op)} {encode(value)}"
 
 
-def _model(seen: DirectiveSurvey) -> list[str]:
-    written = " ".join(f'{name}="{value}"' for name, value in seen.thread.model.items())
-    resolved = f"{seen.model.spec} ({seen.model.reason})" if seen.model.spec else seen.model.reason
+def _model(survey: DirectiveSurvey) -> list[str]:
+    written = " ".join(f'{name}="{value}"' for name, value in survey.thread.model.items())
+    resolved = f"{survey.model.spec} ({survey.model.reason})" if survey.model.spec else survey.model.reason
     return [one_line(f"<model {written} />" if written else "none is named"), one_line(f"here: {resolved}")]
 
 
-def _parameter(one: Parameter) -> tuple[str, ...]:
-    value = "required" if one.required else "optional"
-    if one.default is not None:
-        value = f"default {one.default}"
-    return one.name, one.type, short(value, 40), short(one.description, 80)
+def _parameter(parameter: Parameter) -> tuple[str, ...]:
+    value = "required" if parameter.required else "optional"
+    if parameter.default is not None:
+        value = f"default {parameter.default}"
+    return parameter.name, parameter.type, short(value, 40), short(parameter.description, 80)
 
 
-def _outputs(seen: DirectiveSurvey) -> list[str]:
-    thread = seen.thread
+def _outputs(survey: DirectiveSurvey) -> list[str]:
+    thread = survey.thread
     rows = [
         (output.name, output.type, "required" if output.required else "", short(output.description, 80))
         for output in thread.outputs
@@ -142,37 +150,37 @@ def _outputs(seen: DirectiveSurvey) -> list[str]:
     return lines
 
 
-def _file(one: File) -> tuple[str, ...]:
-    return one.id, one.space or "not found", _shown(one.path)
+def _file(file: File) -> tuple[str, ...]:
+    return file.id, file.space or "not found", _shown(file.path)
 
 
-def _layer(one: ContextText) -> tuple[str, ...]:
-    left_out = f"left out: suppressed by {one.suppressed}" if one.suppressed else ""
-    return _POSITIONS[one.position], one.item_id, f"from {one.who}", left_out
+def _layer(text: ContextText) -> tuple[str, ...]:
+    left_out = f"left out: suppressed by {text.suppressed}" if text.suppressed else ""
+    return _POSITIONS[text.position], text.item_id, f"from {text.who}", left_out
 
 
-def _capabilities(seen: DirectiveSurvey) -> list[str]:
-    if not seen.capabilities:
+def _capabilities(survey: DirectiveSurvey) -> list[str]:
+    if not survey.capabilities:
         return ["none: neither it nor what it extends has <permissions>, so it is refused"]
-    lines = table([_capability(capability) for capability in seen.capabilities])
-    if seen.risk_problem:
-        lines.append(one_line(f"nothing starts: {seen.risk_problem}"))
-    for one in seen.composed.acknowledged:
-        lines.append(f"acknowledged {one_line(one.risk)}: {short(one.reason, 100)}")
+    lines = table([_capability(capability) for capability in survey.capabilities])
+    if survey.risk_problem:
+        lines.append(one_line(f"nothing starts: {survey.risk_problem}"))
+    for acknowledgement in survey.composed.acknowledged:
+        lines.append(f"acknowledged {one_line(acknowledgement.risk)}: {short(acknowledgement.reason, 100)}")
     return lines
 
 
-def _capability(one: Capability) -> tuple[str, ...]:
-    tier = one.tier.value if one.tier else "no known risk"
-    if one.acknowledged:
+def _capability(capability: Capability) -> tuple[str, ...]:
+    tier = capability.tier.value if capability.tier else "no known risk"
+    if capability.acknowledged:
         said = "acknowledged" if tier in ("elevated", "unrestricted") else ""
     else:
         said = "NOT acknowledged: it is refused" if tier == "unrestricted" else "not acknowledged: a warning"
-    return one.capability, tier, f"{_shown(one.path)}:{one.line}", said
+    return capability.capability, tier, f"{_shown(capability.path)}:{capability.line}", said
 
 
-def _limits(seen: DirectiveSurvey) -> list[tuple[str, ...]]:
-    effective, declared = seen.limits.as_value(), seen.composed.limits_declared
+def _limits(survey: DirectiveSurvey) -> list[tuple[str, ...]]:
+    effective, declared = survey.limits.as_value(), survey.composed.limits_declared
     return [
         (
             name,
@@ -183,12 +191,12 @@ def _limits(seen: DirectiveSurvey) -> list[tuple[str, ...]]:
     ]
 
 
-def _hook(one: HookSource) -> str:
-    hook = one.hook
+def _hook(source: HookSource) -> str:
+    hook = source.hook
     when = condition_words(hook.condition)
     actions = "; ".join(_action(action) for action in hook.actions)
     head = f"{hook.id or '(no id)'} on {hook.event}" + (f", if {when}" if when else "")
-    return one_line(f"{head}: {actions}  ({_shown(one.path)}:{one.line})")
+    return one_line(f"{head}: {actions}  ({_shown(source.path)}:{source.line})")
 
 
 def _action(action: HookAction) -> str:
@@ -206,29 +214,29 @@ def _coloured(cell: str) -> str:
     return click.style(cell, fg="green" if cell.strip() in ("signed", "built in") else "red")
 
 
-def _parameter_data(one: Parameter) -> Value:
+def _parameter_data(parameter: Parameter) -> Value:
     return {
-        "name": one.name,
-        "type": one.type,
-        "required": one.required,
-        "default": one.default,
-        "description": one.description,
+        "name": parameter.name,
+        "type": parameter.type,
+        "required": parameter.required,
+        "default": parameter.default,
+        "description": parameter.description,
     }
 
 
-def _file_data(one: File) -> Value:
+def _file_data(file: File) -> Value:
     return {
-        "id": one.id,
-        "type": one.type,
-        "space": one.space or None,
-        "file": one.path or None,
-        "verdict": one.verdict,
-        "message": one.message or None,
+        "id": file.id,
+        "type": file.type,
+        "space": file.space or None,
+        "file": file.path or None,
+        "verdict": file.verdict,
+        "message": file.message or None,
     }
 
 
-def _hook_data(one: HookSource) -> Value:
-    hook = one.hook
+def _hook_data(source: HookSource) -> Value:
+    hook = source.hook
     return {
         "id": hook.id,
         "event": hook.event,
@@ -239,8 +247,8 @@ def _hook_data(one: HookSource) -> Value:
             for act in hook.actions
         ],
         "position": hook.position,
-        "file": one.path,
-        "line": one.line,
+        "file": source.path,
+        "line": source.line,
     }
 
 

@@ -59,7 +59,7 @@ def pipeline_outline(plan: Plan, needed: Sequence[str], optional: Sequence[str])
         yield from visible(plan.description).split("\n")
     if plan.declared:
         header = ("NAME", "TYPE", "VALUE", "DESCRIPTION")
-        yield from paragraph("inputs", table([_input(one) for one in plan.declared], header))
+        yield from paragraph("inputs", table([_input(field) for field in plan.declared], header))
     elif needed or optional:
         rows = [(name, "needed") for name in needed] + [(name, "optional") for name in optional]
         yield from paragraph("inputs (what steps read before any step writes it)", table(rows))
@@ -85,11 +85,11 @@ def pipeline_data(plan: Plan, needed: Sequence[str], optional: Sequence[str]) ->
     }
 
 
-def _input(one: Field) -> tuple[str, str, str, str]:
-    value = "required" if one.is_needed else "optional"
-    if one.default is not UNSET:
-        value = f"default {short(encode(one.default), _DEFAULT)}"
-    return one.name, short(type_words(one.type), _TEXT), value, short(one.description, _TEXT)
+def _input(field: Field) -> tuple[str, str, str, str]:
+    value = "required" if field.is_needed else "optional"
+    if field.default is not UNSET:
+        value = f"default {short(encode(field.default), _DEFAULT)}"
+    return field.name, short(type_words(field.type), _TEXT), value, short(field.description, _TEXT)
 
 
 def _inputs_data(plan: Plan, needed: Sequence[str], optional: Sequence[str]) -> list[Value]:
@@ -97,7 +97,7 @@ def _inputs_data(plan: Plan, needed: Sequence[str], optional: Sequence[str]) -> 
     if plan.declared is None:
         known = [*((name, True) for name in needed), *((name, False) for name in optional)]
         return [{"name": name, "required": is_needed} for name, is_needed in known]
-    return [{"name": one.name, "required": one.is_needed, "schema": field_schema(one)} for one in plan.declared]
+    return [{"name": field.name, "required": field.is_needed, "schema": field_schema(field)} for field in plan.declared]
 
 
 def tools_of(plan: Plan) -> dict[str, list[str]]:
@@ -190,13 +190,13 @@ def _guarded(step: Step) -> Iterator[str]:
         yield from (short(text, _TEXT + 40) for text in guard_texts(step.guard))
 
 
-def _settings(said: AgentStepSettings) -> Iterator[str]:
-    if said.model:
-        yield f"on the model {said.model}"
-    named = {"turns": said.turns, "tokens": said.max_tokens}
+def _settings(settings: AgentStepSettings) -> Iterator[str]:
+    if settings.model:
+        yield f"on the model {settings.model}"
+    named = {"turns": settings.turns, "tokens": settings.max_tokens}
     yield from (f"at most {most} {name}" for name, most in named.items() if most is not None)
-    if said.temperature is not None:
-        yield f"at temperature {said.temperature:g}"
+    if settings.temperature is not None:
+        yield f"at temperature {settings.temperature:g}"
 
 
 def _instead(default: Formula | None) -> Iterator[str]:

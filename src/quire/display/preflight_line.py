@@ -59,14 +59,14 @@ def summary_line(quantities: Sequence[Quantity], envelope: CapabilityEnvelope) -
     return one_line(" · ".join(part for part in parts if part))
 
 
-def _between(one: Quantity, word: str) -> str:
+def _between(quantity: Quantity, word: str) -> str:
     """Return a count with its least: `1–3 calls`, `≤ 6·|readers| + 30 calls, stopped at 100`."""
-    count = one.most.as_number
-    if count is not None and one.ceiling is None:
-        least = f"{one.least:,}–" if 0 < one.least < count else "" if one.least == count else "≤ "
+    count = quantity.most.as_number
+    if count is not None and quantity.ceiling is None:
+        least = f"{quantity.least:,}–" if 0 < quantity.least < count else "" if quantity.least == count else "≤ "
         return f"{least}{count:,} {pluralize(word, count)}" if count else f"no {word}s"
-    stop = f", stopped at {one.ceiling.most:,}" if one.ceiling is not None else ""
-    return f"any number of {word}s{stop}" if one.most.is_endless else f"≤ {one.most} {word}s{stop}"
+    stop = f", stopped at {quantity.ceiling.most:,}" if quantity.ceiling is not None else ""
+    return f"any number of {word}s{stop}" if quantity.most.is_endless else f"≤ {quantity.most} {word}s{stop}"
 
 
 def _named_places(envelope: CapabilityEnvelope | None) -> str:
@@ -79,9 +79,9 @@ def _unknown(envelope: CapabilityEnvelope) -> str:
     return f"and what {', '.join(envelope.unknown[:MOST_PLACES])} does, which is not known here"
 
 
-def _counted(one: Quantity, sizes: Mapping[str, int]) -> str:
-    name, most = _NAMES[one.name], one.most.with_sizes(sizes)
-    limit = f", stopped at {one.ceiling.most:,}" if one.ceiling is not None else ""
+def _counted(quantity: Quantity, sizes: Mapping[str, int]) -> str:
+    name, most = _NAMES[quantity.name], quantity.most.with_sizes(sizes)
+    limit = f", stopped at {quantity.ceiling.most:,}" if quantity.ceiling is not None else ""
     if most.is_endless:
         # A run that is stopped has failed, so a cap alone is not shown as a bound.
         return f"any number of {name}s{limit}"
@@ -91,9 +91,9 @@ def _counted(one: Quantity, sizes: Mapping[str, int]) -> str:
     if not count:
         return f"no {name}s"
     words = f"{count:,} {pluralize(name, count)}"
-    if one.ceiling is not None and count > one.ceiling.most:
+    if quantity.ceiling is not None and count > quantity.ceiling.most:
         words += limit
-    return words if one.least == count else f"at most {words}"
+    return words if quantity.least == count else f"at most {words}"
 
 
 def money_text(one: Quantity | None, sizes: Mapping[str, int]) -> str:
@@ -112,10 +112,10 @@ def money_text(one: Quantity | None, sizes: Mapping[str, int]) -> str:
     return f"{sign} {amount.text(lambda count: written(count, one.unit))}"
 
 
-def _estimate(one: Quantity, sizes: Mapping[str, int], most: int) -> str:
+def _estimate(quantity: Quantity, sizes: Mapping[str, int], most: int) -> str:
     """Return the estimate beside a bound that is far from it: no proof knows how long a reply is for its reader."""
-    about = one.about.with_sizes(sizes).as_number if one.about is not None else None
-    return f" (~ {written(about, one.unit)})" if about is not None and 2 * about < most else ""
+    about = quantity.about.with_sizes(sizes).as_number if quantity.about is not None else None
+    return f" (~ {written(about, quantity.unit)})" if about is not None and 2 * about < most else ""
 
 
 def written_places(envelope: CapabilityEnvelope) -> Iterable[str]:

@@ -68,14 +68,14 @@ def bound_lines(
     if seen is not None and seen.runs:
         header.append(f"seen in {seen.runs:,} {'run' if seen.runs == 1 else 'runs'} (95 of 100)")
     rows = []
-    for one in found:
-        if one.name in ("threads",) and one.most.is_nothing:
+    for quantity in found:
+        if quantity.name in ("threads",) and quantity.most.is_nothing:
             continue
-        row = [NAMES.get(one.name, one.name), proven_text(one, notes)]
+        row = [NAMES.get(quantity.name, quantity.name), proven_text(quantity, notes)]
         if sizes:
-            row.append(assumed_text(one, sizes))
+            row.append(assumed_text(quantity, sizes))
         if seen is not None and seen.runs:
-            row.append(seen.text(one.name))
+            row.append(seen.text(quantity.name))
         rows.append(row)
     lines = table(rows, header if len(header) > 2 else ())
     yield from paragraph("bounds", [*lines, *notes.lines()])
@@ -124,13 +124,13 @@ def proven_text(one: Quantity, notes: Footnotes) -> str:
     return f"{sign} {_plain(one.most, one.unit)}{premises}"
 
 
-def _counted(one: Quantity, own: int | None, notes: Footnotes) -> str:
-    least = f"{one.least:,} to " if one.least != own else ""
-    return f"{least}{_plain(one.most, one.unit)}{_stopped(one, notes)}"
+def _counted(quantity: Quantity, own: int | None, notes: Footnotes) -> str:
+    least = f"{quantity.least:,} to " if quantity.least != own else ""
+    return f"{least}{_plain(quantity.most, quantity.unit)}{_stopped(quantity, notes)}"
 
 
-def _stopped(one: Quantity, notes: Footnotes) -> str:
-    return f", stopped at {one.ceiling.most:,}{notes.mark(one.ceiling.why)}" if one.ceiling else ""
+def _stopped(quantity: Quantity, notes: Footnotes) -> str:
+    return f", stopped at {quantity.ceiling.most:,}{notes.mark(quantity.ceiling.why)}" if quantity.ceiling else ""
 
 
 def assumed_text(one: Quantity, sizes: Mapping[str, int]) -> str:

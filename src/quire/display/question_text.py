@@ -45,7 +45,7 @@ def loses_nothing(prompt: str, shown: str) -> bool:
 
     The numbers of lists and the language of a code block may be missing.
     """
-    prompt = _FENCE.sub(lambda found: found[1] if found[2] in _LANGUAGES else found[0], _NUMBER.sub("", prompt))
+    prompt = _FENCE.sub(lambda match: match[1] if match[2] in _LANGUAGES else match[0], _NUMBER.sub("", prompt))
     letters = iter(shown)
     return all(one in letters for one in prompt if one.isalnum())
 

@@ -59,8 +59,8 @@ def render(files: Sequence[Findings], colour: bool = False) -> str:
     places = {code.id: index for index, code in enumerate(codes)}
     marks = _Fingerprints()
     results: list[Value] = []
-    for source, one, reason in found:
-        results.append(_result(source, one, reason, places[one.code.id], marks.of(source, one)))
+    for source, finding, reason in found:
+        results.append(_result(source, finding, reason, places[finding.code.id], marks.of(source, finding)))
     log: Value = {
         "$schema": _SCHEMA,
         "version": "2.1.0",
@@ -79,7 +79,7 @@ def _all(files: Sequence[Findings]) -> Iterator[tuple[Source, Diagnostic, str | 
     """Yield all findings, and those that are hidden with the reason."""
     for file in files:
         yield from ((file.source, diagnostic, None) for diagnostic in file.diagnostics)
-        yield from ((file.source, found, reason) for found, reason in file.hidden)
+        yield from ((file.source, finding, reason) for finding, reason in file.hidden)
 
 
 def _rule(code: Code) -> dict[str, Value]:
@@ -117,24 +117,24 @@ def _utf8(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _result(source: Source, found: Diagnostic, reason: str | None, index: int, fingerprint: str) -> Value:
-    text = f"{found.message}. {found.help}" if found.help else found.message
+def _result(source: Source, finding: Diagnostic, reason: str | None, index: int, fingerprint: str) -> Value:
+    text = f"{finding.message}. {finding.help}" if finding.help else finding.message
     result: dict[str, Value] = {
-        "ruleId": found.code.id,
+        "ruleId": finding.code.id,
         "ruleIndex": index,
-        "level": _LEVELS[found.severity],
+        "level": _LEVELS[finding.severity],
         "message": {"text": text},
-        "locations": [_location(source, found.span)],
+        "locations": [_location(source, finding.span)],
         "partialFingerprints": {"primaryLocationLineHash": fingerprint},
-        "rank": _RANKS[found.confidence],
-        "properties": {"confidence": found.confidence},
+        "rank": _RANKS[finding.confidence],
+        "properties": {"confidence": finding.confidence},
     }
-    if found.related:
-        result["relatedLocations"] = [{"id": id, **_related(source, one)} for id, one in enumerate(found.related, 1)]
-    if found.flow:
-        steps: list[Value] = [{"location": _related(source, one)} for one in found.flow]
+    if finding.related:
+        result["relatedLocations"] = [{"id": id, **_related(source, one)} for id, one in enumerate(finding.related, 1)]
+    if finding.flow:
+        steps: list[Value] = [{"location": _related(source, one)} for one in finding.flow]
         result["codeFlows"] = [{"threadFlows": [{"locations": steps}]}]
-    if fix := fix_of(source, found):
+    if fix := fix_of(source, finding):
         result["fixes"] = [_fix(source, fix)]
     if reason is not None:
         result["suppressions"] = [{"kind": "inSource", "justification": reason}]

@@ -143,7 +143,7 @@ def _note(record: EffectRecord) -> str:
 def _answers(answers: Sequence[tuple[str, EffectRecord]]) -> list[str]:
     """Return the last answers, with the name of the user who gave each, if it is known."""
     shown = answers[-EFFECT_LINES:]
-    rows = [(place(way), short(str(one.value), 60), f"by {one.by}" if one.by else "") for way, one in shown]
+    rows = [(place(way), short(str(record.value), 60), f"by {record.by}" if record.by else "") for way, record in shown]
     rest = len(answers) - len(shown)
     return [*([f"… {rest} before these: quire runs RUN --json"] if rest else []), *table(rows)]
 

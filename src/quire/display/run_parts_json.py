@@ -71,30 +71,30 @@ def step_detail(view: RunView, found: Why, *, after: int = 0) -> dict[str, Value
     }
 
 
-def _place(found: Why) -> dict[str, Value]:
+def _place(why: Why) -> dict[str, Value]:
     """Return what is known about an item or a call, which is not a step: its state is that of its last effect."""
-    last = found.performed[-1].record if found.performed else None
+    last = why.performed[-1].record if why.performed else None
     status = "running" if last is None else "failed" if last.failure else "completed"
     return {
-        "path": found.path,
-        "label": found.label,
-        "way": found.way,
-        "title": found.title,
+        "path": why.path,
+        "label": why.label,
+        "way": why.way,
+        "title": why.title,
         "status": status,
-        "message": found.message,
-        "elapsed": round(found.elapsed, 3),
-        "input_tokens": found.input_tokens,
-        "output_tokens": found.output_tokens,
-        "cost": found.cost,
+        "message": why.message,
+        "elapsed": round(why.elapsed, 3),
+        "input_tokens": why.input_tokens,
+        "output_tokens": why.output_tokens,
+        "cost": why.cost,
     }
 
 
-def _commands(view: RunView, found: Why) -> dict[str, Value]:
-    run, way = view.row.id, found.way or found.path
-    known = found.path in view.progress.steps
+def _commands(view: RunView, why: Why) -> dict[str, Value]:
+    run, way = view.row.id, why.way or why.path
+    known = why.path in view.progress.steps
     return {
-        "why": why_command(run, way if known else found.path),
-        "prompt": side_command(run, "--prompt", way if known else found.path),
+        "why": why_command(run, way if known else why.path),
+        "prompt": side_command(run, "--prompt", way if known else why.path),
         "fork": fork_command(run, first_label(way) if JOINT in way else way),
     }
 
@@ -104,8 +104,8 @@ def _told(view: RunView, label: str) -> Value:
     return {"label": label, "path": path}
 
 
-def _origin(one: ValueSource) -> dict[str, Value]:
-    return {"name": one.name, "source": one.source, "path": one.path or None, **short(one.value)}
+def _origin(source: ValueSource) -> dict[str, Value]:
+    return {"name": source.name, "source": source.source, "path": source.path or None, **short(source.value)}
 
 
 def _effect(view: RunView, one: Performed, values: Sequence[ValueSource]) -> Value:
@@ -148,13 +148,13 @@ def _pieces(text: str, template: Template | None, values: Sequence[ValueSource])
     if len(text) > LONGEST_TEXT:
         cut = text[:LONGEST_TEXT]
         return [{"text": cut}, {"text": "", "cut": len(text) - LONGEST_TEXT}]
-    return [_piece(one) for one in marked(text, template, values)]
+    return [_piece(piece) for piece in marked(text, template, values)]
 
 
-def _piece(one: Piece) -> Value:
-    if not one.name:
-        return {"text": one.text}
-    return {"text": one.text, "name": one.name, "source": one.source or None, "path": one.path or None}
+def _piece(piece: Piece) -> Value:
+    if not piece.name:
+        return {"text": piece.text}
+    return {"text": piece.text, "name": piece.name, "source": piece.source or None, "path": piece.path or None}
 
 
 def short(value: Value) -> dict[str, Value]:
@@ -284,7 +284,7 @@ def waits(events: Iterable[Event]) -> list[Wait]:
     found += (Wait("question", since, None, path) for path, since in asked.items())
     if stopped and stopped[0] == "paused":
         found.append(Wait("paused", stopped[1], None))
-    return sorted(found, key=lambda one: one.since)
+    return sorted(found, key=lambda wait: wait.since)
 
 
 def timeline_data(view: RunView, events: Iterable[Event]) -> dict[str, Value]:

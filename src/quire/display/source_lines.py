@@ -55,13 +55,13 @@ def source_lines(source: Source, format: str) -> list[Line]:
 def _markdown(lines: list[str], *, xml: bool) -> Iterator[Line]:
     fence = ""
     for number, line in enumerate(lines):
-        found = _FENCE.match(line)
+        match = _FENCE.match(line)
         if fence:
             yield _pieces(line, _XML) if xml else ([("code", line)] if line else line)
-            if found and found[1].startswith(fence) and not line.strip(" \t`~"):
+            if match and match[1].startswith(fence) and not line.strip(" \t`~"):
                 fence = ""
-        elif found:
-            fence = found[1]
+        elif match:
+            fence = match[1]
             yield [("mark", line)]
         elif _HEADING.fullmatch(line):
             yield [("step" if _STEP.fullmatch(line) else "heading", line)]

@@ -66,12 +66,12 @@ def _findings(result: FileResult) -> Iterator[Diagnostic]:
         if case.outcome in (Outcome.TODO, Outcome.SKIPPED):
             continue
         for problem in case.problems:
-            found = problem.finding
-            code = found.code
+            finding = problem.finding
+            code = finding.code
             if case.outcome is Outcome.FLAKY and problem.fails:
                 code = replace(code, severity=Severity.WARNING)
             seen = f" ({problem.value})" if problem.value and len(problem.value) <= _SHORT_LINE else ""
-            yield replace(found, code=code, message=f"{case.name}: {found.message}{seen}")
+            yield replace(finding, code=code, message=f"{case.name}: {finding.message}{seen}")
 
 
 _SHORT_LINE = 100

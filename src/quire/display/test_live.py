@@ -89,16 +89,17 @@ def report_json(report: LiveReport) -> str:
 
 def pair_sentence(pair: Pair) -> str:
     """Say which of two models is better, if that is decided, and otherwise how many more rows would decide it."""
-    found = pair.comparison
+    comparison = pair.comparison
     first, second = short(pair.first, 60), short(pair.second, 60)
-    if not found.rows:
+    if not comparison.rows:
         return f"{first} and {second}: no row was tried on both"
-    rates = f"{first} {percent(found.first_rate)}, {second} {percent(found.second_rate)}"
-    ways = f"{found.first_only} to {found.second_only} of {found.rows} {pluralize('row', found.rows)}, p {_p(found.p)}"
-    if found.decided:
-        better = first if found.first_only > found.second_only else second
+    rates = f"{first} {percent(comparison.first_rate)}, {second} {percent(comparison.second_rate)}"
+    rows = f"{comparison.rows} {pluralize('row', comparison.rows)}"
+    ways = f"{comparison.first_only} to {comparison.second_only} of {rows}, p {_p(comparison.p)}"
+    if comparison.decided:
+        better = first if comparison.first_only > comparison.second_only else second
         return f"{rates} ({ways}): {better} is better"
-    more = rows_to_decide(found)
+    more = rows_to_decide(comparison)
     points = f"{more.difference * 100:.0f} points"
     if not more.rows:
         return f"{rates} ({ways}): not decided: a difference of {points} would probably have shown"
@@ -212,37 +213,38 @@ def _case(case: str, report: LiveReport, colour: bool) -> list[str]:
     return out
 
 
-def _row(one: Score) -> list[str]:
+def _row(score: Score) -> list[str]:
     return [
-        one.status,
-        short(one.model, 60),
-        f"{one.passed}/{one.tried}",
-        _range(one.interval) if one.tried else "",
-        "" if one.pass_all is None else percent(one.pass_all),
-        f"{one.input_tokens:,}+{one.output_tokens:,}",
-        dollars(one.cost),
-        "" if one.seconds_half is None else duration(one.seconds_half),
-        "" if one.seconds_most is None else duration(one.seconds_most),
+        score.status,
+        short(score.model, 60),
+        f"{score.passed}/{score.tried}",
+        _range(score.interval) if score.tried else "",
+        "" if score.pass_all is None else percent(score.pass_all),
+        f"{score.input_tokens:,}+{score.output_tokens:,}",
+        dollars(score.cost),
+        "" if score.seconds_half is None else duration(score.seconds_half),
+        "" if score.seconds_most is None else duration(score.seconds_most),
     ]
 
 
-def _remarks(one: Score) -> Iterator[str]:
-    if one.stopped and one.tried:
-        planned = one.stopped + one.tried + one.lost
-        if one.complete:
-            yield f"decided after {one.tried + one.lost:,} of {planned:,} tries: they exclude {percent(one.passes)}"
+def _remarks(score: Score) -> Iterator[str]:
+    if score.stopped and score.tried:
+        planned = score.stopped + score.tried + score.lost
+        if score.complete:
+            tries = f"{score.tried + score.lost:,} of {planned:,} tries"
+            yield f"decided after {tries}: they exclude {percent(score.passes)}"
         else:
-            yield f"incomplete: {one.stopped:,} of {planned:,} tries were not made"
-    if one.lost:
-        yield f"{one.lost} {pluralize('try', one.lost) if one.lost == 1 else 'tries'} lost: not counted"
-    if one.status is Status.FLAKY:
+            yield f"incomplete: {score.stopped:,} of {planned:,} tries were not made"
+    if score.lost:
+        yield f"{score.lost} {pluralize('try', score.lost) if score.lost == 1 else 'tries'} lost: not counted"
+    if score.status is Status.FLAKY:
         yield "note[TS152]: the same row passes at one time and fails at another"
-    if one.undecided:
-        yield f"note[TS151]: not decided: the interval holds {percent(one.passes)}"
-    passed, failed, none = one.advice
+    if score.undecided:
+        yield f"note[TS151]: not decided: the interval holds {percent(score.passes)}"
+    passed, failed, none = score.advice
     if passed or failed or none:
         yield f"advice of the judge: {passed} pass, {failed} fail, {none} without a verdict"
-    yield from (short(problem, _LONGEST) for problem in one.problems)
+    yield from (short(problem, _LONGEST) for problem in score.problems)
 
 
 def _notes(report: LiveReport) -> Iterator[str]:
@@ -360,18 +362,18 @@ def _file(report: LiveReport, dark: bool) -> Iterator[str]:
     yield "</svg>"
 
 
-def _score(one: Score, middle: float) -> Iterator[str]:
-    y, colour = number(middle), _BADGE_COLOURS[one.status]
-    low, high, rate = (number(_x(part)) for part in (one.interval.low, one.interval.high, one.rate))
-    words = f"{one.model}: {one.passed} of {one.tried}, {one.status}"
+def _score(score: Score, middle: float) -> Iterator[str]:
+    y, colour = number(middle), _BADGE_COLOURS[score.status]
+    low, high, rate = (number(_x(part)) for part in (score.interval.low, score.interval.high, score.rate))
+    words = f"{score.model}: {score.passed} of {score.tried}, {score.status}"
     text = number(middle + 4)
     yield f'<g role="img"><title>{printable(words)}</title>'
-    yield f'<text text-anchor="end" x="{_LABELS - 16}" y="{text}">{printable(cut(one.model, 40))}</text>'
-    if one.tried:
-        kind = f'class="{one.status}" stroke="{colour}"'
+    yield f'<text text-anchor="end" x="{_LABELS - 16}" y="{text}">{printable(cut(score.model, 40))}</text>'
+    if score.tried:
+        kind = f'class="{score.status}" stroke="{colour}"'
         yield f'<line {kind} stroke-width="3" stroke-linecap="round" x1="{low}" x2="{high}" y1="{y}" y2="{y}"/>'
-        yield f'<circle class="{one.status}" fill="{colour}" cx="{rate}" cy="{y}" r="6"/>'
-    count = f"{one.passed}/{one.tried} {one.status}"
+        yield f'<circle class="{score.status}" fill="{colour}" cx="{rate}" cy="{y}" r="6"/>'
+    count = f"{score.passed}/{score.tried} {score.status}"
     yield f'<text class="count" fill="{_GREY}" font-size="12" x="{_LABELS + _PLOT + 16}" y="{text}">{count}</text></g>'
 
 

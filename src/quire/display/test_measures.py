@@ -76,7 +76,10 @@ def coverage_page(coverages: Sequence[DocumentCoverage]) -> list[str]:
     lines = table(rows, ["coverage", *COLUMNS], right=frozenset(range(1, len(COLUMNS) + 1))) if rows else []
     for coverage in coverages:
         missing = coverage.missing()
-        places = [[f"  {coverage.path}:{coverage.line(one)}", one.kind, one.label] for one in missing[:_DECISIONS]]
+        places = [
+            [f"  {coverage.path}:{coverage.line(decision)}", decision.kind, decision.label]
+            for decision in missing[:_DECISIONS]
+        ]
         if places:
             lines += [
                 "",
@@ -100,7 +103,8 @@ def coverage_data(coverage: DocumentCoverage) -> dict[str, Value]:
         for kind, share in coverage.shares().items()
     }
     missing: list[Value] = [
-        {"kind": one.kind, "id": one.id, "label": one.label, "line": coverage.line(one)} for one in coverage.missing()
+        {"kind": decision.kind, "id": decision.id, "label": decision.label, "line": coverage.line(decision)}
+        for decision in coverage.missing()
     ]
     return {"type": "coverage", "document": coverage.path, "kinds": kinds, "missing": missing}
 
@@ -177,24 +181,26 @@ def exploration_measure(documents: Sequence[DocumentExploration]) -> Measure:
 
 
 def _exploration_data(document: DocumentExploration) -> dict[str, Value]:
-    found = document.exploration
+    exploration = document.exploration
     return {
         "type": "exploration",
         "document": document.document,
         "seed": document.seed,
-        "runs": found.runs,
-        "ends": dict(found.ends),
-        "broken": [each.broken.promise for each in found.found],
-        "skipped": found.skipped or None,
+        "runs": exploration.runs,
+        "ends": dict(exploration.ends),
+        "broken": [each.broken.promise for each in exploration.found],
+        "skipped": exploration.skipped or None,
     }
 
 
 def _exploration_line(document: DocumentExploration) -> str:
-    found, name = document.exploration, visible(document.document)
-    if found.skipped:
-        return f"{name}: not explored: {found.skipped}"
-    ends = ", ".join(f"{count:,} {status}" for status, count in sorted(found.ends.items(), key=lambda end: -end[1]))
-    refused = found.runs - sum(found.ends.values())
+    exploration, name = document.exploration, visible(document.document)
+    if exploration.skipped:
+        return f"{name}: not explored: {exploration.skipped}"
+    ends = ", ".join(
+        f"{count:,} {status}" for status, count in sorted(exploration.ends.items(), key=lambda end: -end[1])
+    )
+    refused = exploration.runs - sum(exploration.ends.values())
     ends += f", {refused:,} with inputs that are refused" if refused else ""
-    broken = f"; {len(found.found)} promises broken" if found.found else "; no promise broken"
-    return f"{name}: {found.runs:,} runs explored from seed {document.seed} ({ends}){broken}"
+    broken = f"; {len(exploration.found)} promises broken" if exploration.found else "; no promise broken"
+    return f"{name}: {exploration.runs:,} runs explored from seed {document.seed} ({ends}){broken}"

@@ -23,8 +23,8 @@ def transcript_markdown(view: RunView, found: Sequence[Transcript]) -> str:
     lines += [f"- run: {view.row.id}", f"- document: {one_line(view.row.document)}"]
     lines += [f"- model: {one_line(view.pins.model)}"] if view.pins.model else []
     lines += [f"- status: {view.row.status}"]
-    for one in found:
-        lines += ["", *_thread(one, 2)]
+    for transcript in found:
+        lines += ["", *_thread(transcript, 2)]
     return "\n".join(lines) + "\n"
 
 
@@ -34,23 +34,23 @@ def transcript_data(view: RunView, found: Sequence[Transcript]) -> dict[str, Val
         "document": view.row.document,
         "model": view.pins.model,
         "status": str(view.row.status),
-        "threads": [_thread_data(one) for one in found],
+        "threads": [_thread_data(transcript) for transcript in found],
     }
 
 
-def _thread(one: Transcript, level: int) -> Iterator[str]:
-    yield _heading(level, f"thread {one_line(one.thread)}")
-    if one.tools:
-        yield from ("", f"tools: {', '.join(map(one_line, one.tools))}")
-    if one.system:
-        yield from ("", _heading(level + 1, "system"), "", *_fenced(one.system))
-    if one.message:
-        yield from ("", _heading(level + 1, "first message"), "", *_fenced(one.message))
-    for turn in one.turns:
+def _thread(transcript: Transcript, level: int) -> Iterator[str]:
+    yield _heading(level, f"thread {one_line(transcript.thread)}")
+    if transcript.tools:
+        yield from ("", f"tools: {', '.join(map(one_line, transcript.tools))}")
+    if transcript.system:
+        yield from ("", _heading(level + 1, "system"), "", *_fenced(transcript.system))
+    if transcript.message:
+        yield from ("", _heading(level + 1, "first message"), "", *_fenced(transcript.message))
+    for turn in transcript.turns:
         yield from ("", *_turn(turn, level + 1))
-    for hook in one.hooks:
+    for hook in transcript.hooks:
         yield from ("", *_hook(hook))
-    yield from ("", _heading(level + 1, "end"), "", *_end(one.ended))
+    yield from ("", _heading(level + 1, "end"), "", *_end(transcript.ended))
 
 
 def _turn(turn: Turn, level: int) -> Iterator[str]:
@@ -124,16 +124,16 @@ def _pretty(text: str) -> str:
         return text
 
 
-def _thread_data(one: Transcript) -> dict[str, Value]:
+def _thread_data(transcript: Transcript) -> dict[str, Value]:
     return {
-        "thread": one.thread,
-        "path": one.path,
-        "system": one.system,
-        "message": one.message,
-        "tools": list(one.tools),
-        "turns": [_turn_data(turn) for turn in one.turns],
-        "hooks": [_hook_data(hook) for hook in one.hooks],
-        "ended": dict(one.ended) or None,
+        "thread": transcript.thread,
+        "path": transcript.path,
+        "system": transcript.system,
+        "message": transcript.message,
+        "tools": list(transcript.tools),
+        "turns": [_turn_data(turn) for turn in transcript.turns],
+        "hooks": [_hook_data(hook) for hook in transcript.hooks],
+        "ended": dict(transcript.ended) or None,
     }
 
 

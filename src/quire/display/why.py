@@ -218,14 +218,14 @@ def diff_data(a: RunView, b: RunView, found: RunDiff) -> dict[str, Value]:
     }
 
 
-def _spent(one: Spent | None) -> Value:
-    if one is None:
+def _spent(spent: Spent | None) -> Value:
+    if spent is None:
         return None
     return {
-        "elapsed": round(one.elapsed, 3),
-        "input_tokens": one.input_tokens,
-        "output_tokens": one.output_tokens,
-        "cost": one.cost,
+        "elapsed": round(spent.elapsed, 3),
+        "input_tokens": spent.input_tokens,
+        "output_tokens": spent.output_tokens,
+        "cost": spent.cost,
     }
 
 

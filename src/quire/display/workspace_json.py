@@ -109,18 +109,18 @@ def _key_command(key_id: str, state: str) -> str:
     return shell_line("keys", "revoke", key_id) if state == "own" else ""
 
 
-def _signature(one: DocumentState) -> Value:
-    verdict = one.signature.verdict
+def _signature(state: DocumentState) -> Value:
+    verdict = state.signature.verdict
     return {
-        "id": one.id,
-        "title": one.title,
+        "id": state.id,
+        "title": state.title,
         "ok": bool(verdict and verdict.ok),
         "outcome": verdict.outcome.value if verdict else None,
         "key_id": (verdict.key_id or None) if verdict else None,
-        "by": one.signature.by or None,
-        "required": one.signature.required,
-        "message": (verdict.message if verdict else one.signature.message) or None,
-        "command": shell_line("sign" if not (verdict and verdict.ok) else "verify", one.id),
+        "by": state.signature.by or None,
+        "required": state.signature.required,
+        "message": (verdict.message if verdict else state.signature.message) or None,
+        "command": shell_line("sign" if not (verdict and verdict.ok) else "verify", state.id),
     }
 
 

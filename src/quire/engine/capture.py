@@ -55,11 +55,11 @@ class FoundObject(Struct, frozen=True):
 
 def json_objects(text: str) -> list[FoundObject]:
     """Return the JSON objects of the text in order. An object inside another is part of that one and not listed."""
-    found: list[FoundObject] = []
+    objects: list[FoundObject] = []
     for start, end in _spans(text):
         with contextlib.suppress(ValueError):
-            found.append(FoundObject(start, end, decode_object(text, start)))
-    return found
+            objects.append(FoundObject(start, end, decode_object(text, start)))
+    return objects
 
 
 def open_object(text: str) -> int | None:
@@ -298,8 +298,8 @@ def _json_in_fence(text: str) -> str:
     """Return the last fenced block that is JSON, or the text unchanged if there is none."""
     lines = text.split("\n")
     marks = [line.lstrip() for line in lines]
-    found = markdown.find_fences(marks)
-    for opening, closing in reversed(found.pairs):
+    fences = markdown.find_fences(marks)
+    for opening, closing in reversed(fences.pairs):
         inside = "\n".join(lines[opening + 1 : closing]).strip()
         if _is_json(inside):
             return inside

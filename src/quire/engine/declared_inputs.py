@@ -43,15 +43,15 @@ def complete_declared(plan: Plan, given: Mapping[str, Value]) -> dict[str, Value
     problems = {name: f"unknown input {name}" for name in unknown}
     problems |= {name: unknown_name("input", name, declared, listed) for name in unknown[:_SHOWN]}
     values: dict[str, Value] = {}
-    for name, wanted in declared.items():
-        if not is_given(wanted, given):
-            if wanted.is_needed:
-                problems[name] = f"missing input {describe_field(wanted)}"
-            elif wanted.default is not UNSET:
-                values[name] = wanted.default
+    for name, field in declared.items():
+        if not is_given(field, given):
+            if field.is_needed:
+                problems[name] = f"missing input {describe_field(field)}"
+            elif field.default is not UNSET:
+                values[name] = field.default
             continue
         values[name] = given[name]
-        if problem := problem_of(plan, wanted, given[name]):
+        if problem := problem_of(plan, field, given[name]):
             problems[name] = f"input {problem}"
     if problems:
         raise BadInputs(list(problems.values()), problems)
@@ -82,16 +82,16 @@ def problem_of(plan: Plan, wanted: Field, value: Value) -> str:
 
 def missing_fields(plan: Plan, given: Mapping[str, Value]) -> list[Field]:
     """Return the declared inputs that a run needs and that were not given, in document order."""
-    return [one for one in plan.declared or () if one.is_needed and not is_given(one, given)]
+    return [field for field in plan.declared or () if field.is_needed and not is_given(field, given)]
 
 
 def unwritten_inputs(plan: Plan) -> dict[str, Field]:
     """Return the declared inputs by name, without those that a step may replace by a value of another type."""
-    return {one.name: one for one in plan.declared or () if one.name not in plan.written}
+    return {field.name: field for field in plan.declared or () if field.name not in plan.written}
 
 
 def defaults_of(plan: Plan) -> dict[str, Value]:
-    return {one.name: one.default for one in plan.declared or () if one.default is not UNSET}
+    return {field.name: field.default for field in plan.declared or () if field.default is not UNSET}
 
 
 def checking_work(plan: Plan, given: Mapping[str, Value]) -> int:

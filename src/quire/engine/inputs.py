@@ -176,7 +176,7 @@ def missing_parameters(parameters: Sequence[Parameter], given: Mapping[str, Valu
         for parameter in parameters
         if parameter.required and parameter.default is None and given.get(parameter.name) is None
     )
-    return [_missing(one) for one in owed]
+    return [_missing(parameter) for parameter in owed]
 
 
 def _missing(parameter: Parameter) -> str:

@@ -271,8 +271,8 @@ class Progress(Struct):
         text, calls = found
         step.output = step.displayed = text
         for number, call in calls.items():
-            known = step.calls.setdefault(number, call)
-            known.name, known.arguments = call.name, call.arguments
+            view = step.calls.setdefault(number, call)
+            view.name, view.arguments = call.name, call.arguments
 
     def _settle(self, thread: ThreadView) -> None:
         """End the running turns of a thread that has ended: no event reports that the last turn is over."""

@@ -102,31 +102,31 @@ class EarlierReplies:
         self.run = run
         self._replies = {record.path: record for record in records if is_reusable(record)}
         self._then, self._now = models
-        self._anew = {_thread_of(one.path) for one in own if one.kind == "model" and not one.by}
+        self._anew = {_thread_of(record.path) for record in own if record.kind == "model" and not record.by}
 
     def take(self, request: ModelRequest, now: float) -> EffectRecord | None:
         """Return the record of this run for a reply that fits the request; None if the model has to be asked."""
         thread = _thread_of(request.path)
-        found = self._found(request, thread)
-        if found is None:
+        record = self._found(request, thread)
+        if record is None:
             self._anew.add(thread)
             return None
         if not request.known:
             self._anew.discard(thread)
-        given = found.value if isinstance(found.value, Mapping) else {}
-        value = {**given, REUSED: saved_by(found).as_value()}
-        return EffectRecord(request.path, "model", "ok", found.request, now, value, usage=Usage(), by=self.run)
+        given = record.value if isinstance(record.value, Mapping) else {}
+        value = {**given, REUSED: saved_by(record).as_value()}
+        return EffectRecord(request.path, "model", "ok", record.request, now, value, usage=Usage(), by=self.run)
 
     def _found(self, request: ModelRequest, thread: str) -> EffectRecord | None:
-        found = self._replies.get(request.path)
-        if found is None or (request.bounds is not None and request.bounds.reached is not None):
+        record = self._replies.get(request.path)
+        if record is None or (request.bounds is not None and request.bounds.reached is not None):
             return None
         # The hash of such a request leaves out what the thread has said before: that has to be the same as well.
         if request.known and thread in self._anew:
             return None
         if not self._then.has_called(self._now.called_for(request), request):
             return None
-        return found if found.request == request_hash(request) else None
+        return record if record.request == request_hash(request) else None
 
 
 def is_reusable(record: EffectRecord) -> bool:

@@ -115,8 +115,8 @@ def call_number(path: str, turn: str) -> int | None:
     """Return the number of the call in its turn that a path belongs to, or None."""
     if path == f"{turn}/return" or path.startswith(f"{turn}/return["):
         return -1
-    found = _CALL.match(path, len(turn))
-    return int(found[1]) if found else None
+    match = _CALL.match(path, len(turn))
+    return int(match[1]) if match else None
 
 
 def wanted_in(record: EffectRecord, turn: str) -> tuple[str, dict[int, CallView]] | None:

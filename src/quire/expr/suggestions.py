@@ -66,8 +66,8 @@ def meant(text: str, *, dialect: bool = False) -> str:
         written = guess(text)
         if written and _parses(written, dialect):
             return f"write {written}"
-    found = _LAMBDA.search(text)
-    return f"a lambda is written {found[1] or found[2]} -> …" if found else _told(text)
+    match = _LAMBDA.search(text)
+    return f"a lambda is written {match[1] or match[2]} -> …" if match else _told(text)
 
 
 def _parses(text: str, dialect: bool) -> bool:
@@ -83,10 +83,10 @@ def _told(text: str) -> str:
     assigned = _ASSIGNMENT.fullmatch(text)
     if assigned:
         return f"there are no variables: write {assigned[2]}, and output: {assigned[1]} beside it; == compares"
-    found = _FUNCTION.fullmatch(text)
-    if found and found[1] == "if":
+    match = _FUNCTION.fullmatch(text)
+    if match and match[1] == "if":
         return "a choice is written: condition and value or other"
-    if found and found[1] == "reduce":
+    if match and match[1] == "reduce":
         return "a fold step goes through a list with an accumulator"
     return ""
 
@@ -121,25 +121,25 @@ def _pieces(text: str) -> Iterator[tuple[bool, str]]:
 
 def _filter(text: str) -> str:
     """`ctx.rows | sum`, as templates write it."""
-    found = _FILTER.fullmatch(text)
-    return _call(found[2], found[1], found[3]) if found else ""
+    match = _FILTER.fullmatch(text)
+    return _call(match[2], match[1], match[3]) if match else ""
 
 
 def _method(text: str) -> str:
     """`ctx.rows.map(…)`, as Python and JavaScript write it."""
-    found = _METHOD.fullmatch(text)
-    return _call(found[2], found[1], found[3]) if found else ""
+    match = _METHOD.fullmatch(text)
+    return _call(match[2], match[1], match[3]) if match else ""
 
 
 def _function(text: str) -> str:
     """`len(ctx.rows)`, or a comprehension inside of a call."""
-    found = _FUNCTION.fullmatch(text)
-    if found is None:
+    match = _FUNCTION.fullmatch(text)
+    if match is None:
         return ""
-    if found[1] == "concat":
-        return " + ".join(part.strip() for part in found[2].split(","))
-    inside = _comprehension(found[2]) or found[2]
-    return f"{_ALIKE[found[1]]}({inside})" if found[1] in _ALIKE else ""
+    if match[1] == "concat":
+        return " + ".join(part.strip() for part in match[2].split(","))
+    inside = _comprehension(match[2]) or match[2]
+    return f"{_ALIKE[match[1]]}({inside})" if match[1] in _ALIKE else ""
 
 
 def _call(name: str, source: str, rest: str) -> str:
@@ -158,29 +158,29 @@ def _lambda(rest: str) -> str:
     rest = rest.strip().removeprefix("(").removesuffix(")").removeprefix("{").removesuffix("}").strip()
     if "->" in rest:
         return rest
-    found = _LAMBDA.match(rest)
-    if found:
-        return f"{found[1] or found[2]} -> {rest[found.end() :].strip()}"
+    match = _LAMBDA.match(rest)
+    if match:
+        return f"{match[1] or match[2]} -> {rest[match.end() :].strip()}"
     reads = re.search(r"\b(item|it|x|r)\.\w", rest)
     return f"{reads[1]} -> {rest}" if reads else ""
 
 
 def _comprehension(text: str) -> str:
-    found = _COMPREHENSION.fullmatch(text)
-    if found is None:
+    match = _COMPREHENSION.fullmatch(text)
+    if match is None:
         return ""
-    value, name, source, condition = found.groups()
+    value, name, source, condition = match.groups()
     source = f"filter({source}, {name} -> {condition})" if condition else source
     return source if value == name else f"map({source}, {name} -> {value})"
 
 
 def _choice(text: str) -> str:
-    if found := _THEN.fullmatch(text) or _IF.fullmatch(text):
-        return f"{found[1].strip()} and {found[2].strip()} or {found[3].strip()}"
-    if found := _PYTHON_CHOICE.fullmatch(text):
-        return f"{found[2].strip()} and {found[1]} or {found[3].strip()}"
-    found = _QUESTION.fullmatch(text)
-    return " ".join((found[1].strip(), "and", found[2].strip(), "or", found[3].strip())) if found else ""
+    if match := _THEN.fullmatch(text) or _IF.fullmatch(text):
+        return f"{match[1].strip()} and {match[2].strip()} or {match[3].strip()}"
+    if match := _PYTHON_CHOICE.fullmatch(text):
+        return f"{match[2].strip()} and {match[1]} or {match[3].strip()}"
+    match = _QUESTION.fullmatch(text)
+    return " ".join((match[1].strip(), "and", match[2].strip(), "or", match[3].strip())) if match else ""
 
 
 def _key(text: str) -> str:
@@ -189,7 +189,7 @@ def _key(text: str) -> str:
 
 def _lambdas(text: str) -> str:
     """`map(ctx.rows, lambda r: r.n)`."""
-    return _LAMBDA.sub(lambda found: f"{found[1] or found[2]} ->", text)
+    return _LAMBDA.sub(lambda match: f"{match[1] or match[2]} ->", text)
 
 
 def _words(text: str) -> str:

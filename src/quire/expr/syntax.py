@@ -257,4 +257,4 @@ def reads_below(root: Node) -> list[Read]:
 
 def _reads_outside(body: Node, parameter: str) -> list[Read]:
     """Return the reads in the body of a lambda that are not of its parameter."""
-    return [one for one in reads_below(body) if one.path[0] != parameter]
+    return [read for read in reads_below(body) if read.path[0] != parameter]

@@ -79,7 +79,7 @@ def unquote(token: Token) -> str:
     `\\n` and `\\t` become line end and tab; any other escaped character stands for itself.
     """
     inside = token.text[1:-1]
-    return _ESCAPE.sub(lambda found: _ESCAPES.get(found[1], found[1]), inside) if "\\" in inside else inside
+    return _ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[1]), inside) if "\\" in inside else inside
 
 
 def unknown_escapes(token: Token) -> Iterator[tuple[Span, str]]:

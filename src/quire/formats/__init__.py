@@ -162,8 +162,8 @@ def all_codes() -> tuple[Code, ...]:
     from quire.formats import suppressions
 
     modules = [_module(name) for name in FORMATS]
-    found = (*invisible.codes(), *codes_in(suppressions), *(code for module in modules for code in module.codes()))
-    return tuple(sorted(found, key=lambda code: code.id))
+    codes = (*invisible.codes(), *codes_in(suppressions), *(code for module in modules for code in module.codes()))
+    return tuple(sorted(codes, key=lambda code: code.id))
 
 
 def format_of(source: Source) -> str:

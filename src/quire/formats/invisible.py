@@ -55,7 +55,7 @@ def codes() -> tuple[Code, ...]:
 def added(source: Source, found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     """Return the findings about a document together with those about invisible characters, in the order of the text."""
     hidden = list(invisible(source))
-    return tuple(sorted((*found, *hidden), key=lambda one: one.span.start)) if hidden else tuple(found)
+    return tuple(sorted((*found, *hidden), key=lambda finding: finding.span.start)) if hidden else tuple(found)
 
 
 def invisible(source: Source) -> Iterator[Diagnostic]:

@@ -216,7 +216,7 @@ def circles(root: Caller, find: FindTarget) -> list[Circle]:
     """
     callers, edges = _reached(root, find)
     if not root.decides:
-        made = {key: {} if callers[key].decides else found for key, found in edges.items()}
+        made = {key: {} if callers[key].decides else targets for key, targets in edges.items()}
         certain = [key for key in _before(root.key, made) if made[key]]
         if rings := _rings(made, certain):
             if root.format == "pipeline":
@@ -236,12 +236,12 @@ def _reached(root: Caller, find: FindTarget) -> tuple[dict[str, Caller], dict[st
     left = deque([root])
     while left:
         caller = left.popleft()
-        found = edges.setdefault(caller.key, {})
+        targets = edges.setdefault(caller.key, {})
         for call in caller.calls:
             callee = find(caller, call)
             if callee is None or (callee.key not in callers and len(callers) >= MAX_DOCUMENTS):
                 continue
-            found.setdefault(callee.key, call)
+            targets.setdefault(callee.key, call)
             if callee.key not in callers:
                 callers[callee.key] = callee
                 left.append(callee)
@@ -279,7 +279,7 @@ def _rings(edges: _Edges, through: Iterable[str]) -> list[list[str]]:
 
 def _circling(edges: _Edges) -> dict[str, list[str]]:
     """Return the part of a graph in which every way continues without end: empty if there is no circle."""
-    left = {key: dict.fromkeys(found) for key, found in edges.items()}
+    left = {key: dict.fromkeys(targets) for key, targets in edges.items()}
     callers: dict[str, list[str]] = {}
     for key, found in left.items():
         for one in found:

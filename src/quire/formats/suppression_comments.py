@@ -229,13 +229,13 @@ def _knowledge(source: Source) -> Iterator[Comment]:
 
 def _yaml(source: Source, part: Span, *, is_text: bool = False) -> Iterator[Comment]:
     """Yield the comments of a part that is YAML; `is_text` if it is sent to a model as it is."""
-    found = list(_COMMENT.finditer(source.text, part.start, part.end))
-    if not found:
+    matches = list(_COMMENT.finditer(source.text, part.start, part.end))
+    if not matches:
         return
     texts = _texts(source, part)
     starts = [text.start for text in texts]
     lines = _Lines(source, part)
-    for match in found:
+    for match in matches:
         inside = bisect_right(starts, match.start()) - 1
         span = Span(match.start(), match.start() + len(match[0].rstrip()))
         in_text = is_text or (inside >= 0 and span.start < texts[inside].end)

@@ -105,34 +105,36 @@ def applied(
     by_code: dict[str, list[int]] = {}
     for number, allow in enumerate(allows):
         by_code.setdefault(allow.code, []).append(number)
-    kept, hidden, used = list[Diagnostic](), list[Hidden](), set[int]()
-    for one in (*found, *wrong):
-        first = next((number for number in by_code.get(one.code.id, ()) if allows[number].hides(one)), None)
+    findings, hidden, used = list[Diagnostic](), list[Hidden](), set[int]()
+    for finding in (*found, *wrong):
+        first = next((number for number in by_code.get(finding.code.id, ()) if allows[number].hides(finding)), None)
         if first is None:
-            kept.append(one)
+            findings.append(finding)
         else:
-            hidden.append(Hidden(one, allows[first]))
+            hidden.append(Hidden(finding, allows[first]))
             used.add(first)
     if unused := [allow for number, allow in enumerate(allows) if number not in used]:
         is_complete = not any(one.severity is Severity.ERROR for one in found)
-        kept += _about_unused(source, unused, {code.id: code for code in known()}, was_searched, is_complete, hidden)
-    return Applied(tuple(sorted(kept, key=lambda one: one.span.start)), tuple(hidden))
+        findings += _about_unused(
+            source, unused, {code.id: code for code in known()}, was_searched, is_complete, hidden
+        )
+    return Applied(tuple(sorted(findings, key=lambda one: one.span.start)), tuple(hidden))
 
 
 def _about_unused(
     source: Source,
     allows: list[Allow],
-    known: dict[str, Code],
+    codes: dict[str, Code],
     was_searched: Callable[[Code], bool],
     is_complete: bool,
     hidden: list[Hidden],
 ) -> Iterator[Diagnostic]:
     for allow in allows:
-        code = known.get(allow.code)
+        code = codes.get(allow.code)
         if code is None:
             shown = cut_line(allow.code, 40)
-            named = next((one.id for one in known.values() if one.name == shown.lower()), None)
-            close = named or nearest(allow.code, known)
+            named = next((one.id for one in codes.values() if one.name == shown.lower()), None)
+            close = named or nearest(allow.code, codes)
             yield Diagnostic(UNKNOWN, f"there is no code {shown}", allow.span, help=did_you_mean(close))
         elif code.severity is Severity.ERROR:
             message = f"{code.id} is an error, and errors are not hidden"

@@ -88,9 +88,9 @@ class Callees:
     def reachable(self, plan: Plan) -> dict[str, Callee]:
         """Return everything that a plan can call, by name, at any depth. An unknown name is left out: the step that
         reaches it fails. Raises `BadDocument` if a document can reach itself."""
-        found: dict[str, Callee] = {}
-        self._follow(plan, found, (plan.title,))
-        return found
+        callees: dict[str, Callee] = {}
+        self._follow(plan, callees, (plan.title,))
+        return callees
 
     def _follow(self, plan: Plan, found: dict[str, Callee], way: tuple[str, ...]) -> None:
         for name in called_names(plan):
@@ -128,13 +128,13 @@ def pinned(callees: Mapping[str, Callee]) -> dict[str, Value]:
     """Return the pins of callees; their texts go to the store by hash."""
     return {
         name: {
-            "sha256": Source.of(one.text, "").sha256,
-            "document": one.source.name,
-            "declared": one.declared,
-            "key": one.key,
-            "format": one.plan.format,
+            "sha256": Source.of(callee.text, "").sha256,
+            "document": callee.source.name,
+            "declared": callee.declared,
+            "key": callee.key,
+            "format": callee.plan.format,
         }
-        for name, one in callees.items()
+        for name, callee in callees.items()
     }
 
 

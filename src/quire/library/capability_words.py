@@ -94,8 +94,8 @@ class Words:
         return max(fitting, key=_ORDER.index) if fitting and capability.startswith(_OWN) else "unknown"
 
     def tier(self, capability: str) -> str:
-        found = tier_of(capability, self._risk)
-        return found.value if found else ""
+        tier = tier_of(capability, self._risk)
+        return tier.value if tier else ""
 
     def _id(self, name: str) -> str:
         if canonical(name) in _IDS:

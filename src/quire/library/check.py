@@ -87,18 +87,18 @@ class DocumentCheck:
         """Return the findings about a document that need neither a plan nor a proof, before its comments are
         applied."""
         if formats.format_of(source) == "pipeline":
-            found, has_plan = self._quick_pipeline(source)
-            found = formats.invisible.added(source, found)
+            findings, has_plan = self._quick_pipeline(source)
+            findings = formats.invisible.added(source, findings)
         else:
-            found, has_plan = self._written(source), False
-        can_run = not any(one.severity is Severity.ERROR for one in found)
-        return QuickFindings(found, can_run, has_plan or (can_run and self._is_proven(source)))
+            findings, has_plan = self._written(source), False
+        can_run = not any(finding.severity is Severity.ERROR for finding in findings)
+        return QuickFindings(findings, can_run, has_plan or (can_run and self._is_proven(source)))
 
     def thorough(self, source: Source, *, can_run: bool) -> tuple[Diagnostic, ...]:
         """Return the findings that `quick` leaves out, before comments are applied. `can_run` tells that none of the
         quick ones is an error."""
-        found = self._plan_limits(source) if formats.format_of(source) == "pipeline" else []
-        return (*found, *(self._proven(source) if can_run else ()))
+        findings = self._plan_limits(source) if formats.format_of(source) == "pipeline" else []
+        return (*findings, *(self._proven(source) if can_run else ()))
 
     def shown(
         self, source: Source, found: tuple[Diagnostic, ...], hidden: list[Hidden] | None = None
@@ -120,11 +120,11 @@ class DocumentCheck:
     def _all(self, source: Source) -> tuple[Diagnostic, ...]:
         """Return all findings about a document before its comments are applied. The rules of the analysis are for
         documents that can run."""
-        found = self._written(source)
-        if any(one.severity is Severity.ERROR for one in found):
-            return found
+        findings = self._written(source)
+        if any(finding.severity is Severity.ERROR for finding in findings):
+            return findings
         proven = self._proven(source)
-        return tuple(sorted((*found, *proven), key=lambda one: one.span.start)) if proven else found
+        return tuple(sorted((*findings, *proven), key=lambda finding: finding.span.start)) if proven else findings
 
     def _proven(self, source: Source) -> tuple[Diagnostic, ...]:
         """Return what the rules of the analysis find. Most playbooks only ask a model and people, which is nothing that
@@ -146,18 +146,18 @@ class DocumentCheck:
         """Return what the rules of the format find."""
         match formats.format_of(source):
             case "directive":
-                found = self.directive(source)
+                findings = self.directive(source)
             case "knowledge":
-                found = self.knowledge(source)
+                findings = self.knowledge(source)
             case "pipeline":
-                found = self.pipeline(source)
+                findings = self.pipeline(source)
             case "test":
-                found = self.test(source)
+                findings = self.test(source)
             case "playbook" if self._portable or _calls_out(source.text) or _PROMPT_FILE in source.text:
-                found = self.playbook(source)
+                findings = self.playbook(source)
             case _:
                 return formats.check(source)
-        return formats.invisible.added(source, found)
+        return formats.invisible.added(source, findings)
 
     def playbook(self, source: Source) -> tuple[Diagnostic, ...]:
         from quire.formats.playbook.check import check_reading
@@ -165,22 +165,22 @@ class DocumentCheck:
 
         library = self._around(source) if _calls_out(source.text) else None
         reading, lines = parse_playbook(unnamed(source), True)
-        found = check_reading(replace(reading, source=source), lines, library, has_file_beside(source))
+        findings = check_reading(replace(reading, source=source), lines, library, has_file_beside(source))
         if not self._portable or reading.playbook is None:
-            return found
+            return findings
         from quire.formats.playbook.extensions import beyond_format
 
-        return tuple(sorted((*found, *beyond_format(reading.playbook)), key=lambda one: one.span.start))
+        return tuple(sorted((*findings, *beyond_format(reading.playbook)), key=lambda finding: finding.span.start))
 
     def pipeline(self, source: Source) -> tuple[Diagnostic, ...]:
         library = self._around(source)
         reading = _reading(source, registered=self._is_registered(source, library))
-        found = _pipeline_findings(source, reading, library, plans=True)
+        findings = _pipeline_findings(source, reading, library, plans=True)
         if not self._portable:
-            return found
+            return findings
         from quire.formats.pipeline.portable import beyond_format
 
-        return tuple(sorted((*found, *beyond_format(reading)), key=lambda one: one.span.start))
+        return tuple(sorted((*findings, *beyond_format(reading)), key=lambda finding: finding.span.start))
 
     def _quick_pipeline(self, source: Source) -> tuple[tuple[Diagnostic, ...], bool]:
         """Return the findings about a file of pipelines that need no plan, and whether it has one."""
@@ -214,11 +214,11 @@ class DocumentCheck:
 
         reading, place = parse(source), place_of(Path(source.name), "directives")
         if place is None:
-            found, project = check_reading(reading), NO_RULES
+            findings, project = check_reading(reading), NO_RULES
         else:
-            found, project = check_reading(reading, self._library(place[0]), place[1]), project_risk(place[0])
+            findings, project = check_reading(reading, self._library(place[0]), place[1]), project_risk(place[0])
         risks = unacknowledged(reading.partial.permissions, project) if reading.whole else ()
-        return tuple(sorted((*found, *risks), key=lambda one: (one.span.start, one.span.end)))
+        return tuple(sorted((*findings, *risks), key=lambda finding: (finding.span.start, finding.span.end)))
 
     def knowledge(self, source: Source) -> tuple[Diagnostic, ...]:
         from quire.formats.directive.knowledge import check_knowledge
@@ -232,8 +232,8 @@ class DocumentCheck:
         from quire.library.tested_document import check_test
 
         reading = parse(source)
-        found = check_test(source, reading.file, self._around(source)) if reading.file else []
-        return tuple(sorted((*reading.diagnostics, *found), key=lambda one: one.span.start))
+        findings = check_test(source, reading.file, self._around(source)) if reading.file else []
+        return tuple(sorted((*reading.diagnostics, *findings), key=lambda finding: finding.span.start))
 
     def _around(self, source: Source) -> Snapshot:
         """Return the library of the workspace that a run of a playbook or a pipeline would have."""
@@ -312,8 +312,8 @@ def _reading(source: Source, *, registered: bool) -> ParseResult:
     files."""
     from quire.library.document import parse_pipelines, unnamed
 
-    found = parse_pipelines(unnamed(source), registered)
-    return replace(found, source=source, file=_copied(found.file), partial=_copied(found.partial))
+    result = parse_pipelines(unnamed(source), registered)
+    return replace(result, source=source, file=_copied(result.file), partial=_copied(result.partial))
 
 
 def _pipeline_findings(

@@ -35,7 +35,7 @@ def collect(arguments: Sequence[str], *, tests: bool = False) -> tuple[list[Foun
     With `tests` a search finds test files too; a file that is named is always returned. `documents_below` searches a
     folder that may be huge.
     """
-    found: dict[Path, FoundFile] = {}
+    files: dict[Path, FoundFile] = {}
     problems: list[str] = []
     for argument in arguments:
         wanted = list(_expand(argument, tests))
@@ -43,9 +43,9 @@ def collect(arguments: Sequence[str], *, tests: bool = False) -> tuple[list[Foun
             problems.append(
                 f"{argument} holds no documents" if Path(argument).is_dir() else f"{argument} matches nothing"
             )
-        for one in wanted:
-            found.setdefault(one.path, one)
-    return list(found.values()), problems
+        for file in wanted:
+            files.setdefault(file.path, file)
+    return list(files.values()), problems
 
 
 def documents_below(folder: Path, *, deep: bool, most: int) -> Iterator[Path]:
@@ -53,7 +53,7 @@ def documents_below(folder: Path, *, deep: bool, most: int) -> Iterator[Path]:
     looked at, so that a folder such as `/` is not searched for ever."""
     left = most
     for here, files in walk_folders(folder):
-        yield from (one.path for one in _documents_in(here, files[:left], True))
+        yield from (file.path for file in _documents_in(here, files[:left], True))
         left -= len(files)
         if left <= 0 or not deep:
             return
@@ -131,8 +131,8 @@ def _documents_in(here: str, files: Sequence[str], tests: bool) -> Iterator[Foun
     for name in files:
         if _is_test(path := Path(here, name), tests):
             yield FoundFile(path, named=True)
-        elif found := _wanted(path, in_space, registers):
-            yield found
+        elif file := _wanted(path, in_space, registers):
+            yield file
 
 
 def _wanted(path: Path, in_space: bool, registers: Callable[[], Path | None]) -> FoundFile | None:
@@ -174,8 +174,8 @@ def document_at(folder: Path, id: str) -> Path | None:
     path = here / parts[-1]
     if not path.is_file():
         return None
-    found = _wanted(path, _in_space(here), cache(partial(_pipelines_around, here)))
-    return found.path if found else None
+    file = _wanted(path, _in_space(here), cache(partial(_pipelines_around, here)))
+    return file.path if file else None
 
 
 def would_be_document(path: Path, text: str) -> bool:

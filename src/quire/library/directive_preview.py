@@ -32,14 +32,14 @@ def composed_plan(plan: Plan, spaces: Spaces, project: tuple[Hook, ...] = ()) ->
     if leaf is None:
         return plan
     chain, missing = _chain(leaf, spaces)
-    granting = next((one for one in chain if one.grants_itself()), leaf)
+    granting = next((thread for thread in chain if thread.grants_itself()), leaf)
     whole = replace(
         leaf,
         extends=missing,
         permissions=granting.permissions,
         permissions_text=granting.permissions_text,
         has_permissions=granting.has_permissions,
-        hooks=in_order(*(one.hooks for one in reversed(chain)), project),
+        hooks=in_order(*(thread.hooks for thread in reversed(chain)), project),
         context=_context(chain),
     )
     steps = tuple(replace(step, work=whole) if step.work is leaf else step for step in plan.body.steps)
@@ -48,7 +48,7 @@ def composed_plan(plan: Plan, spaces: Spaces, project: tuple[Hook, ...] = ()) ->
 
 def _context(chain: list[Thread]) -> Context:
     """Return the context of a directive and all of its ancestors, leaf first, without what one of them suppresses."""
-    contexts = [one.context for one in reversed(chain)]
+    contexts = [thread.context for thread in reversed(chain)]
     left_out = dict.fromkeys(item for context in contexts for item in context.suppress)
     return Context(
         tuple(item for context in contexts for item in context.system if item not in left_out),

@@ -74,24 +74,24 @@ class BundleBuilder:
         """Gather a directive; None if it does not exist. Raises `Refused` for an item that is not trusted,
         `BadDocument` for one that cannot be read. `leaf` is a directive that was already read; it is verified like all
         others."""
-        found = leaf or self._find("directive", item_id)
-        return self._gathered(found) if found else None
+        item = leaf or self._find("directive", item_id)
+        return self._gathered(item) if item else None
 
     def called(self, item_id: str) -> Bundle | None:
         """Gather a directive that another document runs. Its risks are not checked later, so they are checked here."""
-        found = self._find("directive", item_id)
-        if found is None:
+        item = self._find("directive", item_id)
+        if item is None:
             return None
-        bundle = self._gathered(found)
+        bundle = self._gathered(item)
         chain = list(bundle.threads.values())
-        granting = next((one for one in chain if one.grants_itself()), chain[0])
+        granting = next((thread for thread in chain if thread.grants_itself()), chain[0])
         acknowledged = (*granting.acknowledged, *chain[0].acknowledged)
         place = list(bundle.places.values())[chain.index(granting)]
         project = project_risk(self._settings.workspace.folder)
         asked = [permission.capability for permission in granting.permissions]
         risks = check_risk(asked, acknowledged, project, place)
         if self.unsigned and self._granted is not None:
-            reasons = {one.risk: one.reason for one in acknowledged}
+            reasons = {acknowledgement.risk: acknowledgement.reason for acknowledgement in acknowledged}
             require_granted(bundle.item_id, asked, self._granted, project, reasons)
         return bundle.with_warnings(risks)
 
@@ -102,7 +102,7 @@ class BundleBuilder:
         chain = self._chain(found, directives, places)
         hooks, text, problems = self._hooks()
         knowledge = self._knowledge(chain, hooks)
-        targets = hook_targets([*(hook for one in chain for hook in one.hooks), *hooks], self._items, self._find)
+        targets = hook_targets([*(hook for thread in chain for hook in thread.hooks), *hooks], self._items, self._find)
         warnings = (*self._items.warnings[before:], *problems, *targets)
         bundle = Bundle(found.id, directives, knowledge, text, "", warnings, places)
         if self._model:
@@ -260,7 +260,7 @@ class Directives:
         asked = [capability.capability for capability in composed.capabilities]
         risks = check_risk(asked, composed.acknowledged, project, setup.declared)
         if gathering.unsigned:
-            reasons = {one.risk: one.reason for one in composed.acknowledged}
+            reasons = {acknowledgement.risk: acknowledgement.reason for acknowledgement in composed.acknowledged}
             require_granted(setup.id, asked, granted, project, reasons)
         bundle = bundle.with_warnings(risks)
         grants = Grants(frozenset(setup.grants) | reaching(granted))

@@ -174,9 +174,9 @@ _open_contents = lru_cache(maxsize=2)(_read_contents)
 def parse_pipelines(source: Source, registered: bool) -> PipelineParseResult:
     """Parse a file of pipelines. `source` is `unnamed`, so that its text is parsed once for all its names."""
     parse = _parse_open if is_open_text(source.text) else _parse_pipelines
-    found = parse(source, True)
-    if registered or (found.file and len(found.file.pipelines) == 1):
-        return found
+    result = parse(source, True)
+    if registered or (result.file and len(result.file.pipelines) == 1):
+        return result
     return parse(source, False)
 
 

@@ -184,9 +184,9 @@ class Foresight:
         from quire.analysis.proof import earlier_value, given_values, prove
 
         whole = self.whole(plan, name)
-        given = given_values(whole, inputs) if inputs is not None else None
+        values = given_values(whole, inputs) if inputs is not None else None
         world = self.world(model, own, one_model=one_model)
-        return prove(whole, world, given, earlier_value() if is_rest else NULL)
+        return prove(whole, world, values, earlier_value() if is_rest else NULL)
 
     def world(self, model: str = "", own: CallSettings | None = None, *, one_model: bool = False) -> WorkspaceWorld:
         """Return the workspace as the analysis needs it, read once for each model."""
@@ -217,9 +217,9 @@ class Foresight:
         if self._settings is None:
             return None
         try:
-            found = self._library.find(name, ("pipeline", "playbook"))
-            if found is not None:
-                return found.source
+            document = self._library.find(name, ("pipeline", "playbook"))
+            if document is not None:
+                return document.source
             item = self._library.named_directive(name)
             return Source.of(item.text, str(item.path)) if item else None
         except QuireError:
@@ -293,10 +293,10 @@ class CalledDocuments(Mapping[str, "Plan"]):
             return documents[name]
         if name not in self._directives:
             self._directives[name] = self._foresight.called_directive(name)
-        found = self._directives[name]
-        if found is None:
+        plan = self._directives[name]
+        if plan is None:
             raise KeyError(name)
-        return found
+        return plan
 
     def __iter__(self) -> Iterator[str]:
         yield from self._foresight._documents

@@ -175,16 +175,16 @@ def _object(properties: Mapping[str, Value], required: Collection[str], *, more:
     return {**schema, "required": list(required)} if required else schema
 
 
-def _parameter(one: Parameter) -> dict[str, Value]:
-    kind = kind_of(one.type)
+def _parameter(parameter: Parameter) -> dict[str, Value]:
+    kind = kind_of(parameter.type)
     found: dict[str, Value] = {"type": kind} if kind else {}
-    if one.description:
-        found["description"] = one.description
-    if one.default is not None:
+    if parameter.description:
+        found["description"] = parameter.description
+    if parameter.default is not None:
         try:
-            found["default"] = converted(one.type, one.default)
+            found["default"] = converted(parameter.type, parameter.default)
         except ValueError:
-            found["default"] = one.default
+            found["default"] = parameter.default
     return found
 
 

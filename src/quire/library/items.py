@@ -164,9 +164,9 @@ class Spaces:
         if item_type not in FOLDERS:
             return self._document(item_type, item_id, source)
         for root in self.roots(item_type, source):
-            found = _in_root(root, parts)
-            if found is not None:
-                return found
+            item = _in_root(root, parts)
+            if item is not None:
+                return item
         return self._bare(item_type, item_id, source) if len(parts) == 1 else None
 
     def find_file(self, item_type: ItemType, item_id: str, then: str = "") -> Item | None:
@@ -179,19 +179,19 @@ class Spaces:
 
     def entries(self, item_type: ItemType, source: SpaceName | None = None) -> list[Entry]:
         """Return all items of a type in the order of spaces and ids, without those hidden by an earlier space."""
-        found: dict[str, Entry] = {}
+        entries: dict[str, Entry] = {}
         for entry in self._entries(item_type, source):
-            found.setdefault(entry.id, entry)
-        return list(found.values())
+            entries.setdefault(entry.id, entry)
+        return list(entries.values())
 
     def read(self, entry: Entry) -> Item:
         """Read an item. Raises `Unreadable`, or `Refused` if it is a link that leads out."""
         if entry.type not in FOLDERS:
             return _read(entry.id, entry.type, entry.space, entry.path)
         for root in self.roots(entry.type, entry.space):
-            found = _in_root(root, tuple(entry.id.split("/")))
-            if found is not None:
-                return found
+            item = _in_root(root, tuple(entry.id.split("/")))
+            if item is not None:
+                return item
         raise Unreadable(entry.path, "does not exist")
 
     def roots(self, item_type: ItemType, source: SpaceName | None = None) -> Iterator[Root]:
@@ -316,17 +316,17 @@ def _saved(root: Root, parts: Sequence[str]) -> Item | None:
         return None
     folder, linked = top, False
     for part in parts[:-1]:
-        found = _named(folder, (part,))
-        if found is None:
+        entry = _named(folder, (part,))
+        if entry is None:
             return None
-        folder, linked = found.path, linked or found.is_symlink()
+        folder, linked = entry.path, linked or entry.is_symlink()
     names = [name for ending in root.endings if not belongs_to_test(name := parts[-1] + ending)]
-    found = _named(folder, names)
-    if found is None:
+    entry = _named(folder, names)
+    if entry is None:
         return None
-    if linked or found.is_symlink():
-        return _linked(root, top, found.path)
-    return _read("/".join(parts), root.type, root.space, Path(found.path))
+    if linked or entry.is_symlink():
+        return _linked(root, top, entry.path)
+    return _read("/".join(parts), root.type, root.space, Path(entry.path))
 
 
 def _named(folder: str, names: Sequence[str]) -> os.DirEntry[str] | None:
@@ -379,8 +379,8 @@ def _below(root: Root) -> Iterator[Entry]:
 
 def _read(item_id: str, item_type: ItemType, space: SpaceName, path: Path) -> Item:
     """Read a file, both as stored and as normalised text. Never blocks: only regular files are read."""
-    if (kept := open_text(path)) is not None and not kept.exceeds(MAX_DOCUMENT_BYTES):
-        return Item(item_id, item_type, space, path, kept.text, kept.text)
+    if (source := open_text(path)) is not None and not source.exceeds(MAX_DOCUMENT_BYTES):
+        return Item(item_id, item_type, space, path, source.text, source.text)
     try:
         if not NO_LINK and path.is_symlink():
             raise Unreadable(path, "is a link")

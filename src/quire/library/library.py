@@ -73,9 +73,9 @@ class Library:
             folder = root.real()
             if folder is not None and path.is_relative_to(folder):
                 item_id = path.relative_to(folder).with_suffix("").as_posix()
-                found = self.spaces.find("directive", item_id, root.space)
-                if found is not None:
-                    return found
+                item = self.spaces.find("directive", item_id, root.space)
+                if item is not None:
+                    return item
         raise CannotStart(f"{file} is in no space: directives live below .ai/directives of a workspace")
 
     def find(self, name: str, kinds: Collection[str] = KINDS) -> Document | None:

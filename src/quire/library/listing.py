@@ -113,9 +113,9 @@ class _Listing:
 
     def _here(self, named: Mapping[Path, list[Entry]]) -> Iterator[ListedDocument]:
         """Yield the documents of the workspace, also those without a name."""
-        found, _ = collect([str(self._settings.workspace.folder)])
+        files, _ = collect([str(self._settings.workspace.folder)])
         registered = self._registered()
-        for path in sorted(one.path for one in found):
+        for path in sorted(file.path for file in files):
             real = real_path(path)
             if not real.is_relative_to(self._home):
                 yield self._unread(path, "is a link that leads out of the workspace: it is not read")

@@ -89,9 +89,9 @@ def lock_issues(path: Path) -> list[str]:
             for diagnostic in reading.diagnostics
         ]
     sources = []
-    for found in collect([str(path.parent)])[0]:
+    for file in collect([str(path.parent)])[0]:
         try:
-            sources.append(load(found.path).source)
+            sources.append(load(file.path).source)
         except QuireError:
             continue
     findings = locked_findings(sources, all=True)
@@ -225,14 +225,14 @@ class _LockCheck:
             from quire.analysis.lock import read
 
             return LockedFindings(reading.source, (Diagnostic(read.TAMPERED, message, Span(0, 1)),))
-        found = [*self._changed_tools(reading), *self._dearer(reading)]
+        findings = [*self._changed_tools(reading), *self._dearer(reading)]
         gone = sorted(set(reading.lock.documents) - self._seen) if all else []
         for key in gone:
             from quire.analysis.lock import read
 
             message = f"the lock has an entry of {key}, which is not there any more"
-            found.append(Diagnostic(read.STALE, message, _line_of(reading.source, key), help="quire lock"))
-        return LockedFindings(reading.source, tuple(found)) if found else None
+            findings.append(Diagnostic(read.STALE, message, _line_of(reading.source, key), help="quire lock"))
+        return LockedFindings(reading.source, tuple(findings)) if findings else None
 
 
 def _told(change: Change) -> str:
@@ -282,14 +282,14 @@ def load_old_lock(path: Path) -> LockReading:
     """Return the lock of a file that the user names. An empty file is an empty lock: the first pull request with a lock
     has nothing to compare with. Raises `Unreadable`."""
     try:
-        found = load_lock(path)
+        reading = load_lock(path)
     except Unreadable as error:
         if error.kind != "empty":
             raise
         return LockReading(Source.of("", str(path)), Lock())
-    if found is None:
+    if reading is None:
         raise Unreadable(path, "does not exist")
-    return found
+    return reading
 
 
 def require_lock(reading: LockReading) -> Lock:

@@ -145,12 +145,14 @@ class LockFacts:
         name, foresight = one.source.name, self._foresight
         proof = foresight.proof(one.plan, name)
         # Without needs, no table of tools is loaded.
-        found = None if only_thinks(proof.plan) else foresight.envelope(one.plan, name, self._classes)
-        servers = self._servers(found) if found is not None else []
+        envelope = None if only_thinks(proof.plan) else foresight.envelope(one.plan, name, self._classes)
+        servers = self._servers(envelope) if envelope is not None else []
         return LockedDocument(
             plan=f"sha256:{plan_digest(one.plan)}",
-            may=tuple(_capabilities(found)) if found is not None else (),
-            unknown=tuple(sorted(map(shortened, {*(found.unknown if found is not None else ()), *proof.unknown}))),
+            may=tuple(_capabilities(envelope)) if envelope is not None else (),
+            unknown=tuple(
+                sorted(map(shortened, {*(envelope.unknown if envelope is not None else ()), *proof.unknown}))
+            ),
             models=tuple(sorted({fact.model or "default" for fact in proof.model_calls})),
             servers=tuple(servers),
             variables=tuple(sorted({name for server in servers for name in self.settings.servers[server].variables()})),
@@ -190,9 +192,9 @@ class LockFacts:
         """Return the prices that were used, and where they come from."""
         from quire.models.prices import ModelRate
 
-        known = [rate for rate in self.rates.values() if isinstance(rate, ModelRate)]
-        sources = sorted({rate.source for rate in known if rate.source})
-        return {rate.spec: _rate_line(rate) for rate in known}, ", ".join(sources)
+        rates = [rate for rate in self.rates.values() if isinstance(rate, ModelRate)]
+        sources = sorted({rate.source for rate in rates if rate.source})
+        return {rate.spec: _rate_line(rate) for rate in rates}, ", ".join(sources)
 
     def _in_file(self, key: str, path: Path) -> Iterator[LockableDocument]:
         # The library is not searched for a file that cannot hold a pipeline.
@@ -308,9 +310,9 @@ def _allows(source: Source) -> Iterator[str]:
         return
     from quire.formats.suppressions import allows_of
 
-    for one in allows_of(source):
-        where = f" at step {one.step}" if one.step else ""
-        yield shortened(f"{one.code}{where}: {one.reason}")
+    for allow in allows_of(source):
+        where = f" at step {allow.step}" if allow.step else ""
+        yield shortened(f"{allow.code}{where}: {allow.reason}")
 
 
 _MICRODOLLAR = 10**6

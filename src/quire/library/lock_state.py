@@ -112,7 +112,7 @@ def require_locked(settings: Settings, document: Document) -> None:
         raise Refused(f"{key} is not in {FILE_NAME}, so what it may do was never reviewed: quire lock {key}")
     now = facts.facts(LockableDocument(key, document.source, document.runnable()))
     known = [name for tool in lock.tools if (name := pinned_capability(tool))]
-    wider = [one for one in compare_document(key, lock.documents[key], now, known) if one.direction == "wider"]
+    wider = [change for change in compare_document(key, lock.documents[key], now, known) if change.direction == "wider"]
     if wider:
         lines = [f"  {told(change)}" for change in wider[:_MOST_TOLD]]
         lines += [f"  and {len(wider) - _MOST_TOLD} more"] if len(wider) > _MOST_TOLD else []

@@ -138,7 +138,7 @@ _DOCUMENT = (".md", ".markdown", ".yaml", ".yml")
 def near_file(wanted: Path) -> str:
     """Return the file beside a missing one with the nearest name; empty if there is none."""
     try:
-        names = [one.name for one in wanted.parent.iterdir() if not one.name.startswith(".")]
+        names = [path.name for path in wanted.parent.iterdir() if not path.name.startswith(".")]
     except (OSError, ValueError):
         return ""
     # `tagline` and `tagline.md` mean tagline.playbook.md.
@@ -172,7 +172,7 @@ def find_signables(arguments: Sequence[str], *, locks: bool = False) -> tuple[li
     argument is a file, a folder, a glob or the name of a document. With `locks` a folder's lock is one of its files."""
     from quire.library.collect import collect
 
-    found: dict[Path, SignableFile] = {}
+    files: dict[Path, SignableFile] = {}
     problems: list[str] = []
     for argument in arguments:
         try:
@@ -192,10 +192,10 @@ def find_signables(arguments: Sequence[str], *, locks: bool = False) -> tuple[li
             by_name = not set(argument) & set("*?[") or os.path.lexists(argument)
             here, wrong_kind = _signables([one.path for one in wanted], named=True, by_name=by_name)
             problems += wrong + wrong_kind
-        for one in here:
-            if one.by_name or one.item.path not in found:
-                found[one.item.path] = one
-    return list(found.values()), problems
+        for file in here:
+            if file.by_name or file.item.path not in files:
+                files[file.item.path] = file
+    return list(files.values()), problems
 
 
 def _missing(path: Path) -> str:
@@ -210,20 +210,20 @@ def _in_folder(folder: Path, locks: bool) -> list[SignableFile]:
     if locks and (folder / LOCK_FILE).is_file():
         files.append(folder / LOCK_FILE)
     if not _in_ai(folder):
-        files += [one.path for one in collect([str(folder)])[0]]
+        files += [file.path for file in collect([str(folder)])[0]]
     return _signables(files, named=False)[0]
 
 
 def _signables(paths: Sequence[Path], *, named: bool, by_name: bool = False) -> tuple[list[SignableFile], list[str]]:
     from quire.trust.sign_file import signable
 
-    found, problems = [], []
+    files, problems = [], []
     for path in paths:
         try:
-            found.append(SignableFile(signable(path, find_workspace(path).folder), named, by_name))
+            files.append(SignableFile(signable(path, find_workspace(path).folder), named, by_name))
         except CannotStart as error:
             problems.append(str(error))
-    return found, problems
+    return files, problems
 
 
 def _items(folder: Path) -> Iterator[Path]:

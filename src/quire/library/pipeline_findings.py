@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def claimed_twice(source: Source, library: Snapshot) -> list[Diagnostic]:
     """Return a finding for each name that both this file and another one declare: neither is loaded."""
-    found = []
+    findings = []
     claimed = library.registry().claimed
     at = real_path(Path(source.name)) if claimed else Path()
     for name, several in claimed.items():
@@ -32,8 +32,8 @@ def claimed_twice(source: Source, library: Snapshot) -> list[Diagnostic]:
         for one in several if len(others) < len(several) else ():
             if one.source.name not in others:
                 message = f"the pipeline {name} is declared by {' and by '.join(others)} too: neither is loaded"
-                found.append(Diagnostic(CLAIMED_TWICE, message, one.tree.name.span, help="rename one of them"))
-    return found
+                findings.append(Diagnostic(CLAIMED_TWICE, message, one.tree.name.span, help="rename one of them"))
+    return findings
 
 
 def steps_of(reading: ParseResult) -> Iterator[Step]:
@@ -44,7 +44,7 @@ def steps_of(reading: ParseResult) -> Iterator[Step]:
 
 def refused_headers(steps: Iterable[Step]) -> list[Diagnostic]:
     """Return a finding for each header written in the document that `http__get` and `http__send` do not send."""
-    found: list[Diagnostic] = []
+    findings: list[Diagnostic] = []
     for step in steps:
         body = step.body
         if not isinstance(body, ToolBody) or canonical(body.name.text) not in (FETCH, SEND):
@@ -55,5 +55,5 @@ def refused_headers(steps: Iterable[Step]) -> list[Diagnostic]:
 
                 pairs = value.value.items()
                 problems = [problem for header, text in pairs if (problem := header_problem(str(header), text))]
-                found += [Diagnostic(ARGUMENTS, problem, value.span) for problem in problems]
-    return found
+                findings += [Diagnostic(ARGUMENTS, problem, value.span) for problem in problems]
+    return findings

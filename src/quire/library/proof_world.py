@@ -159,24 +159,26 @@ class WorkspaceWorld:
 
     def agent(self, work: Agent) -> AgentFact:
         key = (work.identity, work.tools, work.settings)
-        found = self._agents.get(key)
-        if found is None:
-            found = self._agents[key] = self._agent(work)
-        return found
+        fact = self._agents.get(key)
+        if fact is None:
+            fact = self._agents[key] = self._agent(work)
+        return fact
 
     def _agent(self, work: Agent) -> AgentFact:
         profile = self._profiles.get(work.identity or "default", AgentSettings())
-        said = work.settings
+        settings = work.settings
         names = self._foresight.tools_of(work)
         turns = profile.turns or MAX_TURNS
-        if said is not None:
-            turns = min(said.turns or profile.turns or DIALECT_TURNS, profile.turns or said.turns or DIALECT_TURNS)
+        if settings is not None:
+            turns = min(
+                settings.turns or profile.turns or DIALECT_TURNS, profile.turns or settings.turns or DIALECT_TURNS
+            )
         return self._called(
             profile,
-            self._model_of(profile, said.model if said else ""),
+            self._model_of(profile, settings.model if settings else ""),
             names,
             turns,
-            smallest(said.max_tokens if said else None, profile.call.max_tokens),
+            smallest(settings.max_tokens if settings else None, profile.call.max_tokens),
         )
 
     def thinker(self, cast: StepModel | None) -> AgentFact:
@@ -213,15 +215,15 @@ class WorkspaceWorld:
         *,
         reads: bool = False,
     ) -> AgentFact:
-        found: list[ToolFact] = []
+        facts: list[ToolFact] = []
         asks = False
         if names:
             from quire.plan.uses import OWN_TOOLS  # most agents have no tools, and load no table of them
 
-            found = [tool for name in names if name not in OWN_TOOLS for tool in self.tools("", name)]
+            facts = [tool for name in names if name not in OWN_TOOLS for tool in self.tools("", name)]
             asks = not reads and any(name in OWN_TOOLS or ("*" in name and _may_ask(name)) for name in names)
         if reads:
-            found = [tool for tool in found if tool.effect == "read" or not tool.certain]
+            facts = [tool for tool in facts if tool.effect == "read" or not tool.certain]
         if not model and self._own is not None:
             tier = self._own
         else:
@@ -229,7 +231,7 @@ class WorkspaceWorld:
         reasoning = profile.call.reasoning or tier.reasoning
         return AgentFact(
             self._spec(model),
-            tuple(found),
+            tuple(facts),
             asks,
             turns,
             longest_reply(self.premises.reply_tokens, smallest(tokens, tier.max_tokens), reasoning),

@@ -97,7 +97,7 @@ def read_pipelines(key: str, source: Source, description: str = "") -> tuple[lis
     text = unnamed(source)
     wrong = parse_pipelines(text, True).of(Severity.ERROR)
     if wrong:
-        return [], [f"{source.name}:{source.position(found.span.start).line}: {found.message}" for found in wrong]
+        return [], [f"{source.name}:{source.position(finding.span.start).line}: {finding.message}" for finding in wrong]
     return [
         Registered(name, tree.name.text, plan, tree, source, description or tree.description)
         for name, tree, plan in (_open_lowered if is_open_text(text.text) else _lowered)(key, text)
@@ -134,14 +134,14 @@ def _load(key: str, file: Path, description: str, problems: list[str]) -> list[R
 
 def _pipeline_files(settings: Settings) -> Iterator[tuple[str, Path, str]]:
     folder = settings.workspace.folder
-    seen: set[Path] = set()
+    paths: set[Path] = set()
     for key, entry in settings.pipelines.items():
         path = folder / entry.path
-        seen.add(real_path(path))
+        paths.add(real_path(path))
         if entry.enabled:
             yield key, path, entry.description
     for path in files_below(folder / PIPELINES_FOLDER):
-        if real_path(path) not in seen:
+        if real_path(path) not in paths:
             yield path.relative_to(folder / PIPELINES_FOLDER).with_suffix("").as_posix(), path, ""
 
 

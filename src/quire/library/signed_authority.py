@@ -78,7 +78,9 @@ def authority_of(thread: Thread, ancestors: Resolver) -> Authority:
                 granting, origin = ancestor, ancestor_id
                 break
     grants = Grants.of(permission.capability for permission in granting.permissions)
-    acknowledged = [Tier(one.risk) for one in thread.acknowledged if one.risk in tuple(Tier)]
+    acknowledged = [
+        Tier(acknowledgement.risk) for acknowledgement in thread.acknowledged if acknowledgement.risk in tuple(Tier)
+    ]
     return Authority(grants, resolve_limits(thread.limits, {}, None), _highest(acknowledged), origin)
 
 

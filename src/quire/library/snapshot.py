@@ -324,7 +324,7 @@ class CallGraph:
         here = self._declaring.get(declared, ())
         own = next((one.name for one in here if Path(one.source.name).resolve() == path.resolve()), "")
         root = _caller("pipeline", own, own or declared, calls)
-        return circles(root, lambda caller, wanted: self._find(caller, wanted) or _itself(root, wanted))
+        return circles(root, lambda caller, target: self._find(caller, target) or _itself(root, target))
 
     @cached_property
     def _declaring(self) -> Mapping[str, Sequence[Registered]]:
@@ -358,7 +358,7 @@ class CallGraph:
 
             tree = parse(document.source).directive
             return (
-                _caller("directive", document.id, document.id, [one for one, _ in documents_called(tree)])
+                _caller("directive", document.id, document.id, [target for target, _ in documents_called(tree)])
                 if tree
                 else None
             )
@@ -376,5 +376,5 @@ def _caller(format: str, id: str, name: str, calls: Sequence[CallTarget]) -> Cal
     return Caller(f"{format}:{id}" if id else "", name, format, tuple(dict.fromkeys(calls)))
 
 
-def _itself(root: Caller, wanted: CallTarget) -> Caller | None:
-    return root if wanted.name == root.name and wanted.kind in ("", "pipeline") else None
+def _itself(root: Caller, target: CallTarget) -> Caller | None:
+    return root if target.name == root.name and target.kind in ("", "pipeline") else None

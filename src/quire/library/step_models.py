@@ -86,7 +86,7 @@ def choose_step_models(
         for label in chosen.steps
         if label not in labels
     ]
-    found: dict[str, StepModel] = {}
+    models: dict[str, StepModel] = {}
     for path, step in plan.steps():
         if not isinstance(step.work, Think):
             continue
@@ -106,8 +106,8 @@ def choose_step_models(
             None if most is None or not budget or most == budget(own) else most,
         )
         if cast != StepModel():
-            found[path] = cast
-    return StepModels(found, tuple(dict.fromkeys(warnings)), bool(key))
+            models[path] = cast
+    return StepModels(models, tuple(dict.fromkeys(warnings)), bool(key))
 
 
 def choose_all(
@@ -121,14 +121,14 @@ def choose_all(
         return {}
     chosen: dict[str, StepModels] = {}
     for name, (plan, file) in documents.items():
-        found = choose_step_models(plan, file, settings, own, one_model=one_model, budget=budget)
+        models = choose_step_models(plan, file, settings, own, one_model=one_model, budget=budget)
         requested = settings.requested
-        if (found.from_settings and "playbooks" in requested) or (found.profiles and "agents" in requested):
+        if (models.from_settings and "playbooks" in requested) or (models.profiles and "agents" in requested):
             from quire.workspace.consent import require_trusted
 
             require_trusted(settings)
-        if found.steps or found.warnings:
-            chosen[name] = found
+        if models.steps or models.warnings:
+            chosen[name] = models
     return chosen
 
 
@@ -145,7 +145,10 @@ def with_step_models(plan: Plan, steps: Mapping[str, StepModel]) -> Plan:
 
 def pinned_step_models(steps: Mapping[str, StepModel]) -> dict[str, Value]:
     """Return the models of steps in the form in which a run pins them."""
-    return {path: [one.model, one.profile, one.agent, list(one.tools), one.budget] for path, one in steps.items()}
+    return {
+        path: [model.model, model.profile, model.agent, list(model.tools), model.budget]
+        for path, model in steps.items()
+    }
 
 
 def read_step_models(stored: Value) -> dict[str, StepModel]:

@@ -214,7 +214,7 @@ class _Looking:
 
     def _capabilities(self, composed: Composed) -> Iterator[Capability]:
         project = project_risk(self._settings.workspace.folder)
-        known = {one.risk for one in composed.acknowledged}
+        known = {acknowledgement.risk for acknowledgement in composed.acknowledged}
         for capability in composed.capabilities:
             tier = tier_of(capability.capability, project)
             fine = tier not in (Tier.ELEVATED, Tier.UNRESTRICTED) or tier.value in known

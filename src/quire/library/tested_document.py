@@ -35,9 +35,9 @@ def find_tested(source: Source, file: TestFile, library: Library) -> Document:
                 raise CannotStart(f"{one} is outside of the workspace of the test")
             return load(path)
     is_path = name.endswith(ENDINGS) or ".." in name
-    found = None if is_path else library.find(name)
-    if found is not None:
-        return found
+    document = None if is_path else library.find(name)
+    if document is not None:
+        return document
     if is_path:
         raise CannotStart(f"there is no document {name} beside the test")
     beside = ", ".join(tried)
@@ -70,15 +70,15 @@ def check_test(source: Source, file: TestFile, library: Library) -> list[Diagnos
 
 def callee_plans(plan: Plan, library: Library) -> dict[str, Plan]:
     """Return the plans of the documents that a plan can call, by name. Documents that cannot be read are left out."""
-    found: dict[str, Plan] = {}
+    plans: dict[str, Plan] = {}
     waiting = [plan]
     while waiting:
         for name in called_names(waiting.pop()):
-            callee = _plan(name, library) if name not in found else None
+            callee = _plan(name, library) if name not in plans else None
             if callee is not None:
-                found[name] = callee
+                plans[name] = callee
                 waiting.append(callee)
-    return found
+    return plans
 
 
 def _plan(name: str, library: Library) -> Plan | None:

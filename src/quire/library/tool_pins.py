@@ -44,11 +44,11 @@ def pin_of(spec: ToolSpec) -> LockedTool:
 def known_pins(locked: Mapping[str, LockedTool], workspace: Workspace) -> dict[str, LockedTool]:
     """Return the pins of those locked tools that are known without starting a server: built-in ones, and Python tools
     if the user has agreed to the workspace."""
-    found = {name: pin for name in locked if (pin := _built_in(name))}
+    tools = {name: pin for name in locked if (pin := _built_in(name))}
     if any(name.startswith(f"{PYTHON}/") for name in locked):
         now = python_pins(load_settings(workspace))
-        found |= {name: pin for name, pin in now.items() if name in locked}
-    return found
+        tools |= {name: pin for name, pin in now.items() if name in locked}
+    return tools
 
 
 def python_pins(settings: Settings) -> dict[str, LockedTool]:
@@ -77,15 +77,15 @@ def needed_pins(
     needs = {need.capability for document in documents for need in document.may}
     from quire.tools.builtin import SPECS
 
-    found = {f"{BUILT_IN}/{name}": pin_of(SPECS[name]) for name in SPECS if _is_needed(SPECS[name].id, needs)}
+    tools = {f"{BUILT_IN}/{name}": pin_of(SPECS[name]) for name in SPECS if _is_needed(SPECS[name].id, needs)}
     for key, pin in {**before, **listed}.items():
         server, _, tool = key.partition("/")
         if server != BUILT_IN and _is_needed(_id(server, tool), needs):
-            found[key] = pin
+            tools[key] = pin
     for need in needs:
-        if (named := _named(need)) and named not in found:
-            found[named] = LockedTool(NOT_ASKED)
-    return found
+        if (named := _named(need)) and named not in tools:
+            tools[named] = LockedTool(NOT_ASKED)
+    return tools
 
 
 def _built_in(name: str) -> LockedTool | None:

@@ -125,10 +125,10 @@ class VerifiedItems(Struct):
                 f"the built-in {item.type} {item.id} was changed since it was installed; install Quire again, or copy "
                 "it to your project and sign it there",
             )
-        found = as_signable(item, self.spaces.settings.workspace.folder)
-        if not found.required and not self.documents and not is_signed(item.text, found.kind):
+        signable = as_signable(item, self.spaces.settings.workspace.folder)
+        if not signable.required and not self.documents and not is_signed(item.text, signable.kind):
             return Verdict(Verification.OK)
-        return found.verify(item.text, self.trusted)
+        return signable.verify(item.text, self.trusted)
 
 
 def as_signable(item: Item, workspace: Path) -> Signable:
@@ -150,7 +150,9 @@ def read_thread(item: Item) -> Thread:
     source = Source.of(item.text, str(item.path))
     reading = parse(source)
     if reading.directive is None:
-        raise BadDocument(_listed(item, source, [(one.span.start, one.message) for one in reading.of(Severity.ERROR)]))
+        raise BadDocument(
+            _listed(item, source, [(finding.span.start, finding.message) for finding in reading.of(Severity.ERROR)])
+        )
     return thread(reading.directive)
 
 

@@ -130,9 +130,9 @@ def lock_text(folder: Folder) -> str:
     if reading is None:
         raise CannotStart("the workspace has no quire.lock yet: quire lock writes one")
     before = require_lock(reading)
-    found, _ = collect([str(workspace.folder)])
+    files, _ = collect([str(workspace.folder)])
     facts = LockFacts.with_lock(workspace, before)
-    documents = list(facts.documents([one.path for one in found]))
+    documents = list(facts.documents([file.path for file in files]))
     new = facts.lock(documents)
     broken = sorted(document.key for document in documents if document.plan is None)
     changes = tuple(change for change in compare(before, new) if change.document not in broken)

@@ -107,8 +107,8 @@ class Checks:
         """Note that findings about open documents may be old, because something that they read has changed."""
         now = self._clock()
         beside = self._desk.beside(except_for) if except_for else iter(list(self._desk.documents.values()))
-        for one in beside:
-            self._due[one.uri] = max(self._due.get(one.uri, 0.0), now + BESIDE_SECONDS)
+        for document in beside:
+            self._due[document.uri] = max(self._due.get(document.uri, 0.0), now + BESIDE_SECONDS)
 
     def closed(self, document: OpenDocument) -> None:
         """Forget a document that the editor has closed. Findings about changes that were not saved disappear at once;
@@ -233,9 +233,9 @@ class Checks:
 
     def _timed_thorough(self, document: OpenDocument, view: View, quick: QuickFindings) -> tuple[Diagnostic, ...]:
         began = process_time()
-        found = thorough_findings(view, quick)
+        findings = thorough_findings(view, quick)
         self._more_took.note(document.uri, process_time() - began)
-        return found
+        return findings
 
     def _job(self, document: OpenDocument, quick: QuickFindings | None) -> Job:
         """Return the work of a check in another process: all of it, or the thorough part after a quick one."""
@@ -311,15 +311,17 @@ class Checks:
         if changed is None or now - changed >= CURSOR_SECONDS:
             return found
         word = word_around(document.edited, document.text.source.text)
-        about = [one for one in found if word and one.span.start <= word.end and word.start <= one.span.end]
+        about = [
+            finding for finding in found if word and finding.span.start <= word.end and word.start <= finding.span.end
+        ]
         if not about:
             return found
         known = {(one["code"], one["message"].partition("\n")[0]) for one in self._told.get(document.uri, ())}
-        held = {id(one) for one in about if (one.code.id, one.message.partition("\n")[0]) not in known}
+        held = {id(finding) for finding in about if (finding.code.id, finding.message.partition("\n")[0]) not in known}
         if not held:
             return found
         self._shown_at[document.uri] = changed + CURSOR_SECONDS
-        return tuple(one for one in found if id(one) not in held)
+        return tuple(finding for finding in found if id(finding) not in held)
 
     def _show_held_back(self, uri: str) -> None:
         del self._shown_at[uri]
@@ -330,7 +332,7 @@ class Checks:
     # Telling
 
     def _tell(self, document: OpenDocument, found: tuple[Diagnostic, ...], *, late: bool = False) -> None:
-        items = [wire.diagnostic(document.text, one, self._desk) for one in found]
+        items = [wire.diagnostic(document.text, finding, self._desk) for finding in found]
         before = self._told.get(document.uri)
         self._told[document.uri] = items
         self._answer_asked(document.uri)

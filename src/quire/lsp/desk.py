@@ -179,9 +179,9 @@ class Desk:
 
     def folders(self) -> list[Folder]:
         """Return the workspaces of the folders that the editor has open, and of the open documents."""
-        found = {self.folder_of(str(root / "quire.toml")).path for root in self.roots if root.is_dir()}
-        found |= {self.folder_of(document.path).path for document in self.documents.values()}
-        return [self._folders.setdefault(root, Folder(root, self)) for root in sorted(found)]
+        paths = {self.folder_of(str(root / "quire.toml")).path for root in self.roots if root.is_dir()}
+        paths |= {self.folder_of(document.path).path for document in self.documents.values()}
+        return [self._folders.setdefault(root, Folder(root, self)) for root in sorted(paths)]
 
     def is_searched(self, folder: Path) -> bool:
         """Tell whether the documents below a folder belong together: in a workspace, and in a folder that the editor
@@ -213,11 +213,11 @@ class Desk:
         from quire.workspace.locate import find_workspace
 
         # The folder of a new file may not be there yet; `isdir` of a name that cannot be one is False.
-        place = next((one for one in (folder, *folder.parents) if os.path.isdir(one)), folder)  # noqa: PTH112
+        place = next((path for path in (folder, *folder.parents) if os.path.isdir(path)), folder)  # noqa: PTH112
         with contextlib.suppress(QuireError):  # a workspace of another account: its settings are not read
-            found = find_workspace(place)
-            if found.marker is not None:
-                return found.folder
+            workspace = find_workspace(place)
+            if workspace.marker is not None:
+                return workspace.folder
         return next((root for root in self.roots if folder.is_relative_to(root)), folder)
 
     def _put_before_disk(self, document: OpenDocument) -> None:

@@ -180,12 +180,12 @@ class TestMemory:
 
     def title(self, view: View, title: str) -> str:
         """Return the title of a lens with the numbers of the last results in its brackets: `Test (5 ✓ 1 ✗)`."""
-        found = [record for record in self._records.values() if view.path in (record.path, record.document)]
-        passed, failed = sum(one.passed for one in found), sum(one.failed for one in found)
+        records = [record for record in self._records.values() if view.path in (record.path, record.document)]
+        passed, failed = sum(record.passed for record in records), sum(record.failed for record in records)
         if not passed and not failed:
             return title
         told = " ".join([*([f"{passed} ✓"] if passed else []), *([f"{failed} ✗"] if failed else [])])
-        old = "" if all(self._is_fresh(view, one) for one in found) else ", before the last change"
+        old = "" if all(self._is_fresh(view, record) for record in records) else ", before the last change"
         return f"{title.partition(' (')[0]} ({told}{old})"
 
     def _is_fresh(self, view: View, record: TestRecord) -> bool:
@@ -224,11 +224,11 @@ def draft_case(view: View, wanted: str) -> Draft:
     from quire.testing.discovery import bench_for
     from quire.testing.scaffold import draft_for
 
-    found = draft_for(bench_for(view.document), wanted) if view.document is not None else None
-    if found is None:
+    draft = draft_for(bench_for(view.document), wanted) if view.document is not None else None
+    if draft is None:
         raise QuireError("no inputs, replies and answers were found that lead there; write the case by hand")
-    added_case(view, found)
-    return found
+    added_case(view, draft)
+    return draft
 
 
 def added_case(view: View, draft: Draft) -> FileEdit:
@@ -307,9 +307,9 @@ def _record(path: str, document: str, reading: TestReading, result: FileResult) 
     for one in result.cases:
         by_line.setdefault(one.line, []).append(one)
     cases = [
-        _case(case, found)
+        _case(case, results)
         for case in (reading.file.cases if reading.file else ())
-        if (found := by_line.get(reading.source.position(case.span.start).line))
+        if (results := by_line.get(reading.source.position(case.span.start).line))
     ]
     problems = tuple(_line(problem.finding.message) for problem in result.problems if problem.fails)
     sha256 = result.details.get("document_sha256")

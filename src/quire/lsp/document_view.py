@@ -150,5 +150,5 @@ class View:
         start = offset
         while start > 0 and (text[start - 1].isalnum() or text[start - 1] in "_-"):
             start -= 1
-        found = _WORD.match(text, offset)
-        return Span(start, found.end() if found else offset)
+        match = _WORD.match(text, offset)
+        return Span(start, match.end() if match else offset)

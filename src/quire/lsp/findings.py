@@ -68,10 +68,10 @@ def thorough_findings(view: View, quick: QuickFindings) -> tuple[Diagnostic, ...
 
 def together(view: View, quick: QuickFindings, thorough: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
     """Return both parts as they are shown: in one order, and without those that comments of the document hide."""
-    found = (*quick.diagnostics, *thorough)
+    findings = (*quick.diagnostics, *thorough)
     if view.format not in ("", "settings"):
-        found = view.folder.check.shown(view.source, found)
-    return tuple(sorted(found, key=_in_order))
+        findings = view.folder.check.shown(view.source, findings)
+    return tuple(sorted(findings, key=_in_order))
 
 
 def _checked_alone(view: View) -> tuple[Diagnostic, ...] | None:
@@ -147,23 +147,23 @@ class TextMove:
 def moved_findings(found: Iterable[Diagnostic], old: Source, new: Source) -> tuple[Diagnostic, ...]:
     """Return findings about a text at their places in a new one, without those whose line is not there any more."""
     move = TextMove(old.text, new.text)
-    return tuple([moved for one in found if (moved := _moved(one, move, new.name)) is not None])
+    return tuple([moved for finding in found if (moved := _moved(finding, move, new.name)) is not None])
 
 
-def _moved(found: Diagnostic, move: TextMove, name: str) -> Diagnostic | None:
-    span = move.place(found.span)
+def _moved(finding: Diagnostic, move: TextMove, name: str) -> Diagnostic | None:
+    span = move.place(finding.span)
     if span is None:
         return None
     related = tuple(
         replace(one, span=place)
-        for one in found.related
+        for one in finding.related
         if (place := one.span if one.source is not None and one.source.name != name else move.place(one.span))
     )
     # A fix says itself which text it replaces, so it is offered only where that text is still there.
-    edits = [(edit, place) for edit in (found.fix.edits if found.fix else ()) if (place := move.place(edit.span))]
-    fix = found.fix and replace(found.fix, edits=tuple(replace(one, span=place) for one, place in edits))
+    edits = [(edit, place) for edit in (finding.fix.edits if finding.fix else ()) if (place := move.place(edit.span))]
+    fix = finding.fix and replace(finding.fix, edits=tuple(replace(edit, span=place) for edit, place in edits))
     return replace(
-        found, span=span, related=related, fix=fix if found.fix and len(edits) == len(found.fix.edits) else None
+        finding, span=span, related=related, fix=fix if finding.fix and len(edits) == len(finding.fix.edits) else None
     )
 
 

@@ -262,14 +262,14 @@ class ProgressBoard:
     @property
     def next_at(self) -> float | None:
         """When the next progress is to be shown; None if none waits."""
-        return min((one.show_at for one in self._open if one.show_at is not None), default=None)
+        return min((progress.show_at for progress in self._open if progress.show_at is not None), default=None)
 
     def show_due(self) -> bool:
         """Show the work that has taken long enough. Return False if there is none."""
         now = self.clock()
         due = [one for one in self._open if one.show_at is not None and one.show_at <= now]
-        for one in due:
-            one.show()
+        for progress in due:
+            progress.show()
         return bool(due)
 
     def create(self, progress: Progress) -> None:
@@ -287,8 +287,8 @@ class ProgressBoard:
 
     def stopped(self, token: object) -> None:
         """Stop the work that is shown under a token. A token that is not known is ignored."""
-        for one in [one for one in self._open if token in one.tokens]:
-            one.stop()
+        for progress in [one for one in self._open if token in one.tokens]:
+            progress.stop()
 
     def send(self, token: Token, value: dict[str, object]) -> None:
         self._send({"jsonrpc": "2.0", "method": "$/progress", "params": {"token": token, "value": value}})

@@ -70,18 +70,18 @@ class LastRuns:
         """Read the last run of a document, unless that has been done and nothing has changed since."""
         if view.format not in RUNNABLE or view.path == self._reading:
             return
-        known, store = self._known.get(view.path), self._store(view)
-        if known is None and not os.path.exists(store) and not _names_store(view):  # noqa: PTH110  # for every hover
+        runs, store = self._known.get(view.path), self._store(view)
+        if runs is None and not os.path.exists(store) and not _names_store(view):  # noqa: PTH110  # for every hover
             return
-        old = known is None or self.clock() - known.at > KEPT_SECONDS or known.stamp != _stamp(view, store)
+        old = runs is None or self.clock() - runs.at > KEPT_SECONDS or runs.stamp != _stamp(view, store)
         if old:
             self._wanted[view.path] = view
 
     def markdown(self, view: View, way: Sequence[str], part: str = "") -> str:
         """Return the value that the last run gave to a name, with the run and its age; empty if none is known."""
         self.want(view)
-        known = self._known.get(view.path)
-        last = known.values.get(part) if known is not None else None
+        runs = self._known.get(view.path)
+        last = runs.values.get(part) if runs is not None else None
         if last is None:
             return ""
         from quire.display.text import age
@@ -109,9 +109,9 @@ class LastRuns:
 
         def take(result: bytes | None) -> None:
             self._reading = ""
-            found: _KnownRuns = pickle.loads(result) if result is not None else nothing  # noqa: S301  # from our own child
+            runs: _KnownRuns = pickle.loads(result) if result is not None else nothing  # noqa: S301  # from our own child
             self._known.pop(path, None)
-            self._known[path] = found
+            self._known[path] = runs
             while len(self._known) > MOST_KEPT_RUNS:
                 del self._known[next(iter(self._known))]
 
@@ -120,8 +120,8 @@ class LastRuns:
     def _store(self, view: View) -> str:
         from quire.stores import DEFAULT_PATH
 
-        known = self._known.get(view.path)
-        return known.store if known is not None else str(view.folder.path / DEFAULT_PATH)
+        runs = self._known.get(view.path)
+        return runs.store if runs is not None else str(view.folder.path / DEFAULT_PATH)
 
 
 def _read_runs(view: View, nothing: _KnownRuns) -> _KnownRuns:
@@ -212,7 +212,7 @@ class ModelPrices:
         from quire.display.preflight_line import money_text
 
         found = quantities(proof, view.folder.foresight.world().premises, known.__getitem__)
-        money = next((one for one in found if one.name == "money"), None)
+        money = next((quantity for quantity in found if quantity.name == "money"), None)
         return "unpriced" if money is not None and money.unpriced else money_text(money, {})
 
     @property
@@ -233,14 +233,14 @@ class ModelPrices:
         """Return the job that reads the prices which were asked for; None if there are none."""
         if not self.is_due:
             return None
-        wanted = self._reading = self._wanted
+        settings = self._reading = self._wanted
         self._wanted = {}
         day = self._today()
 
         def take(result: bytes | None) -> None:
             self._reading = {}
             found: Mapping[str, Rate] = unpacked(result) if result is not None else {}
-            for model, models in wanted.items():
+            for model, models in settings.items():
                 self._known.pop(model, None)
                 self._known[model] = _KnownPrice(day, models, found.get(model))
             while len(self._known) > MOST_KEPT_PRICES:
@@ -248,7 +248,7 @@ class ModelPrices:
             if found:
                 self.on_change()
 
-        return Job(lambda: packed(_read_prices(wanted, day)), take)
+        return Job(lambda: packed(_read_prices(settings, day)), take)
 
     def _rate(self, model: str, models: ModelSettings) -> Rate | None:
         """Return the price of a model; None, and have it read, if it was not read today."""
@@ -256,17 +256,17 @@ class ModelPrices:
             from quire.models.choose import Unpriced
 
             return Unpriced(model, "no model is named")
-        known = self._known.get(model)
-        if known is None or known.day != self._today() or known.models != models:
+        price = self._known.get(model)
+        if price is None or price.day != self._today() or price.models != models:
             if self._reading.get(model) != models:
                 self._wanted[model] = models
             return None
-        return known.rate
+        return price.rate
 
 
-def _read_prices(wanted: Mapping[str, ModelSettings], day: datetime.date) -> dict[str, Rate]:
+def _read_prices(settings: Mapping[str, ModelSettings], day: datetime.date) -> dict[str, Rate]:
     """Read the prices of models. This is done in another process."""
     from quire.analysis.rules.prices import noted_rate
     from quire.models.prices import rate_of
 
-    return {model: noted_rate(rate_of(model, models, day, os.environ), day) for model, models in wanted.items()}
+    return {model: noted_rate(rate_of(model, models, day, os.environ), day) for model, models in settings.items()}

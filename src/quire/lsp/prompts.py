@@ -85,12 +85,12 @@ def complete(prompt: View, offset: int) -> list[Completion]:
     before = prompt.line_before(offset)
     if "{" not in before:
         return []  # most of what is typed, in files that may be anything
-    found: dict[str, Completion] = {}
+    completions: dict[str, Completion] = {}
     for owner in owners_of(prompt.folder, prompt.path):
         for use in _uses(owner, prompt) if owner.format in _COMPLETE else ():
-            for one in _COMPLETE[owner.format](prompt, offset, before, owner, use.span.start):
-                found.setdefault(one.label, one)
-    return list(found.values())
+            for completion in _COMPLETE[owner.format](prompt, offset, before, owner, use.span.start):
+                completions.setdefault(completion.label, completion)
+    return list(completions.values())
 
 
 def sharing_problem(owner: View, prompt: View, name: Name) -> str:
@@ -99,7 +99,7 @@ def sharing_problem(owner: View, prompt: View, name: Name) -> str:
     shown = _shown(folder, prompt.path)
     if not real_path(Path(prompt.path)).is_relative_to(real_path(folder.path)):
         return f"{shown} names {name.text} too, and is outside of this workspace: rename it there first"
-    others = [_shown(folder, one.path) for one in owners_of(folder, prompt.path) if one.path != owner.path]
+    others = [_shown(folder, view.path) for view in owners_of(folder, prompt.path) if view.path != owner.path]
     if not others:
         return ""
     return f"{shown} names {name.text} too, and is also a prompt of {', '.join(others[:3])}: rename it there by hand"
@@ -128,8 +128,11 @@ def _complete_pipeline(prompt: View, offset: int, before: str, owner: View, use:
         return []
     span = Span(offset - len(typed[2] or ""), offset)
     closing = "" if prompt.source.text[offset : offset + 1] == "}" else "}"
-    found = complete_reference(owner, use, replace(cursor_place(owner, use), text=typed[0]))
-    return [replace(one, span=span, insert=one.label + ("" if one.label == "ctx" else closing)) for one in found]
+    completions = complete_reference(owner, use, replace(cursor_place(owner, use), text=typed[0]))
+    return [
+        replace(completion, span=span, insert=completion.label + ("" if completion.label == "ctx" else closing))
+        for completion in completions
+    ]
 
 
 def _of_playbook(prompt: View, owner: View) -> Iterator[Name]:
@@ -139,12 +142,12 @@ def _of_playbook(prompt: View, owner: View) -> Iterator[Name]:
     tree = tree_of(owner)
     if tree is None:
         return
-    known = KnownNames(tree)
+    names = KnownNames(tree)
     for match in PLACEHOLDER.finditer(prompt.source.text):
         name = match[1]
-        if known.is_known(name):
+        if names.is_known(name):
             answer = name.startswith(ASKED)
-            yield Name(known.kind(name), name, Span(*match.span(1)), "reads", "", owner.path, not answer)
+            yield Name(names.kind(name), name, Span(*match.span(1)), "reads", "", owner.path, not answer)
 
 
 def _of_pipeline(prompt: View, owner: View) -> Iterator[Name]:
@@ -153,7 +156,7 @@ def _of_pipeline(prompt: View, owner: View) -> Iterator[Name]:
 
     several = len(file_of(owner).pipelines) > 1
     around = [pipeline_at(owner, use.span.start) for use in _uses(owner, prompt)]
-    scopes = dict.fromkeys(one.name.text if several else "" for one in around if one is not None)
+    scopes = dict.fromkeys(pipeline.name.text if several else "" for pipeline in around if pipeline is not None)
     for scope in scopes:
         own = (one for one in owner.index.names if one.scope == scope and not one.document)
         kinds = {one.text: one.kind for one in own if one.kind in VALUES}

@@ -290,8 +290,8 @@ def roots_in(params: Mapping[str, Any]) -> list[Path]:
 
     from quire.lsp.desk import path_of
 
-    if found := folders_in(params.get("workspaceFolders")):
-        return found
+    if paths := folders_in(params.get("workspaceFolders")):
+        return paths
     uri, path = params.get("rootUri"), params.get("rootPath")
     if isinstance(uri, str) and uri.startswith("file:"):
         return [Path(path_of(uri))]

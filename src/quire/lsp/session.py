@@ -293,8 +293,8 @@ class Session:
 
     def _searched(self, found: tuple[Any, Mapping[str, ModelSettings]]) -> Any:
         """Return the answer of a copy of this process, and have the prices read that it has asked for there."""
-        answer, wanted = found
-        self.desk.prices.want(wanted)
+        answer, settings = found
+        self.desk.prices.want(settings)
         return answer
 
     def _initialize(self, params: Mapping[str, Any]) -> dict[str, object]:

@@ -140,8 +140,8 @@ class EditorText:
     @cached_property
     def line_end(self) -> str:
         """The line end that new lines of this text get."""
-        found = _LINE_END.search(self.raw)
-        return found[0] if found else "\n"
+        match = _LINE_END.search(self.raw)
+        return match[0] if match else "\n"
 
     @cached_property
     def _raw_starts(self) -> list[int]:

@@ -158,7 +158,7 @@ def plain(snippet: str) -> str:
     """Return a snippet without its places: `${1:name}` becomes `name`."""
     import re
 
-    return re.sub(r"\$\{\d+:([^}]*)\}|\$\{\d+\}|\$\d+", lambda found: found[1] or "", snippet).replace("\\$", "$")
+    return re.sub(r"\$\{\d+:([^}]*)\}|\$\{\d+\}|\$\d+", lambda match: match[1] or "", snippet).replace("\\$", "$")
 
 
 def symbol(text: EditorText, one: Symbol) -> Json:

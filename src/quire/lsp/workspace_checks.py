@@ -81,8 +81,8 @@ class Survey:
         self.at, self.is_under_way = None, True
         opened = {document.path for document in self._desk.documents.values()}
         uris = set(self._desk.documents)
-        tokens = [one.token for one in self._waiting if one.token is not None and not one.is_shown]
-        self._waiting = [replace(one, is_shown=True) for one in self._waiting]
+        tokens = [waiting.token for waiting in self._waiting if waiting.token is not None and not waiting.is_shown]
+        self._waiting = [replace(waiting, is_shown=True) for waiting in self._waiting]
         progress = self._progress = self._board.start("Quire: check documents", self._stop, *tokens, asks=True)
         self._is_stopped = False
 
@@ -125,13 +125,13 @@ class Survey:
 
     def cancelled(self, request: object) -> bool:
         """Drop a request that waits. Return False if it does not."""
-        kept = [one for one in self._waiting if one.request != request]
-        for one in self._waiting:
-            if one.request == request and one.token is not None and self._progress is not None:
-                self._progress.end_under(one.token)
+        waitings = [one for one in self._waiting if one.request != request]
+        for waiting in self._waiting:
+            if waiting.request == request and waiting.token is not None and self._progress is not None:
+                self._progress.end_under(waiting.token)
         kept_about = [one for one in self._waiting_about if one[0] != request]
-        was_there = len(kept) < len(self._waiting) or len(kept_about) < len(self._waiting_about)
-        self._waiting, self._waiting_about = kept, kept_about
+        was_there = len(waitings) < len(self._waiting) or len(kept_about) < len(self._waiting_about)
+        self._waiting, self._waiting_about = waitings, kept_about
         return was_there
 
     def _take(self, result: bytes | None, opened: set[str]) -> None:
@@ -200,7 +200,7 @@ def surveyed(
         if view is None:
             continue
         try:
-            reports.append((path, [wire.diagnostic(view.text, one, desk) for one in findings_of(view)]))
+            reports.append((path, [wire.diagnostic(view.text, finding, desk) for finding in findings_of(view)]))
         except Exception as error:  # reported to the editor
             problems.append(problem_of(f"the check of {path} failed", error))
         if time.monotonic() > until:

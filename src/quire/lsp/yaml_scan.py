@@ -90,9 +90,9 @@ class Scanner:
     def place(self) -> CursorPlace:
         text = self._text
         while True:
-            found = self._line()
-            if found is not None:
-                return found
+            place = self._line()
+            if place is not None:
+                return place
             if self._at >= len(text):
                 return self._blank(len(text), 0)
 
@@ -173,11 +173,11 @@ class Scanner:
     def _value(self, at: int) -> CursorPlace | None:
         """Read the value after a colon or a dash."""
         text, tag = self._text, ""
-        while found := _TAG.match(text, at):
-            tag = found[1] or tag
-            at = found.end()
+        while match := _TAG.match(text, at):
+            tag = match[1] or tag
+            at = match.end()
             if at >= len(text) and text[-1] not in " \t":
-                return self._typed(found.start(), text[found.start() :])
+                return self._typed(match.start(), text[match.start() :])
         if at >= len(text):
             return self._typed(at, "", tag=tag)
         character = text[at]
@@ -201,8 +201,8 @@ class Scanner:
         """Return the end of a quoted text. One whose next lines are indented too little ends with its line: its quote
         is not typed yet."""
         text = self._text
-        found = (_DOUBLE if text[at] == '"' else _SINGLE).match(text, at + 1)
-        end = found.end() if found else at + 1
+        match = (_DOUBLE if text[at] == '"' else _SINGLE).match(text, at + 1)
+        end = match.end() if match else at + 1
         line = text.find("\n", at, end)
         less = self.less_indented().search(text, line, end) if line >= 0 else None
         return line if less and (end >= len(text) or text[less.end() : end].strip()) else end
@@ -281,8 +281,8 @@ class Scanner:
 
     def _flow_scalar(self, at: int) -> CursorPlace | int:
         text, tag, frame, start = self._text, "", self._frames[-1], at
-        while found := _TAG.match(text, at):
-            tag, at = found[1] or tag, found.end()
+        while match := _TAG.match(text, at):
+            tag, at = match[1] or tag, match.end()
         if at >= len(text):
             begun = text[start:] if text[-1] not in " \t" else ""
             return self._typed(start if begun else at, begun, tag="" if begun else tag, flow=True)

@@ -111,7 +111,7 @@ class Calls:
                 return result_of(LaunchResult("error", {"error": str(error)}))
         launcher = self._launcher(caller)
         if tool.endswith(ASYNC):
-            self._detached = {run: one for run, one in self._detached.items() if not one.ended}
+            self._detached = {run: drive for run, drive in self._detached.items() if not drive.ended}
             attached = AttachedDrive()
             envelope = await self._launching.launch(tool, arguments, launcher, began=attached.began)
             if envelope.status == "started":
@@ -204,7 +204,7 @@ class Calls:
             under_way.add(self._launching.go_on(row.id, runtime, attached.began, self._report))
 
     def _too_many(self) -> str:
-        under_way = len(self._waited_for) + sum(not one.ended for one in self._detached.values())
+        under_way = len(self._waited_for) + sum(not drive.ended for drive in self._detached.values())
         if under_way < MOST_RUNS:
             return ""
         return f"{under_way} runs are under way, and no more than {MOST_RUNS} may be: try again when one has ended"

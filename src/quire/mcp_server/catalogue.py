@@ -234,21 +234,21 @@ GRAMMAR_SCHEME = "quire://grammar/"
 MARKDOWN = "text/markdown"
 _VERB = "write_"
 _TASK = "task"
-_BY_URI = {f"{GRAMMAR_SCHEME}{one.key}": one for one in GRAMMARS}
-_BY_PROMPT = {f"{_VERB}{one.key.replace('/', '_')}": one for one in GRAMMARS}
+_BY_URI = {f"{GRAMMAR_SCHEME}{grammar.key}": grammar for grammar in GRAMMARS}
+_BY_PROMPT = {f"{_VERB}{grammar.key.replace('/', '_')}": grammar for grammar in GRAMMARS}
 
 RESOURCES = tuple(
-    types.Resource(uri=uri, name=f"{one.key} grammar", description=one.about, mime_type=MARKDOWN)
-    for uri, one in _BY_URI.items()
+    types.Resource(uri=uri, name=f"{grammar.key} grammar", description=grammar.about, mime_type=MARKDOWN)
+    for uri, grammar in _BY_URI.items()
 )
 PROMPTS = tuple(
     types.Prompt(
         name=name,
-        title=f"Write a {one.name}",
-        description=f"Asks for a {one.name} that does a task, and says how one is written.",
-        arguments=[types.PromptArgument(name=_TASK, description=f"What the {one.name} is to do.", required=True)],
+        title=f"Write a {grammar.name}",
+        description=f"Asks for a {grammar.name} that does a task, and says how one is written.",
+        arguments=[types.PromptArgument(name=_TASK, description=f"What the {grammar.name} is to do.", required=True)],
     )
-    for name, one in _BY_PROMPT.items()
+    for name, grammar in _BY_PROMPT.items()
 )
 
 
@@ -257,26 +257,26 @@ def grammar_resource(uri: str) -> types.ReadResourceResult | None:
     grammar."""
     if not uri.startswith(GRAMMAR_SCHEME):
         return None
-    found = _BY_URI.get(uri)
-    if found is None:
+    grammar = _BY_URI.get(uri)
+    if grammar is None:
         raise MCPError(types.INVALID_PARAMS, _unknown("grammar", uri, _BY_URI))
-    text = types.TextResourceContents(uri=uri, text=found.text, mime_type=MARKDOWN)
+    text = types.TextResourceContents(uri=uri, text=grammar.text, mime_type=MARKDOWN)
     return types.ReadResourceResult(contents=[text])
 
 
 def written_prompt(name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
     """Return the messages of a prompt. Raises `MCPError` for an unknown one, and for wrong arguments."""
-    found = _BY_PROMPT.get(name)
-    if found is None:
+    grammar = _BY_PROMPT.get(name)
+    if grammar is None:
         raise MCPError(types.INVALID_PARAMS, _unknown("prompt", name, _BY_PROMPT))
     if unknown := next((argument for argument in arguments if argument != _TASK), ""):
         hint = did_you_mean(nearest(unknown, [_TASK]), f"it takes {_TASK}")
         raise MCPError(types.INVALID_PARAMS, f"{name} has no argument {unknown!r}: {hint}")
     task = arguments.get(_TASK, "").strip()
     if not task:
-        raise MCPError(types.INVALID_PARAMS, f"{name} needs {_TASK}: what the {found.name} is to do")
-    text = types.TextContent(text=request(found, task))
-    return types.GetPromptResult(description=found.about, messages=[types.PromptMessage(role="user", content=text)])
+        raise MCPError(types.INVALID_PARAMS, f"{name} needs {_TASK}: what the {grammar.name} is to do")
+    text = types.TextContent(text=request(grammar, task))
+    return types.GetPromptResult(description=grammar.about, messages=[types.PromptMessage(role="user", content=text)])
 
 
 def request(grammar: Grammar, task: str) -> str:
@@ -285,8 +285,8 @@ def request(grammar: Grammar, task: str) -> str:
     return f"{grammar.text}\n## Task\n\n{asked}\n"
 
 
-def _unknown(what: str, name: str, known: Mapping[str, Grammar]) -> str:
-    hint = did_you_mean(nearest(name, known), f"there are {', '.join(known)}")
+def _unknown(what: str, name: str, grammars: Mapping[str, Grammar]) -> str:
+    hint = did_you_mean(nearest(name, grammars), f"there are {', '.join(grammars)}")
     return f"there is no {what} {name}: {hint}"
 
 

@@ -108,14 +108,14 @@ class ModelSettings(Struct, frozen=True):
 
     @property
     def has_limits(self) -> bool:
-        at_once = any(one.at_once is not None for one in self.tier_settings.values())
+        at_once = any(settings.at_once is not None for settings in self.tier_settings.values())
         return bool(self.limits or self.folder_limits or self.agent_limits or at_once)
 
     @property
     def longest_timeout(self) -> float:
         """Return the longest silence of any service, where an agent sets no other."""
         own = [provider.timeout for provider in self.providers.values()] + [
-            one.timeout for one in self.tier_settings.values()
+            settings.timeout for settings in self.tier_settings.values()
         ]
         return max([self.timeout, *(one for one in own if one is not None)])
 

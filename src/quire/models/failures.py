@@ -118,17 +118,17 @@ def _chain(error: BaseException) -> list[BaseException]:
 
 def _nobody_there(error: BaseException) -> bool:
     """Return True if no service listens at the address, or the host name does not exist: a retry would not help."""
-    return any(isinstance(one, ConnectionRefusedError | socket.gaierror) for one in _chain(error))
+    return any(isinstance(exception, ConnectionRefusedError | socket.gaierror) for exception in _chain(error))
 
 
 def _reason(error: BaseException) -> str:
     """Return the message of the innermost cause that has one: each wrapping loses words."""
-    for one in reversed(_chain(error)):
-        if isinstance(one, ConnectionError) and one.errno:
-            return os.strerror(one.errno)
-        if isinstance(one, OSError) and one.strerror:
-            return " ".join(one.strerror.split())
-        if text := " ".join(str(one).split()):
+    for exception in reversed(_chain(error)):
+        if isinstance(exception, ConnectionError) and exception.errno:
+            return os.strerror(exception.errno)
+        if isinstance(exception, OSError) and exception.strerror:
+            return " ".join(exception.strerror.split())
+        if text := " ".join(str(exception).split()):
             return text
     return type(error).__name__
 

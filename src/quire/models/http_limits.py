@@ -109,11 +109,11 @@ def limit_responses(
 
 def cause_of(error: BaseException) -> TooMuch | NotEvents | None:
     """Return the error of a response that a library wrapped in its own exception, or None."""
-    seen: list[BaseException] = []
+    exceptions: list[BaseException] = []
     below: BaseException | None = error
-    while below is not None and below not in seen:
+    while below is not None and below not in exceptions:
         if isinstance(below, TooMuch | NotEvents):
             return below
-        seen.append(below)
+        exceptions.append(below)
         below = below.__cause__ or below.__context__
     return None

@@ -99,21 +99,21 @@ def _prices_of(info: ModelInfo, today: datetime.date) -> tuple[list[ModelPrice],
     if isinstance(info.prices, ModelPrice):
         return [info.prices], None
     changes = min((start for start in _starts(info) if start > today), default=None)
-    found: list[ModelPrice] = []
+    prices: list[ModelPrice] = []
     for price in reversed(info.prices):  # the last one that holds is taken
         if isinstance(price.constraint, StartDateConstraint) and price.constraint.start_date > today:
             continue
-        found.append(price.prices)
+        prices.append(price.prices)
         if price.constraint is None or isinstance(price.constraint, StartDateConstraint):
-            return found, changes
-    return [*found, info.prices[0].prices], changes
+            return prices, changes
+    return [*prices, info.prices[0].prices], changes
 
 
 def _starts(info: ModelInfo) -> Iterator[datetime.date]:
     conditional: list[ConditionalPrice] = [] if isinstance(info.prices, ModelPrice) else info.prices
-    for one in conditional:
-        if isinstance(one.constraint, StartDateConstraint):
-            yield one.constraint.start_date
+    for price in conditional:
+        if isinstance(price.constraint, StartDateConstraint):
+            yield price.constraint.start_date
 
 
 _READ = ("input_mtok",)

@@ -244,8 +244,8 @@ def limited(model: Model, spec: str, config: ModelSettings) -> Model:
     provider, gates = provider_of(spec), []
     tiers = [
         most
-        for name, one in config.tier_settings.items()
-        if config.tiers.get(name) == spec and (most := one.at_once) is not None
+        for name, settings in config.tier_settings.items()
+        if config.tiers.get(name) == spec and (most := settings.at_once) is not None
     ]
     if tiers:
         gates.append(gate_of(("model", config.folder, spec), spec, ProviderLimits(min(tiers))))

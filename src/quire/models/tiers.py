@@ -130,10 +130,10 @@ def thread_model(
         tier = attributes.get(key, "").strip()
         if not tier:
             continue
-        found = _by_tier(tier, models, environ)
-        if found is not None:
+        choice = _by_tier(tier, models, environ)
+        if choice is not None:
             what = f"the directive's {key} {tier}"
-            return Choice(found.spec, _because(passed, f"{what}: {found.reason}"), found.settings)
+            return Choice(choice.spec, _because(passed, f"{what}: {choice.reason}"), choice.settings)
         passed.append(f"{key} {tier} has no model here")
     default = choose_model(None, None, models, environ, offline=offline)
     return Choice(default.spec, _because(passed, default.reason), default.settings)

@@ -95,10 +95,10 @@ async def list_documents(host: Host, given: ListDocuments) -> Value:
     states = await asyncio.to_thread(host.shelf.all)
     last = await _last_runs(host)
     fitting = [state for state in states if _fits(state, given)]
-    rest = [one for one in fitting if one.id > given.after] if given.after else fitting
+    rest = [state for state in fitting if state.id > given.after] if given.after else fitting
     page = rest[: given.limit]
     return {
-        "items": [document_row(one, last.get(one.id)) for one in page],
+        "items": [document_row(state, last.get(state.id)) for state in page],
         "next": page[-1].id if len(rest) > given.limit else None,
         "total": len(fitting),
         "counts": _counts(states),
@@ -134,11 +134,11 @@ def _counts(states: Sequence[DocumentState]) -> dict[str, Value]:
 
 async def _last_runs(host: Host) -> dict[str, RunRow]:
     """Return the newest run of each document; none while the store cannot be read, because documents are files."""
-    found: dict[str, RunRow] = {}
+    rows: dict[str, RunRow] = {}
     with contextlib.suppress(StoreError):
         for row in await host.runtime.store.list(limit=LATEST_RUNS):
-            found.setdefault(host.shelf.id_of(row), row)
-    return found
+            rows.setdefault(host.shelf.id_of(row), row)
+    return rows
 
 
 class OfDocument(Input, frozen=True, kw_only=True):

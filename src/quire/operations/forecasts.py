@@ -52,13 +52,13 @@ def _preview(host: Host, document: Document, step: str, given: Mapping[str, Valu
     wrong = _wrong_inputs(document.runnable(), given)
     fitting = {name: value for name, value in given.items() if name not in wrong}
     if document.format == "directive":
-        found = prompt_of_directive(runtime.library, runtime.environ, document, fitting)
+        preview = prompt_of_directive(runtime.library, runtime.environ, document, fitting)
     else:
-        found = prompt_of_document(document, step, fitting, runtime.settings)
+        preview = prompt_of_document(document, step, fitting, runtime.settings)
     return {
-        "label": found.request.label,
-        "prompt": prompt_data(found.request),
-        "notes": list(found.notes),
+        "label": preview.request.label,
+        "prompt": prompt_data(preview.request),
+        "notes": list(preview.notes),
         "inputs": dict(wrong),
     }
 

@@ -177,7 +177,9 @@ def problem_of(error: QuireError) -> Problem:
             more["problems"] = list(error.problems)
             more["fields"] = [{"pointer": f"/inputs/{name}", "message": one} for name, one in error.inputs.items()]
         case NearMisses(documents=documents):
-            more["diagnostics"] = [finding_data(source, finding) for source, found in documents for finding in found]
+            more["diagnostics"] = [
+                finding_data(source, finding) for source, findings in documents for finding in findings
+            ]
         case StepFailed() if error.path:
             more["path"] = error.path
         case StoreError():

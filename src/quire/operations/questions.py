@@ -61,8 +61,8 @@ def _after(questions: Sequence[Question], place: str) -> int:
 @operation("One question: if it is open with the outputs that led to it, else with its answer.", OfStep, ShownQuestion)
 async def show_question(host: Host, given: OfStep) -> Value:
     run, path = await host.runtime.find(given.run), given.path
-    asked = await host.runtime.store.questions(run)
-    question = next((one for one in asked if one.path == path), None)
+    questions = await host.runtime.store.questions(run)
+    question = next((one for one in questions if one.path == path), None)
     row = await host.runtime.row(run)
     if question is None:
         answer = await _answer_of(host, run, path)
@@ -76,7 +76,7 @@ async def show_question(host: Host, given: OfStep) -> Value:
     rendered = await host.render([prompt := ("question", question.prompt), *outputs])
     for step, output in zip(led, outputs, strict=True):
         step["html"] = rendered[output]
-    shown = {**open_question(question, row.title, asked), "html": rendered[prompt]}
+    shown = {**open_question(question, row.title, questions), "html": rendered[prompt]}
     return {**shown, "open": True, "led": [*led], "document": row.document}
 
 

@@ -68,9 +68,9 @@ async def _seen(host: Host, given: OfRun) -> SeenView:
 
 @operation("One level of the tree of steps.", ListSteps, Page[Object])
 async def list_steps(host: Host, given: ListSteps) -> Value:
-    seen = await host.views.head(await host.runtime.find(given.run))
+    view = await host.views.head(await host.runtime.find(given.run))
     parent, after, limit = given.parent, given.after, given.limit
-    steps = seen.view.progress.steps
+    steps = view.view.progress.steps
     above = {path: _parent(path, steps) for path in steps}
     below = [path for path, one in above.items() if one == parent]
     if after:
@@ -93,8 +93,8 @@ def _parent(path: str, steps: Collection[str]) -> str:
 
 @operation("One step, item or effect: prompts as sent, replies, calls, values and who wrote them.", ShowStep, Object)
 async def show_step(host: Host, given: ShowStep) -> Value:
-    seen = await _seen(host, given)
-    detail = step_detail(seen.view, _explained(seen.view, given.path), after=given.after)
+    view = await _seen(host, given)
+    detail = step_detail(view.view, _explained(view.view, given.path), after=given.after)
     await _render_replies(host, detail)
     return detail
 
@@ -135,8 +135,8 @@ def _journal(host: Host) -> JournalPages:
 @operation("The journal without values, as objects or as columns.", ListEffects, Object)
 async def list_effects(host: Host, given: ListEffects) -> Value:
     run = await host.runtime.find(given.run)
-    found = await _journal(host).effects(run)
-    fitting = [(at, one) for at, one in enumerate(found) if _fits(one, given)]
+    briefs = await _journal(host).effects(run)
+    fitting = [(at, brief) for at, brief in enumerate(briefs) if _fits(brief, given)]
     limit = given.limit
     if not isinstance(given.before, UnsetType):
         earlier = [one for one in fitting if one[0] < given.before]
@@ -147,11 +147,11 @@ async def list_effects(host: Host, given: ListEffects) -> Value:
         page, more = later[:limit], len(later) > limit
         following = str(page[-1][0] + 1) if more else None
     first = page[0][0] if page else 0
-    data: dict[str, Value] = {"next": following, "total": len(found), "first": first}
+    data: dict[str, Value] = {"next": following, "total": len(briefs), "first": first}
     if given.columns:
-        columns: dict[str, Value] = {**columns_data(one for _, one in page)}
+        columns: dict[str, Value] = {**columns_data(brief for _, brief in page)}
         return {**data, "columns": columns}
-    return {**data, "items": [brief_data(one) for _, one in page]}
+    return {**data, "items": [brief_data(brief) for _, brief in page]}
 
 
 def _fits(brief: EffectBrief, given: ListEffects) -> bool:
@@ -174,26 +174,26 @@ async def show_effect(host: Host, given: OfStep) -> Value:
 
 @operation("The values that a step read, and who wrote them.", OfStep, Object)
 async def show_why(host: Host, given: OfStep) -> Value:
-    seen = await _seen(host, given)
-    return why_data(_explained(seen.view, given.path))
+    view = await _seen(host, given)
+    return why_data(_explained(view.view, given.path))
 
 
 @operation("The messages that the model of a step was sent, or would be sent.", OfStep, Object)
 async def show_prompt(host: Host, given: OfStep) -> Value:
     from quire.runs.prompts import prompt_of_run
 
-    seen = await _seen(host, given)
-    found = prompt_of_run(seen.view, given.path, host.runtime.settings)
-    return {**prompt_data(found.request), "notes": list(found.notes)}
+    view = await _seen(host, given)
+    preview = prompt_of_run(view.view, given.path, host.runtime.settings)
+    return {**prompt_data(preview.request), "notes": list(preview.notes)}
 
 
 @operation("The conversations of the threads of a run.", OfRun, Object)
 async def show_transcript(host: Host, given: OfRun) -> Value:
-    seen = await _seen(host, given)
-    found = transcripts(seen.view)
+    view = await _seen(host, given)
+    found = transcripts(view.view)
     if not found:
-        raise RunState(f"run {seen.view.row.id} has no thread: a transcript is of directives")
-    return transcript_data(seen.view, found)
+        raise RunState(f"run {view.view.row.id} has no thread: a transcript is of directives")
+    return transcript_data(view.view, found)
 
 
 @operation("Inputs, named results and stores as they are now, and who wrote them.", OfRun, Object)

@@ -189,8 +189,8 @@ async def prune_runs(host: Host, given: PruneRuns) -> Value:
     if not isinstance(runs, UnsetType) and age is UNSET:
         removed = await store.remove(list(dict.fromkeys(runs)), dry_run=given.dry_run)
     elif not isinstance(age, UnsetType) and runs is UNSET:
-        wanted = tuple(Status(text) for text in given.statuses) or ENDED
-        removed = await store.prune(host.runtime.clock.now() - age, wanted, dry_run=given.dry_run, vacuum=False)
+        statuses = tuple(Status(text) for text in given.statuses) or ENDED
+        removed = await store.prune(host.runtime.clock.now() - age, statuses, dry_run=given.dry_run, vacuum=False)
     else:
         raise Problem.of("unfit-body", "say which runs: either `older_than` in seconds, or `runs` by their ids")
     if not given.dry_run:
@@ -209,20 +209,20 @@ async def show_run(host: Host, given: OfRun) -> Value:
     run = await host.runtime.find(given.run)
     driven = host.drives(run)
     try:
-        seen = await host.views.head(run)
+        view = await host.views.head(run)
     except (JournalMismatch, LimitReached, RunState) as error:
         # What its row says can be shown, and the journal can be read.
         row = await host.runtime.row(run)
         seq = await last_event(host.runtime.store, run)
         return {**unreadable_head(row, str(error)), "seq": seq, **_document(host, row)}
-    asked = ",".join(f"{question.path}:{question.hash}" for question in seen.view.questions)
-    about = _document(host, seen.view.row)
+    asked = ",".join(f"{question.path}:{question.hash}" for question in view.view.questions)
+    about = _document(host, view.view.row)
     broken = None if driven else await host.runtime.broken_seal(run)
     state = hashlib.sha256(f"{driven} {asked} {about} {broken}".encode()).hexdigest()[:12]
-    if host.has(f'"{seen.version.tag}.{state}"'):
+    if host.has(f'"{view.version.tag}.{state}"'):
         return None
-    head = head_data(seen.view, driven_here=driven, broken_seal=str(broken or ""))
-    return {**head, "seq": seen.version.seq, **about}
+    head = head_data(view.view, driven_here=driven, broken_seal=str(broken or ""))
+    return {**head, "seq": view.version.seq, **about}
 
 
 def _document(host: Host, row: RunRow) -> dict[str, Value]:

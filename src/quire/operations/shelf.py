@@ -102,9 +102,9 @@ class Shelf:
 
     def _files(self) -> Iterator[tuple[str, Path, Stamp]]:
         """Yield all documents, sorted by id."""
-        wanted, _ = collect([str(self._folder)])
+        files, _ = collect([str(self._folder)])
         start = len(str(self._folder)) + 1
-        for id, path in sorted((str(one.path)[start:].replace(os.sep, "/"), one.path) for one in wanted):
+        for id, path in sorted((str(file.path)[start:].replace(os.sep, "/"), file.path) for file in files):
             try:
                 found = path.stat()
             except OSError:

@@ -168,6 +168,6 @@ def _struct_fields(kind: type[Struct]) -> Iterator[_Field]:
 def _dataclass_fields(kind: type[Any]) -> Iterator[_Field]:
     import dataclasses
 
-    for one in dataclasses.fields(kind):
-        if one.init:
-            yield one.name, one.default
+    for field in dataclasses.fields(kind):
+        if field.init:
+            yield field.name, field.default

@@ -92,7 +92,7 @@ def envelope(
     tools_of: ToolsOf = lambda agent: agent.tools,
 ) -> CapabilityEnvelope:
     """Compute the envelope of a plan. `documents` maps names to callees; each callee is followed once."""
-    known = {} if documents is None else documents
+    plans = {} if documents is None else documents
     steps: dict[str, dict[str, None]] = {}
     details: dict[str, dict[tuple[str, ...], dict[str, None]]] = {}
     unknown: dict[str, None] = {}
@@ -102,7 +102,7 @@ def envelope(
         name, here = waiting.pop(0)
         for _, step in here.steps():
             runs = called_documents(step)
-            follows = isinstance(step.work, UseTool) and runs and runs[0] in known
+            follows = isinstance(step.work, UseTool) and runs and runs[0] in plans
             for capability, label, written in () if follows else _needed(step, vocabulary, tools_of):
                 where = f"{name} {label}".strip()
                 steps.setdefault(capability, {})[where] = None
@@ -110,12 +110,12 @@ def envelope(
             if parent := _parent(step):
                 unknown[parent] = None
             for callee in runs:
-                if callee not in known:
+                if callee not in plans:
                     # A tool of Quire itself is not a missing document.
                     unknown.update({} if isinstance(step.work, UseTool) else {callee: None})
                 elif callee not in seen:
                     seen.add(callee)
-                    waiting.append((callee, known[callee]))
+                    waiting.append((callee, plans[callee]))
     needs = tuple(
         Need(one, tuple(labels), vocabulary.effect(one), vocabulary.tier(one), *_together(details[one], labels))
         for one, labels in sorted(steps.items())

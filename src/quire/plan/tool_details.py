@@ -140,11 +140,11 @@ def _host(url: _Text) -> str:
     head = url[0] if url else None
     if head is None:
         return "*"
-    found = _HOST.match(head)
-    if found is None or (found.end() == len(head) and head[-1] not in "/?#" and len(url) > 1):
+    match = _HOST.match(head)
+    if match is None or (match.end() == len(head) and head[-1] not in "/?#" and len(url) > 1):
         return "*"
-    host = as_word(found[2].lower())
-    return f"http://{host}" if found[1] == "http" else host
+    host = as_word(match[2].lower())
+    return f"http://{host}" if match[1] == "http" else host
 
 
 def _method(text: _Text) -> str:

@@ -67,12 +67,12 @@ class LaunchConnection:
         return _spec(tool) if tool in LAUNCHING else None
 
     async def tools(self, *, refresh: bool = False) -> Mapping[str, ToolSpec]:
-        found = {tool: _spec(tool) for tool in sorted(LAUNCHING)}
+        specs = {tool: _spec(tool) for tool in sorted(LAUNCHING)}
         for name, registered in sorted(self._runtime.registry().pipelines.items()):
             if self._grants.allows("execute", "pipeline", name):
                 spec = _own_spec(name, registered)
-                found[spec.name] = spec
-        return found
+                specs[spec.name] = spec
+        return specs
 
     def longest(self, tool: ToolSpec, arguments: Mapping[str, Value]) -> None:
         """A launch waits for the end of another run, which may wait for people."""
@@ -239,12 +239,12 @@ class PinnedConnection:
         return self._inner.tool_id(tool)
 
     def known(self, tool: str) -> ToolSpec | None:
-        found = self._inner.known(tool)
-        return self._held(found) if found else None
+        spec = self._inner.known(tool)
+        return self._held(spec) if spec else None
 
     async def tools(self, *, refresh: bool = False) -> Mapping[str, ToolSpec]:
-        found = await self._inner.tools(refresh=refresh)
-        return {name: self._held(spec) for name, spec in found.items()}
+        specs = await self._inner.tools(refresh=refresh)
+        return {name: self._held(spec) for name, spec in specs.items()}
 
     async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Value | Answer:
         return await self._inner.call(tool, arguments, effect_id)

@@ -100,17 +100,17 @@ def _begun(view: RunView, path: str) -> Why | None:
 
 
 def _step(a: RunView, b: RunView, path: str) -> StepDiff:
-    known = a.replay.progress.steps.get(path) or b.replay.progress.steps[path]
+    view = a.replay.progress.steps.get(path) or b.replay.progress.steps[path]
     of_a, of_b = _begun(a, path), _begun(b, path)
     if of_a is None or of_b is None:
         state: State = "same" if of_a is of_b else "only in B" if of_a is None else "only in A"
-        return StepDiff(path, known.label, known.title, state, (), (_spent_by(of_a), _spent_by(of_b)))
+        return StepDiff(path, view.label, view.title, state, (), (_spent_by(of_a), _spent_by(of_b)))
     found = [*_values(a, b, path), *_effects(of_a, of_b), *_outcome(a, b, path)]
-    changes = [one for one in found if not _is_inside(a, one.where, path)]
+    changes = [change for change in found if not _is_inside(a, change.where, path)]
     if (of_a.cost, of_a.input_tokens, of_a.output_tokens) != (of_b.cost, of_b.input_tokens, of_b.output_tokens):
         changes.append(Change("cost", path, _spent(of_a), _spent(of_b)))
     spent = (_spent_by(of_a), _spent_by(of_b))
-    return StepDiff(path, known.label, known.title, "changed" if found or changes else "same", changes, spent)
+    return StepDiff(path, view.label, view.title, "changed" if found or changes else "same", changes, spent)
 
 
 def _is_inside(view: RunView, where: str, path: str) -> bool:
@@ -146,11 +146,11 @@ def _effects(a: Why, b: Why) -> Iterator[Change]:
 
 
 def _outcome(a: RunView, b: RunView, path: str) -> Iterator[Change]:
-    one, other = a.replay.progress.steps[path], b.replay.progress.steps[path]
-    if one.status != other.status:
-        yield Change("status", path, one.status, other.status)
-    if one.output != other.output:
-        yield Change("output", path, one.output, other.output)
+    view, other = a.replay.progress.steps[path], b.replay.progress.steps[path]
+    if view.status != other.status:
+        yield Change("status", path, view.status, other.status)
+    if view.output != other.output:
+        yield Change("output", path, view.output, other.output)
 
 
 def _words(one: Performed) -> tuple[str, str]:

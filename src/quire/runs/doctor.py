@@ -312,8 +312,8 @@ def _not_writable(path: Path) -> Path | None:
     so permission to write the database file alone is not enough.
     """
     folder = next(parent for parent in path.parents if parent.exists())
-    wanted = [*([path] if path.exists() else []), folder]
-    return next((one for one in wanted if not os.access(one, os.W_OK)), None)
+    paths = [*([path] if path.exists() else []), folder]
+    return next((one for one in paths if not os.access(one, os.W_OK)), None)
 
 
 State = Literal["ok", "missing", "problem"]

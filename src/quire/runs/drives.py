@@ -155,10 +155,10 @@ async def _look_here(runtime: Runtime, row: RunRow, held: PinnedRun, gate: Tools
         held.plan, documents, bundles, grants, folder, pins.model, pins.limits, reuses, pins.shelf, pins.inputs, calls
     )
     library, find = runtime.library_of(shelf=pins.shelf), runtime.callees(shelf=pins.shelf).find
-    found = await look_ahead(library, start, gate, runtime.models, find)
-    found.raise_if_any()
+    findings = await look_ahead(library, start, gate, runtime.models, find)
+    findings.raise_if_any()
     check_prices(runtime.models, _models(runtime, held, pins), pins.budget)
-    return tuple(dict.fromkeys((*pins.warnings, *found.warnings)))
+    return tuple(dict.fromkeys((*pins.warnings, *findings.warnings)))
 
 
 def _ports(

@@ -161,8 +161,8 @@ def _amounts(row: RunRow, effects: Sequence[EffectRecord]) -> dict[str, float]:
         # The row counts calls that were made again as well, the journal those that a fork has taken over.
         "input_tokens": max(row.input_tokens, sum(usage.input_tokens for usage in usages)),
         "output_tokens": max(row.output_tokens, sum(usage.output_tokens for usage in usages)),
-        "seconds": busy_seconds((one.at, one.ended_at) for one in timed),
-        "work": sum(one.elapsed for one in timed),
+        "seconds": busy_seconds((record.at, record.ended_at) for record in timed),
+        "work": sum(record.elapsed for record in timed),
     }
     costs = [usage.cost for usage in usages if usage.cost is not None]
     if row.cost is not None and len(costs) == len(usages):

@@ -229,23 +229,23 @@ class EditedDocument:
         builder = BundleBuilder(settings, items, self._runtime.environ, model=False)
         text = self._source.text
         leaf = Item(before.item_id, "directive", "project", self._path.resolve(), text, text)
-        found = cast("Bundle", builder.gather("", leaf))
-        found = replace(
-            found,
-            directives={**before.directives, **found.directives},
-            knowledge={**before.knowledge, **found.knowledge},
-            hooks=found.hooks or before.hooks,
+        bundle = cast("Bundle", builder.gather("", leaf))
+        bundle = replace(
+            bundle,
+            directives={**before.directives, **bundle.directives},
+            knowledge={**before.knowledge, **bundle.knowledge},
+            hooks=bundle.hooks or before.hooks,
             warnings=before.warnings,
             rules=before.rules,
         )
         if pins.one_model or plan.thread is None:
-            return found
+            return bundle
         if plan.thread.model == _model_wanted(before):
-            return replace(found, model=before.model, settings=before.settings)
+            return replace(bundle, model=before.model, settings=before.settings)
         # With a default, the choice never asks a service which models it has.
         models = replace(settings.models, default=pins.model or before.model)
         choice = thread_model(plan.thread.model, models, self._runtime.environ)
-        return replace(found, model=choice.spec, settings=choice.settings.as_value())
+        return replace(bundle, model=choice.spec, settings=choice.settings.as_value())
 
 
 def _model_wanted(bundle: Bundle) -> Mapping[str, str] | None:

@@ -225,7 +225,7 @@ class _Looking:
         callees = runtime.callees(one_model=one_model, allow=options.allow).reachable(self.plan)
         self.documents = {name: callee.plan for name, callee in callees.items()}
         self._files = {name: callee.source.name for name, callee in callees.items()}
-        self._bundles = {name: one.bundle for name, one in callees.items() if one.bundle is not None}
+        self._bundles = {name: callee.bundle for name, callee in callees.items() if callee.bundle is not None}
         if not self.plan.thread:
             return
         if self._found.inputs:
@@ -275,8 +275,8 @@ class _Looking:
         one_model = runtime.models.given is not None or self._options.model is not None
         budget = runtime.models.context_budget
         chosen = choose_all(files, runtime.settings, model, one_model=one_model, budget=budget)
-        cast = {name: with_step_models(files[name][0], found.steps) for name, found in chosen.items()}
-        self._found.warnings |= dict.fromkeys(warning for found in chosen.values() for warning in found.warnings)
+        cast = {name: with_step_models(files[name][0], models.steps) for name, models in chosen.items()}
+        self._found.warnings |= dict.fromkeys(warning for models in chosen.values() for warning in models.warnings)
         self.plan = cast.get("", self.plan)
         self.documents = {name: cast.get(name, plan) for name, plan in self.documents.items()}
 
@@ -309,12 +309,12 @@ class _Looking:
     def _agents_have_tools(self, plans: Sequence[Plan]) -> bool:
         profiles = self._runtime.agents()
         agents = [step.work for plan in plans for _, step in plan.steps() if isinstance(step.work, Agent)]
-        given = (profiles.get(agent.identity or self._runtime.identity) for agent in agents)
+        settings = (profiles.get(agent.identity or self._runtime.identity) for agent in agents)
         if any(step_tools(step) for plan in plans for _, step in plan.steps()):
             return True
         return any(
             profile is None or (profile.tools if agent.tools is None else narrowed_tools(agent.tools, profile.tools))
-            for agent, profile in zip(agents, given, strict=True)
+            for agent, profile in zip(agents, settings, strict=True)
         )
 
 

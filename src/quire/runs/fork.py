@@ -77,8 +77,8 @@ class Place(Struct, frozen=True):
 
     @property
     def _turn(self) -> int:
-        found = _TURN.match(self.path)
-        return int(found[1]) if found else 0
+        match = _TURN.match(self.path)
+        return int(match[1]) if match else 0
 
     def _around(self, path: str) -> bool:
         return self.path.startswith(f"{path}/")
@@ -110,8 +110,8 @@ def find_place(plan: Plan, named: str) -> Place:
 
 
 def _turn(named: str) -> Place:
-    found = _NAMED_TURN.fullmatch(named.lower()) or _TURN.fullmatch(named)
-    number = int(found[1]) if found else 0
+    match = _NAMED_TURN.fullmatch(named.lower()) or _TURN.fullmatch(named)
+    number = int(match[1]) if match else 0
     if not number:
         raise CannotStart(f"{named!r} is not a turn of a directive: write 'turn 3', or just 3")
     before = (f"{THREAD_PATH}/turn[{number - 1}]", f"turn {number - 1}") if number > 1 else None
@@ -209,25 +209,25 @@ async def prepare_fork(runtime: Runtime, run: str, step: str, changes: Changes) 
     if not runtime.queue and (changes.budget is not None or changes.model):
         check_prices(runtime.models, [pins.instead or pins.model], pins.budget)
     # What was set aside for a call of the old run is not spent again.
-    kept = [record for record in view.effects if place.keeps(record.path) and not is_lost_call(record)]
+    records = [record for record in view.effects if place.keeps(record.path) and not is_lost_call(record)]
     if place.first and changes.sets:
-        kept = []  # effects of a thread before its first turn depend on its inputs
-    taken_over = kept
+        records = []  # effects of a thread before its first turn depend on its inputs
+    taken_over = records
     if changes.unattended and not changes.says_yes and not view.pins.unattended:
-        check_unattended(view.document.runnable(), view.documents, pins.answers, [record.path for record in kept])
+        check_unattended(view.document.runnable(), view.documents, pins.answers, [record.path for record in records])
     now = runtime.clock.now()
-    kept = with_boundary(kept, place, changes.sets, pins, now)
+    records = with_boundary(records, place, changes.sets, pins, now)
     new = new_run_id(now)
     row = replace(view.row, id=new, pins=pins.as_json(), status=Status.PENDING, ended_by=(), failure=None)
-    await _check_reached(runtime, view.row, row, kept, place)
+    await _check_reached(runtime, view.row, row, records, place)
     texts = {digest: await runtime.store.text(digest) for digest in pinned_texts(pins)}
     written = [(view.document.source, row.format, pins.declared), *written_directives(view.bundle)]
     accepted = () if view.pins.imported else pins.forced
     found = require_meant(written, force=changes.force, accepted=(*runtime.accepted, *accepted))
     pins = replace(pins, forced=tuple(sorted({*accepted, *found})))
-    events = _events(new, now, view, place, await runtime.store.events(run), kept)
+    events = _events(new, now, view, place, await runtime.store.events(run), records)
     made = NewRun(new, row.title, row.format, row.document, now, pins.as_json(), texts)
-    history = History(RunUpdate(Status.PENDING), kept, events, now)
+    history = History(RunUpdate(Status.PENDING), records, events, now)
     return PreparedFork(made, history, view, place, pins, taken_over, reason)
 
 
@@ -327,12 +327,12 @@ def with_boundary(
 
 
 async def _check_reached(
-    runtime: Runtime, origin: RunRow, row: RunRow, kept: Sequence[EffectRecord], place: Place
+    runtime: Runtime, origin: RunRow, row: RunRow, records: Sequence[EffectRecord], place: Place
 ) -> None:
     """Replay the records that are taken over and check that they lead to the place, so that a mismatch is found here
     and not in the middle of a run. Raises `RunState`."""
-    led = await runtime.view_of(row, kept)
-    if place.first and not kept:
+    led = await runtime.view_of(row, records)
+    if place.first and not records:
         return  # Everything is new. A thread has effects before its first turn, which a replay cannot pass.
     step = led.replay.progress.steps.get(place.path)
     # A sub-step is skipped if another arm was taken; a step of the document, if none of its own arms was.
@@ -343,14 +343,14 @@ async def _check_reached(
 
 
 def _events(
-    run: str, now: float, view: RunView, place: Place, told: Sequence[Event], kept: Sequence[EffectRecord]
+    run: str, now: float, view: RunView, place: Place, events: Sequence[Event], records: Sequence[EffectRecord]
 ) -> list[Event]:
     """Return the events so far, with the new run's id and numbers. Events of effects that are not taken over are left
     out."""
-    paths = {record.path for record in kept}
+    paths = {record.path for record in records}
     story = [
         event
-        for event in told
+        for event in events
         if event.path and place.keeps_event(event) and (event.type != "effect" or event.path in paths)
     ]
     story.append(Event(FORKED, run, now, 0, "", place.label, {"origin": view.row.id, "from": place.path}))
@@ -392,16 +392,16 @@ def fork_steps(view: RunView) -> list[ForkStep]:
     """Return the steps at which a run can be forked, in the order of the document."""
     plan = view.document.runnable()
     if plan.thread:
-        turns = sorted({int(found[1]) for effect in view.effects if (found := _TURN_BEFORE.match(effect.path))} | {1})
+        turns = sorted({int(match[1]) for effect in view.effects if (match := _TURN_BEFORE.match(effect.path))} | {1})
         status = str(view.row.status)
         return [
             ForkStep(f"{THREAD_PATH}/turn[{turn}]", f"turn {turn}", "", status, True, True, turn == 1) for turn in turns
         ]
-    known = view.replay.progress.steps
+    views = view.replay.progress.steps
     steps: list[ForkStep] = []
     for path, step in plan.stops().items():
         place = find_place(plan, path)
-        status = known[path].status if path in known else "pending"
+        status = views[path].status if path in views else "pending"
         settable = place.first or place.before is not None
         reached = place.first or status not in (UNREACHED if "/case[" in path else UNREACHED[:1])
         steps.append(ForkStep(path, step.label, step.title, status, reached, settable, place.first))
@@ -412,7 +412,7 @@ async def receipt(runtime: Runtime, run: str, step: str, changes: Changes) -> Re
     """Check a fork and tell what it would do; nothing is stored. Raises what `prepare_fork` raises."""
     prepared = await prepare_fork(runtime, run, step, changes)
     again, later = _steps(prepared.origin, prepared.place)
-    costs = [one.usage.cost for one in prepared.kept if one.usage]
+    costs = [record.usage.cost for record in prepared.kept if record.usage]
     known = [cost for cost in costs if cost is not None]
     cost = sum(known) if len(known) == len(costs) else None
     return Receipt(prepared, cost, again, later, _bounds(prepared, runtime.settings))
@@ -422,7 +422,7 @@ def _steps(view: RunView, place: Place) -> tuple[list[ForkStep], int]:
     steps = fork_steps(view)
     at = next((at for at, step in enumerate(steps) if step.path == place.path), len(steps))
     rest = steps[at:]
-    again = [one for one in rest if one.status not in UNREACHED]
+    again = [step for step in rest if step.status not in UNREACHED]
     return again, len(rest) - len(again)
 
 
@@ -442,5 +442,5 @@ def _bounds(fork: PreparedFork, settings: Settings) -> PlanBounds:
     return foresight.bounds(replace(plan, body=body, declared=None), inputs=inputs, is_rest=True)
 
 
-def _turns(kept: Sequence[EffectRecord]) -> set[str]:
-    return {found[1] for one in kept if (found := _TURN_BEFORE.match(one.path))}
+def _turns(records: Sequence[EffectRecord]) -> set[str]:
+    return {match[1] for record in records if (match := _TURN_BEFORE.match(record.path))}

@@ -78,19 +78,19 @@ def last_values(settings: Settings, environ: Mapping[str, str], file: Path, form
 
 async def _read(runtime: Runtime, file: Path, format: str) -> dict[str, LastValues]:
     redactor = redactor_of(runtime.settings, runtime.environ)
-    found: dict[str, LastValues] = {}
+    values: dict[str, LastValues] = {}
     try:
         for row in await _rows(runtime.store, file, format):
             part = str(row.pins.get("declared", ""))
-            if part in found or len(found) >= MOST_PARTS:
+            if part in values or len(values) >= MOST_PARTS:
                 continue
             with suppress(BrokenSeal):
                 await runtime.store.check_seal(row.id)
                 if len(await runtime.store.effects(row.id)) <= MOST_EFFECTS:
-                    found[part] = _values(await runtime.view(row.id), redactor)
+                    values[part] = _values(await runtime.view(row.id), redactor)
     finally:
         await runtime.close()
-    return found
+    return values
 
 
 async def _rows(store: Store, file: Path, format: str) -> Sequence[RunRow]:

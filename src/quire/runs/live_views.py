@@ -108,11 +108,11 @@ class LiveViews:
     async def of(self, run: str) -> SeenView:
         """Return the view of a run as it is now. Raises `NoSuchRun`, and what a replay raises."""
         row = await self._runtime.row(run)
-        known = self._kept.get(run)
-        version = await self._version(row, known.version.seq if known else 0)
-        if known is not None and known.version == version:
+        view = self._kept.get(run)
+        version = await self._version(row, view.version.seq if view else 0)
+        if view is not None and view.version == version:
             self._kept.move_to_end(run)
-            return await self._with_questions(known, row)
+            return await self._with_questions(view, row)
         key = (run, version)
         task = self._making.get(key)
         if task is None:
@@ -184,7 +184,7 @@ class LiveViews:
         run, version = key
         self._kept[run] = SeenView(done.result(), version)
         self._kept.move_to_end(run)
-        total = sum(len(one.view.effects) for one in self._kept.values())
+        total = sum(len(view.view.effects) for view in self._kept.values())
         while len(self._kept) > 1 and (len(self._kept) > self._most_runs or total > self._most_effects):
             _, dropped = self._kept.popitem(last=False)
             total -= len(dropped.view.effects)
@@ -237,7 +237,7 @@ def _alone(work: Coroutine[Any, Any, T]) -> T:
 
 async def last_event(store: Store, run: str, known: int = 0) -> int:
     """Return the number of the last kept event of a run; 0 without one. `known` is a number that it had before."""
-    found = (
+    events = (
         await store.journal().event_page(run, limit=1) if isinstance(store, Paged) else await store.events(run, known)
     )
-    return max((event.seq for event in found), default=known)
+    return max((event.seq for event in events), default=known)

@@ -175,12 +175,12 @@ async def _told(runtime: Runtime, command: tuple[str, ...], event: bytes) -> str
 
     Its stdin and stderr are files: it need not read the one, and a child of it may keep the other open.
     """
-    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as errors:
-        given.write(event)
-        given.seek(0)
+    with tempfile.TemporaryFile() as random, tempfile.TemporaryFile() as errors:
+        random.write(event)
+        random.seek(0)
         process = await asyncio.create_subprocess_exec(
             *command,
-            stdin=given,
+            stdin=random,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=errors,
             # Not in the workspace: a relative name must not find a program there.

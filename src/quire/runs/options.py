@@ -146,8 +146,8 @@ def check_step_labels(
                 f"answer {name}: {problem}" for problem in way_problems(plan, way, documents or {}, answer=answer)
             )
         elif plan.thread:
-            known = _TURN.search(name) or _BEFORE.fullmatch(name)
-            problems += [] if known else [f"{name} is not a step of a directive: {_TURNS}"]
+            match = _TURN.search(name) or _BEFORE.fullmatch(name)
+            problems += [] if match else [f"{name} is not a step of a directive: {_TURNS}"]
         else:
             problems += (f"answer {name}: {one}" for one in _own(plan, name, answer, documents))
     if problems:

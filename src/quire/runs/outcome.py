@@ -150,14 +150,14 @@ class RunOutcome(Struct, frozen=True):
 
 def by_label(steps: Iterable[StepView]) -> dict[str, StepView]:
     """Return the steps by label; repeated labels get a number from the second on."""
-    found: dict[str, StepView] = {}
+    views: dict[str, StepView] = {}
     for step in steps:
         key, count = step.label, 1
-        while key in found:
+        while key in views:
             count += 1
             key = f"{step.label}#{count}"
-        found[key] = step
-    return found
+        views[key] = step
+    return views
 
 
 def returned(ended: DriveResult) -> Mapping[str, Value]:
@@ -255,7 +255,7 @@ class RunView(RunOutcome, frozen=True):
         from quire.runs.pins import PinnedState
 
         proven = bounds_that_hold(self.row.format, PinnedState.of(self.row.pins), self.pins, self.effects)
-        return [] if proven is None else [one.message for one in broken_bounds(proven, self.effects)]
+        return [] if proven is None else [bound.message for bound in broken_bounds(proven, self.effects)]
 
     @property
     def changes(self) -> list[tuple[StepView, Mapping[str, Value]]]:

@@ -372,19 +372,19 @@ def _with_step_models(document: Document, documents: dict[str, Plan], steps: Map
     from quire.library.step_models import read_step_models, with_step_models
 
     for name, stored in steps.items():
-        found = read_step_models(stored)
+        models = read_step_models(stored)
         if not name:
-            document = replace(document, plan=with_step_models(document.runnable(), found))
+            document = replace(document, plan=with_step_models(document.runnable(), models))
         elif name in documents:
-            documents[name] = with_step_models(documents[name], found)
+            documents[name] = with_step_models(documents[name], models)
     return document
 
 
 def pinned_profiles(agents: Mapping[str, AgentSettings]) -> dict[str, Value]:
     """Return the identities that its agents can have, in the form in which a run pins them."""
     return {
-        name: [one.model or "", one.system, list(one.tools), one.turns, one.call.as_value()]
-        for name, one in agents.items()
+        name: [settings.model or "", settings.system, list(settings.tools), settings.turns, settings.call.as_value()]
+        for name, settings in agents.items()
     }
 
 

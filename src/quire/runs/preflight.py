@@ -133,14 +133,14 @@ async def look_ahead(
     directives name.
     """
     plan, documents, settings = start.plan, start.documents, library.settings
-    found = Findings(wrong=dict.fromkeys(static_failures(plan)))
+    findings = Findings(wrong=dict.fromkeys(static_failures(plan)))
     reached = reached_steps(plan, documents)
     for at in reached:
         inputs = start.inputs if at.document not in documents else {}
-        if (missing := _missing_prompt(at, start.folder, inputs)) and missing not in found.wrong:
-            found.add(missing, at, document=True)
+        if (missing := _missing_prompt(at, start.folder, inputs)) and missing not in findings.wrong:
+            findings.add(missing, at, document=True)
     if not isinstance(gate, Gate):
-        return found
+        return findings
     if not start.reuses:
         check_cap(plan, documents, start.calls, start.inputs)
     nests = bool(documents) or plan.format == "pipeline"
@@ -149,27 +149,27 @@ async def look_ahead(
             from quire.plan.reach import nesting_problems
 
             for problem in nesting_problems(at, documents, settings.spawn.max_pipeline_fan_out_depth):
-                found.add(problem, at)
+                findings.add(problem, at)
         own = documents.get(at.document, plan)
         if problem := _unknown_name(library, at, own, documents) or _not_given(at, documents):
-            found.add(f"step {at.place}: {problem}", at)
+            findings.add(f"step {at.place}: {problem}", at)
         if models is not None or _is_built_in(at):
-            await _look_at_tool(library, at, documents, gate, found)
+            await _look_at_tool(library, at, documents, gate, findings)
     if models is None:
-        return found
+        return findings
     for label, failed in await gate.missing_prompts(server_prompts(plan)):
         owner = next((at for at in reached if at.name == label), None)
         if owner is not None:
-            found.add(failed, owner, document=True)
-    await _look_for_sandbox(settings, reached, start.grants, found)
+            findings.add(failed, owner, document=True)
+    await _look_for_sandbox(settings, reached, start.grants, findings)
     if start.bundles:
         from quire.runs.preflight_threads import ThreadLook
 
-        look = ThreadLook(settings, start, gate, models, find, found)
+        look = ThreadLook(settings, start, gate, models, find, findings)
         for at in reached:
             if isinstance(at.step.work, Thread):
                 await look.at(at)
-    return found
+    return findings
 
 
 def built_in_gate(settings: Settings, grants: Grants, environ: Mapping[str, str] | None = None) -> Gate:
@@ -190,36 +190,36 @@ def _is_built_in(at: Reached) -> bool:
 
 
 async def _look_at_tool(
-    library: Library, at: Reached, documents: Mapping[str, Plan], gate: Gate, found: Findings
+    library: Library, at: Reached, documents: Mapping[str, Plan], gate: Gate, findings: Findings
 ) -> None:
     match at.step.work:
         case UseTool(connection=place, tool=tool, problem="") as work if tool not in documents:
             if place == BUILT_IN and not is_built_in(tool):
-                found.add(no_such(tool, library), at, document=True)
+                findings.add(no_such(tool, library), at, document=True)
             elif problem := await gate.problem_with(PlannedCall.of_tool(work)):
-                found.add(problem, at, document=True)
+                findings.add(problem, at, document=True)
         case Invoke(tool="ask") as work:
             if wrong := PlannedCall.of_invoke(work).wrong_names(SPECS["ask"]):
-                found.add(f"step {at.place}: ask does not take these arguments: {'; '.join(wrong)}", at)
+                findings.add(f"step {at.place}: ask does not take these arguments: {'; '.join(wrong)}", at)
         case Invoke() as work:
             if problem := await gate.problem_with(PlannedCall.of_invoke(work)):
-                found.add(problem, at)
+                findings.add(problem, at)
         case Agent() as work:
             for name in _tools_of(work, library.settings):
                 if "*" in name or name in OWN_TOOLS:
                     continue
                 problem = await gate.problem_with(PlannedCall("", name))
                 if isinstance(problem, Denied):
-                    found.warnings[f"the agent of step {at.place} goes without {name}: {problem}"] = None
+                    findings.warnings[f"the agent of step {at.place} goes without {name}: {problem}"] = None
                 elif problem is not None:
-                    found.add(problem, at)
+                    findings.add(problem, at)
         case Think():
             for name in step_tools(at.step):
                 problem = None if "*" in name else await gate.problem_with(PlannedCall("", name))
                 if isinstance(problem, Denied):
-                    found.warnings[f"the model of step {at.place} goes without {name}: {problem}"] = None
+                    findings.warnings[f"the model of step {at.place} goes without {name}: {problem}"] = None
                 elif problem is not None:
-                    found.add(problem, at)
+                    findings.add(problem, at)
         case None | UseTool() | Transform() | Thread():
             pass
         case Call() | Select() | Fold() | ForEach() | Parallel():
@@ -280,7 +280,7 @@ def _missing_prompt(at: Reached, folder: Path | None, inputs: Mapping[str, Value
             return f"step {at.place}: {error.message}"
     if source is None or source.scheme != "file":
         return ""
-    where = PLACEHOLDER.sub(lambda found: str(inputs.get(found[1], found[0])), source.where)
+    where = PLACEHOLDER.sub(lambda match: str(inputs.get(match[1], match[0])), source.where)
     if PLACEHOLDER.search(source.where) and PLACEHOLDER.search(where):
         return ""
     if leads_out(where):
@@ -300,11 +300,11 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-async def _look_for_sandbox(settings: Settings, reached: Sequence[Reached], grants: Grants, found: Findings) -> None:
+async def _look_for_sandbox(settings: Settings, reached: Sequence[Reached], grants: Grants, findings: Findings) -> None:
     """Report commands that are allowed but could not run, because the machine has no sandbox."""
     calls = [at for at in reached if _is_shell(at)]
     if calls and reach_of(grants).unsandboxed:
-        found.notices["commands run without a sandbox, with your home folder and your environment"] = None
+        findings.notices["commands run without a sandbox, with your home folder and your environment"] = None
         return
     if not calls or settings.rehearsal or not grants.allows("execute", "tool", SHELL):
         return  # looking for a sandbox starts one, and a rehearsal starts nothing
@@ -315,7 +315,7 @@ async def _look_for_sandbox(settings: Settings, reached: Sequence[Reached], gran
         await in_thread(lambda: require_sandbox(settings.workspace.folder))
     except Denied as denied:
         for at in calls:
-            found.add(denied, at)
+            findings.add(denied, at)
 
 
 def _is_shell(at: Reached) -> bool:

@@ -55,7 +55,7 @@ class ThreadLook(Struct):
         except CannotStart as error:
             self.found.add(str(error), at)
             return
-        granting = next((one for one in chain if one.grants_itself()), chain[0])
+        granting = next((thread for thread in chain if thread.grants_itself()), chain[0])
         asked = [permission.capability for permission in granting.permissions]
         self._look_at_start(at, bundle, chain, limits)
         for line in (*self._missing(at, asked), *self._servers(asked), *self._children(bundle)):
@@ -68,7 +68,7 @@ class ThreadLook(Struct):
     def _look_at_start(self, at: Reached, bundle: Bundle, chain: list[Thread], limits: Limits) -> None:
         """Check the model, and limits that leave no room for a first turn. A hook for limits may raise them."""
         reached = exceeded(limits, Cost())
-        hooks = (*(hook for one in chain for hook in one.hooks), *bundle.project_hooks())
+        hooks = (*(hook for thread in chain for hook in thread.hooks), *bundle.project_hooks())
         if reached is not None and not any(hook.event == "limit" for hook in hooks):
             self.found.add(f"{bundle.item_id}: {reached.message}", at)
         model = bundle.model or self.start.model
@@ -113,15 +113,15 @@ class ThreadLook(Struct):
         from quire.formats.directive.parse import parse
 
         read = parse(Source.of(bundle.directives[bundle.item_id], "")).directive
-        wanted = [call.document for call in calls_of(read)] if read is not None and self.find is not None else []
-        for one in dict.fromkeys(filter(None, wanted)):
+        targets = [call.document for call in calls_of(read)] if read is not None and self.find is not None else []
+        for target in dict.fromkeys(filter(None, targets)):
             try:
-                missing = self.find is not None and self.find(one.name, one.kind) is None
+                missing = self.find is not None and self.find(target.name, target.kind) is None
             except QuireError as error:
-                yield f"its instructions run {one.name}: {error}"
+                yield f"its instructions run {target.name}: {error}"
                 continue
             if missing:
-                yield f"its instructions run {one.name}: there is no such {one.kind or 'document'}"
+                yield f"its instructions run {target.name}: there is no such {target.kind or 'document'}"
 
     async def _look_at_tools(self, at: Reached, bundle: Bundle, grants: Grants) -> None:
         """Check the tools of a thread. It is offered all of them before its first turn, so a server that cannot list

@@ -55,15 +55,15 @@ def _with_step_models(plan: Plan, document: Document, path: str, settings: Setti
     """Return the plan with the models that the settings give its steps, and what they give the step at a path."""
     from quire.library.step_models import choose_step_models, with_step_models
 
-    found = choose_step_models(plan, document.name, settings)
-    cast = found.steps.get(path)
+    models = choose_step_models(plan, document.name, settings)
+    cast = models.steps.get(path)
     own = f"step {dict(plan.steps())[path].label}:"
-    notes = [warning for warning in found.warnings if warning.startswith(own)]
+    notes = [warning for warning in models.warnings if warning.startswith(own)]
     if cast is not None and cast.model:
         notes.append(f"its model is {cast.model}, unless --model names another")
     if cast is not None and cast.tools:
         notes.append(f"its model may use the tools {', '.join(cast.tools)}, as far as they only read and are granted")
-    return with_step_models(plan, found.steps), notes
+    return with_step_models(plan, models.steps), notes
 
 
 def _prompt_of_pipeline(document: Document, path: str, given: Mapping[str, Value], settings: Settings) -> Preview:
@@ -80,10 +80,10 @@ def _prompt_of_pipeline(document: Document, path: str, given: Mapping[str, Value
     plan, given = document.runnable(), {**defaults_of(document.runnable()), **given}
     profiles = read_profiles(pinned_profiles(settings.agents))
     files = read_prompt_files((plan,), Path(document.name).parent)
-    found = preview_agent(plan, path, given, Environment(profiles={"default": Profile(), **profiles}), files)
+    preview = preview_agent(plan, path, given, Environment(profiles={"default": Profile(), **profiles}), files)
     missing = [name for name in needed_inputs(tree_of(document)) if name not in given]
     notes = [f"no value for {name}: its name in brackets stands for it (-i {name}=…)" for name in missing]
-    return replace(found, notes=(*notes, *found.notes))
+    return replace(preview, notes=(*notes, *preview.notes))
 
 
 def prompt_of_directive(
@@ -140,13 +140,13 @@ def _prompt_of_turn(view: RunView, named: str) -> Preview:
     from quire.errors import CannotStart
     from quire.plan.vocabulary import last_label, typed_way
 
-    asked = {path: one for path, one in view.replay.asked.items() if isinstance(one, ModelRequest)}
+    requests = {path: one for path, one in view.replay.asked.items() if isinstance(one, ModelRequest)}
     wanted = named.strip().removeprefix("turn ")
-    for path, request in reversed(asked.items()):
+    for path, request in reversed(requests.items()):
         names = (path, request.label, last_label(request.label), turn_of(path))
         if typed_way(named) in names or turn_of(path) == f"thread/turn[{wanted}]":
             return Preview(request)
-    turns = ", ".join(dict.fromkeys(request.label for request in asked.values())) or "none"
+    turns = ", ".join(dict.fromkeys(request.label for request in requests.values())) or "none"
     raise CannotStart(f"there is no turn {named} in this run: it has {turns}")
 
 
@@ -162,24 +162,26 @@ def _prompt_of_pipeline_run(view: RunView, named: str) -> Preview:
     from quire.plan.vocabulary import JOINT, typed_way
     from quire.runs.pins import read_profiles
 
-    asked = {path: one for path, one in view.replay.asked.items() if isinstance(one, ModelRequest)}
-    below = next((one for one in asked.values() if JOINT in one.label and one.label == typed_way(named)), None)
-    exact = asked.get(named) or asked.get(f"{named}/model") or below
+    requests = {path: one for path, one in view.replay.asked.items() if isinstance(one, ModelRequest)}
+    below = next(
+        (request for request in requests.values() if JOINT in request.label and request.label == typed_way(named)), None
+    )
+    exact = requests.get(named) or requests.get(f"{named}/model") or below
     if exact is not None:
         return Preview(exact)
     plan = view.document.runnable()
     path, step = find_step(plan, named)
-    fitting = [at for at in asked if place_in_plan(at) == f"{path}/model"]
+    fitting = [at for at in requests if place_in_plan(at) == f"{path}/model"]
     if fitting:
         others = ", ".join(fitting[1:6]) + (" …" if len(fitting) > 6 else "")
         note = f"step {step.label} has asked {len(fitting)} times: this is {fitting[0]}; others by their path: {others}"
-        return Preview(asked[fitting[0]], (note,) if others else ())
+        return Preview(requests[fitting[0]], (note,) if others else ())
     profiles = read_profiles(view.pins.profiles)
-    found = preview_agent(
+    preview = preview_agent(
         plan, path, view.stores, Environment(identity=view.pins.identity, profiles=profiles), view.pins.files
     )
     note = f"step {step.label} has not asked its model in this run: what is not recorded has its name in brackets"
-    return replace(found, notes=(note, *found.notes))
+    return replace(preview, notes=(note, *preview.notes))
 
 
 def texts_of(settings: Settings, folder: Path | None) -> LoadText:
@@ -235,8 +237,8 @@ def marked(text: str, template: Template | None, values: Sequence[ValueSource]) 
     """Return the pieces of a sent text. The pieces joined are the text."""
     if template is None or not any(template.references()):
         return [Piece(text)]
-    known = {value.name: value for value in values}
-    spans = _align(text, [_Part.of(part, known) for part in template.parts])
+    sources = {value.name: value for value in values}
+    spans = _align(text, [_Part.of(part, sources) for part in template.parts])
     if spans is None:
         return [Piece(text)]
     pieces: list[Piece] = []

@@ -90,13 +90,13 @@ async def repair(
 
     held = await runtime.pinned(row, text)
     fit = await refit(held.walk, _candidates(old, place), pure_work=runtime.settings.runs.pure_work)
-    kept = list(fit.kept)
+    records = list(fit.kept)
     if place is not None and not place.first:
-        kept = with_boundary(kept, place, checked_overrides(document, sets), pins, now)
+        records = with_boundary(records, place, checked_overrides(document, sets), pins, now)
     pins = replace(pins, origin=_origin(run, fit))
     made = NewRun(new, plan.title, document.format, document.name, now, pins.as_json(), texts)
     events = _events(new, now, run, fit, await runtime.store.events(run))
-    await restore(runtime.store, made, History(RunUpdate(Status.PENDING), kept, events, now))
+    await restore(runtime.store, made, History(RunUpdate(Status.PENDING), records, events, now))
     recorded = sum(record.path != TERMS for record in old.records)
     reason = "--model" if changes.model else f"as run {run} was started"
     return Repaired(new, len(fit.kept), recorded, _where(fit.misfit), _where(fit.next), reason)
@@ -255,10 +255,10 @@ def _origin(run: str, fit: Refit) -> dict[str, Value]:
     return {"run": run, "step": label, "path": path, "document": True}
 
 
-def _events(run: str, now: float, origin: str, fit: Refit, told: Sequence[Event]) -> list[Event]:
+def _events(run: str, now: float, origin: str, fit: Refit, events: Sequence[Event]) -> list[Event]:
     """Return the events of the effects that are taken over, with the new run's id and numbers."""
     paths = {record.path for record in fit.kept}
-    story = [event for event in told if event.type == "effect" and event.path in paths]
+    story = [event for event in events if event.type == "effect" and event.path in paths]
     label, path = _where(fit.next)
     data = cast("dict[str, Value]", {"origin": origin, "from": path, "misfit": _where(fit.misfit)[1]})
     story.append(Event(FORKED, run, now, 0, "", label, data))

@@ -135,22 +135,22 @@ def reuse_of(
     run: str, records: Iterable[EffectRecord], progress: Progress, earlier: Iterable[EffectRecord] = ()
 ) -> Reuse:
     """Return what a run has taken from the run `run`. With the records of that run, also why other calls were made."""
-    found, then = Reuse(run), {one.path: one for one in earlier if one.kind == "model"}
+    reuse, then = Reuse(run), {one.path: one for one in earlier if one.kind == "model"}
     for record in records:
         if record.kind != "model":
             continue
         if not record.reused_from:
-            found.asked += 1
+            reuse.asked += 1
             if then:
                 reason = _reason(record, then)
-                found.reasons[reason] = found.reasons.get(reason, 0) + 1
+                reuse.reasons[reason] = reuse.reasons.get(reason, 0) + 1
             continue
         step = progress.step_of(record.path)
         path, way = (step.path, step.way) if step else (record.path, record.path)
-        kept = found.steps.setdefault(path, ReusedStep(way))
+        kept = reuse.steps.setdefault(path, ReusedStep(way))
         kept.calls += 1
         kept.saved = kept.saved.plus(saved_by(record))
-    return found
+    return reuse
 
 
 def _reason(record: EffectRecord, then: Mapping[str, EffectRecord]) -> str:

@@ -46,8 +46,8 @@ class RunProof(Struct, frozen=True):
 
     def most(self, name: str) -> int | None:
         """Return the smallest number that is proven for this run; None if only a formula is, or nothing."""
-        one = self.quantity(name)
-        return None if one is None or one.unpriced else number_with(one, self.sizes)
+        quantity = self.quantity(name)
+        return None if quantity is None or quantity.unpriced else number_with(quantity, self.sizes)
 
 
 def number_with(one: Quantity, sizes: Mapping[str, int]) -> int | None:
@@ -205,7 +205,7 @@ def _compared_tokens(proof: Proof, numbers: Iterable[Quantity], *, one_model: bo
     # Threads may have other models than the run, with other prices.
     has_threads = proof.plan.thread is not None or not proof.bound(THREADS).most.is_nothing
     money = [number for number in numbers if number.name == "money"]
-    if (one_model or not has_threads) and all(one.sure and not one.unpriced for one in money):
+    if (one_model or not has_threads) and all(quantity.sure and not quantity.unpriced for quantity in money):
         found.add("money")
     return found
 
@@ -255,7 +255,7 @@ def rates_of(
 
 def sizes_in(found: Iterable[Quantity]) -> set[str]:
     """Return the sizes that formulas of bounds and of estimates name."""
-    amounts = [amount for one in found for amount in (one.most, one.about) if amount is not None]
+    amounts = [amount for quantity in found for amount in (quantity.most, quantity.about) if amount is not None]
     return {size for amount in amounts for size in amount.sizes}
 
 

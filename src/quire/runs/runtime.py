@@ -192,11 +192,11 @@ class Runtime(StoredRuns):
         self, run: str, label: str | None, value: str, *, by: str = PROGRAM, person: bool = True
     ) -> Question:
         """Store an answer to a question of a run, by its step or path if several ask. A yes or no needs a `person`."""
-        asked = await self.store.questions(run)
-        open_questions = [one for one in asked if label is None or one.is_named(label)]
+        questions = await self.store.questions(run)
+        open_questions = [one for one in questions if label is None or one.is_named(label)]
         if not open_questions:
             row = await self.row(run)
-            if row.status is Status.AWAITING_INPUT and not asked:
+            if row.status is Status.AWAITING_INPUT and not questions:
                 raise RunState(f"run {run} has its answer already: `quire resume {run}` goes on")
             raise RunState(f"run {run} asks nothing{f' at step {label}' if label else ''} (it is {row.status.words})")
         if len(open_questions) > 1:
@@ -367,9 +367,9 @@ class Runtime(StoredRuns):
         from quire.runs.connections import LaunchConnection
         from quire.runs.launch import KnownTools, Launching
 
-        known = KnownTools(self.settings, grants, self.environ)
-        launching = Launching(self, known, shell=known.shell, hint=known.hint)
-        return lambda held: {LAUNCHES: LaunchConnection(self, run, held, launching, known)}
+        tools = KnownTools(self.settings, grants, self.environ)
+        launching = Launching(self, tools, shell=tools.shell, hint=tools.hint)
+        return lambda held: {LAUNCHES: LaunchConnection(self, run, held, launching, tools)}
 
     async def preflight(self, start: Start) -> tuple[str, ...]:
         """Return warnings about problems that may occur. Raises `BadInputs`, `Denied` and `LimitReached` for problems
@@ -379,7 +379,7 @@ class Runtime(StoredRuns):
         plans = (start.plan, *start.documents.values())
         library = self.library_of(shelf=start.shelf)
         if self.queue:
-            found = await look_ahead(library, start, built_in_gate(self.settings, start.grants), None)
+            findings = await look_ahead(library, start, built_in_gate(self.settings, start.grants), None)
         else:
             gate = self.gate(plans, start.grants) if self._tools or self._reaches_out(plans) else None
             gate = gate or built_in_gate(self.settings, start.grants, self.environ)
@@ -387,13 +387,13 @@ class Runtime(StoredRuns):
                 if isinstance(gate, Gate):
                     await stack.enter_async_context(gate)
                 find = self.callees(shelf=start.shelf).find if start.bundles else None
-                found = await look_ahead(library, start, gate, self.models, find)
-                if isinstance(gate, Gate) and not found.wrong and not found.denied:
+                findings = await look_ahead(library, start, gate, self.models, find)
+                if isinstance(gate, Gate) and not findings.wrong and not findings.denied:
                     gate.keep_servers()
-        found.raise_if_any()
-        for notice in found.notices:
+        findings.raise_if_any()
+        for notice in findings.notices:
             self.notice(f"warning: {notice}")
-        return tuple(found.warnings)
+        return tuple(findings.warnings)
 
     async def warnings(self, run: str) -> tuple[str, ...]:
         """Return the warnings of the check before the start of a run."""

@@ -115,10 +115,10 @@ async def prepare(
 def require_meant(written: Iterable[Written], *, force: bool, accepted: Collection[str] = ()) -> tuple[str, ...]:
     """Return the codes of the findings that would stop a run of some documents. Raises `NearMisses` unless all are
     accepted."""
-    found = {source: near_misses(source, format, declared) for source, format, declared in written}
-    codes = {finding.code.id for several in found.values() for finding in several}
+    findings = {source: near_misses(source, format, declared) for source, format, declared in written}
+    codes = {finding.code.id for several in findings.values() for finding in several}
     if not force and not codes <= set(accepted):
-        raise NearMisses([(source, several) for source, several in found.items() if several])
+        raise NearMisses([(source, several) for source, several in findings.items() if several])
     return tuple(sorted(codes))
 
 
@@ -140,7 +140,7 @@ def _with_bounds(
     model, given = choice.spec, runtime.models.given
     is_scripted = model.startswith("script:") or isinstance(given, Scripted)
     try:
-        found = bounds_of_run(
+        bounds = bounds_of_run(
             parts.plan,
             parts.document.name,
             runtime.proven_with,
@@ -156,8 +156,8 @@ def _with_bounds(
         )
     except RecursionError:
         return options  # an analysis that fails must not keep a run from starting
-    runtime.bounds = found
-    return replace(options, proven=found.proven)
+    runtime.bounds = bounds
+    return replace(options, proven=bounds.proven)
 
 
 def _reaches_out(parts: _Parts) -> bool:
@@ -195,7 +195,7 @@ class _Parts(Struct, frozen=True):
     @property
     def bundles(self) -> dict[str, Bundle]:
         """The texts of all directives, by name; those of the document itself have the empty name."""
-        of_callees = {name: one.bundle for name, one in self.callees.items() if one.bundle is not None}
+        of_callees = {name: callee.bundle for name, callee in self.callees.items() if callee.bundle is not None}
         return {**of_callees, "": self.started.bundle} if self.started else of_callees
 
     @property
@@ -212,7 +212,7 @@ class _Parts(Struct, frozen=True):
     @property
     def texts(self) -> dict[str, str]:
         """The texts to pin, by hash."""
-        sources = [self.document.source, *(Source.of(one.text, name) for name, one in self.callees.items())]
+        sources = [self.document.source, *(Source.of(callee.text, name) for name, callee in self.callees.items())]
         return {source.sha256: source.text for source in (*sources, *([self.started.source] if self.started else ()))}
 
 
@@ -248,8 +248,8 @@ def _with_step_models(runtime: Runtime, parts: _Parts, model: str) -> _Parts:
     budget = runtime.models.context_budget
     chosen = choose_all(files, runtime.settings, model, one_model=parts.one_model, budget=budget)
     document, callees = parts.document, dict(parts.callees)
-    for name, found in chosen.items():
-        plan = with_step_models(files[name][0], found.steps)
+    for name, models in chosen.items():
+        plan = with_step_models(files[name][0], models.steps)
         if name:
             callees[name] = replace(callees[name], plan=plan)
         else:

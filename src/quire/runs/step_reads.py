@@ -58,9 +58,9 @@ def writer_inside(plan: Plan, name: str, path: str, around: str) -> tuple[str, S
 def _piped(steps: dict[str, Step], path: str, around: str) -> tuple[str, Step] | None:
     """Return the step before this one in its block, or before the block around it."""
     while path.startswith(f"{around}/"):
-        found = _AFTER_FIRST.fullmatch(path)
-        if found and int(found[2]) > 1:
-            before = f"{found[1]}{int(found[2]) - 1}"
+        match = _AFTER_FIRST.fullmatch(path)
+        if match and int(match[2]) > 1:
+            before = f"{match[1]}{int(match[2]) - 1}"
             return before, steps[before]
         path = path.rpartition("/")[0]
         while path and path not in steps:

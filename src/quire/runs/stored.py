@@ -153,14 +153,14 @@ def settings_of_turn(start: Path | None, environ: Mapping[str, str]) -> Settings
 
     loop = asyncio.get_running_loop()
     with _guard:
-        known = _turns.get(loop)
-        if known is None:
-            known = _turns[loop] = {}
+        settings = _turns.get(loop)
+        if settings is None:
+            settings = _turns[loop] = {}
             loop.call_soon(_turns.pop, loop, None)
     key = (str(start or current_folder()), environ.get("QUIRE_HOME"))
-    if key not in known:
-        known[key] = settings_of(start, environ)
-    return known[key]
+    if key not in settings:
+        settings[key] = settings_of(start, environ)
+    return settings[key]
 
 
 def store_of(settings: Settings, environ: Mapping[str, str]) -> Store:

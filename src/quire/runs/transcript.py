@@ -64,9 +64,9 @@ class Transcript(Struct, frozen=True):
 def transcripts(view: RunView) -> tuple[Transcript, ...]:
     """Return the transcript of every outermost thread of a run: one for a directive, one for each directive that
     another document called."""
-    found = _Reading(view)
-    outermost = [path for path in found.threads if not any(_is_below(path, other) for other in found.threads)]
-    return tuple(found.transcript(path) for path in outermost)
+    reading = _Reading(view)
+    outermost = [path for path in reading.threads if not any(_is_below(path, other) for other in reading.threads)]
+    return tuple(reading.transcript(path) for path in outermost)
 
 
 class _Reading:
@@ -98,7 +98,9 @@ class _Reading:
         if reply is None:
             return
         text, calls = reply
-        yield Message("assistant", text, tuple(ToolUse(str(at), one.name, one.arguments) for at, one in calls.items()))
+        yield Message(
+            "assistant", text, tuple(ToolUse(str(at), view.name, view.arguments) for at, view in calls.items())
+        )
         step = self._view.replay.progress.steps.get(turn)
         for at, call in step.calls.items() if step else ():
             if call.result is not None:
@@ -132,8 +134,8 @@ class _Reading:
             kind = ""
             if use.name != RETURN:
                 threads = self._started(f"{at}/tool[{working}]")
-                known = step.calls.get(working) if step else None
-                kind = known.kind if known else ""
+                view = step.calls.get(working) if step else None
+                kind = view.kind if view else ""
                 working += 1
             calls.append(TranscriptCall(use.name, use.arguments, results.get(use.id), kind, threads))
         hooks = tuple(hook for hook in self.threads[path].hooks if turn_of(hook.path) == at)

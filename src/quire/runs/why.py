@@ -299,35 +299,37 @@ def origins(view: RunView, path: str) -> list[ValueSource]:
     if plan.format == "pipeline":
         told = progress.step_of(path)
         around = told.path if told else path
-        known = progress.before(around)
-        return [_in_pipeline(view, plan, name, path, around, known) for name in reads_at(plan, path)]
-    known = progress.before(path)
+        sources = progress.before(around)
+        return [_in_pipeline(view, plan, name, path, around, sources) for name in reads_at(plan, path)]
+    sources = progress.before(path)
     references = {reference.name: reference for reference in _references(step)}
-    return [_in_playbook(view, plan, reference, known) for reference in references.values()]
+    return [_in_playbook(view, plan, reference, sources) for reference in references.values()]
 
 
-def _in_playbook(view: RunView, plan: Plan, wanted: Reference, known: list[ValueSource]) -> ValueSource:
+def _in_playbook(view: RunView, plan: Plan, reference: Reference, sources: list[ValueSource]) -> ValueSource:
     """Look a name up as the scope of a playbook does: inputs, then kept results, then the default in the document."""
-    declared = next((one for one in plan.inputs if one.name == wanted.name), None)
-    last = next((one for one in reversed(known) if one.name == wanted.name), None)
+    declared = next((one for one in plan.inputs if one.name == reference.name), None)
+    last = next((source for source in reversed(sources) if source.name == reference.name), None)
     if last is not None and (declared is None or last.source.startswith("set ")):
         return last
-    if wanted.name in view.pins.inputs:
-        value = view.pins.inputs[wanted.name]
+    if reference.name in view.pins.inputs:
+        value = view.pins.inputs[reference.name]
         is_default = declared is not None and declared.default == value
-        return ValueSource(wanted.name, value, "input, as it is by default" if is_default else "input")
-    if wanted.default is not None:
-        return ValueSource(wanted.name, wanted.default, "written at the place itself")
-    return ValueSource(wanted.name, None, "no step: the text stays as it is written")
+        return ValueSource(reference.name, value, "input, as it is by default" if is_default else "input")
+    if reference.default is not None:
+        return ValueSource(reference.name, reference.default, "written at the place itself")
+    return ValueSource(reference.name, None, "no step: the text stays as it is written")
 
 
-def _in_pipeline(view: RunView, plan: Plan, name: str, path: str, around: str, known: list[ValueSource]) -> ValueSource:
+def _in_pipeline(
+    view: RunView, plan: Plan, name: str, path: str, around: str, sources: list[ValueSource]
+) -> ValueSource:
     """Look a name up for the step at a path. `around` is the step that emits events, at the path or above it."""
     inside = writer_inside(plan, name, path, around)
     if inside is not None:
         at, writer = inside
         return ValueSource(name, None, f"step {writer.label}, in each round or item", at, many=True)
-    last = next((one for one in reversed(known) if one.name == name), None)
+    last = next((source for source in reversed(sources) if source.name == name), None)
     if last is not None:
         return last
     if name in view.pins.inputs:

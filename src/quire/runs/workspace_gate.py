@@ -97,7 +97,7 @@ def _held_to_lock(settings: Settings, connections: Mapping[str, Connection]) -> 
     from quire.runs.connections import PinnedConnection
 
     pins = locked_lock(settings).tools
-    return {name: PinnedConnection(name, one, pins) for name, one in connections.items()}
+    return {name: PinnedConnection(name, connection, pins) for name, connection in connections.items()}
 
 
 def built_in_connection(settings: Settings, grants: Grants, environ: Mapping[str, str]) -> BuiltInConnection:

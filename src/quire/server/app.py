@@ -111,12 +111,12 @@ async def _hash(request: Request) -> str:
     return digest.hexdigest()
 
 
-async def _earlier(kept: KeptReply, request: Request, key: str) -> Response:
-    if kept.request != await _hash(request):
+async def _earlier(reply: KeptReply, request: Request, key: str) -> Response:
+    if reply.request != await _hash(request):
         raise Problem.of("key-reused", f"the idempotency key {key} was sent with another request")
-    if kept.reply is None:
+    if reply.reply is None:
         raise Problem.of("in-progress", f"the request with the idempotency key {key} is under way")
-    found = cast("Mapping[str, Value]", decode(kept.reply))
+    found = cast("Mapping[str, Value]", decode(reply.reply))
     headers = {**cast("Mapping[str, str]", found["headers"]), **REPLAYED}
     return Response(str(found["body"]), int(cast("int", found["status"])), headers, str(found["media"]))
 

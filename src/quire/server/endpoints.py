@@ -115,20 +115,20 @@ class Endpoint(Struct, frozen=True, dict=True):
         return Call(dict(request.path_params), query, body, request)
 
     def _query(self, request: Request) -> dict[str, Value]:
-        known = {parameter.name: parameter for parameter in self.parameters}
+        parameters = {parameter.name: parameter for parameter in self.parameters}
         found: dict[str, Value] = {}
         for name in dict.fromkeys(request.query_params.keys()):
-            if name not in known:
-                close = nearest(name, list(known))
+            if name not in parameters:
+                close = nearest(name, list(parameters))
                 raise Problem(
                     422,
                     "unknown-parameter",
                     f"{self.name} has no parameter {name!r}",
-                    help=did_you_mean(close) or f"it takes {', '.join(known) or 'no parameters'}",
+                    help=did_you_mean(close) or f"it takes {', '.join(parameters) or 'no parameters'}",
                 )
             given = request.query_params.getlist(name)
-            values = [_read(text, known[name].schema) for text in given]
-            found[name] = values if known[name].many else values[-1]
+            values = [_read(text, parameters[name].schema) for text in given]
+            found[name] = values if parameters[name].many else values[-1]
         _validate("unfit-parameters", self.query_schema, found, "the query")
         return found
 
@@ -254,13 +254,15 @@ _COSTS = {"FREE": "reads only", "PAID": "may call a model", "WRITES": "changes t
 
 def api_page(endpoints: Iterable[Endpoint], base: str) -> str:
     """Return the page. `base` is the path below which the server is reached."""
-    listed = sorted(endpoints, key=lambda one: (one.template.split("/")[1], one.template, one.method))
-    rows = "".join(
-        f'<li><a href="#{escape(one.name)}"><code>{one.method} {escape(one.template)}</code></a> '
-        f"{escape(one.summary)}</li>"
-        for one in listed
+    listed = sorted(
+        endpoints, key=lambda endpoint: (endpoint.template.split("/")[1], endpoint.template, endpoint.method)
     )
-    parts = "".join(_endpoint(one, base) for one in listed)
+    rows = "".join(
+        f'<li><a href="#{escape(endpoint.name)}"><code>{endpoint.method} {escape(endpoint.template)}</code></a> '
+        f"{escape(endpoint.summary)}</li>"
+        for endpoint in listed
+    )
+    parts = "".join(_endpoint(endpoint, base) for endpoint in listed)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Quire: the HTTP API</title></head><body>'
         f"<h1>The HTTP API of Quire {escape(__version__)}</h1>"
@@ -271,18 +273,18 @@ def api_page(endpoints: Iterable[Endpoint], base: str) -> str:
     )
 
 
-def _endpoint(one: Endpoint, base: str) -> str:
-    items = [f"<dt><code>{escape(name)}</code></dt><dd>a part of the path</dd>" for name in one.path_names]
-    for parameter in one.parameters:
+def _endpoint(endpoint: Endpoint, base: str) -> str:
+    items = [f"<dt><code>{escape(name)}</code></dt><dd>a part of the path</dd>" for name in endpoint.path_names]
+    for parameter in endpoint.parameters:
         many = ", may be given several times" if parameter.many else ""
         items.append(f"<dt><code>?{escape(parameter.name)}=</code></dt><dd>{escape(parameter.description)}{many}</dd>")
-    body = f"<p>The body:</p><pre>{escape(encode(one.body))}</pre>" if one.body is not None else ""
+    body = f"<p>The body:</p><pre>{escape(encode(endpoint.body))}</pre>" if endpoint.body is not None else ""
     return (
-        f'<h2 id="{escape(one.name)}"><code>{one.method} {escape(one.template)}</code></h2>'
-        f"<p>{escape(one.summary)} {one.cost}: {_COSTS[one.cost]}.</p>"
+        f'<h2 id="{escape(endpoint.name)}"><code>{endpoint.method} {escape(endpoint.template)}</code></h2>'
+        f"<p>{escape(endpoint.summary)} {endpoint.cost}: {_COSTS[endpoint.cost]}.</p>"
         + (f"<dl>{''.join(items)}</dl>" if items else "")
         + body
-        + f"<p>Answers {one.status}.</p><pre>{escape(curl(one, base))}</pre>"
+        + f"<p>Answers {endpoint.status}.</p><pre>{escape(curl(endpoint, base))}</pre>"
     )
 
 

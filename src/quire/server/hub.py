@@ -119,9 +119,9 @@ class Changes:
             self._rows_due = time.monotonic() + SECONDS_BETWEEN_ROWS
             return []
         since, self._rows_at = self._rows_at - OVERLAP_SECONDS, time.time()
-        found = await store.written_since(since)
+        rows = await store.written_since(since)
         self._rows_due = time.monotonic() + SECONDS_BETWEEN_ROWS
-        changed = [row for row in found if self._known.get(row.id) != _state(row)]
+        changed = [row for row in rows if self._known.get(row.id) != _state(row)]
         for row in changed:
             self._known.pop(row.id, None)
             self._known[row.id] = _state(row)
@@ -444,6 +444,6 @@ class Hub:
             _close(subscription)
 
 
-def _close(one: Subscription) -> None:
-    one.put(Frame("closing", {}))
-    one.end()
+def _close(subscription: Subscription) -> None:
+    subscription.put(Frame("closing", {}))
+    subscription.end()

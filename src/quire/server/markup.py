@@ -188,8 +188,8 @@ def _pieces(text: str) -> Iterator[str]:
     piece: list[str] = []
     size, fence = 0, ""
     for line in text.splitlines(keepends=True):
-        if found := _FENCE.match(line):
-            mark = found[1]
+        if match := _FENCE.match(line):
+            mark = match[1]
             if not fence:
                 fence = mark
             elif mark[0] == fence[0] and len(mark) >= len(fence) and not line.strip().strip(mark[0]):

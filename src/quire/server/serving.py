@@ -52,7 +52,7 @@ class LimitedProtocol(H11Protocol):
             if isinstance(connection, LimitedProtocol) and connection.is_waiting
         ]
         if len(waiting) > MOST_WAITING:
-            min(waiting, key=lambda one: one._opened).transport.abort()
+            min(waiting, key=lambda protocol: protocol._opened).transport.abort()
 
     @property
     def is_waiting(self) -> bool:

@@ -118,7 +118,11 @@ class Webhooks:
                 events.append(await self._ended(_ENDS[row.status], row, now))
         events += [one for row in await self._expiring(questions, now) for one in [await self._run_out(row, now)]]
         count = await asyncio.to_thread(self.outbox.add, events, [(_LOOKED, now)])
-        opened = [(one.run, one.path, one.hash) for key, one in open_now.items() if before.get(key) != one.hash]
+        opened = [
+            (question.run, question.path, question.hash)
+            for key, question in open_now.items()
+            if before.get(key) != question.hash
+        ]
         if opened or closed:
             await asyncio.to_thread(self.outbox.note_asked, opened, closed)
         return count

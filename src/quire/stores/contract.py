@@ -292,5 +292,5 @@ async def oldest_questions(store: Store, limit: int) -> tuple[Sequence[Question]
     """Return the oldest open questions of a store and the number of all, in the best way that the store has."""
     if isinstance(store, QuestionPages):
         return await store.oldest_questions(limit)
-    found = await store.questions()
-    return found[:limit], len(found)
+    questions = await store.questions()
+    return questions[:limit], len(questions)

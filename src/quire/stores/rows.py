@@ -183,17 +183,17 @@ class Blobs:
 def encode_batch(run: str, batch: Batch, seal: Seal) -> Encoded:
     blobs, update = Blobs(), batch.update
     # Events without a number are only for observers and are not stored.
-    kept = [event for event in batch.events if event.seq]
+    events = [event for event in batch.events if event.seq]
     position = None if update is None or update.position is None else clean(update.position)
     return Encoded(
-        journal=_journal_cells(batch, kept, position is not None, blobs),
+        journal=_journal_cells(batch, events, position is not None, blobs),
         blobs=blobs.rows,
         questions=[_question_cells(run, question, seal) for question in batch.questions] if batch.questions else (),
         consume=[(run, path) for path in batch.consume] if batch.consume else (),
         withdraw=[(run, path) for path in batch.withdraw] if batch.withdraw else (),
         letters=[_letter_cells(letter, seal) for letter in batch.letters] if batch.letters else (),
         status=None if update is None or update.status is None else _status_cells(update.status, update),
-        last_seq=kept[-1].seq if kept else 0,
+        last_seq=events[-1].seq if events else 0,
         position=position,
         used=[effect.usage for effect in batch.effects if effect.usage is not None],
         started=[effect.path for effect in batch.effects if effect.state == "intent"],
@@ -201,17 +201,17 @@ def encode_batch(run: str, batch: Batch, seal: Seal) -> Encoded:
     )
 
 
-def _journal_cells(batch: Batch, kept: Sequence[Event], moved: bool, blobs: Blobs) -> list[Cells]:
+def _journal_cells(batch: Batch, events: Sequence[Event], moved: bool, blobs: Blobs) -> list[Cells]:
     """Return a row for each effect and for each superseded path. The events go into the last row, or into one of their
     own."""
     heads: list[Cells] = [(path, None, SUPERSEDED, *_NO_EFFECT[3:]) for path in batch.supersede]
     heads += [_effect_cells(effect, blobs) for effect in batch.effects]
     if not heads:
-        if not kept and not moved:
+        if not events and not moved:
             return []
         heads = [_NO_EFFECT]
     beside = batch.effects[-1] if batch.effects else None
-    last = heads.pop() + (_events_cells(kept, beside, blobs) if kept else _NO_EVENTS)
+    last = heads.pop() + (_events_cells(events, beside, blobs) if events else _NO_EVENTS)
     return [*(head + _NO_EVENTS for head in heads), last] if heads else [last]
 
 
@@ -248,14 +248,14 @@ def _effect_cells(record: EffectRecord, blobs: Blobs) -> Cells:
     )
 
 
-def _events_cells(kept: Sequence[Event], beside: EffectRecord | None, blobs: Blobs) -> Cells:
+def _events_cells(events: Sequence[Event], beside: EffectRecord | None, blobs: Blobs) -> Cells:
     """Encode events. The event that describes the effect in the same row is kept as number and label only: the row has
     the rest."""
     heads = [
         (event.seq, event.way)
         if event.record is beside and beside is not None
         else (event.seq, event.type, event.at, event.path, event.way, event.data)
-        for event in kept
+        for event in events
     ]
     try:
         return blobs.put(clean(_encode_events(heads)))

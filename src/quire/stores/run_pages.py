@@ -106,10 +106,10 @@ def cursor(created_at: float, number: int) -> str:
 
 def read_cursor(text: str) -> tuple[float, int]:
     """Return the time and the number of a cursor. Raises `ValueError`."""
-    found = _CURSOR.fullmatch(text)
-    if found is None:
+    match = _CURSOR.fullmatch(text)
+    if match is None:
         raise ValueError(f"{text!r} is not a cursor of the list of runs")
-    return float(found[1]), int(found[2])
+    return float(match[1]), int(match[2])
 
 
 class RunQueries:
@@ -237,18 +237,18 @@ class JournalPages:
         last = await self._backward(run, before, limit)
         if before is not None:
             last += await self._straddling(run, before)
-        kept = sorted((one for one in last if before is None or one.seq < before), key=lambda event: event.seq)
-        return kept[-limit:]
+        events = sorted((event for event in last if before is None or event.seq < before), key=lambda event: event.seq)
+        return events[-limit:]
 
     async def _forward(self, run: str, after: int, limit: int) -> list[Event]:
-        place, kept = rows.places(0, after)[0], list[Event]()
-        while len(kept) < limit:
+        place, events = rows.places(0, after)[0], list[Event]()
+        while len(events) < limit:
             found = await self._read(self._sql.EVENTS_FROM, (run, place, limit))
-            kept += [event for row in found for event in row_decoder.events(run, row[1:]) if event.seq > after]
+            events += [event for row in found for event in row_decoder.events(run, row[1:]) if event.seq > after]
             if len(found) < limit:
                 break
             place = int(found[-1][0]) + 1
-        return sorted(kept, key=lambda event: event.seq)[:limit]
+        return sorted(events, key=lambda event: event.seq)[:limit]
 
     async def _backward(self, run: str, before: int | None, limit: int) -> list[Event]:
         end = rows.places(0, before - 1)[0] if before else rows.places(0)[1]

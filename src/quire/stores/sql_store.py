@@ -193,8 +193,8 @@ class SqlStore(ABC):
 
     async def events(self, run: str, after: int = 0) -> Sequence[Event]:
         found = await self._rows(self._sql.EVENTS, (run, rows.places(0, after)[0]))
-        kept = [event for row in found for event in row_decoder.events(run, row) if event.seq > after]
-        return sorted(kept, key=attrgetter("seq"))
+        events = [event for row in found for event in row_decoder.events(run, row) if event.seq > after]
+        return sorted(events, key=attrgetter("seq"))
 
     def journal(self) -> JournalPages:
         """Return the reader of parts of journals."""

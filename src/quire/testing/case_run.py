@@ -436,9 +436,9 @@ class CaseRun:
         people, waits = self.world.people, list[tuple[float, Question, str, str]]()
         for question in await runtime.store.questions(self._run):
             people.see(question)
-            given = people.answers.take(question.path, question.way, question.label)
-            if given is not None and given.after is not None:
-                waits.append((question.asked_at + given.after, question, given.value, given.by))
+            answer = people.answers.take(question.path, question.way, question.label)
+            if answer is not None and answer.after is not None:
+                waits.append((question.asked_at + answer.after, question, answer.value, answer.by))
         if not waits:
             return False
         at, question, value, by = min(waits, key=lambda one: one[0])
@@ -473,10 +473,10 @@ class CaseRun:
     async def _answer(self, runtime: CaseRuntime, act: Act) -> None:
         """Answer open questions through the inbox, and let the run go on."""
         for name, answers in act.answers.items():
-            given = self.world.people.answers.take(name, name, name) or answers[0]
-            if given.after is not None:
-                self.world.advance(given.after)
-            await runtime.answer(self._run, name, given.value, by=given.by or "test")
+            answer = self.world.people.answers.take(name, name, name) or answers[0]
+            if answer.after is not None:
+                self.world.advance(answer.after)
+            await runtime.answer(self._run, name, answer.value, by=answer.by or "test")
         await self._drive(runtime)
 
     async def _fork(self, runtime: CaseRuntime, act: Act) -> None:

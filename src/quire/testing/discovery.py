@@ -252,10 +252,10 @@ def own_test(document: str) -> str:
     return document.removesuffix(ending) + SUFFIX
 
 
-def _both(one: TestTarget, other: TestTarget) -> TestTarget:
-    if one.is_whole or other.is_whole:
-        return TestTarget(one.path)
-    return replace(one, names=one.names | other.names, lines=one.lines | other.lines)
+def _both(target: TestTarget, other: TestTarget) -> TestTarget:
+    if target.is_whole or other.is_whole:
+        return TestTarget(target.path)
+    return replace(target, names=target.names | other.names, lines=target.lines | other.lines)
 
 
 def _nothing(argument: str) -> str:

@@ -97,14 +97,14 @@ def expectations(plan: Plan, seen: Observation, decisions: Sequence[Decision]) -
     return found
 
 
-def _result(seen: Observation) -> dict[str, Value]:
+def _result(observation: Observation) -> dict[str, Value]:
     """Return expectations about the result of a run. A mapping may look like a matcher: then the calls are counted."""
-    outputs = {name: value for name, value in seen.outputs.items() if isinstance(value, _PLAIN_KINDS)}
+    outputs = {name: value for name, value in observation.outputs.items() if isinstance(value, _PLAIN_KINDS)}
     if outputs:
         return {"outputs": outputs}
-    if seen.status == "completed" and isinstance(seen.output, _PLAIN_KINDS):
-        return {"output": seen.output}
-    return {"used": {"model_calls": seen.used.model_calls, "tool_calls": seen.used.tool_calls}}
+    if observation.status == "completed" and isinstance(observation.output, _PLAIN_KINDS):
+        return {"output": observation.output}
+    return {"used": {"model_calls": observation.used.model_calls, "tool_calls": observation.used.tool_calls}}
 
 
 def _labels(plan: Plan, decision: Decision) -> Iterator[str]:

@@ -42,16 +42,16 @@ class Judging(Struct):
     """Of the case; None where snapshots are not compared."""
 
     def scope(self) -> Scope:
-        seen = self.seen
-        calls: Value = [{"tool": call.tool, "arguments": dict(call.arguments)} for call in seen.calls]
+        observation = self.seen
+        calls: Value = [{"tool": call.tool, "arguments": dict(call.arguments)} for call in observation.calls]
         bindings: dict[str, Value] = {
             "row": dict(self.row),
-            "inputs": dict(seen.inputs),
-            "named": dict(seen.named),
-            "stores": dict(seen.stores),
-            "outputs": dict(seen.outputs),
+            "inputs": dict(observation.inputs),
+            "named": dict(observation.named),
+            "stores": dict(observation.stores),
+            "outputs": dict(observation.outputs),
             "calls": calls,
-            "output": seen.output,
+            "output": observation.output,
         }
         return Scope(bindings, self.snapshots)
 
@@ -60,13 +60,13 @@ def judge(expect: Expect | None, judging: Judging) -> list[Problem]:
     """Return the problems of an observation: expectations that fail, another status, warnings."""
     checks = expect.checks if expect else ()
     scope = judging.scope()
-    found = [problem for check in checks if (problem := _check(check, judging.seen, scope)) is not None]
+    problems = [problem for check in checks if (problem := _check(check, judging.seen, scope)) is not None]
     if not any(check.subject in ("status", "exit") for check in checks) and judging.seen.status != "completed":
         if judging.seen.status == "not_started":
             return [_not_completed(judging)]  # all the rest follows from it
-        found.insert(0, _not_completed(judging))
-    found += _warnings(checks, judging, scope)
-    return found
+        problems.insert(0, _not_completed(judging))
+    problems += _warnings(checks, judging, scope)
+    return problems
 
 
 def always(formulas: Sequence[Formula], judging: Judging) -> list[Problem]:
@@ -84,32 +84,32 @@ def looked_at(expect: Expect | None, seen: Observation) -> set[str]:
     return paths
 
 
-def _check(check: Check, seen: Observation, scope: Scope) -> Problem | None:
+def _check(check: Check, observation: Observation, scope: Scope) -> Problem | None:
     scope.place = f"{check.subject}.{check.name}" if check.name else check.subject
     match check.subject:
         case "that":
             assert isinstance(check.matcher, Holds)  # noqa: S101  # as the reader makes it
-            wrong = holds(check.matcher.formula, check.span, {**scope.bindings, "value": seen.output})
+            wrong = holds(check.matcher.formula, check.span, {**scope.bindings, "value": observation.output})
             return _problem(codes.EXPECTATION, wrong, "that") if wrong else None
         case "warnings":
             return None  # with those that were not expected
         case "events":
-            return _events(check, seen, scope)
+            return _events(check, observation, scope)
         case "refused":
-            return _refused(check, seen)
+            return _refused(check, observation)
         case "calls":
-            return _calls(check, seen, scope)
+            return _calls(check, observation, scope)
         case "prompts":
-            return _prompts(check, seen, scope)
-    value = _value(check, seen)
+            return _prompts(check, observation, scope)
+    value = _value(check, observation)
     wrong = mismatch(check.matcher, value, scope)
     if wrong is None:
         return None
     if value is MISSING and wrong.message == "it is not there":
-        wrong.message += _instead(check, seen)
+        wrong.message += _instead(check, observation)
     problem = _problem(codes.EXPECTATION, wrong, _title(check))
-    if check.subject in ("status", "exit") and seen.error is not None:
-        return _with_value(problem, f"{seen.status}: {seen.error.get('message', '')}")
+    if check.subject in ("status", "exit") and observation.error is not None:
+        return _with_value(problem, f"{observation.status}: {observation.error.get('message', '')}")
     return _with_value(problem, shown(value) if not isinstance(value, Missing) else "")
 
 
@@ -125,98 +125,98 @@ def seen_value(check: Check, seen: Observation) -> Seen:
     return _value(check, seen)
 
 
-def _value(check: Check, seen: Observation) -> Seen:
+def _value(check: Check, observation: Observation) -> Seen:
     """Return the value that a check is about."""
     name = check.name
     match check.subject:
         case "status":
-            return seen.status
+            return observation.status
         case "exit":
-            return seen.exit
+            return observation.exit
         case "output":
-            return seen.output
+            return observation.output
         case "artifact":
-            return seen.artifact
+            return observation.artifact
         case "error":
-            return _error(check.matcher, seen)
+            return _error(check.matcher, observation)
         case "files":
-            return MISSING if seen.files.get(name) is None else seen.files[name]
+            return MISSING if observation.files.get(name) is None else observation.files[name]
         case "asked":
-            texts = [one.prompt for one in seen.asked if not name or one.is_of(name)]
+            texts = [question.prompt for question in observation.asked if not name or question.is_of(name)]
             if isinstance(check.matcher, Listed):
                 return list(texts)
             return "\n\n".join(texts) if texts else MISSING
         case "hooks":
-            return seen.hooks.get(name, 0)
-    table = _tables(seen)[check.subject]
+            return observation.hooks.get(name, 0)
+    table = _tables(observation)[check.subject]
     return dict(table) if not name else table.get(name, MISSING)
 
 
-def _error(matcher: Matcher, seen: Observation) -> Seen:
+def _error(matcher: Matcher, observation: Observation) -> Seen:
     """Return the error: its message, or the whole if the expectation is a mapping of kind, message and step."""
-    if seen.error is None:
+    if observation.error is None:
         return MISSING
     if isinstance(matcher, Equal) and isinstance(matcher.value, Mapping):
-        return {name: seen.error.get(name) for name in matcher.value}
+        return {name: observation.error.get(name) for name in matcher.value}
     if isinstance(matcher, Fields):
-        return {name: seen.error.get(name) for name, _ in matcher.fields}
-    return str(seen.error.get("message", ""))
+        return {name: observation.error.get(name) for name, _ in matcher.fields}
+    return str(observation.error.get("message", ""))
 
 
-def _tables(seen: Observation) -> Mapping[str, Mapping[str, Value]]:
+def _tables(observation: Observation) -> Mapping[str, Mapping[str, Value]]:
     return {
-        "named": seen.named,
-        "stores": seen.stores,
-        "outputs": seen.outputs,
-        "steps": seen.steps,
-        "used": seen.used.as_value(),
+        "named": observation.named,
+        "stores": observation.stores,
+        "outputs": observation.outputs,
+        "steps": observation.steps,
+        "used": observation.used.as_value(),
     }
 
 
-def _instead(check: Check, seen: Observation) -> str:
+def _instead(check: Check, observation: Observation) -> str:
     """Say which names there are in place of one that is not there."""
     names: list[str] = []
     if check.subject == "asked":
-        names = list(dict.fromkeys(one.way for one in seen.asked))
+        names = list(dict.fromkeys(question.way for question in observation.asked))
     elif check.subject == "files":
-        names = list(seen.files)
-    elif check.subject in _tables(seen):
-        names = list(_tables(seen)[check.subject])
+        names = list(observation.files)
+    elif check.subject in _tables(observation):
+        names = list(_tables(observation)[check.subject])
     if not names:
         return ""
     return did_you_mean(nearest(check.name, names), f"; there are {', '.join(names[:10])}", lead="; ")
 
 
-def _prompts(check: Check, seen: Observation, scope: Scope) -> Problem | None:
+def _prompts(check: Check, observation: Observation, scope: Scope) -> Problem | None:
     """Check the prompts of a step: a list one by one, anything else against all of them as one text."""
     if not check.name:
         whole: dict[str, Value] = {}
-        for prompt in seen.prompts:
+        for prompt in observation.prompts:
             whole.setdefault(prompt.way, [])
             texts = whole[prompt.way]
             assert isinstance(texts, list)  # noqa: S101
             texts.append(prompt.text)
         wrong = mismatch(check.matcher, whole, scope)
         return _problem(codes.EXPECTATION, wrong, "prompts") if wrong else None
-    found = [one.text for one in seen.prompts if one.is_of(check.name)]
+    found = [one.text for one in observation.prompts if one.is_of(check.name)]
     value: Seen = list(found) if isinstance(check.matcher, Listed) else "\n\n".join(found) if found else MISSING
     wrong = mismatch(check.matcher, value, scope)
     if wrong is None:
         return None
     if not found:
-        asked = list(dict.fromkeys(one.way for one in seen.prompts))
+        asked = list(dict.fromkeys(one.way for one in observation.prompts))
         wrong.message = f"step {check.name} asked no model" + (f"; asked were {', '.join(asked)}" if asked else "")
     problem = _problem(codes.EXPECTATION, wrong, f"the prompt of step {check.name}")
     return _with_value(problem, "\n\n".join(found))
 
 
-def _calls(check: Check, seen: Observation, scope: Scope) -> Problem | None:
+def _calls(check: Check, observation: Observation, scope: Scope) -> Problem | None:
     """Check the calls of a tool: their number, the arguments of each, or those of some call."""
-    found = [call for call in seen.calls if not call.refused and _is_tool(call, check.name)]
+    calls = [call for call in observation.calls if not call.refused and _is_tool(call, check.name)]
     title = f"the calls of {check.name}"
-    arguments: list[Value] = [dict(one.arguments) for one in found]
+    arguments: list[Value] = [dict(call.arguments) for call in calls]
     if _counts(check.matcher):
-        wrong = mismatch(check.matcher, len(found), scope)
+        wrong = mismatch(check.matcher, len(calls), scope)
     elif isinstance(check.matcher, Listed) or _is_listed(check.matcher):
         wrong = mismatch(check.matcher, arguments, scope)
     else:
@@ -228,7 +228,7 @@ def _calls(check: Check, seen: Observation, scope: Scope) -> Problem | None:
     if wrong is None:
         return None
     problem = _problem(codes.EXPECTATION, wrong, title)
-    return _with_value(problem, "\n".join(f"{one.name} {encode(dict(one.arguments))}" for one in found))
+    return _with_value(problem, "\n".join(f"{call.name} {encode(dict(call.arguments))}" for call in calls))
 
 
 def _counts(matcher: Matcher) -> bool:
@@ -252,21 +252,23 @@ def _is_tool(call: SeenCall, name: str) -> bool:
     return name in (f"{place}/{tool}", f"{place}__{tool}", f"{place}.{tool}", tool)
 
 
-def _refused(check: Check, seen: Observation) -> Problem | None:
+def _refused(check: Check, observation: Observation) -> Problem | None:
     wanted = check.matcher.value if isinstance(check.matcher, Equal) else []
     names = [str(one) for one in wanted] if isinstance(wanted, list | tuple) else [str(wanted)]
-    missing = [name for name in names if name not in seen.refused]
-    more = [name for name in seen.refused if name not in names]
+    missing = [name for name in names if name not in observation.refused]
+    more = [name for name in observation.refused if name not in names]
     if not missing and not more:
         return None
     said = [f"{name} was not refused" for name in missing] + [f"{name} was refused as well" for name in more]
     wrong = Mismatch("; ".join(said), check.matcher.span)
-    return _with_value(_problem(codes.EXPECTATION, wrong, "refused"), "\n".join(seen.refused) or "nothing was refused")
+    return _with_value(
+        _problem(codes.EXPECTATION, wrong, "refused"), "\n".join(observation.refused) or "nothing was refused"
+    )
 
 
-def _events(check: Check, seen: Observation, scope: Scope) -> Problem | None:
+def _events(check: Check, observation: Observation, scope: Scope) -> Problem | None:
     """Check that there is an event for each matcher, in their order."""
-    left: Iterator[Mapping[str, Value]] = (event.as_json() for event in seen.events)
+    left: Iterator[Mapping[str, Value]] = (event.as_json() for event in observation.events)
     for matcher in _each(check.matcher):
         if not any(_event_fits(matcher, event, scope) for event in left):
             wrong = Mismatch("there is no such event, or none after the one before", matcher.span)
@@ -286,13 +288,13 @@ def _warnings(checks: Sequence[Check], judging: Judging, scope: Scope) -> list[P
     """Return the warnings that no expectation matches, and the expectations that no warning matches."""
     wanted = [one for check in checks if check.subject == "warnings" for one in _each(check.matcher)]
     left = [message for _, message in judging.seen.warnings]
-    found: list[Problem] = []
+    problems: list[Problem] = []
     for matcher in wanted:
         fitting = next((one for one in left if mismatch(matcher, one, scope) is None), None)
         if fitting is None:
             wrong = Mismatch("there was no such warning", matcher.span)
             problem = _problem(codes.EXPECTATION, wrong, "warnings")
-            found.append(_with_value(problem, "\n".join(one for _, one in judging.seen.warnings) or "no warnings"))
+            problems.append(_with_value(problem, "\n".join(one for _, one in judging.seen.warnings) or "no warnings"))
         else:
             left.remove(fitting)
     where = next((check.span for check in checks if check.subject == "warnings"), judging.where)
@@ -300,8 +302,8 @@ def _warnings(checks: Sequence[Check], judging: Judging, scope: Scope) -> list[P
         step = next((label for label, one in judging.seen.warnings if one == message), "")
         place = f"step {step} warned" if step else "the run warned"
         help = "expect it: `warnings: [{contains: …}]`; or mend the document"
-        found.append(Problem(Diagnostic(codes.UNEXPECTED_WARNING, f"{place}: {message}", where, "", help)))
-    return found
+        problems.append(Problem(Diagnostic(codes.UNEXPECTED_WARNING, f"{place}: {message}", where, "", help)))
+    return problems
 
 
 def _each(matcher: Matcher) -> list[Matcher]:
@@ -314,14 +316,14 @@ def _each(matcher: Matcher) -> list[Matcher]:
 
 
 def _not_completed(judging: Judging) -> Problem:
-    seen = judging.seen
-    error = str(seen.error.get("message", "")) if seen.error else ""
-    step = str(seen.error.get("step", "")) if seen.error else ""
+    observation = judging.seen
+    error = str(observation.error.get("message", "")) if observation.error else ""
+    step = str(observation.error.get("step", "")) if observation.error else ""
     where = f" at step {step}" if step else ""
-    message = f"the run is {seen.status.replace('_', ' ')}{where}"
-    if seen.status == "not_started":
+    message = f"the run is {observation.status.replace('_', ' ')}{where}"
+    if observation.status == "not_started":
         return Problem(Diagnostic(codes.CANNOT_START, "the run could not be started", judging.where), error)
-    help = f"expect it: `status: {seen.status}`" if seen.status != "interrupted" else ""
+    help = f"expect it: `status: {observation.status}`" if observation.status != "interrupted" else ""
     return Problem(Diagnostic(codes.EXPECTATION, message, judging.where, "", help), error)
 
 

@@ -55,8 +55,8 @@ def crash_everywhere(bench: Bench, case: Case, run: CaseRun, whole: Observation)
     plan = bench.document.runnable()
     for moment in range(1, min(run.process.moments, MOST_MOMENTS) + 1):
         died = CaseRun(bench, case, dies_at=moment)
-        seen = died.play()[-1].observation
-        if (difference := _difference(whole, seen, plan)) and not _is_uncertain(seen):
+        observation = died.play()[-1].observation
+        if (difference := _difference(whole, observation, plan)) and not _is_uncertain(observation):
             message = f"after a crash at moment {moment} of {run.process.moments}, {difference}"
             problems.append(Problem(Diagnostic(codes.CRASH_DIFFERS, message, case.span)))
             if len(problems) == MOST_PROBLEMS:
@@ -64,18 +64,18 @@ def crash_everywhere(bench: Bench, case: Case, run: CaseRun, whole: Observation)
     return problems
 
 
-def _difference(whole: Observation, seen: Observation, plan: Plan) -> str:
+def _difference(whole: Observation, observation: Observation, plan: Plan) -> str:
     """Say what is different after a crash; empty if nothing is."""
-    made, repeated = Counter(call.path for call in whole.calls), Counter(call.path for call in seen.calls)
-    again = {call.way for call in seen.calls if repeated[call.path] > made[call.path]}
+    made, repeated = Counter(call.path for call in whole.calls), Counter(call.path for call in observation.calls)
+    again = {call.way for call in observation.calls if repeated[call.path] > made[call.path]}
     # A call that is made again may have another result: a file that it has written exists by then.
     left_out = {step.capture.name for _, step in plan.steps() if step.capture is not None and step.label in again}
     for name in _COMPARED:
-        before, after = getattr(whole, name), getattr(seen, name)
+        before, after = getattr(whole, name), getattr(observation, name)
         if same(before, after):
             continue
         if not isinstance(before, Mapping) or not isinstance(after, Mapping) or name == "output":
-            why = f" ({seen.error['message']})" if seen.error and name == "status" else ""
+            why = f" ({observation.error['message']})" if observation.error and name == "status" else ""
             return f"{name} is {_shown(after)}, not {_shown(before)}{why}"
         for key in dict.fromkeys([*before, *after]):
             if key not in left_out and not same(before.get(key), after.get(key)):
@@ -88,10 +88,10 @@ def _shown(value: Value) -> str:
     return cut(encode(value), 80)
 
 
-def _is_uncertain(seen: Observation) -> bool:
+def _is_uncertain(observation: Observation) -> bool:
     """Tell whether the run stopped because `on_uncertain` says so: it is not known whether a call was finished."""
-    asks = any(one.path.endswith("/uncertain") and one.answer is None for one in seen.asked)
-    return asks or (seen.error is not None and seen.error.get("kind") == "uncertain")
+    asks = any(question.path.endswith("/uncertain") and question.answer is None for question in observation.asked)
+    return asks or (observation.error is not None and observation.error.get("kind") == "uncertain")
 
 
 class FileOptions(Struct, frozen=True):
@@ -166,9 +166,9 @@ class OpenTest(Struct, frozen=True):
 
 def _near_misses(document: Document) -> dict[str, Value]:
     """Return the findings that would stop a run of the document, which its cases ignore."""
-    source, found = document.source, near_misses(document.source, document.format, document.declared)
+    source, findings = document.source, near_misses(document.source, document.format, document.declared)
     lines = [
-        f"line {source.position(finding.span.start).line}: {finding.code.id} {finding.message}" for finding in found
+        f"line {source.position(finding.span.start).line}: {finding.code.id} {finding.message}" for finding in findings
     ]
     return {"near_misses": [*lines]} if lines else {}
 
@@ -179,8 +179,8 @@ def run_file(reading: TestReading, options: FileOptions = EVERYTHING) -> FileRes
     if isinstance(opened, FileResult):
         return opened
     results: list[CaseResult] = []
-    for wanted in opened.wanted:
-        results.append(opened.run(wanted))
+    for row in opened.wanted:
+        results.append(opened.run(row))
         if options.stop_at_failure and results[-1].failed:
             break
     return opened.result(results)
@@ -202,7 +202,7 @@ def open_test(reading: TestReading, options: FileOptions = EVERYTHING) -> OpenTe
             )
         return FileResult(source.name, source, problems=(_cannot_start(error, where),))
     cases, problems = _wanted(file, bench, options.selection, source.name)
-    problems += [Problem(one) for one in compare(file, bench.document, Library(bench.settings))]
+    problems += [Problem(finding) for finding in compare(file, bench.document, Library(bench.settings))]
     try:
         kept = SnapshotFile.beside(source.name)
     except CannotStart as error:
@@ -228,7 +228,7 @@ def _cassette_problems(file: TestFile, bench: Bench, selection: Selection) -> li
     where = next(case.span for case in file.cases if case.setting.cassette)
     try:
         orphans = bench.cassettes.orphans(asked, where)
-        return [*orphans, *(Problem(one) for one in bench.cassettes.old(where))]
+        return [*orphans, *(Problem(finding) for finding in bench.cassettes.old(where))]
     except CannotStart as error:
         return [_cannot_start(error, where)]
 
@@ -277,13 +277,13 @@ def run_case(
         return replace(head, outcome=Outcome.FAILED, problems=(_draft(case),))
     began = time.perf_counter()
     snapshots = kept.of(wanted.name, options.snapshots)
-    problems, seen = verdict(wanted, file, bench, snapshots)
+    problems, observation = verdict(wanted, file, bench, snapshots)
     head = replace(
         head,
         problems=tuple(problems),
         seconds=time.perf_counter() - began,
-        used=seen.used if seen else None,
-        observation=seen if options.observations else None,
+        used=observation.used if observation else None,
+        observation=observation if options.observations else None,
         snapshots=snapshots.seen,
     )
     return _with_outcome(head, case)

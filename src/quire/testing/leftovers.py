@@ -31,14 +31,14 @@ def leftovers(world: CaseWorld, case: Case, problems: list[Problem], *, complete
 
 
 def _no_replies(world: CaseWorld, case: Case) -> list[Problem]:
-    found: dict[str, Problem] = {}
+    problems: dict[str, Problem] = {}
     for asked, nearest in world.model.missing:
         where = nearest[0].span if nearest else case.setting.model.span if case.setting.model else case.span
         help = f"the nearest entry does not fit: {nearest[1]}" if nearest else _example(asked)
         message = f"the model has no reply for {_place(asked)}"
         problem = Problem(Diagnostic(codes.NO_REPLY, message, where, "", help), cut(asked.text, 2_000))
-        found.setdefault(message, problem)  # a step that is tried again asks again
-    return list(found.values())
+        problems.setdefault(message, problem)  # a step that is tried again asks again
+    return list(problems.values())
 
 
 def _place(asked: ModelAsked) -> str:
@@ -54,24 +54,24 @@ def _example(asked: ModelAsked) -> str:
 
 
 def _unscripted(world: CaseWorld, case: Case) -> list[Problem]:
-    found = []
+    problems = []
     for one in dict.fromkeys(world.tools.unscripted):
         script = world.tools.scripts.find(one.tool)
         where = script.span if script else case.setting.spans.get("tools", case.span)
         help = "" if script else f"add to tools: `{one.tool}: {{returns: …}}`"
         message = f"{one.tool} was called, and {one.reason}"
-        found.append(Problem(Diagnostic(codes.UNSCRIPTED_TOOL, message, where, "", help)))
-    return found
+        problems.append(Problem(Diagnostic(codes.UNSCRIPTED_TOOL, message, where, "", help)))
+    return problems
 
 
 def _unfit(world: CaseWorld, case: Case) -> list[Problem]:
-    found = []
+    problems = []
     for one in dict.fromkeys(world.tools.unfit):
         script = world.tools.scripts.find(one.tool)
         where = script.span if script else case.span
         message = f"{one.tool} never returns this: {one.reason}"
-        found.append(Problem(Diagnostic(codes.UNFIT_STUB, message, where, "", _keys_of_result(one.tool))))
-    return found
+        problems.append(Problem(Diagnostic(codes.UNFIT_STUB, message, where, "", _keys_of_result(one.tool))))
+    return problems
 
 
 def _keys_of_result(tool: str) -> str:
@@ -89,14 +89,16 @@ def _keys_of_result(tool: str) -> str:
 
 def _no_answers(world: CaseWorld, case: Case) -> list[Problem]:
     """Return the questions that a run waits with, if that is why the case failed."""
-    waiting = [one for one in world.people.seen.values() if one.answer is None]
+    waiting = [question for question in world.people.seen.values() if question.answer is None]
     where = case.setting.spans.get("answers", case.span)
     return [
         Problem(
-            Diagnostic(codes.NO_ANSWER, f"step {one.way} asks, and no answer is given", where, "", _answer(one.way)),
-            one.prompt,
+            Diagnostic(
+                codes.NO_ANSWER, f"step {question.way} asks, and no answer is given", where, "", _answer(question.way)
+            ),
+            question.prompt,
         )
-        for one in waiting
+        for question in waiting
     ]
 
 
@@ -105,15 +107,15 @@ def _answer(way: str) -> str:
 
 
 def _unused(world: CaseWorld, case: Case) -> list[Problem]:
-    found = []
+    findings = []
     for entry in world.model.replies.unused():
-        found.append(Diagnostic(codes.UNUSED_REPLY, f"no call took {_entry(entry)}", entry.span, "", _why(entry)))
+        findings.append(Diagnostic(codes.UNUSED_REPLY, f"no call took {_entry(entry)}", entry.span, "", _why(entry)))
     for name, answer in world.people.answers.unused():
         where = answer.span if answer.span.end else case.setting.spans.get(f"answers.{name}", case.span)
-        found.append(Diagnostic(codes.UNUSED_ANSWER, f"no question took the answer to step {name}", where))
+        findings.append(Diagnostic(codes.UNUSED_ANSWER, f"no question took the answer to step {name}", where))
     for name, script in world.tools.scripts.unused():
-        found.append(Diagnostic(codes.UNUSED_TOOL, f"{name} was never called", script.span))
-    return [Problem(one) for one in found]
+        findings.append(Diagnostic(codes.UNUSED_TOOL, f"{name} was never called", script.span))
+    return [Problem(finding) for finding in findings]
 
 
 def _entry(entry: Entry) -> str:

@@ -161,7 +161,7 @@ def observe(view: RunView, world: CaseWorld, inputs: Mapping[str, Value]) -> Obs
         stores=dict(view.stores),
         outputs=outputs if isinstance(outputs, Mapping) else {},
         steps={label: STATUSES.get(step.status, step.status) for label, step in by_label(view.own_steps).items()},
-        prompts=sorted(world.model.seen, key=lambda one: path_order(one.path)),
+        prompts=sorted(world.model.seen, key=lambda prompt: path_order(prompt.path)),
         asked=list(world.people.seen.values()),
         calls=list(world.tools.seen),
         refused=refused_in(world),

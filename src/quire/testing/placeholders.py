@@ -83,7 +83,7 @@ class Placeholders:
         """Return a reply to a step: a text as it is sent, or a value that is sent as JSON."""
         match step.work:
             case Think(closing=closing) if closing:
-                fields = {one.field or one.name: self._captured(one, way) for one in closing}
+                fields = {capture.field or capture.name: self._captured(capture, way) for capture in closing}
                 if self._is_json_artifact():
                     return encode({TODO: f"a reply to step {way}", **fields})
                 return f"{TODO}: a reply to step {way} {encode(fields)}"
@@ -129,7 +129,7 @@ class Placeholders:
         stores = [step.capture.name for step in steps if step.capture]
         if listed := next((store for store in stores if store in shapes and shapes[store].items), None):
             return self._of_shape(shapes[listed], listed, f"result {tool}")
-        members = {name: one for store in stores if store in shapes for name, one in shapes[store].fields.items()}
+        members = {name: shape for store in stores if store in shapes for name, shape in shapes[store].fields.items()}
         if members:
             return {name: self._of_shape(shape, name, f"result {tool} {name}") for name, shape in members.items()}
         return self._word("", f"result {tool}", f"{TODO}: the result of {tool}", *stores)
@@ -313,7 +313,7 @@ class Shape(Struct):
         if self.items is not None and depth <= _MOST_DEPTH:
             return f"{{type: list, of: {self.items.declaration(depth + 1)}}}"
         if self.fields and depth <= _MOST_DEPTH:
-            inside = ", ".join(f"{name}: {one.declaration(depth + 1)}" for name, one in self.fields.items())
+            inside = ", ".join(f"{name}: {shape.declaration(depth + 1)}" for name, shape in self.fields.items())
             return f"{{type: object, fields: {{{inside}}}}}"
         return "{type: number}" if self.is_number else "{type: bool}" if self.is_flag else "{type: string}"
 

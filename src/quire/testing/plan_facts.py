@@ -22,7 +22,7 @@ def declared_type(plan: Plan, formula: Formula) -> FieldType | None:
     if segments is None:
         return None
     name, *rest = segments
-    if any(one.name == name for one in plan.declared or ()):
+    if any(field.name == name for field in plan.declared or ()):
         return None
     schemas = {_schema_of(step) for _, step in plan.steps() if step.capture is not None and step.capture.name == name}
     schema = schemas.pop() if len(schemas) == 1 else None

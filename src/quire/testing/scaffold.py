@@ -57,21 +57,21 @@ def draft_cases(bench: Bench, *, expects: bool = False) -> list[Draft]:
     With `expects`, they have expectations that hold; otherwise these are left to the author.
     """
     covered: set[str] = set()
-    kept: list[Draft] = []
+    drafts: list[Draft] = []
     scaffold = _Scaffold(bench)
     for draft, taken in _tried(scaffold):
-        new = [one for one in taken if one.kind in ("arms", "answers") and one.id not in covered]
-        if kept and not new:
+        new = [decision for decision in taken if decision.kind in ("arms", "answers") and decision.id not in covered]
+        if drafts and not new:
             continue
-        covered.update(one.id for one in new)
-        draft.name = _unique(_name(new), kept)
-        draft.takes = tuple(one.id for one in new)
+        covered.update(decision.id for decision in new)
+        draft.name = _unique(_name(new), drafts)
+        draft.takes = tuple(decision.id for decision in new)
         if expects and scaffold.seen is not None:
             draft.expect = expectations(scaffold.plan, scaffold.seen, new)
-        kept.append(draft)
-        if len(kept) == MOST_CASES:
+        drafts.append(draft)
+        if len(drafts) == MOST_CASES:
             break
-    return kept
+    return drafts
 
 
 def draft_for(bench: Bench, wanted: str) -> Draft | None:
@@ -106,9 +106,9 @@ def _tried(scaffold: _Scaffold, names: frozenset[str] = frozenset()) -> Iterator
         made = (first or later).popleft()
         draft, choices, taken = scaffold.draft(made)
         yield draft, taken
-        if covered.issuperset(one.id for one in taken) and covered:
+        if covered.issuperset(decision.id for decision in taken) and covered:
             continue
-        covered.update(one.id for one in taken)
+        covered.update(decision.id for decision in taken)
         for name, options in choices.offered.items():
             waiting = later if names and names.isdisjoint(name.split()) else first
             for option in options:
@@ -172,12 +172,12 @@ class _Scaffold:
 
     def _reply(self, draft: Draft, asked: ModelAsked, run: CaseRun, values: Placeholders) -> None:
         key = (asked.way, asked.item)
-        if known := draft.replies.get(key):
-            draft.replies[key] = replace(known, any_times=True)
+        if reply := draft.replies.get(key):
+            draft.replies[key] = replace(reply, any_times=True)
             return
         thread = self.plan.thread
         if thread is not None and asked.turn is not None:
-            offered = next((one.tools for one in run.world.model.seen if one.path == asked.path), ())
+            offered = next((prompt.tools for prompt in run.world.model.seen if prompt.path == asked.path), ())
             calls = ((RETURN, values.outputs(thread.outputs)),) if RETURN in offered else ()
             text = "" if calls else f"{TODO}: a reply in {asked.way}"
             draft.replies[key] = DraftReply(asked.way, text, asked.item, calls)
@@ -187,14 +187,14 @@ class _Scaffold:
         draft.replies[key] = DraftReply(asked.way, value, asked.item)
 
 
-def _mend(draft: Draft, seen: Observation) -> None:
+def _mend(draft: Draft, observation: Observation) -> None:
     """Add the grants, the prompts of servers and the files that the run lacked."""
-    message = str(seen.error.get("message", "")) if seen.error else ""
-    if seen.status == NOT_STARTED:
+    message = str(observation.error.get("message", "")) if observation.error else ""
+    if observation.status == NOT_STARTED:
         draft.allow += [one for one in _GRANT.findall(message) if one not in draft.allow]
         for name in _PROMPT.findall(message):
             draft.tools.setdefault(name, f"{TODO}: the text of {name}")
-    for call in seen.calls:
+    for call in observation.calls:
         path = call.arguments.get("path")
         if call.failure and call.tool.startswith("rye/file-system/") and isinstance(path, str) and _is_inside(path):
             draft.files.setdefault(path, f"{TODO}: the text of {path}\n")
@@ -206,12 +206,12 @@ def _is_inside(path: str) -> bool:
 
 def _name(new: list[Decision]) -> str:
     """Name a case by the arms and answers that it is there for."""
-    words = [one.label for one in new][:3]
+    words = [decision.label for decision in new][:3]
     return ", ".join(words).replace("`", "") or "it runs to its end"
 
 
-def _unique(name: str, kept: list[Draft]) -> str:
-    taken = {one.name for one in kept}
+def _unique(name: str, drafts: list[Draft]) -> str:
+    taken = {draft.name for draft in drafts}
     name = name[:150]
     number = 2
     found = name

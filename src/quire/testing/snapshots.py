@@ -129,8 +129,8 @@ class SnapshotFile(Struct, frozen=True):
     def unused(self, results: Iterable[CaseResult]) -> list[tuple[str, str]]:
         """Return the snapshots, by case and place, that no case of a complete run compared."""
         listed = list(results)
-        seen = {(one.name, place) for one in listed for place in one.snapshots}
-        unsure = {one.name for one in listed if one.outcome is not Outcome.PASSED}
+        seen = {(result.name, place) for result in listed for place in result.snapshots}
+        unsure = {result.name for result in listed if result.outcome is not Outcome.PASSED}
         return [
             (name, place)
             for name, places in self.cases.items()

@@ -72,10 +72,10 @@ class ConfirmedImports(MetaPathFinder):
         if installed is not None and not self._is_in_workspace(installed):
             return installed
         for folder in self._folders:
-            found = self._spec(folder, fullname)
-            if found is not None:
+            spec = self._spec(folder, fullname)
+            if spec is not None:
                 self._tops[top] = folder
-                return found
+                return spec
         if installed is not None or self._lies_here(top):
             self._refuse(fullname)
         return None

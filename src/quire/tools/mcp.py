@@ -141,14 +141,14 @@ class McpConnection:
             self._session = None
 
     async def _list(self, session: Session) -> dict[str, ToolSpec]:
-        found: dict[str, ToolSpec] = {}
+        specs: dict[str, ToolSpec] = {}
         cursors: set[str] = set()
         cursor: str | None = None
         inspection = session.inspection
         inspection.begin_listing()
         while True:
             page = await session.client.list_tools(cursor=cursor, cache_mode="refresh")
-            found.update((tool.name, self._spec(tool, inspection)) for tool in page.tools)
+            specs.update((tool.name, self._spec(tool, inspection)) for tool in page.tools)
             cursor = page.next_cursor
             if cursor is None:
                 break
@@ -158,7 +158,7 @@ class McpConnection:
             if len(inspection.schemas) > MAX_TOOLS or len(cursors) > MAX_TOOLS:
                 raise ToolFailed(f"MCP server {self._server.name} lists more than {MAX_TOOLS:,} tools", kind="server")
         self._outputs = {name: _output_check(schema) for name, schema in inspection.outputs.items()}
-        return found
+        return specs
 
     def _spec(self, tool: types.Tool, inspection: Inspection) -> ToolSpec:
         hints = tool.annotations

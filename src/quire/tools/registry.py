@@ -107,12 +107,12 @@ class Connections:
         return name in self._connections
 
     def connection(self, name: str) -> Connection:
-        found = self._connections.get(name)
-        if found is None and name in self.disabled:
+        connection = self._connections.get(name)
+        if connection is None and name in self.disabled:
             raise ToolFailed(is_disabled(name), kind="unknown_tool")
-        if found is None:
+        if connection is None:
             raise ToolFailed(unknown("connection", name, self._connections), kind="unknown_tool")
-        return found
+        return connection
 
     def known(self, connection: str, tool: str) -> ToolSpec | None:
         found = self._connections.get(connection)

@@ -177,8 +177,8 @@ def _probe(program: str | None) -> tuple[str, frozenset[str]]:
     Raises `OSError`."""
     if program is None:
         raise OSError("bubblewrap is not installed")
-    told = subprocess.run([program, "--help"], capture_output=True, text=True, timeout=10, check=False)  # noqa: S603
-    flags = frozenset(flag for flag in ("--disable-userns", "--size") if f" {flag} " in told.stdout)
+    process = subprocess.run([program, "--help"], capture_output=True, text=True, timeout=10, check=False)  # noqa: S603
+    flags = frozenset(flag for flag in ("--disable-userns", "--size") if f" {flag} " in process.stdout)
     line = [program, *_namespaces(flags), "--unshare-net", *_system(flags), "--", "/bin/sh", "-c", _TRIAL]
     tried = subprocess.run(line, capture_output=True, text=True, timeout=10, check=False)  # noqa: S603
     if tried.returncode:

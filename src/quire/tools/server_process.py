@@ -71,8 +71,8 @@ class Pipes:
         assert stdin is not None  # noqa: S101
         with suppress(OSError):
             async with outgoing:
-                async for one in outgoing:
-                    stdin.write(one.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+                async for message in outgoing:
+                    stdin.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
                     await stdin.drain()
 
     async def drain(self) -> None:
@@ -176,11 +176,11 @@ class Pipes:
         from mcp.shared.message import SessionMessage
         from mcp.types import PARSE_ERROR, ErrorData, JSONRPCError
 
-        found = _ID.search(line[:_NEAR]) or _ID.search(line[-_NEAR:])
-        if found is None or not line.lstrip().startswith(b"{"):
+        match = _ID.search(line[:_NEAR]) or _ID.search(line[-_NEAR:])
+        if match is None or not line.lstrip().startswith(b"{"):
             return None
         error = ErrorData(code=PARSE_ERROR, message=f"its answer cannot be read: {self.unreadable}")
-        return SessionMessage(JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=error))
+        return SessionMessage(JSONRPCError(jsonrpc="2.0", id=int(match[1]), error=error))
 
 
 @asynccontextmanager

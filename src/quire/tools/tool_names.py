@@ -59,14 +59,14 @@ class Names:
 
     async def matching(self, pattern: str) -> list[tuple[str, ToolSpec]]:
         """Return all tools that match a pattern with `*`, by call name or by id, and that the run may use."""
-        wanted = Grants.of([grant_for(pattern)])
+        grants = Grants.of([grant_for(pattern)])
         found: list[tuple[str, ToolSpec]] = []
         for place in self._registry.names():
             if place in SELF_CHECKING or not self._reaches(place):
                 continue
             for tool, spec in sorted((await self._registry.connection(place).tools()).items()):
                 name = tool if place in (BUILT_IN, PYTHON) else f"{place}__{tool}"
-                fits = fnmatchcase(name, pattern) or wanted.covers(capability("execute", "tool", spec.id))
+                fits = fnmatchcase(name, pattern) or grants.covers(capability("execute", "tool", spec.id))
                 if fits and may_use(self._grants, spec.id):
                     found.append((name, spec))
         return found

@@ -34,8 +34,8 @@ Spot = tuple[bool, frozenset[str]]
 
 def fixed_head(pattern: str) -> str:
     """Return the text that everything matched by the pattern begins with."""
-    found = _WILD.search(pattern)
-    return pattern[: found.start()] if found else pattern
+    match = _WILD.search(pattern)
+    return pattern[: match.start()] if match else pattern
 
 
 def may_begin_with(pattern: str, head: str) -> bool:
@@ -180,7 +180,7 @@ def capability(primary: Primary, item_type: str, item_id: str) -> str:
 def pattern_for(primary: Primary, item_type: str, item_id: str) -> str:
     """Return the capability pattern for an id in which `*` stands for any text."""
     return canonical_grant(
-        f"rye.{primary}.{item_type}.{_ODD_IN_PATTERN.sub(lambda found: _bytes(found.group()), item_id)}"
+        f"rye.{primary}.{item_type}.{_ODD_IN_PATTERN.sub(lambda match: _bytes(match.group()), item_id)}"
     )
 
 
@@ -354,7 +354,7 @@ def _escaped(item_id: str) -> str:
     """Return an id with escapes for everything odd. Nearly all ids have nothing odd, and need no pattern."""
     if item_id.isascii() and item_id.replace("/", "").replace("_", "").replace("-", "").isalnum():
         return item_id
-    return _ODD.sub(lambda found: _bytes(found.group()), item_id)
+    return _ODD.sub(lambda match: _bytes(match.group()), item_id)
 
 
 def _climbs(item_id: str) -> bool:
@@ -389,5 +389,5 @@ _NEEDED = late_pattern(r"needs the capability ([A-Za-z0-9_.%*-]+)")
 
 def denied_capability(told: str) -> str:
     """Return the capability that a refusal names, from its text; empty if it names none."""
-    found = _NEEDED.search(told)
-    return found[1].rstrip(".") if found else ""
+    match = _NEEDED.search(told)
+    return match[1].rstrip(".") if match else ""

@@ -174,9 +174,9 @@ def read_risk(text: str, where: str) -> ProjectRisk:
 
     reading = read_yaml(Source.of(text, where))
     if reading.diagnostics:
-        found = reading.diagnostics[0]
-        line = reading.source.position(found.span.start).line
-        return ProjectRisk(problem=f"{where}:{line}: the table of risks cannot be read: {found.message}")
+        finding = reading.diagnostics[0]
+        line = reading.source.position(finding.span.start).line
+        return ProjectRisk(problem=f"{where}:{line}: the table of risks cannot be read: {finding.message}")
     if not reading.documents:
         return NO_RULES
     return _rules(reading.documents, where)

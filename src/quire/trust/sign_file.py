@@ -130,7 +130,10 @@ def warnings(item: Signable, source: Source) -> list[str]:
     """Return warnings for the person who signs a file, a line each. The file may be signed all the same."""
     from quire.formats.invisible import invisible
 
-    hidden = [f"line {source.position(one.span.start).line}: {one.code.id} {one.message}" for one in invisible(source)]
+    hidden = [
+        f"line {source.position(finding.span.start).line}: {finding.code.id} {finding.message}"
+        for finding in invisible(source)
+    ]
     if item.kind != "directive":
         return hidden
     from quire.formats.directive.parse import parse
@@ -150,9 +153,9 @@ def _errors(item: Signable, source: Source) -> list[str]:
     if found != item.kind:
         return [f"it is a {found}, not a {item.kind}; a {found} is signed below .ai/{found}s, where it has a name"]
     return [
-        f"line {source.position(one.span.start).line}: {one.code.id} {one.message}"
-        for one in formats.check(source)
-        if one.severity is Severity.ERROR
+        f"line {source.position(finding.span.start).line}: {finding.code.id} {finding.message}"
+        for finding in formats.check(source)
+        if finding.severity is Severity.ERROR
     ]
 
 

@@ -88,10 +88,10 @@ def read_line(text: str, syntax: Syntax) -> SignatureLine | Placeholder | Malfor
     inner = line[len(opening) : len(line) - len(closing)]
     if _PLACEHOLDER.fullmatch(inner):
         return "placeholder"
-    found = _FIELDS.fullmatch(inner)
-    if found is None or not _is_time(found["time"]):
+    match = _FIELDS.fullmatch(inner)
+    if match is None or not _is_time(match["time"]):
         return "malformed"
-    return SignatureLine(found["time"], found["hash"], found["signature"], found["key"], found["label"] or "")
+    return SignatureLine(match["time"], match["hash"], match["signature"], match["key"], match["label"] or "")
 
 
 def looks_signed(text: str, syntax: Syntax) -> bool:

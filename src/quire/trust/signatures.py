@@ -192,7 +192,7 @@ def _declared(text: str) -> str:
     """Return the name that a directive gives itself, with its category. Errors elsewhere in it do not matter here."""
     from quire.formats.directive.parse import parse
 
-    found = parse(Source("<signed>", text)).partial
-    name = found.name.text if found.name else ""
-    category = found.category.text.strip("/") if found.category else ""
+    directive = parse(Source("<signed>", text)).partial
+    name = directive.name.text if directive.name else ""
+    category = directive.category.text.strip("/") if directive.category else ""
     return f"{category}/{name}" if category else name

@@ -116,15 +116,15 @@ def requested_keys(workspace: Path) -> list[TrustedKey]:
     Broken files are skipped: the user has not agreed to any of them yet.
     """
     folder = workspace.joinpath(*REQUESTED)
-    found = []
+    keys = []
     for suffix in (".toml", ".pem"):
         for name in names_in(folder, suffix):
             try:
                 note = read_note(read_small(folder / f"{name}{suffix}"), name)
             except CannotStart:
                 continue
-            found.append(TrustedKey(note.public, note.name or name, "requested"))
-    return found
+            keys.append(TrustedKey(note.public, note.name or name, "requested"))
+    return keys
 
 
 def add_trust(settings: UserSpace, key: TrustedKey) -> bool:
@@ -168,14 +168,14 @@ def revoke(settings: UserSpace, key_id: str, facts: Mapping[str, str]) -> bool:
 
 
 def _read_folder(folder: Path, origin: Origin) -> list[TrustedKey]:
-    found = []
+    keys = []
     for name in names_in(folder, ".toml"):
         file = folder / f"{name}.toml"
         note = read_note(read_small(file), str(file))
         if origin == "added" and note.public.key_id != name:
             raise BadKey(f"{file} holds the key {note.public.key_id}; its name should be that, so it is not read")
-        found.append(TrustedKey(note.public, note.name or name, origin))
-    return found
+        keys.append(TrustedKey(note.public, note.name or name, origin))
+    return keys
 
 
 def _plain(text: str) -> str:

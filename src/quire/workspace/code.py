@@ -89,8 +89,8 @@ class Code(Struct):
     def _add_from(self, folder: Path, top: str, folders: tuple[Path, ...]) -> bool:
         if (folder, top) in self._seen:
             return True
-        found = sorted(path for path in _entries(folder) if path.name.partition(".")[0] == top)
-        modules = [path for path in found if path.suffix in SUFFIXES and path.is_file()]
+        paths = sorted(path for path in _entries(folder) if path.name.partition(".")[0] == top)
+        modules = [path for path in paths if path.suffix in SUFFIXES and path.is_file()]
         package = folder / top
         if modules or package.is_dir():
             self._seen.add((folder, top))

@@ -69,8 +69,8 @@ class _File(Struct, frozen=True):
     @classmethod
     def read(cls, path: Path) -> _File:
         name = str(path)
-        if (kept := open_text(path)) is not None:
-            return cls(name, kept.text.encode("utf-8", "replace"))
+        if (source := open_text(path)) is not None:
+            return cls(name, source.text.encode("utf-8", "replace"))
         try:
             return cls(name, read_bytes(path))
         except FileNotFoundError:
@@ -144,7 +144,7 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
         files=tuple(path for path, file in zip(paths, files, strict=True) if file.content is not None),
         warnings=read.warnings,
         requested=theirs,
-        outside=tuple(one for one in (*prompts, *knowledge) if not one.is_relative_to(workspace.folder)),
+        outside=tuple(path for path in (*prompts, *knowledge) if not path.is_relative_to(workspace.folder)),
     )
     excess = find_excess(settings, users, replace(requests, requested=theirs), own, theirs)
     return _until_confirmed(replace(settings, excess=excess), users)

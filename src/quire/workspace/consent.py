@@ -158,7 +158,7 @@ def require_model(settings: Settings, spec: str) -> None:
     """Raise `Untrusted` for a model that the workspace names beyond the user's own settings, such as an address or a
     file of weights, until the user has agreed."""
     addresses = [one for _, one in _addresses(settings.requested)]
-    if spec in addresses or any(one.kind == "model" and one.value == spec for one in settings.excess):
+    if spec in addresses or any(excess.kind == "model" and excess.value == spec for excess in settings.excess):
         require_trusted(settings)
 
 
@@ -218,8 +218,8 @@ def _requests(settings: Settings, code: LoadedCode | None = None) -> Iterator[tu
             folder = real_path(settings.workspace.folder / str(name))
             if not folder.is_relative_to(settings.workspace.folder):
                 yield f"read {kind} outside of the workspace, in {_shown(str(folder))}", [kind, str(folder)]
-    for one in settings.excess:
-        yield _shown(one.line), ["excess", one.key, one.value]
+    for excess in settings.excess:
+        yield _shown(excess.line), ["excess", excess.key, excess.value]
 
 
 def _hooks(folder: Path) -> Iterator[tuple[str, Value]]:

@@ -56,10 +56,10 @@ def find_workspace(start: Path, environ: Mapping[str, str] | None = None) -> Wor
 def workspace_of(folder: Path) -> Workspace:
     """Return the workspace that a run of a document of the folder would have. If no folder around it is marked, that is
     the current folder."""
-    found = find_workspace(folder)
-    if found.marker is None and found.folder.is_relative_to(current := Path.cwd().resolve()):
+    workspace = find_workspace(folder)
+    if workspace.marker is None and workspace.folder.is_relative_to(current := Path.cwd().resolve()):
         return find_workspace(current)
-    return found
+    return workspace
 
 
 def _owned(workspace: Workspace, environ: Mapping[str, str] | None) -> Workspace:
@@ -177,12 +177,12 @@ def _safe_folders(user: Path) -> frozenset[Path] | _Everywhere:
         return frozenset()
     if "*" in listed:
         return _Everywhere()
-    found = set()
+    paths = set()
     for name in listed:
         path = Path(name).expanduser()
         if path.is_absolute():
-            found.add(Path(os.path.realpath(path)))
-    return frozenset(found)
+            paths.add(Path(os.path.realpath(path)))
+    return frozenset(paths)
 
 
 def account_name() -> str:

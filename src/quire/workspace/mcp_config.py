@@ -204,7 +204,7 @@ def variables_in(texts: Iterable[str]) -> dict[str, str | None]:
 
 def filled_in(text: str, environ: Mapping[str, str]) -> str:
     """Return a text with the values of the environment; a missing variable without a default becomes empty."""
-    return _REFERENCE.sub(lambda found: environ.get(found[1]) or found[2] or "", text)
+    return _REFERENCE.sub(lambda match: environ.get(match[1]) or match[2] or "", text)
 
 
 def without_references(text: str) -> str:

@@ -262,15 +262,15 @@ def _add_mentioned(code: Code, file: Path, workspace: Path) -> None:
 
 
 def _mentioned(mention: str, folder: Path, workspace: Path) -> list[Path]:
-    found = []
+    paths = []
     for ending in _GUESSED if mention.startswith(".") else ("",):
         path = Path(os.path.normpath(folder / (mention + ending)))
         try:
             if path.is_relative_to(workspace) and path.is_file() and path.suffix.lower() not in (*_DATA, ".txt", ".md"):
-                found.append(path)
+                paths.append(path)
         except OSError:
             continue
-    return found
+    return paths
 
 
 def _loads_from(file: Path, workspace: Path) -> set[str]:
@@ -285,7 +285,7 @@ def _loads_from(file: Path, workspace: Path) -> set[str]:
 
 def _upward(folder: Path, workspace: Path) -> tuple[Path, ...]:
     above = (folder, *folder.parents)
-    return tuple(one for one in above if one.is_relative_to(workspace))
+    return tuple(path for path in above if path.is_relative_to(workspace))
 
 
 class LoadedCode(Struct, frozen=True):

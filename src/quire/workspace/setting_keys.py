@@ -339,30 +339,30 @@ SETTING_KEYS = (
 @lru_cache(maxsize=1)
 def tables() -> tuple[str, ...]:
     """Return the names of the top-level tables, in the order of the docs."""
-    return tuple(dict.fromkeys(one.parts[0] for one in SETTING_KEYS))
+    return tuple(dict.fromkeys(key.parts[0] for key in SETTING_KEYS))
 
 
 def key_at(path: tuple[str, ...]) -> SettingKey | None:
     """Return the key with a path, in which the user has chosen the names."""
-    return next((one for one in SETTING_KEYS if _fits(one.parts, path)), None)
+    return next((key for key in SETTING_KEYS if _fits(key.parts, path)), None)
 
 
 def below(path: tuple[str, ...]) -> dict[str, SettingKey | None]:
     """Return the keys and tables that can stand in the table at a path; None for a table. Names that the user
     chooses are left out."""
-    found: dict[str, SettingKey | None] = {}
-    for one in SETTING_KEYS:
-        parts = one.parts
+    keys: dict[str, SettingKey | None] = {}
+    for key in SETTING_KEYS:
+        parts = key.parts
         if len(parts) > len(path) and _fits(parts[: len(path)], path) and parts[len(path)] not in _CHOSEN:
-            found.setdefault(parts[len(path)], one if len(parts) == len(path) + 1 else None)
-    return found
+            keys.setdefault(parts[len(path)], key if len(parts) == len(path) + 1 else None)
+    return keys
 
 
 def takes_names(path: tuple[str, ...]) -> bool:
     """Tell whether the user chooses the names of the keys in the table at a path: `[agents]`, `[models.tiers]`."""
     return any(
-        len(one.parts) > len(path) and _fits(one.parts[: len(path)], path) and one.parts[len(path)] in _CHOSEN
-        for one in SETTING_KEYS
+        len(key.parts) > len(path) and _fits(key.parts[: len(path)], path) and key.parts[len(path)] in _CHOSEN
+        for key in SETTING_KEYS
     )
 
 

@@ -268,7 +268,7 @@ def without_excess(merged: Settings, own: Settings) -> Settings:
     """Return the settings without those beyond the user's own. The choice of models stays: a run that would use an
     unconfirmed one is refused, because falling back to another model may be less private."""
     folder = merged.workspace.folder
-    over = {one.key for one in merged.excess}
+    over = {excess.key for excess in merged.excess}
     runs = merged.runs
     for key in ("durability", "on_uncertain", "expiry", "context_budget", "reply_tokens"):
         if f"runs.{key}" in over:
@@ -335,12 +335,12 @@ def _runs(own: Settings, theirs: Settings, own_table: Mapping[str, object]) -> I
     runs."""
     table = own_table.get("runs")
     said = table if isinstance(table, Mapping) else {}
-    mine, wanted = own.runs, theirs.runs
+    mine, settings = own.runs, theirs.runs
     weaker = {
-        "durability": mine.durability == "power" and wanted.durability == "process",
-        "on_uncertain": _CAUTION.index(wanted.on_uncertain) < _CAUTION.index(mine.on_uncertain),
-        "expiry": _longer(wanted.expiry, mine.expiry),
-        "context_budget": (wanted.context_budget or 0) > (mine.context_budget or 0),
+        "durability": mine.durability == "power" and settings.durability == "process",
+        "on_uncertain": _CAUTION.index(settings.on_uncertain) < _CAUTION.index(mine.on_uncertain),
+        "expiry": _longer(settings.expiry, mine.expiry),
+        "context_budget": (settings.context_budget or 0) > (mine.context_budget or 0),
     }
     for key, is_weaker in weaker.items():
         stated = theirs.requested.get("runs")

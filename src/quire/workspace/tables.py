@@ -124,8 +124,8 @@ class Table(Struct):
             return {}
         from quire.units import size_of  # Few settings need it.
 
-        found = {key: self._take(key, 'a whole number or a size like "40 KB"', size_of) for key in self.data}
-        return {key: size for key, size in found.items() if size is not None}
+        sizes = {key: self._take(key, 'a whole number or a size like "40 KB"', size_of) for key in self.data}
+        return {key: size for key, size in sizes.items() if size is not None}
 
     def end(self) -> None:
         """Report the keys that were not read as unknown. Call this after reading all known keys."""

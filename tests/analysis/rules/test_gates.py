@@ -262,7 +262,7 @@ MUTANTS: list[tuple[ModuleType, str, str]] = [
     # Gates: the refusal decides, whatever is asked.
     (approvals, 'words: tuple[str, ...] = ("no",)', 'words: tuple[str, ...] = ("yes",)'),
     (approvals, "return words if all(", "return words if any("),
-    (approvals, "if self.refusals(one, tuple(by_question[one])))", "if True)"),
+    (approvals, "if self.refusals(fact, tuple(by_question[fact])))", "if True)"),
     (conditions, "return True in own and all(False in one for one in earlier)", "return True in own"),
     (conditions, "if condition.holds:", "if True:"),
     (conditions, "return frozenset(not one for one in found) if times % 2 else found", "return found"),

@@ -38,7 +38,7 @@ class GateChange(Struct, frozen=True):
 def gate_changes(old: LockedDocument, new: LockedDocument) -> Iterator[GateChange]:
     """Yield the effects that have another gate. Where the effects of a tool have different gates, each is compared with
     those of the same details, so that a question does not move from one command to another unseen."""
-    present = {detail for one in new.may for detail in one.details}
+    present = {detail for capability in new.may for detail in capability.details}
     gates = comparable_gates(old.gates, new.gates)
     for tool in sorted({tool_of(effect) for effect in (*old.gates, *gates)}):
         before = {effect: gate for effect, gate in old.gates.items() if tool_of(effect) == tool}
@@ -138,8 +138,8 @@ def unnumbered_gate(text: str) -> str:
 def _note(gate: str) -> str:
     """Return the note of a gate about runs in which no person answers; empty if it has none. It stands before the
     values that are shown, whose names may be anything."""
-    found = _NOTE.search(gate.partition(_SHOWN)[0])
-    return found[1] if found else ""
+    match = _NOTE.search(gate.partition(_SHOWN)[0])
+    return match[1] if match else ""
 
 
 def without_note(gate: str) -> str:

@@ -81,10 +81,10 @@ _CODES = {
 def compare(old: Lock, new: Lock) -> tuple[Change, ...]:
     """Return all differences: of documents in the order of their keys, then of tools and prices."""
     known = [*_tool_capabilities(old), *_tool_capabilities(new)]
-    found: list[Change] = []
+    changes: list[Change] = []
     for key in sorted({*old.documents, *new.documents}):
-        found += compare_document(key, old.documents.get(key), new.documents.get(key), known)
-    return (*found, *compare_tools(old, new), *compare_prices(old, new))
+        changes += compare_document(key, old.documents.get(key), new.documents.get(key), known)
+    return (*changes, *compare_tools(old, new), *compare_prices(old, new))
 
 
 def compare_document(
@@ -125,18 +125,18 @@ def _may(key: str, old: LockedDocument, new: LockedDocument, known: Iterable[str
     yield from _beyond(key, "wider", covering, new.may, names)
     yield from _beyond(key, "narrower", new.may, locked, names)
     before = {entry.capability: entry for entry in locked}
-    for one in new.may:
-        earlier = before.get(one.capability)
-        if earlier is not None and (earlier.effect, earlier.tier) != (one.effect, one.tier):
-            more = _CLASSES.get(one.effect, 2) > _CLASSES.get(earlier.effect, 2)
+    for capability in new.may:
+        earlier = before.get(capability.capability)
+        if earlier is not None and (earlier.effect, earlier.tier) != (capability.effect, capability.tier):
+            more = _CLASSES.get(capability.effect, 2) > _CLASSES.get(earlier.effect, 2)
             yield Change(
                 key,
                 "may",
                 "wider" if more else "other",
-                one.capability,
+                capability.capability,
                 f"{earlier.tier or NONE}, {earlier.effect}",
-                f"{one.tier or NONE}, {one.effect}",
-                steps=one.steps,
+                f"{capability.tier or NONE}, {capability.effect}",
+                steps=capability.steps,
             )
 
 
@@ -149,8 +149,8 @@ def _beyond(
 ) -> Iterator[Change]:
     """Yield the needs that go beyond the covering ones."""
     limited, limited_needs = _limited(covering), _limited(needs)
-    written = {(one.capability, one.details, one.capability in limited) for one in covering}
-    names = {one.capability for one in covering}
+    written = {(capability.capability, capability.details, capability.capability in limited) for capability in covering}
+    names = {capability.capability for capability in covering}
     patterns: PatternSet | None = None
     for need in needs:
         if (need.capability, need.details, need.capability in limited_needs) in written:
@@ -160,15 +160,15 @@ def _beyond(
 
             patterns = PatternSet((one for cover in covering for one in _covered_by(cover, limited)), known)
         beyond = [(detail, patterns.inclusion(one)) for one, detail in _patterns(need, limited_needs).items()]
-        fresh = [(detail, found) for detail, found in beyond if found.answer != "covered"]
+        fresh = [(detail, inclusion) for detail, inclusion in beyond if inclusion.answer != "covered"]
         if not fresh and direction == "wider":
             yield from _other_terms(key, need, covering, limited, limited_needs)
         if not fresh:
             continue
         hidden = ("",) if need.capability in names else ("", ALL_VARIABLES)  # a new command says enough
         told = " ".join(dict.fromkeys(detail for detail, _ in fresh if detail not in hidden))
-        decided = any(found.answer == "new" for _, found in fresh)
-        example = next((found.example for _, found in fresh if found.example), "")
+        decided = any(inclusion.answer == "new" for _, inclusion in fresh)
+        example = next((inclusion.example for _, inclusion in fresh if inclusion.example), "")
         text = f"{need.tier or NONE}, {need.effect}" + (f", {told}" if told else "")
         yield Change(
             key,
@@ -193,8 +193,8 @@ def _other_terms(
     """Yield a command with a variable, or a host with a method, of which the covering ones have each, and not both
     together. Lines of the same steps are parts of one fact."""
     parts: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for one in covering:
-        parts.setdefault((one.capability, one.steps), []).extend(_covered_by(one, limited))
+    for capability in covering:
+        parts.setdefault((capability.capability, capability.steps), []).extend(_covered_by(capability, limited))
     patterns = {detail: pattern for pattern, detail in _patterns(need, limited_needs).items()}
     terms = [detail for detail in patterns if detail.startswith(TERMS)]
     if len(parts) < 2 or not terms:
@@ -214,31 +214,34 @@ def _other_terms(
 def _limited(several: Iterable[LockedCapability]) -> frozenset[str]:
     """Return the capabilities of commands and requests that name the variables or the methods that they use."""
     return frozenset(
-        one.capability for one in several for detail in one.details if detail.startswith(("env=", "method="))
+        capability.capability
+        for capability in several
+        for detail in capability.details
+        if detail.startswith(("env=", "method="))
     )
 
 
-def _patterns(one: LockedCapability, limited: frozenset[str]) -> dict[str, str]:
+def _patterns(capability: LockedCapability, limited: frozenset[str]) -> dict[str, str]:
     """Return the patterns of a capability with each of its details, each with the detail. A command that names no
     variables gets all of them; one that gets none needs nothing of that kind."""
-    names = [one.capability, *([one.capability[:-2]] if one.capability.endswith(".*") else [])]
-    details = [detail for detail in one.details if detail != NO_VARIABLE]
-    if one.capability == _SHELL and one.capability not in limited:
+    names = [capability.capability, *([capability.capability[:-2]] if capability.capability.endswith(".*") else [])]
+    details = [detail for detail in capability.details if detail != NO_VARIABLE]
+    if capability.capability == _SHELL and capability.capability not in limited:
         details.append(ALL_VARIABLES)
     return {f"{name}{_MARK}{detail or '*'}": detail for name in names for detail in details or ("",)}
 
 
-def _covered_by(one: LockedCapability, limited: frozenset[str]) -> Iterator[str]:
+def _covered_by(capability: LockedCapability, limited: frozenset[str]) -> Iterator[str]:
     """Yield the patterns that a capability covers. A lock without methods was written before locks had any, and covers
     all of them; a host that is asked without TLS may be asked with it."""
-    yield from _patterns(one, limited)
-    if one.capability == _SEND and one.capability not in limited:
+    yield from _patterns(capability, limited)
+    if capability.capability == _SEND and capability.capability not in limited:
         yield f"{_SEND}{_MARK}{ANY_METHOD}"
-    for detail in one.details:
+    for detail in capability.details:
         if detail.startswith(PLAIN_HTTP):
-            yield f"{one.capability}{_MARK}host={detail.removeprefix(PLAIN_HTTP)}"
+            yield f"{capability.capability}{_MARK}host={detail.removeprefix(PLAIN_HTTP)}"
         if detail == "command=*":
-            yield from (f"{one.capability}{_MARK}{kind}=*" for kind in ("words", "script"))
+            yield from (f"{capability.capability}{_MARK}{kind}=*" for kind in ("words", "script"))
 
 
 def _example(text: str, capability: str) -> str:

@@ -115,8 +115,8 @@ class Lock(Struct, frozen=True):
 def kept_entries(old: Lock, new: Lock, updated: Iterable[str]) -> Lock:
     """Return the old lock with the entries of the updated documents, the tools and the prices of the new one."""
     changed = set(updated)
-    documents = {key: one for key, one in old.documents.items() if key not in changed}
-    documents |= {key: one for key, one in new.documents.items() if key in changed}
+    documents = {key: document for key, document in old.documents.items() if key not in changed}
+    documents |= {key: document for key, document in new.documents.items() if key in changed}
     return Lock(
         documents,
         {**old.tools, **new.tools},
@@ -269,7 +269,7 @@ def _lines(lock: Lock) -> Iterator[str]:
         yield f"  {key_line(key)}:"
         yield from (f"    {line}" for line in document_lines(document))
     if lock.tools:
-        yield from _mapping("tools", {name: tool_line(one) for name, one in lock.tools.items()}, 0)
+        yield from _mapping("tools", {name: tool_line(tool) for name, tool in lock.tools.items()}, 0)
 
 
 def document_lines(one: LockedDocument) -> Iterator[str]:

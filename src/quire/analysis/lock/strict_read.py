@@ -47,8 +47,8 @@ def read_strictly(source: Source) -> LockReading:
     reading = read_yaml(source, limit=MOST_BYTES, tags=())
     if reading.diagnostics:
         first = reading.diagnostics[0]
-        found = Diagnostic(BAD_LOCK, f"the lock cannot be read: {first.message}", first.span, help=_AGAIN)
-        return LockReading(source, None, (found,))
+        finding = Diagnostic(BAD_LOCK, f"the lock cannot be read: {first.message}", first.span, help=_AGAIN)
+        return LockReading(source, None, (finding,))
     reader = _Reader()
     lock = reader.lock(reading.documents)
     if lock is not None and not reader.found:
@@ -92,7 +92,11 @@ class _Reader:
         parts = self._parts(top, ("quire", "assume", "prices", "documents", "tools"))
         prices = self._parts(parts.get("prices"), ("source", "models"))
         return Lock(
-            {key: one for key, node in self._entries(parts.get("documents")) if (one := self._document(node))},
+            {
+                key: document
+                for key, node in self._entries(parts.get("documents"))
+                if (document := self._document(node))
+            },
             {key: pin for key, node in self._entries(parts.get("tools")) if (pin := self._tool(node))},
             {key: self._price(node) for key, node in self._entries(prices.get("models"))},
             self._text(prices["source"]) if "source" in prices else "",

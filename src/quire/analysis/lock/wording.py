@@ -83,7 +83,7 @@ def _bound(change: Change, sizes: Assumptions, bars: bool) -> str:
     before, now = (_at(change.name, amount, known) for amount in amounts)
     if before == old and now == new:
         return text
-    assumed = ", ".join(f"{one.name} = {one.size}" for one in used.all)
+    assumed = ", ".join(f"{assumption.name} = {assumption.size}" for assumption in used.all)
     return f"{text} ({before} → {now} at {assumed})"
 
 

@@ -49,11 +49,11 @@ FAMILIES: tuple[str, ...] = (
 def findings(proof: Proof, context: RuleContext) -> tuple[Diagnostic, ...]:
     """Return the findings of all rules about a document, in the order of its text."""
     found = [
-        one
+        finding
         for family in FAMILIES
-        for one in cast("Family", import_module(f"quire.analysis.rules.{family}")).check(proof, context)
+        for finding in cast("Family", import_module(f"quire.analysis.rules.{family}")).check(proof, context)
     ]
-    return tuple(sorted(dict.fromkeys(found), key=lambda one: (one.span.start, one.code.id)))
+    return tuple(sorted(dict.fromkeys(found), key=lambda finding: (finding.span.start, finding.code.id)))
 
 
 def rule_codes() -> tuple[Code, ...]:

@@ -141,7 +141,7 @@ class _Rules:
     def _used(self) -> set[QuestionFact]:
         """The questions whose answers decide anything, or that values are computed from."""
         conditions: list[Condition] = []
-        found: set[QuestionFact] = set()
+        facts: set[QuestionFact] = set()
         for fact in self._proof.facts:
             match fact:
                 case ChoiceFact(condition=condition):
@@ -151,9 +151,9 @@ class _Rules:
                 case StoreFact(value=value) if value.computed is not None or value.choices:
                     parts = (value, *value.choices)
                     reads = [read for part in parts if part.computed for read in part.computed.reads.values()]
-                    found.update(read.answer for read in reads if read.answer is not None)
-        found.update(questions_in(conditions))
-        return found
+                    facts.update(read.answer for read in reads if read.answer is not None)
+        facts.update(questions_in(conditions))
+        return facts
 
     def _ignored(self, effect: EffectFact, question: QuestionFact) -> Diagnostic:
         read = question in questions_in(considered(effect.conditions))
@@ -296,9 +296,9 @@ class _Rules:
         return True
 
 
-def _is_of_callee(one: Place, other: Place) -> bool:
+def _is_of_callee(place: Place, other: Place) -> bool:
     """Tell whether two places are in one call of another document: then a finding is one about that document."""
-    return bool(one.document) and one.way.rpartition(JOINT)[0] == other.way.rpartition(JOINT)[0]
+    return bool(place.document) and place.way.rpartition(JOINT)[0] == other.way.rpartition(JOINT)[0]
 
 
 def _is_flow(effect: EffectFact) -> bool:
@@ -413,17 +413,17 @@ def default_fix(question: QuestionFact, answer: str, source: Source) -> Fix | No
         return None
     title = f"answer “{answer}” if no person does"
     if place.format == "playbook":
-        found = _ELICIT.search(source.text, place.span.end, place.span.end + _FAR)
-        between = source.text[place.span.end : found.start()] if found else ""
-        if found is None or "\n#" in between:
+        match = _ELICIT.search(source.text, place.span.end, place.span.end + _FAR)
+        between = source.text[place.span.end : match.start()] if match else ""
+        if match is None or "\n#" in between:
             return None
-        at = found.end(1)
+        at = match.end(1)
         return Fix(title, (Edit(Span(at, at), "", f', default:"{answer}"'),), safe=False)
     keys = _KEYS.match(source.text, place.span.end)
-    found = _ARGUMENTS.search(source.text, place.span.end, place.span.end + _FAR) if keys else None
-    if found is None or "\n-" in source.text[place.span.end : found.start()].replace(" ", ""):
+    match = _ARGUMENTS.search(source.text, place.span.end, place.span.end + _FAR) if keys else None
+    if match is None or "\n-" in source.text[place.span.end : match.start()].replace(" ", ""):
         return None
-    return _at(source, found.end(), found[1], f'default: "{answer}"', title)
+    return _at(source, match.end(), match[1], f'default: "{answer}"', title)
 
 
 def show_help(question: QuestionFact, used: frozenset[str]) -> str:
@@ -434,8 +434,8 @@ def show_help(question: QuestionFact, used: frozenset[str]) -> str:
 
 
 def _inserted(source: Source, start: int, end: int, line: str, title: str) -> Fix | None:
-    found = _KEYS.match(source.text, start)
-    return _at(source, found.end(), found[1], line, title) if found else None
+    match = _KEYS.match(source.text, start)
+    return _at(source, match.end(), match[1], line, title) if match else None
 
 
 def _at(source: Source, at: int, indent: str | None, line: str, title: str) -> Fix:

@@ -59,19 +59,19 @@ def _stops(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
             message = f"every run makes at least {least:,} model calls, and {limit}"
             yield Diagnostic(codes.CANNOT_COMPLETE, message, context.span(proof.model_calls[0].place))
         return
-    asked, most = proof.cost.amount(ASKED), proof.bound(MODEL_CALLS).most
-    if most.is_endless or not may_pass(asked, cap):
+    amount, most = proof.cost.amount(ASKED), proof.bound(MODEL_CALLS).most
+    if most.is_endless or not may_pass(amount, cap):
         return
     fan = _first_fan(proof)
     place = fan.place if fan else proof.model_calls[0].place if proof.model_calls else None
     if place is None:
         return
     worst = ""
-    if str(asked) != str(most):
+    if str(amount) != str(most):
         when = _size(most, cap)[0]
         worst = f"; with turns, corrections and further tries up to {most}{when}"
-    message = f"a run makes up to {asked} model calls{_size(asked, cap)[0]}{worst}, and {limit}: it stops there"
-    items = _size(asked, cap)[1]
+    message = f"a run makes up to {amount} model calls{_size(amount, cap)[0]}{worst}, and {limit}: it stops there"
+    items = _size(amount, cap)[1]
     fits = f"at most {items:,} items fit the limit of {cap:,} calls (max_items: {items})"
     more = "raise max_pipeline_spawns under [safety.spawn] in quire.toml"
     if context.asked_calls:

@@ -44,15 +44,15 @@ def check(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
     for _, step in plan.steps():
         if type(step.work) is Repeat:
             yield from _until(step.work)
-    known = KnownConditions()
+    conditions = KnownConditions()
     for choice in proof.choices:
         if choice.place.document:
             continue
         step = choice.place.step
         if type(step.work) is Select and choice.condition.subject is not None:
-            yield from _match(step.work, choice, known)
+            yield from _match(step.work, choice, conditions)
         elif step.guard is not None and step.guard.when is not None:
-            yield from _when(step.guard.when, choice, known)
+            yield from _when(step.guard.when, choice, conditions)
     yield from unread_stores(plan)
 
 
@@ -114,14 +114,14 @@ def _always_ends(step: Step) -> bool:
     return False
 
 
-def _when(when: Formula, choice: ChoiceFact, known: KnownConditions) -> Iterator[Diagnostic]:
+def _when(when: Formula, choice: ChoiceFact, conditions: KnownConditions) -> Iterator[Diagnostic]:
     outcome, why = _outcome(when)
     if outcome is None and not any(is_bound(path) for path in choice.condition.reads):
-        outcome = known.outcome(choice.within, when.text, choice.condition.versions)
+        outcome = conditions.outcome(choice.within, when.text, choice.condition.versions)
         why = "a condition around it decides the same"
         root = when.compiled.expression.root
         if outcome is None and isinstance(root, Compare) and root.operator in ("==", "!="):
-            outcome = _by_known(root, choice, known)
+            outcome = _by_known(root, choice, conditions)
     if outcome is not None:
         word = "true" if outcome else "false"
         message = f"the when of step {choice.place.step.label} is always {word}: {why}"
@@ -129,15 +129,15 @@ def _when(when: Formula, choice: ChoiceFact, known: KnownConditions) -> Iterator
         yield Diagnostic(codes.CONSTANT_CONDITION, message, when.span, help=help)
 
 
-def _by_known(node: Compare, choice: ChoiceFact, known: KnownConditions) -> bool | None:
+def _by_known(node: Compare, choice: ChoiceFact, conditions: KnownConditions) -> bool | None:
     read, text = compared(node, choice.condition)
     if read is None or text is None:
         return None
-    equal = known.equal(choice.within, read)
+    equal = conditions.equal(choice.within, read)
     if equal is not None and equal != text:
         # The known text may be that of a number or a truth value, so that it is equal is not certain.
         return node.operator == "!="
-    return node.operator == "!=" if text in known.different(choice.within, read) else None
+    return node.operator == "!=" if text in conditions.different(choice.within, read) else None
 
 
 def _until(work: Repeat) -> Iterator[Diagnostic]:
@@ -179,7 +179,7 @@ def _decided(node: Node, text: str) -> tuple[bool | None, str]:
     return None, ""
 
 
-def _match(work: Select, choice: ChoiceFact, known: KnownConditions) -> Iterator[Diagnostic]:
+def _match(work: Select, choice: ChoiceFact, conditions: KnownConditions) -> Iterator[Diagnostic]:
     subject, place = choice.condition.subject, choice.place
     if subject is None:
         return
@@ -193,8 +193,8 @@ def _match(work: Select, choice: ChoiceFact, known: KnownConditions) -> Iterator
     read = read_of(work.on.compiled.expression.root, choice.condition)
     dead: list[str] = []
     if read is not None and not any(is_bound(path) for path in choice.condition.reads):
-        equal = known.equal(choice.within, read)
-        excluded = known.different(choice.within, read) if equal is None else set()
+        equal = conditions.equal(choice.within, read)
+        excluded = conditions.different(choice.within, read) if equal is None else set()
         dead = [label for label in labels if (label in excluded if equal is None else label != equal)]
     if dead:
         message = f"no run of step {place.step.label} takes {_listed(dead)}: a choice around it excludes that"
@@ -311,31 +311,31 @@ class KnownConditions:
         return {text for found in self._all(around) for text in found.different.get(read, ())}
 
     def _all(self, around: tuple[Condition, ...]) -> Iterator[Known]:
-        for one in reversed(around):
-            found = self._facts.get(id(one))
+        for condition in reversed(around):
+            found = self._facts.get(id(condition))
             if found is None:
-                found = self._facts[id(one)] = _known(one)
+                found = self._facts[id(condition)] = _known(condition)
             yield found
 
 
-def _known(one: Condition) -> Known:
+def _known(condition: Condition) -> Known:
     """Return what is known by a condition that holds."""
     found = Known()
-    if any(is_bound(path) for path in one.reads):
+    if any(is_bound(path) for path in condition.reads):
         return found
-    work = one.place.step.work
-    if one.subject is not None and isinstance(work, Select):
-        read = read_of(work.on.compiled.expression.root, one)
+    work = condition.place.step.work
+    if condition.subject is not None and isinstance(work, Select):
+        read = read_of(work.on.compiled.expression.root, condition)
         if read is None:
             return found
-        if isinstance(one.test, str):
-            found.equal[read] = one.test
+        if isinstance(condition.test, str):
+            found.equal[read] = condition.test
         else:
-            found.different[read] = {label for label in one.others if isinstance(label, str)}
-    elif one.place.step.guard is not None and one.place.step.guard.when is not None:
-        when = one.place.step.guard.when
-        found.tests[when.text, one.versions] = one.holds
-        _learn(when.compiled.expression.root, one, one.holds, found)
+            found.different[read] = {label for label in condition.others if isinstance(label, str)}
+    elif condition.place.step.guard is not None and condition.place.step.guard.when is not None:
+        when = condition.place.step.guard.when
+        found.tests[when.text, condition.versions] = condition.holds
+        _learn(when.compiled.expression.root, condition, condition.holds, found)
     return found
 
 

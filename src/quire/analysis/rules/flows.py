@@ -51,9 +51,9 @@ def check(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
         yield from _decided(effect, agreements, context)
         where = (effect.place.document, effect.place.way)
         # One finding for each model: all that it has read can leave by all of its tools.
-        for found in _trifecta(effect, agreements, context) if where not in sending else ():
+        for finding in _trifecta(effect, agreements, context) if where not in sending else ():
             sending.add(where)
-            yield found
+            yield finding
     for call in proof.model_calls:
         yield from _powerful(call, context)
         yield from _chosen_prompt(call, context)

@@ -86,11 +86,11 @@ def _literals(text: str) -> Iterator[tuple[Span, str]]:
     for beginning, pattern in _BEGINNINGS.items():
         at = text.find(beginning)
         while at >= 0 and count < _MOST:
-            found = pattern.match(text, at) if at == 0 or text[at - 1] not in _INSIDE else None
-            if found and not _PLACEHOLDER.search(found[0]):
+            match = pattern.match(text, at) if at == 0 or text[at - 1] not in _INSIDE else None
+            if match and not _PLACEHOLDER.search(match[0]):
                 count += 1
-                yield Span(at, found.end()), "an address with a password" if beginning == "http" else "a text"
-            at = text.find(beginning, found.end() if found else at + len(beginning))
+                yield Span(at, match.end()), "an address with a password" if beginning == "http" else "a text"
+            at = text.find(beginning, match.end() if match else at + len(beginning))
 
 
 def _named_constants(values: Mapping[str, AbstractValue], depth: int = 0) -> Iterator[tuple[str, str]]:
@@ -104,10 +104,10 @@ def _named_constants(values: Mapping[str, AbstractValue], depth: int = 0) -> Ite
 
 
 def _seems_secret(text: str) -> bool:
-    found = _VALUE.fullmatch(text.strip())
-    if found is None or _PLACEHOLDER.search(text):
+    match = _VALUE.fullmatch(text.strip())
+    if match is None or _PLACEHOLDER.search(text):
         return False
-    return bool(re.search(r"[0-9]", found[1]) and re.search(r"[A-Za-z]", found[1]))
+    return bool(re.search(r"[0-9]", match[1]) and re.search(r"[A-Za-z]", match[1]))
 
 
 def _place_of(value: str, effect: EffectFact, context: RuleContext) -> Span:

@@ -183,9 +183,9 @@ class Agreements:
         paths = _read_paths(effect, argument, part) if own else []
         versions = {read.rpartition("#")[0]: read for read in effect.reads}
         return bool(paths) and any(
-            all(versions.get(path[0]) in one.shown_names and _is_below(path, shown) for path in paths)
-            for one in own
-            if (shown := _shown_paths(one))
+            all(versions.get(path[0]) in fact.shown_names and _is_below(path, shown) for path in paths)
+            for fact in own
+            if (shown := _shown_paths(fact))
         )
 
 
@@ -256,11 +256,11 @@ def _read_paths(effect: EffectFact, argument: str, part: int | None) -> list[_St
     return []
 
 
-def _paths_of_formula(given: Formula, part: int | None) -> list[_StorePath]:
-    root = given.compiled.expression.root
+def _paths_of_formula(formula: Formula, part: int | None) -> list[_StorePath]:
+    root = formula.compiled.expression.root
     if part is not None and isinstance(root, ListOf) and part < len(root.items):
         root = root.items[part]
-    found = [_store_path(one.path) for one in reads_below(root)]
+    found = [_store_path(read.path) for read in reads_below(root)]
     return [path for path in found if path is not None] if None not in found else []
 
 

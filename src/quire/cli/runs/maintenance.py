@@ -29,10 +29,10 @@ _ENDED = ("completed", "failed", "cancelled", "expired")
 
 
 def _age(context: click.Context, parameter: click.Parameter, text: str) -> float:
-    found = _AGE.fullmatch(text.strip())
-    if found is None:
+    match = _AGE.fullmatch(text.strip())
+    if match is None:
         raise click.UsageError(f"--older-than {text}: write a number and s, m, h, d or w: 30d", context)
-    return float(int(found[1]) * _SECONDS[found[2]])
+    return float(int(match[1]) * _SECONDS[match[2]])
 
 
 def _statuses(context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> tuple[Status, ...]:
@@ -151,14 +151,14 @@ def seal_old_runs() -> bool:
 async def _unsealed(runtime: Runtime, asked: Sequence[str]) -> list[RunRow]:
     """Return those of the named runs that have no valid seal of this user; without names, the runs of Quire 0.1.0."""
     named = [await runtime.row(await runtime.find(one)) for one in asked]
-    found = []
+    rows = []
     for row in named or await runtime.store.list(limit=_MOST):
         try:
             await runtime.store.check_seal(row.id, whole=bool(named))
         except BrokenSeal as broken:
             if named or broken.old:
-                found.append(row)
-    return found
+                rows.append(row)
+    return rows
 
 
 async def _sealed(runtime: Runtime, rows: Sequence[RunRow]) -> list[str]:

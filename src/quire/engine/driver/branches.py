@@ -281,8 +281,11 @@ class WaitingBranches:
 
     def first_expiry(self) -> float | None:
         """Return when the first of the open questions expires; None if none of them does."""
-        asked = (waiting.question for waiting in self._waiting.values())
-        return min((one.expires_at for one in asked if one and one.expires_at is not None), default=None)
+        questions = (waiting.question for waiting in self._waiting.values())
+        return min(
+            (question.expires_at for question in questions if question and question.expires_at is not None),
+            default=None,
+        )
 
     async def take_answers(self) -> bool:
         """Hand answers that came in to the branches that wait for them; return True if there was one."""

@@ -175,7 +175,7 @@ class Drive:
         if not lost:
             return
         self._ledger.count_lost(lost)
-        amount = sum(one.usage.cost or 0.0 for one in lost if one.usage is not None)
+        amount = sum(record.usage.cost or 0.0 for record in lost if record.usage is not None)
         message = (
             f"{len(lost)} model call{'s were' if len(lost) > 1 else ' was'} under way when the run was interrupted: "
             f"what was set aside for {'them' if len(lost) > 1 else 'it'} counts as spent (${amount:.4f})"

@@ -136,10 +136,10 @@ class Performer:
     def reused(self, request: ModelRequest) -> EffectRecord | None:
         """Return the reply of another run that this one takes over, or None."""
         earlier = self._ports.earlier
-        found = earlier.take(request, self._ports.clock.now()) if earlier is not None else None
-        if found is not None and isinstance(model := self._model_of(request), Rehearsed):
+        record = earlier.take(request, self._ports.clock.now()) if earlier is not None else None
+        if record is not None and isinstance(model := self._model_of(request), Rehearsed):
             model.pass_over(self._call(request))
-        return found
+        return record
 
     def _model_of(self, request: ModelRequest) -> Model:
         if request.model and self._ports.other_model is not None:

@@ -105,16 +105,16 @@ class ShadowJournal(Journal):
             return super().find(request)
         digest, characters = hashed_request(request)
         self.work.add_text(characters)
-        found = self._read(request) if isinstance(request, Load) else None
+        record = self._read(request) if isinstance(request, Load) else None
         old = self._source(request, digest)
-        if found is None and old is not None:
-            found = self._limited(request, old, digest) or replace(self._left[old], path=request.path)
-        if found is None:
+        if record is None and old is not None:
+            record = self._limited(request, old, digest) or replace(self._left[old], path=request.path)
+        if record is None:
             return self._without_record(request, digest)
         if old is not None:
             self._take(request.path, old)
-        self._records[request.path] = found
-        return found
+        self._records[request.path] = record
+        return record
 
     def _without_record(self, request: Effect, digest: str) -> EffectRecord | None:
         if isinstance(request, Boundary):
@@ -247,10 +247,10 @@ def _still_fits(request: HumanRequest, record: EffectRecord) -> bool:
     return True
 
 
-def _is_alike(one: HumanRequest, other: HumanRequest) -> bool:
-    if one.title and one.title == other.title:
+def _is_alike(request: HumanRequest, other: HumanRequest) -> bool:
+    if request.title and request.title == other.title:
         return True
-    words, others = set(one.prompt.lower().split()), set(other.prompt.lower().split())
+    words, others = set(request.prompt.lower().split()), set(other.prompt.lower().split())
     return len(words & others) >= _ALIKE * max(len(words), len(others), 1)
 
 
@@ -291,19 +291,21 @@ class FollowedJournal(ShadowJournal):
         records = [record for record in recording.records if record.kind != "model"]
         super().__init__(replace(recording, records=records), lambda load: None, dropped)
         self._replies = replies
-        self._results = {(one.kind, one.request): one for one in self._left.values() if one.kind in ("tool", "load")}
+        self._results = {
+            (record.kind, record.request): record for record in self._left.values() if record.kind in ("tool", "load")
+        }
 
     def find(self, request: Recorded) -> EffectRecord | None:
         if isinstance(request, ModelRequest):
-            found = self._replies.get(request.path)
+            record = self._replies.get(request.path)
         else:
-            found = super().find(request)
-            if found is None and not isinstance(request, WorkCheck):
-                found = self._results.get((KINDS[type(request)], hashed_request(request)[0]))
-        if found is None:
+            record = super().find(request)
+            if record is None and not isinstance(request, WorkCheck):
+                record = self._results.get((KINDS[type(request)], hashed_request(request)[0]))
+        if record is None:
             return None
-        self._records[request.path] = replace(found, path=request.path)
-        return found
+        self._records[request.path] = replace(record, path=request.path)
+        return record
 
 
 async def shadow(
@@ -345,7 +347,7 @@ async def _walked(
         journal = opened(dropped)
         try:
             walked = await replay(
-                begin, (), progress(), lambda one: one.label in stops, pure_work=pure_work, journal=journal
+                begin, (), progress(), lambda boundary: boundary.label in stops, pure_work=pure_work, journal=journal
             )
         except JournalMismatch as error:
             # A fan was ended by a child that does not fail any more.

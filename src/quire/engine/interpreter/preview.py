@@ -96,16 +96,16 @@ def preview(
     looking = _Looking(target, load, {record.path: record for record in records})
     # Tool arguments are not built: stand-ins might not fit them, and the model does not see them.
     plan = replace(plan, body=_each_step(plan.body, _without_arguments))
-    found = looking.walk(plan, inputs, context_budget)
-    if found is None and "/case[" in target:
+    request = looking.walk(plan, inputs, context_budget)
+    if request is None and "/case[" in target:
         looking.notes.append(f"with these values the run would not come to step {step.label}: its branch is taken here")
-        found = looking.walk(replace(plan, body=_forced(plan.body, target, "")), inputs, context_budget)
-    elif found is None and step.match and step.match.decide_first:
+        request = looking.walk(replace(plan, body=_forced(plan.body, target, "")), inputs, context_budget)
+    elif request is None and step.match and step.match.decide_first:
         looking.notes.append(f"with these values no branch of step {step.label} is chosen and it would be skipped")
-        found = looking.walk(replace(plan, body=_unskipped(plan.body, step)), inputs, context_budget)
-    if found is None:
+        request = looking.walk(replace(plan, body=_unskipped(plan.body, step)), inputs, context_budget)
+    if request is None:
         raise CannotStart(f"step {step.label} asks no model: its text is empty")
-    return Preview(found, tuple(dict.fromkeys(looking.notes)))
+    return Preview(request, tuple(dict.fromkeys(looking.notes)))
 
 
 class _Looking:

@@ -61,12 +61,18 @@ def check_reading(
     if not reading.whole:
         return reading.diagnostics
     directive = reading.partial
-    found = [*reading.diagnostics, *fatal(directive), *_warnings(directive), *_no_room(directive), *practice(directive)]
-    found += foreign(directive, reading.source)
-    found += check_signing(directive, place)
+    findings = [
+        *reading.diagnostics,
+        *fatal(directive),
+        *_warnings(directive),
+        *_no_room(directive),
+        *practice(directive),
+    ]
+    findings += foreign(directive, reading.source)
+    findings += check_signing(directive, place)
     if resolver is not None and place is not None:
-        found += check_items(directive, reading.source, resolver, place)
-    return tuple(sorted(found, key=lambda one: (one.span.start, one.span.end)))
+        findings += check_items(directive, reading.source, resolver, place)
+    return tuple(sorted(findings, key=lambda finding: (finding.span.start, finding.span.end)))
 
 
 def fatal(directive: Directive) -> Iterator[Diagnostic]:
@@ -109,12 +115,16 @@ def errors_of(reading: ParseResult) -> tuple[Diagnostic, ...]:
 
 def _names(what: str, declared: tuple[Parameter, ...]) -> Iterator[Diagnostic]:
     seen: set[str] = set()
-    for one in declared:
-        if not one.name:
-            yield Diagnostic(all_codes.PARAMETER, f"an {what} has no name", one.span, "", f'write <{what} name="…">')
-        elif one.name in seen:
-            yield Diagnostic(all_codes.PARAMETER, f"the {what} {shown(one.name)} is declared twice", one.span)
-        seen.add(one.name)
+    for parameter in declared:
+        if not parameter.name:
+            yield Diagnostic(
+                all_codes.PARAMETER, f"an {what} has no name", parameter.span, "", f'write <{what} name="…">'
+            )
+        elif parameter.name in seen:
+            yield Diagnostic(
+                all_codes.PARAMETER, f"the {what} {shown(parameter.name)} is declared twice", parameter.span
+            )
+        seen.add(parameter.name)
 
 
 def _warnings(directive: Directive) -> Iterator[Diagnostic]:
@@ -146,7 +156,7 @@ def _unacknowledged(directive: Directive) -> Iterator[Diagnostic]:
     The risk table of the project may raise other capabilities to this tier: that is known only when the directive runs.
     """
     permissions = directive.permissions
-    if permissions is None or any(one.risk == "unrestricted" for one in permissions.acknowledged):
+    if permissions is None or any(acknowledge.risk == "unrestricted" for acknowledge in permissions.acknowledged):
         return
     everything = next((grant for grant in permissions.grants if grant.capability == EVERYTHING), None)
     if everything is not None:
@@ -184,12 +194,12 @@ def _inputs(directive: Directive) -> Iterator[Diagnostic]:
             fix = name_fix(reference.name, declared, written) if close else None
             yield Diagnostic(all_codes.UNKNOWN_INPUT, message, span, "", help, fix)
     words: set[str] | None = None
-    for name, one in declared.items():
+    for name, parameter in declared.items():
         # A reference to it is reported where it stands.
         if not can_be_inserted(name) and name not in {match[3] for match, _ in _foreign(directive)}:
             help = "use letters, digits and _ for its name"
             yield _finding(
-                all_codes.INPUT_NAME, f"{{input:{shown(name)}}} is not replaced by its value", one.span, help
+                all_codes.INPUT_NAME, f"{{input:{shown(name)}}} is not replaced by its value", parameter.span, help
             )
         if name in used:
             continue
@@ -197,7 +207,7 @@ def _inputs(directive: Directive) -> Iterator[Diagnostic]:
             words = _words(directive)
         if name not in words:
             yield _finding(
-                all_codes.UNUSED_INPUT, f"the input {shown(name)} is never used", one.span, _USE.format(name)
+                all_codes.UNUSED_INPUT, f"the input {shown(name)} is never used", parameter.span, _USE.format(name)
             )
 
 
@@ -284,11 +294,11 @@ _LOOKED = 200
 
 def check_signing(directive: Directive, place: PurePath | None) -> Iterator[Diagnostic]:
     """Report what signing refuses besides missing fields; without a place only problems that do not depend on it."""
-    found = [*identity_problems(directive, place)]
+    problems = [*identity_problems(directive, place)]
     if parallel := parallel_problem(directive):
-        found.append(parallel)
-    for one in found:
-        yield Diagnostic(_SIGNING[one.kind], one.message, one.span, "", one.help)
+        problems.append(parallel)
+    for problem in problems:
+        yield Diagnostic(_SIGNING[problem.kind], problem.message, problem.span, "", problem.help)
 
 
 def check_items(
@@ -298,7 +308,7 @@ def check_items(
     yield from _Items(directive, resolver, place).all()
     calls = documents_called(directive)
     spans = dict(reversed(calls))
-    for circle in resolver.circles(source, list(dict.fromkeys(wanted for wanted, _ in calls))) if calls else ():
+    for circle in resolver.circles(source, list(dict.fromkeys(target for target, _ in calls))) if calls else ():
         help = "the call that closes it would fail; leave one of them out"
         yield Diagnostic(all_codes.CIRCLE, str(circle), spans[circle.call], "", help)
 
@@ -334,9 +344,9 @@ class _Items:
             yield from self._suppressing(context)
 
     def _suppressing(self, context: Sequence[tuple[str, Text]]) -> Iterator[Diagnostic]:
-        wanted = [item for position, item in context if position == "suppress" and item.text not in self._layers]
-        known = {*self._layers, *self._resolver.project_layers()} if wanted else ()
-        for item in wanted:
+        texts = [item for position, item in context if position == "suppress" and item.text not in self._layers]
+        known = {*self._layers, *self._resolver.project_layers()} if texts else ()
+        for item in texts:
             if item.text not in known:
                 close = self._suggestions.nearest(item.text, known)
                 help = did_you_mean(close, f"there are: {', '.join(sorted(known)[:_POINTED]) or 'none'}")

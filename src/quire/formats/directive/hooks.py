@@ -47,123 +47,123 @@ def read_hooks(element: Element, found: DirectiveFindings) -> tuple[Hook, ...]:
 
 def read_action(element: Element, primary: str) -> Action:
     """Read an element whose attributes describe an action. Parameters are in a `value` attribute or in the text."""
-    given = [child for child in element.children if child.tag == "param"]
-    parameters = [(one.attributes.get("name", ""), one.attributes.get("value", one.all_text)) for one in given]
+    elements = [child for child in element.children if child.tag == "param"]
+    parameters = [(one.attributes.get("name", ""), one.attributes.get("value", one.all_text)) for one in elements]
     attributes = tuple((name, value) for name, value in element.attributes.items() if name != "primary")
     return Action(primary, attributes, tuple(parameters), element.opening)
 
 
-def _hook(element: Element, found: DirectiveFindings) -> Hook:
+def _hook(element: Element, findings: DirectiveFindings) -> Hook:
     event = element.attributes.get("event", "").strip()
     name = element.attributes.get("id", "").strip()
     if not event:
-        found.report(codes.HOOK, "a hook needs an event", element.opening, f"events are {', '.join(SENT_EVENTS)}")
+        findings.report(codes.HOOK, "a hook needs an event", element.opening, f"events are {', '.join(SENT_EVENTS)}")
     elif event in HOOK_EVENTS and not HOOK_EVENTS[event].sent:
         message = f"nothing sets off the event {event} here, so the hook never acts"
         help = f"events are {', '.join(SENT_EVENTS)}"
-        found.report(codes.HOOK_WORD, message, element.attribute_span(found.source, "event"), help)
+        findings.report(codes.HOOK_WORD, message, element.attribute_span(findings.source, "event"), help)
     else:
-        _known(event, tuple(HOOK_EVENTS), "event", element, found)
+        _known(event, tuple(HOOK_EVENTS), "event", element, findings)
     position = element.attributes.get("position", "").strip()
     if position:
-        _known(position, POSITIONS, "position", element, found)
+        _known(position, POSITIONS, "position", element, findings)
     tests: list[Test] = []
     actions: list[Action] = []
     nested = False
-    for child in found.known_children(element, (*TESTS, "action")):
+    for child in findings.known_children(element, (*TESTS, "action")):
         if child.tag in TESTS:
-            tests += _test(child, found)
+            tests += _test(child, findings)
         else:
             inner = [one for one in child.children if one.tag in PRIMARIES]
             nested = nested or bool(inner)
-            actions += [_checked(one, one.tag, found) for one in inner]
+            actions += [_checked(one, one.tag, findings) for one in inner]
             if not inner:
-                actions.append(_action(child, found))
+                actions.append(_action(child, findings))
             for one in child.children:
                 if one.tag not in ("param", *PRIMARIES):
-                    found.stray(one, "action", ("param", *PRIMARIES))
+                    findings.stray(one, "action", ("param", *PRIMARIES))
     if not actions:
-        found.report(codes.HOOK, f'the hook "{shown(name)}" has no action', element.opening, _ACTION)
+        findings.report(codes.HOOK, f'the hook "{shown(name)}" has no action', element.opening, _ACTION)
     return Hook(name, event, tuple(tests), tuple(actions), position, nested, element.opening)
 
 
-def _action(element: Element, found: DirectiveFindings) -> Action:
+def _action(element: Element, findings: DirectiveFindings) -> Action:
     primary = element.attributes.get("primary", "").strip()
     if primary not in PRIMARIES:
         what = f'has the primary "{shown(primary)}"' if primary else "has no primary"
         message = f"the action of a hook {what}, which is not one of {', '.join(PRIMARIES)}"
-        found.report(codes.HOOK, message, element.opening, _ACTION)
-    return _checked(element, primary, found)
+        findings.report(codes.HOOK, message, element.opening, _ACTION)
+    return _checked(element, primary, findings)
 
 
-def _checked(element: Element, primary: str, found: DirectiveFindings) -> Action:
+def _checked(element: Element, primary: str, findings: DirectiveFindings) -> Action:
     action = read_action(element, primary)
     item_type = action.attribute("item_type")
     if item_type and "${" not in item_type:
-        _known(item_type, ITEM_TYPES, "item_type", element, found)
+        _known(item_type, ITEM_TYPES, "item_type", element, findings)
     if action.attribute("item_id") == CONTROL:
-        _control(element, action, found)
+        _control(element, action, findings)
     return action
 
 
-def _control(element: Element, action: Action, found: DirectiveFindings) -> None:
+def _control(element: Element, action: Action, findings: DirectiveFindings) -> None:
     """Report a control action that decides nothing. A decision that is filled in at the event cannot be checked."""
     given = dict([*action.attributes, *action.parameters]).get("action")
     if given is None:
         message = 'the control action decides nothing: it has no parameter "action"'
-        found.report(codes.HOOK, message, element.opening, 'write <param name="action">retry</param>')
+        findings.report(codes.HOOK, message, element.opening, 'write <param name="action">retry</param>')
     elif given not in DECISIONS and "${" not in given:
         named = [
             child for child in element.children if child.tag == "param" and child.attributes.get("name") == "action"
         ]
-        span = element.attribute_span(found.source, "action")
+        span = element.attribute_span(findings.source, "action")
         if named:
             last = named[-1]
             span = (
-                last.attribute_span(found.source, "value")
+                last.attribute_span(findings.source, "value")
                 if "value" in last.attributes
-                else last.text_span(found.source)
+                else last.text_span(findings.source)
             )
-        meant = found.suggestions.nearest(given, DECISIONS)
+        meant = findings.suggestions.nearest(given, DECISIONS)
         help = did_you_mean(meant, f"known: {', '.join(DECISIONS)}")
         message = f'the control action "{shown(given)}" is not known, so the hook decides nothing'
-        found.report(codes.HOOK_WORD, message, span, help, word_fix(given, DECISIONS, span) if meant else None)
+        findings.report(codes.HOOK_WORD, message, span, help, word_fix(given, DECISIONS, span) if meant else None)
 
 
-def _test(element: Element, found: DirectiveFindings) -> list[Test]:
+def _test(element: Element, findings: DirectiveFindings) -> list[Test]:
     """Read a condition. An empty list is a condition without content: it always holds."""
-    inner = [test for child in found.known_children(element, TESTS) for test in _test(child, found)]
+    inner = [test for child in findings.known_children(element, TESTS) for test in _test(child, findings)]
     if element.tag in _COMBINED:
         return [Combined(element.tag, tuple(inner), element.opening)]
     path, op = element.attributes.get("path", "").strip(), element.attributes.get("op", "").strip()
     if not path and not op:
         return inner
     if not path or not op:
-        found.report(codes.HOOK, "a condition needs a path and an op", element.opening, _CONDITION)
+        findings.report(codes.HOOK, "a condition needs a path and an op", element.opening, _CONDITION)
     else:
-        _known(op, OPERATORS, "op", element, found)
+        _known(op, OPERATORS, "op", element, findings)
     text = element.attributes.get("value")
     if text is None:
         text = element.own_text or None
     if op == "regex" and text is not None and not can_match(text):
         message = f'the pattern "{shown(text)}" is not one of RE2, so the hook never acts'
-        found.report(codes.HOOK_WORD, message, element.opening, "patterns have no lookaround and no back references")
+        findings.report(codes.HOOK_WORD, message, element.opening, "patterns have no lookaround and no back references")
     value = None if text is None else _value(text, op)
     if op == "in" and not isinstance(value, list):
         what = f'the value "{shown(text)}" is not' if text else "there is no value that is"
         message = f"{what} a list in JSON, so the hook never acts"
-        found.report(codes.HOOK_WORD, message, element.opening, """write value='["a", "b"]'""")
+        findings.report(codes.HOOK_WORD, message, element.opening, """write value='["a", "b"]'""")
     return [Condition(path, op, value, element.opening), *inner]
 
 
-def _known(word: str, known: tuple[str, ...], what: str, element: Element, found: DirectiveFindings) -> None:
+def _known(word: str, known: tuple[str, ...], what: str, element: Element, findings: DirectiveFindings) -> None:
     if word in known:
         return
-    meant = found.suggestions.nearest(word, known)
+    meant = findings.suggestions.nearest(word, known)
     help = did_you_mean(meant, f"known: {', '.join(known)}")
-    span = element.attribute_span(found.source, what)
+    span = element.attribute_span(findings.source, what)
     message = f'the {what} "{shown(word)}" is not known, so the hook never acts'
-    found.report(codes.HOOK_WORD, message, span, help, word_fix(word, known, span) if meant else None)
+    findings.report(codes.HOOK_WORD, message, span, help, word_fix(word, known, span) if meant else None)
 
 
 def _value(text: str, op: str) -> Value:

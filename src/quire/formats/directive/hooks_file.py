@@ -135,13 +135,13 @@ class HooksFile:
                 self._wrong(entry.key, f"the key {name} is not known: {_hint(name, keys)}")
 
     def _literal(self, node: yaml.Node) -> Value:
-        found: list[Diagnostic] = []
-        value = yaml.literal(node, found)
-        self._note(found)
+        findings: list[Diagnostic] = []
+        value = yaml.literal(node, findings)
+        self._note(findings)
         return value
 
     def _note(self, found: Iterable[Diagnostic]) -> None:
-        self._problems += ((one.span.start, one.message) for one in found)
+        self._problems += ((finding.span.start, finding.message) for finding in found)
 
     def _wrong(self, node: yaml.Node, problem: str) -> None:
         self._problems.append((node.span.start, problem))

@@ -67,7 +67,9 @@ def calls_of(directive: Directive) -> list[Call]:
 def calls_of_hooks(directive: Directive) -> list[Call]:
     """Return the calls of hooks that need a permission. Knowledge that a hook adds to the first prompt needs none."""
     actions = ((hook.event, action) for hook in directive.hooks for action in hook.actions)
-    return [_of_action(one) for event, one in actions if one.primary in PRIMARIES and not _brings(event, one)]
+    return [
+        _of_action(action) for event, action in actions if action.primary in PRIMARIES and not _brings(event, action)
+    ]
 
 
 def documents_called(directive: Directive) -> list[tuple[CallTarget, Span]]:

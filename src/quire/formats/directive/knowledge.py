@@ -70,15 +70,15 @@ def read_knowledge(source: Source, *, limit: int = MAX_DOCUMENT_BYTES) -> Knowle
             return _yaml_file(source)
         message = "there is no yaml fence in this file, and so no metadata and no body"
         return Knowledge(source, {}, "", (Diagnostic(kinds.NO_METADATA, message, NOWHERE, "", _SHAPE),))
-    metadata, found = _metadata(source, fence.content)
+    metadata, findings = _metadata(source, fence.content)
     before = text[begin : fence.whole.start]
     if before.strip():
         start = begin + len(before) - len(before.lstrip())
         message = "what stands before the yaml fence is not part of the body"
-        found.append(
+        findings.append(
             Diagnostic(kinds.BEFORE, message, Span(start, begin + len(before.rstrip())), "", "move it below the fence")
         )
-    return Knowledge(source, metadata, clean(text[fence.whole.end :].strip()), tuple(found))
+    return Knowledge(source, metadata, clean(text[fence.whole.end :].strip()), tuple(findings))
 
 
 def knowledge_issues(source: Source, path: PurePath) -> list[str]:
@@ -122,17 +122,17 @@ def check_knowledge(source: Source, place: PurePath | None = None) -> tuple[Diag
     `place` is the file's path below `.ai/knowledge`.
     """
     knowledge = read_knowledge(source)
-    found = list(knowledge.diagnostics)
+    findings = list(knowledge.diagnostics)
     if knowledge.metadata:
         fence = find_fence(source.text, "yaml")
         fenced = not isinstance(fence, Missing) and PurePath(source.name).suffix.lower() not in YAML
         span = Span(fence.whole.start, fence.content.start - 1) if not isinstance(fence, Missing) else NOWHERE
-        found += [Diagnostic(kinds.FIELD, problem, span) for problem in field_problems(knowledge.metadata)]
+        findings += [Diagnostic(kinds.FIELD, problem, span) for problem in field_problems(knowledge.metadata)]
         content = fence.content if fenced and not isinstance(fence, Missing) else Span(0, len(source.text))
         for key, problem in place_problems(knowledge.metadata, place).items() if place else ():
             at = _value_span(source.text, key, content) or span
-            found.append(Diagnostic(kinds.PLACE, problem, at, "", "change it, or move the file"))
-    return tuple(sorted(found, key=lambda one: one.span.start))
+            findings.append(Diagnostic(kinds.PLACE, problem, at, "", "change it, or move the file"))
+    return tuple(sorted(findings, key=lambda finding: finding.span.start))
 
 
 check = check_knowledge
@@ -146,12 +146,12 @@ def _value_span(text: str, key: str, content: Span) -> Span | None:
 
 
 def _yaml_file(source: Source) -> Knowledge:
-    metadata, found = _metadata(source, Span(len(signature_line(source.text)), len(source.text)))
+    metadata, findings = _metadata(source, Span(len(signature_line(source.text)), len(source.text)))
     body = metadata.get("body", metadata.get("content"))
     if not isinstance(body, str):
         text = source.text
         body = text[len(signature_line(text, yaml=True) or signature_line(text)) :]
-    return Knowledge(source, metadata, clean(body.strip()), tuple(found))
+    return Knowledge(source, metadata, clean(body.strip()), tuple(findings))
 
 
 def _is_plain_yaml(text: str) -> bool:
@@ -177,11 +177,13 @@ def _metadata(source: Source, content: Span) -> tuple[dict[str, Value], list[Dia
     shift = content.start - len(before)
     blank = Source(source.name, before + source.text[content.start : content.end])
     yaml = read_yaml(blank)
-    found = [_moved(diagnostic, shift, "the YAML of the metadata cannot be read: ") for diagnostic in yaml.diagnostics]
-    if found:
-        return {}, found
+    findings = [
+        _moved(diagnostic, shift, "the YAML of the metadata cannot be read: ") for diagnostic in yaml.diagnostics
+    ]
+    if findings:
+        return {}, findings
     if not yaml.documents:
-        return {}, found
+        return {}, findings
     node = yaml.documents[0]
     if len(yaml.documents) > 1 or not isinstance(node, YamlMapping):
         message = "the metadata is not a list of keys and values"
@@ -189,13 +191,13 @@ def _metadata(source: Source, content: Span) -> tuple[dict[str, Value], list[Dia
         return {}, [Diagnostic(kinds.METADATA, message, span, "", "write one key: value a line")]
     problems: list[Diagnostic] = []
     value = literal(node, problems)
-    found += [_moved(problem, shift) for problem in problems]
-    return (dict(value) if isinstance(value, Mapping) else {}), found
+    findings += [_moved(problem, shift) for problem in problems]
+    return (dict(value) if isinstance(value, Mapping) else {}), findings
 
 
-def _moved(found: Diagnostic, shift: int, before: str = "") -> Diagnostic:
-    span = Span(found.span.start + shift, found.span.end + shift)
-    return Diagnostic(found.code, f"{before}{found.message}", span, found.label, found.help)
+def _moved(finding: Diagnostic, shift: int, before: str = "") -> Diagnostic:
+    span = Span(finding.span.start + shift, finding.span.end + shift)
+    return Diagnostic(finding.code, f"{before}{finding.message}", span, finding.label, finding.help)
 
 
 def _refused(source: Source, code: Code, message: str, span: Span, help: str = "") -> Knowledge:

@@ -36,15 +36,15 @@ def leaves_no_room(name: str, text: str) -> bool:
 
 def conflicting_limits(directive: Directive) -> Iterator[tuple[str, Text]]:
     """Yield a message for each limit that `<limits>` sets twice, to different numbers, and the second of the values."""
-    given = dict(directive.limits or ())
+    texts = dict(directive.limits or ())
     for alias, name in LIMIT_ALIASES.items():
-        one, other = given.get(alias), given.get(name)
-        if one is None or other is None or number(one.text) == number(other.text):
+        text, other = texts.get(alias), texts.get(name)
+        if text is None or other is None or number(text.text) == number(other.text):
             continue
         message = (
-            f"{alias} and {name} are the same limit, and have the values {shown(one.text)} and {shown(other.text)}"
+            f"{alias} and {name} are the same limit, and have the values {shown(text.text)} and {shown(other.text)}"
         )
-        yield message, max(one, other, key=lambda value: value.span.start)
+        yield message, max(text, other, key=lambda value: value.span.start)
 
 
 def cost_values(cost: Cost) -> Iterator[tuple[str, Text]]:

@@ -45,7 +45,9 @@ def thread(directive: syntax.Directive) -> Thread:
         if permissions
         else (),
         permissions_text=permissions.raw if permissions else "",
-        acknowledged=tuple(Acknowledgement(one.risk, one.reason) for one in permissions.acknowledged)
+        acknowledged=tuple(
+            Acknowledgement(acknowledge.risk, acknowledge.reason) for acknowledge in permissions.acknowledged
+        )
         if permissions
         else (),
         model={name: value.text for name, value in directive.model or ()},
@@ -116,7 +118,11 @@ def _action(action: syntax.Action) -> HookAction:
 
 
 def _parameters(declared: Iterable[syntax.Parameter]) -> Iterable[Parameter]:
-    return (Parameter(one.name, one.type, one.required, one.default, one.description) for one in declared if one.name)
+    return (
+        Parameter(parameter.name, parameter.type, parameter.required, parameter.default, parameter.description)
+        for parameter in declared
+        if parameter.name
+    )
 
 
 def _input(declared: Parameter) -> Input:

@@ -195,29 +195,29 @@ def read_outputs(element: Element, found: DirectiveFindings) -> tuple[tuple[Para
     return tuple(outputs), closing["success"], closing["failure"]
 
 
-def _parameter(element: Element, found: DirectiveFindings) -> Parameter:
+def _parameter(element: Element, findings: DirectiveFindings) -> Parameter:
     given = element.attributes
     type = given.get("type", "").strip() or "string"
     if type not in PARAMETER_TYPES:
-        meant = found.suggestions.nearest(type, PARAMETER_TYPES)
+        meant = findings.suggestions.nearest(type, PARAMETER_TYPES)
         help = did_you_mean(meant, f"types are {', '.join(PARAMETER_TYPES[:6])}")
-        span = element.attribute_span(found.source, "type")
+        span = element.attribute_span(findings.source, "type")
         message = f'values of the type "{shown(type)}" are not checked'
-        found.report(
+        findings.report(
             codes.PARAMETER_TYPE, message, span, help, word_fix(type, PARAMETER_TYPES, span) if meant else None
         )
     return Parameter(
         name=given.get("name", "").strip(),
         type=type,
-        required=found.truth(element, "required"),
+        required=findings.truth(element, "required"),
         default=given.get("default"),
         description=element.all_text,
         span=element.opening,
     )
 
 
-def _attributes(element: Element, found: DirectiveFindings) -> Attributes:
-    spans = element.attribute_spans(found.source)
+def _attributes(element: Element, findings: DirectiveFindings) -> Attributes:
+    spans = element.attribute_spans(findings.source)
     return tuple(
         (name, Text(value.strip(), spans.get(name, element.opening))) for name, value in element.attributes.items()
     )
@@ -240,18 +240,18 @@ _ATTRIBUTES = ("name", "version", "extends")
 def parse(source: Source, *, limit: int = MAX_DOCUMENT_BYTES) -> ParseResult:
     """Parse the text of a directive."""
     if source.exceeds(limit):
-        found = DirectiveFindings(source)
+        findings = DirectiveFindings(source)
         message = f"the file is larger than {limit:,} bytes"
-        found.report(codes.TOO_LARGE, message, NOWHERE, "move texts to knowledge files")
-        return ParseResult(source, Directive(), tuple(found.diagnostics))
+        findings.report(codes.TOO_LARGE, message, NOWHERE, "move texts to knowledge files")
+        return ParseResult(source, Directive(), tuple(findings.diagnostics))
     return ParseResult(source, *(_open_parsed if is_open_text(source.text) else _parsed)(source.text))
 
 
 def _parse_text(text: str) -> tuple[Directive, tuple[Diagnostic, ...]]:
-    found = DirectiveFindings(Source("", text))
+    findings = DirectiveFindings(Source("", text))
     directive = Directive()
-    _read(directive, found)
-    return directive, tuple(sorted(found.diagnostics, key=lambda one: one.span.start))
+    _read(directive, findings)
+    return directive, tuple(sorted(findings.diagnostics, key=lambda finding: finding.span.start))
 
 
 _parsed = lru_cache(maxsize=64)(_parse_text)
@@ -260,26 +260,26 @@ Only the parse is cached: each of these decides anew whether it trusts the text.
 _open_parsed = lru_cache(maxsize=2)(_parse_text)
 
 
-def _read(directive: Directive, found: DirectiveFindings) -> None:
-    text = found.source.text
+def _read(directive: Directive, findings: DirectiveFindings) -> None:
+    text = findings.source.text
     directive.signature = signature_line(text)
     fence = find_fence(text, "xml")
     if isinstance(fence, Missing):
         directive.preamble = text[len(directive.signature) :].strip()
-        _report_missing(fence, found)
+        _report_missing(fence, findings)
         return
     directive.fence = fence.whole
     directive.preamble = text[len(directive.signature) : fence.whole.start].strip()
     _read_body(directive, fence, text)
-    root, wrong = read_xml(found.source, fence.content)
-    found.diagnostics += wrong
+    root, wrong = read_xml(findings.source, fence.content)
+    findings.diagnostics += wrong
     if root is None:
         return
     if root.tag != "directive":
         message = f"the root of the XML is <{shown(root.tag)}>, not <directive>"
-        found.report(codes.ROOT, message, root.opening, "the first xml fence of the file holds the directive")
+        findings.report(codes.ROOT, message, root.opening, "the first xml fence of the file holds the directive")
         return
-    _RootReader(directive, found).read(root)
+    _RootReader(directive, findings).read(root)
 
 
 def _read_body(directive: Directive, fence: Fence, text: str) -> None:
@@ -289,20 +289,22 @@ def _read_body(directive: Directive, fence: Fence, text: str) -> None:
     directive.body_span = Span(start, start + len(directive.body))
 
 
-def _report_missing(missing: Missing, found: DirectiveFindings) -> None:
+def _report_missing(missing: Missing, findings: DirectiveFindings) -> None:
     near = missing.near or NOWHERE
-    line = found.source.position(near.start).line
+    line = findings.source.position(near.start).line
     if missing.reason == "unclosed":
-        found.report(codes.UNCLOSED, "the xml fence is never closed", near, "close it with a line of ```")
+        findings.report(codes.UNCLOSED, "the xml fence is never closed", near, "close it with a line of ```")
     elif missing.reason == "hidden":
         message = f"there is no xml fence outside of the fence that line {line} opens and nothing closes"
-        found.report(codes.NO_FENCE, message, near, "close that fence")
+        findings.report(codes.NO_FENCE, message, near, "close that fence")
     elif missing.reason == "other":
         message = "there is no xml fence: this line opens another one"
-        found.report(codes.NO_FENCE, message, near, "write ```xml at the start of the line, and nothing after it")
+        findings.report(codes.NO_FENCE, message, near, "write ```xml at the start of the line, and nothing after it")
     else:
         message = "there is no xml fence in this file, and so no directive"
-        found.report(codes.NO_FENCE, message, near, "put the <directive> element between a line ```xml and a line ```")
+        findings.report(
+            codes.NO_FENCE, message, near, "put the <directive> element between a line ```xml and a line ```"
+        )
 
 
 class _RootReader:
@@ -311,71 +313,71 @@ class _RootReader:
         self._found = found
 
     def read(self, root: Element) -> None:
-        directive, found = self._directive, self._found
+        directive, findings = self._directive, self._found
         directive.root = root.opening
-        spans = root.attribute_spans(found.source)
-        given = {
+        spans = root.attribute_spans(findings.source)
+        texts = {
             name: Text(value.strip(), spans.get(name, root.opening))
             for name, value in root.attributes.items()
             if value.strip()
         }
-        for name, value in given.items():
+        for name, value in texts.items():
             if name not in _ATTRIBUTES:
                 self._unknown_attribute(name, value.span)
-        directive.name, directive.version, directive.extends = (given.get(name) for name in _ATTRIBUTES)
-        known = {child.tag: child for child in reversed(root.children)}
-        self._repeated(root.children, known, (*ROOT[:3], "description"))
-        if metadata := known.get("metadata"):
+        directive.name, directive.version, directive.extends = (texts.get(name) for name in _ATTRIBUTES)
+        elements = {child.tag: child for child in reversed(root.children)}
+        self._repeated(root.children, elements, (*ROOT[:3], "description"))
+        if metadata := elements.get("metadata"):
             self._metadata(metadata)
-        if inputs := known.get("inputs"):
-            directive.inputs = read_inputs(inputs, found)
-        if outputs := known.get("outputs"):
-            directive.outputs, success, failure = read_outputs(outputs, found)
+        if inputs := elements.get("inputs"):
+            directive.inputs = read_inputs(inputs, findings)
+        if outputs := elements.get("outputs"):
+            directive.outputs, success, failure = read_outputs(outputs, findings)
             directive.success, directive.failure = success.text, failure.text
             directive.success_span, directive.failure_span = success.span, failure.span
-        if directive.description is None and (description := known.get("description")):
-            directive.description = read_text(description, found)
+        if directive.description is None and (description := elements.get("description")):
+            directive.description = read_text(description, findings)
         rest = [child for child in root.children if child.tag not in ("metadata", "inputs", "outputs", "description")]
-        directive.sections = tuple(self._section(one) for one in rest)
-        directive.actions = tuple(action for one in rest for action in read_actions(one))
+        directive.sections = tuple(self._section(element) for element in rest)
+        directive.actions = tuple(action for element in rest for action in read_actions(element))
         if root.own_text:
             message = "text directly in <directive> is not sent to the model"
-            found.report(codes.IGNORED_TEXT, message, root.opening, "instructions go after the fence")
+            findings.report(codes.IGNORED_TEXT, message, root.opening, "instructions go after the fence")
 
     def _metadata(self, element: Element) -> None:
-        directive, found = self._directive, self._found
-        known = {child.tag: child for child in reversed(element.children)}
-        self._repeated(element.children, known, METADATA)
+        directive, findings = self._directive, self._found
+        elements = {child.tag: child for child in reversed(element.children)}
+        self._repeated(element.children, elements, METADATA)
         for name, read in _READERS.items():
-            if name in known:
-                setattr(directive, name, read(known[name], found))
+            if name in elements:
+                setattr(directive, name, read(elements[name], findings))
         directive.extras = tuple(self._extra(child) for child in element.children if child.tag not in METADATA)
 
     def _extra(self, element: Element) -> Extra:
-        found = self._found
-        meant = found.suggestions.nearest(element.tag, (*METADATA, "inputs", "outputs"))
+        findings = self._found
+        meant = findings.suggestions.nearest(element.tag, (*METADATA, "inputs", "outputs"))
         if meant in ("inputs", "outputs"):
             message = f"<{shown(element.tag)}> has no meaning in <metadata>"
-            found.report(codes.STRAY, message, element.opening, f"<{meant}> goes below </metadata>")
+            findings.report(codes.STRAY, message, element.opening, f"<{meant}> goes below </metadata>")
         elif meant:
             message = f"<{shown(element.tag)}> is not metadata that has an effect"
             # Only the author grants permissions; a fix must not guess them.
-            fix = None if meant == "permissions" else found.tag_fix(element, METADATA)
-            found.report(codes.STRAY, message, element.opening, did_you_mean(meant, form="<{}>"), fix)
+            fix = None if meant == "permissions" else findings.tag_fix(element, METADATA)
+            findings.report(codes.STRAY, message, element.opening, did_you_mean(meant, form="<{}>"), fix)
         else:
             message = f"<{shown(element.tag)}> has no effect: it is kept as text"
-            found.report(codes.EXTRA, message, element.opening)
-        return Extra(element.tag, element.own_text, element.raw(found.source), element.opening)
+            findings.report(codes.EXTRA, message, element.opening)
+        return Extra(element.tag, element.own_text, element.raw(findings.source), element.opening)
 
     def _section(self, element: Element) -> Section:
-        found = self._found
-        text = readable(element, found.source)
+        findings = self._found
+        text = readable(element, findings.source)
         if element.tag in METADATA:
             message = f"<{element.tag}> has no effect outside of <metadata>"
-            found.report(codes.STRAY, message, element.opening, "move it into <metadata>")
+            findings.report(codes.STRAY, message, element.opening, "move it into <metadata>")
         elif element.tag not in (*ROOT, *OPAQUE):
-            found.stray(element, "directive", ROOT)
-        return Section(element.tag, element.raw(found.source), text, element.opening)
+            findings.stray(element, "directive", ROOT)
+        return Section(element.tag, element.raw(findings.source), text, element.opening)
 
     def _repeated(self, children: Iterable[Element], first: dict[str, Element], names: Iterable[str]) -> None:
         for child in children:

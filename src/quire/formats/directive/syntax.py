@@ -219,7 +219,7 @@ class ParseResult(Struct):
     @property
     def whole(self) -> bool:
         """True if the whole file could be read, so that checks can find more: errors are only about its meaning."""
-        return all(found.code in _READABLE for found in self.of(Severity.ERROR))
+        return all(finding.code in _READABLE for finding in self.of(Severity.ERROR))
 
     @property
     def directive(self) -> Directive | None:

@@ -50,7 +50,7 @@ def issues(source: Source, path: PurePath) -> list[str]:
     reading = parse(source)
     wrong = reading.of(Severity.ERROR)
     if wrong:
-        return [f"line {source.position(one.span.start).line}: {one.message}" for one in wrong]
+        return [f"line {source.position(finding.span.start).line}: {finding.message}" for finding in wrong]
     directive = reading.partial
     identity = (problem.message for problem in identity_problems(directive, path))
     return [*identity, *_missing(directive), *_values(directive)]
@@ -129,12 +129,12 @@ def _values(directive: Directive) -> Iterator[str]:
 
 def _parameters(where: str, declared: tuple[Parameter, ...]) -> Iterator[str]:
     seen: set[str] = set()
-    for at, one in enumerate(declared, 1):
-        if not one.name:
+    for at, parameter in enumerate(declared, 1):
+        if not parameter.name:
             yield f"missing required field: name of number {at} of the {where}"
-        elif one.name in seen:
-            yield f"{where}: '{shown(one.name)}' is declared twice"
-        seen.add(one.name)
+        elif parameter.name in seen:
+            yield f"{where}: '{shown(parameter.name)}' is declared twice"
+        seen.add(parameter.name)
 
 
 _COMPARISONS = 20_000

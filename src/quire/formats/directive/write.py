@@ -115,8 +115,8 @@ def _permissions(permissions: Permissions) -> Iterable[str]:
             yield from _block(primary, lines, 0)
         else:
             yield from (f"<{primary}>{text}</{primary}>" for text in lines)
-    for one in permissions.acknowledged:
-        yield _element("acknowledge", one.reason, [("risk", one.risk)])
+    for acknowledge in permissions.acknowledged:
+        yield _element("acknowledge", acknowledge.reason, [("risk", acknowledge.risk)])
 
 
 def _primary(grant: Grant) -> str:
@@ -227,7 +227,8 @@ def fields(reading: ParseResult) -> dict[str, Value]:
         found["capabilities"] = [grant.capability for grant in directive.permissions.grants]
         if directive.permissions.acknowledged:
             found["acknowledged_risks"] = [
-                {"risk": one.risk, "reason": one.reason} for one in directive.permissions.acknowledged
+                {"risk": acknowledge.risk, "reason": acknowledge.reason}
+                for acknowledge in directive.permissions.acknowledged
             ]
     if directive.inputs:
         found["inputs"] = [_parameter_json(one) for one in directive.inputs]
@@ -260,13 +261,18 @@ def knowledge_tree(source: Source) -> dict[str, Value]:
     return _tree({**knowledge.metadata, "body": knowledge.body}, source, knowledge.diagnostics)
 
 
-def _tree(fields: dict[str, Value], source: Source, found: tuple[Diagnostic, ...]) -> dict[str, Value]:
+def _tree(fields: dict[str, Value], source: Source, findings: tuple[Diagnostic, ...]) -> dict[str, Value]:
     said: dict[str, list[Value]] = {"warnings": [], "errors": []}
-    for one in found:
-        at = source.position(one.span.start)
-        if one.severity in (Severity.ERROR, Severity.WARNING):
-            line: dict[str, Value] = {"code": one.code.id, "message": one.message, "line": at.line, "column": at.column}
-            said[f"{one.severity.value}s"].append(line)
+    for finding in findings:
+        at = source.position(finding.span.start)
+        if finding.severity in (Severity.ERROR, Severity.WARNING):
+            line: dict[str, Value] = {
+                "code": finding.code.id,
+                "message": finding.message,
+                "line": at.line,
+                "column": at.column,
+            }
+            said[f"{finding.severity.value}s"].append(line)
     return {"valid": not said["errors"], "fields": fields, **said}
 
 

@@ -106,8 +106,8 @@ def _one_line(message: str) -> str:
 
 def _reference(text: str) -> str:
     """Return the reference at the start of a text, as written: up to its semicolon, or to where it must have ended."""
-    found = _REFERENCE.match(text)
-    return found[0] if found else "&"
+    match = _REFERENCE.match(text)
+    return match[0] if match else "&"
 
 
 MAX_FENCE: Final = 100_000
@@ -173,8 +173,8 @@ class Element(Struct):
 
     def attribute_spans(self, source: Source) -> dict[str, Span]:
         """Return where the values of the attributes are, without their quotes."""
-        found = _ATTRIBUTE.finditer(source.text, self.start + 1 + len(self.tag), self.inner_start)
-        return {match[1]: Span(match.start(2) + 1, match.end(2) - 1) for match in found}
+        matches = _ATTRIBUTE.finditer(source.text, self.start + 1 + len(self.tag), self.inner_start)
+        return {match[1]: Span(match.start(2) + 1, match.end(2) - 1) for match in matches}
 
     def attribute_span(self, source: Source, name: str) -> Span:
         return self.attribute_spans(source).get(name, self.opening)

@@ -50,8 +50,8 @@ GRAMMARS = (
     Grammar("directive", "How to write a directive: an agent with permissions and limits.", _text("directive")),
     Grammar("test", "How to write a test of a document: cases without a model.", _text("test")),
 )
-NAMES = tuple(dict.fromkeys(one.name for one in GRAMMARS))
+NAMES = tuple(dict.fromkeys(grammar.name for grammar in GRAMMARS))
 
 
 def find(name: str, dialect: str = "") -> Grammar | None:
-    return next((one for one in GRAMMARS if (one.name, one.dialect) == (name, dialect)), None)
+    return next((grammar for grammar in GRAMMARS if (grammar.name, grammar.dialect) == (name, dialect)), None)

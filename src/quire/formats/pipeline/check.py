@@ -108,8 +108,8 @@ def check_reading(
         for diagnostic in dict.fromkeys(fields.diagnostics)
         if reading.file or diagnostic.span.start not in known
     )
-    found = [*reading.diagnostics, *fresh]
-    return tuple(sorted(found, key=attrgetter("span.start", "span.end")))
+    findings = [*reading.diagnostics, *fresh]
+    return tuple(sorted(findings, key=attrgetter("span.start", "span.end")))
 
 
 def _declared_inputs(pipeline: Pipeline, find: Find) -> Mapping[str, Mapping[str, Field]]:
@@ -126,7 +126,7 @@ def _result_types(pipeline: Pipeline, find: Find, resolver: DocumentResolver | N
         return {}
     names = {target.pipeline.text for _, step in walk(pipeline) for target in targets(step)}
     called = {name: resolver.document(name) for name in names if find(name, pipeline) is None}
-    return {name: one.gives for name, one in called.items() if one and one.gives is not None}
+    return {name: interface.gives for name, interface in called.items() if interface and interface.gives is not None}
 
 
 MOST_PIPELINES = 100

@@ -161,7 +161,7 @@ class CallChecker:
             self._fields.report(warnings.NOT_PASSED, message, target.pipeline.span, help)
         if callee.input is not None:
             if id(callee) not in self._inputs:
-                readable = {one.name: one for one in callee.input}
+                readable = {field.name: field for field in callee.input}
                 self._inputs[id(callee)] = {one.text: readable.get(one.text) for one in callee.input_names}
             self._check_declared(target, callee, self._inputs[id(callee)])
             return

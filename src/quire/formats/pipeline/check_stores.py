@@ -198,7 +198,7 @@ class _InputCheck:
 
     def __init__(self, pipeline: Pipeline, inner: Collection[str], any_store: bool, fields: Fields) -> None:
         """`inner` and `any_store` are as in `check_stores`."""
-        self.declared = {one.name: one for one in pipeline.input or ()}
+        self.declared = {field.name: field for field in pipeline.input or ()}
         self.names = {name.text: name.span for name in pipeline.input_names}
         self._inner = inner
         self._any_store = any_store
@@ -239,8 +239,8 @@ def wrong_value(field: Field, value: Value) -> str:
     def fields_of(name: str) -> tuple[Field, ...]:
         return ()
 
-    found = next(violations((field,), {field.name: value}, fields_of), None)
-    return str(found) if found else ""
+    violation = next(violations((field,), {field.name: value}, fields_of), None)
+    return str(violation) if violation else ""
 
 
 def wrong_type(field: Field, given: Given) -> str:

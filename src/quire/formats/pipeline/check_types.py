@@ -77,7 +77,7 @@ def check_types(
     """Check the types of a pipeline. `gives` are the result types of documents of other formats, by name; `takes` the
     inputs that called pipelines declare. The resolver knows the arguments of tools, and the inputs of other formats."""
     walker = TypeWalker(Shapes({schema.name: schema for schema in schemas}), fields, gives or {}, takes or {}, resolver)
-    walker.sequence(pipeline.steps, KnownTypes({one.name: one.type for one in pipeline.input or ()}, None, {}))
+    walker.sequence(pipeline.steps, KnownTypes({field.name: field.type for field in pipeline.input or ()}, None, {}))
 
 
 class TypeWalker:
@@ -180,13 +180,13 @@ class TypeWalker:
 
     def _passes(self, target: Target, scope: KnownTypes) -> None:
         """Report values whose type does not fit the input of a callee. Constants are checked with the calls."""
-        wanted = self._takes.get(target.pipeline.text, {})
+        fields = self._takes.get(target.pipeline.text, {})
         for one in target.passes:
             root = one.value.expression.root if one.value else None
-            if one.name.text not in wanted or isinstance(root, Constant):
+            if one.name.text not in fields or isinstance(root, Constant):
                 continue
             given = scope.stores.get(one.name.text) if root is None else self._shapes.infer(root, scope)
-            if problem := wrong_type(wanted[one.name.text], self._shapes.resolved(given)):
+            if problem := wrong_type(fields[one.name.text], self._shapes.resolved(given)):
                 message = f"{target.pipeline.text} cannot take this {one.name.text}: {problem}"
                 self._fields.report(warnings.CALLEE_INPUTS, message, one.name.span)
 
@@ -338,7 +338,7 @@ class TypeWalker:
         if inside is None:
             message, help = f"{holder} has no fields, so it has no {segment}", ""
         else:
-            names = [one.name for one in inside]
+            names = [field.name for field in inside]
             message = f"the schema of {holder} has no field {segment}"
             help = self._fields.suggestion(segment, names)
             fix = name_fix(segment, names, span) if help else None

@@ -158,13 +158,13 @@ class DialectKeys:
         if entry is None:
             return None
         text = text_of(entry.value)
-        found = _DURATION.fullmatch(text or "")
-        seconds = round(float(found[1]) * _SECONDS[found[2]], 3) if found else 0.0
+        match = _DURATION.fullmatch(text or "")
+        seconds = round(float(match[1]) * _SECONDS[match[2]], 3) if match else 0.0
         if 0.0 < seconds <= longest:
             return seconds
         shown = self._fields.shown(text) if text is not None else describe(entry.value)
         message = f"timeout must be a duration such as 30s, 5m or 1h, not {shown}"
-        if found:
+        if match:
             message = f"timeout is more than 0 and at most {longest / 60:g} minutes here, not {shown}"
         self._fields.report(codes.TIMEOUT, message, self._fields.visible(entry))
         return None
@@ -185,7 +185,7 @@ class DialectKeys:
             )
             self._fields.report(codes.VALUE, message, self._fields.visible(entry), help)
             return None
-        found = []
+        names = []
         for item in entry.value.items:
             text = text_of(item)
             if text is None or not _VARIABLE.fullmatch(text):
@@ -193,8 +193,8 @@ class DialectKeys:
                 help = "letters, digits and _; values are never written into a document"
                 self._fields.report(codes.NAME, f"{shown} cannot be the name of a variable", item.span, help)
             else:
-                found.append(Name(text, item.span))
-        return tuple(found)
+                names.append(Name(text, item.span))
+        return tuple(names)
 
     def _temperature(self, entry: Entry | None) -> float | None:
         if entry is None:

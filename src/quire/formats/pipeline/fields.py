@@ -79,11 +79,11 @@ class Fields(PipelineFindings):
         self, node: Mapping, known: tuple[str, ...], what: str, code: Code, more: tuple[str, ...] = ()
     ) -> dict[str, Entry]:
         """Return the entries by key; unknown keys are reported. The keys in `more` belong to the Quire dialect."""
-        found: dict[str, Entry] = {}
+        entries: dict[str, Entry] = {}
         for entry in node.entries:
             name = entry.key.value
             if isinstance(name, str) and (name in known or (self.dialect and name in more)):
-                found[name] = entry
+                entries[name] = entry
             elif name in more:
                 self.report(code, f"{name} of {what} belongs to the Quire dialect", entry.key.span, ADD_DIALECT)
             else:
@@ -95,7 +95,7 @@ class Fields(PipelineFindings):
                     fix = None
                 help = help or f"the keys are {', '.join(known)}"
                 self.report(code, f"{self.shown(text)} is not a key of {what}", entry.key.span, help, fix)
-        return found
+        return entries
 
     def key_fix(self, node: Mapping, key: str, value: str) -> Fix | None:
         """Return the edit that adds a key to a mapping: at the end of one in braces, else as its first line."""
@@ -278,21 +278,21 @@ class TargetReader:
         if entry is None or (isinstance(entry.value, Scalar) and entry.value.value is None and not entry.value.tag):
             return ()
         node = entry.value
-        found: list[Pass] = []
+        passes: list[Pass] = []
         if isinstance(node, Sequence):
             for item in node.items:
                 name = self._fields.name_of(item, "a name to pass")
                 if name:
-                    found.append(Pass(name))
+                    passes.append(Pass(name))
         elif isinstance(node, Mapping):
             for key, one in named(node, self._fields.diagnostics):
                 name = self._fields.name_of(one.key, "a name to pass")
                 value = self._fields.expression(one, f"{key} of pass")
                 if name and value:
-                    found.append(Pass(name, value))
+                    passes.append(Pass(name, value))
         else:
             message = f"pass must be a list of names or a mapping of names to expressions, not {describe(node)}"
             text = text_of(node)
             help = f"write [{text}]" if text and is_name(text) else ""
             self._fields.report(codes.VALUE, message, node.span, help)
-        return tuple(found)
+        return tuple(passes)

@@ -264,10 +264,10 @@ def _edit(source: Source, edit: Edit) -> Value:
 
 def mistakes(reading: ParseResult, refusal: Refusal | None = None) -> tuple[Mistake, ...]:
     """Return everything that is wrong with a definition, in the order of its text."""
-    found = [Mistake.of(reading.source, one) for one in reading.of(Severity.ERROR)]
+    found = [Mistake.of(reading.source, finding) for finding in reading.of(Severity.ERROR)]
     if refusal is not None:
         found += [Mistake.of(reading.source, problem.finding, problem.path) for problem in refusal.problems]
-    return tuple(sorted(found, key=lambda one: (one.line, one.column)))
+    return tuple(sorted(found, key=lambda mistake: (mistake.line, mistake.column)))
 
 
 def told(found: Sequence[Mistake]) -> str:
@@ -278,7 +278,7 @@ def told(found: Sequence[Mistake]) -> str:
 
 def listed(found: Sequence[Mistake]) -> list[Value]:
     """Return the first mistakes as JSON objects."""
-    return [one.as_json() for one in found[:_MOST_LISTED]]
+    return [mistake.as_json() for mistake in found[:_MOST_LISTED]]
 
 
 def as_list(error: str, errors: Sequence[Mapping[str, Value]]) -> str:

@@ -90,8 +90,8 @@ class Use(Struct, frozen=True):
 
     def written(self, name: str) -> bool:
         """Tell whether an earlier step may have written the store."""
-        found = self.first.get(name)
-        return found is not None and found.ends < self.index
+        written = self.first.get(name)
+        return written is not None and written.ends < self.index
 
     def certainly_written(self, name: str) -> bool:
         """Tell whether an earlier step has written the store, whatever was skipped."""
@@ -118,14 +118,14 @@ def needed_inputs(pipeline: Pipeline) -> tuple[str, ...]:
     """Return the names of the inputs that a run needs: declared ones without a default, or else inferred ones."""
     if pipeline.input is None:
         return inferred_inputs(pipeline)
-    return tuple(one.name for one in pipeline.input if one.is_needed)
+    return tuple(field.name for field in pipeline.input if field.is_needed)
 
 
 def further_inputs(pipeline: Pipeline) -> tuple[str, ...]:
     """Return the names of the inputs that a run can do without."""
     if pipeline.input is None:
         return optional_inputs(pipeline)
-    return tuple(one.name for one in pipeline.input if not one.is_needed)
+    return tuple(field.name for field in pipeline.input if not field.is_needed)
 
 
 def inferred_inputs(pipeline: Pipeline) -> tuple[str, ...]:

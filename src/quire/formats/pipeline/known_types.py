@@ -89,7 +89,7 @@ class Shapes(Struct, frozen=True):
                 known, rest = scope.begin(segments)
                 for segment in rest:
                     inside = parts_of(self.resolved(known)) or ()
-                    known = next((one.type for one in inside if one.name == segment), None)
+                    known = next((field.type for field in inside if field.name == segment), None)
                 return known
             case ListLiteral(items=[first, *others]):
                 known = self.infer(first, scope)

@@ -154,7 +154,9 @@ class _Lowering:
                     body.sees_loops,
                 )
             case syntax.ParallelBody():
-                branches = tuple((name.text, self.step(one, 1, f"{label}.{name.text}")) for name, one in body.branches)
+                branches = tuple(
+                    (name.text, self.step(step, 1, f"{label}.{name.text}")) for name, step in body.branches
+                )
                 collect = self.step(body.collect, 1, f"{label}.collect")
                 return Parallel(branches, collect, body.on_error or _ABORT, _optional(body.default), body.sees_loops)
             case syntax.RepeatBody():
@@ -209,8 +211,8 @@ def _command(body: syntax.ShellBody, timeout: float | None = None) -> Invoke:
     return Invoke("shell", tuple(arguments), _text(body.schema), piped=body.stdin is None)
 
 
-def _settings(said: syntax.AgentSettings) -> AgentStepSettings:
-    return AgentStepSettings(_text(said.model) or "", said.turns, said.max_tokens, said.temperature)
+def _settings(settings: syntax.AgentSettings) -> AgentStepSettings:
+    return AgentStepSettings(_text(settings.model) or "", settings.turns, settings.max_tokens, settings.temperature)
 
 
 def _optional(expression: syntax.ExpressionText | None) -> Formula | None:

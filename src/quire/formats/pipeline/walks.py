@@ -132,7 +132,7 @@ def schema_of(step: Step) -> Name | None:
 def expressions(step: Step) -> Iterator[ExpressionText]:
     """Yield the expressions that are evaluated in the context of the step itself, not of a nested step."""
     if step.guard is not None:
-        yield from (one for one in (step.guard.when, step.guard.default) if one is not None)
+        yield from (text for text in (step.guard.when, step.guard.default) if text is not None)
     yield from _values(step, _OWN_VALUES)
     for target in targets(step):
         yield from (one.value for one in target.passes if one.value)

@@ -94,7 +94,7 @@ def _pipeline(pipeline: Pipeline) -> str:
     if pipeline.dialect:
         lines.append("dialect: quire")
     if pipeline.input is not None:
-        fields = [f"  {_plain(one.name)}: {_field(one)}" for one in pipeline.input]
+        fields = [f"  {_plain(field.name)}: {_field(field)}" for field in pipeline.input]
         lines += ["input:", *fields] if fields else ["input: {}"]
     lines.append("steps:")
     for step in pipeline.steps:
@@ -229,7 +229,7 @@ def _plain(name: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", encode(text))
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", encode(text))
 
 
 def _prompt(text: str) -> str:
@@ -251,14 +251,14 @@ def pipeline_tree(reading: ParseResult) -> Tree:
         "valid": file is not None,
         "pipelines": [_pipeline_json(pipeline, source) for pipeline in file.pipelines] if file else [],
         "schemas": [_schema_json(schema, source) for schema in file.schemas] if file else [],
-        "warnings": [_finding(found, source) for found in reading.of(Severity.WARNING)],
-        "errors": [_finding(found, source) for found in reading.of(Severity.ERROR)],
+        "warnings": [_finding(finding, source) for finding in reading.of(Severity.WARNING)],
+        "errors": [_finding(finding, source) for finding in reading.of(Severity.ERROR)],
     }
 
 
-def _finding(found: Diagnostic, source: Source) -> Tree:
-    line = source.position(found.span.start).line
-    return {"line": line, "code": found.code.id, "message": found.message}
+def _finding(finding: Diagnostic, source: Source) -> Tree:
+    line = source.position(finding.span.start).line
+    return {"line": line, "code": finding.code.id, "message": finding.message}
 
 
 def _pipeline_json(pipeline: Pipeline, source: Source) -> Tree:

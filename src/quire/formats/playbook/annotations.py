@@ -119,22 +119,22 @@ def without_escapes(texts: list[str], default: str | None) -> tuple[list[str], s
     return [with_line_breaks(text) for text in texts], default and with_line_breaks(default)
 
 
-def _escaped_elicit(text: str, at: int, found: list[Diagnostic], extended: bool) -> Elicitation | Ignored | None:
+def _escaped_elicit(text: str, at: int, findings: list[Diagnostic], extended: bool) -> Elicitation | Ignored | None:
     match = _ELICIT.match(text)
     if not match:
         return None
     if match[1].lower() not in ELICIT_KINDS:
-        return _unknown_kind(match[1], at, found)
+        return _unknown_kind(match[1], at, findings)
     row = read_escaped(text, match.end(), len(text) - 1)
     if row and extended:
         row = without_escapes(*row)
-    return elicitation(match[1], *row, at, at + len(text), found) if row else None
+    return elicitation(match[1], *row, at, at + len(text), findings) if row else None
 
 
-def _unknown_kind(kind: str, at: int, found: list[Diagnostic]) -> Ignored:
+def _unknown_kind(kind: str, at: int, findings: list[Diagnostic]) -> Ignored:
     known = nearest_word(kind.lower(), tuple(ELICIT_KINDS))
     at += len("@elicit(")
-    found.append(
+    findings.append(
         Diagnostic(
             reader.ELICIT_TYPE,
             f'Invalid elicit type: "{kind}"',
@@ -147,7 +147,7 @@ def _unknown_kind(kind: str, at: int, found: list[Diagnostic]) -> Ignored:
     return Ignored()
 
 
-def _check_default(asked: Elicitation, default: str, found: list[Diagnostic]) -> None:
+def _check_default(asked: Elicitation, default: str, findings: list[Diagnostic]) -> None:
     if asked.kind == "confirm" and default.lower() in ("yes", "no"):
         asked.default = default = default.lower()
     if asked.kind == "input" or "{{" in default:
@@ -155,7 +155,7 @@ def _check_default(asked: Elicitation, default: str, found: list[Diagnostic]) ->
     allowed = ("yes", "no") if asked.kind == "confirm" else asked.options
     if default in allowed or any("{{" in option for option in allowed):
         return
-    found.append(
+    findings.append(
         Diagnostic(
             reader.BAD_DEFAULT,
             f'The default "{default}" is not an answer that this {asked.kind} accepts',
@@ -166,7 +166,7 @@ def _check_default(asked: Elicitation, default: str, found: list[Diagnostic]) ->
     )
 
 
-def _prompt(text: str, at: int, found: list[Diagnostic]) -> PromptReference | Ignored | None:
+def _prompt(text: str, at: int, findings: list[Diagnostic]) -> PromptReference | Ignored | None:
     where = text[len("@prompt(") : -1]
     if _REFERENCE.fullmatch(where):
         return PromptReference(where, at, at + len(text))
@@ -175,7 +175,7 @@ def _prompt(text: str, at: int, found: list[Diagnostic]) -> PromptReference | Ig
         return None
     known = nearest_word(scheme[1].lower(), _SCHEMES)
     start = at + len("@prompt(")
-    found.append(
+    findings.append(
         Diagnostic(
             reader.PROMPT_SCHEME,
             f'Unknown prompt scheme: "{scheme[1]}"',
@@ -188,14 +188,14 @@ def _prompt(text: str, at: int, found: list[Diagnostic]) -> PromptReference | Ig
     return Ignored()
 
 
-def _tool(text: str, at: int, found: list[Diagnostic]) -> ToolCall | Ignored | None:
+def _tool(text: str, at: int, findings: list[Diagnostic]) -> ToolCall | Ignored | None:
     end = len(text) - 1
     connection = _NAME.match(text, len("@tool("), end)
     if not connection:
         return None
     if connection.end() == end:
         name = connection[1] or connection[2]
-        found.append(
+        findings.append(
             Diagnostic(
                 reader.TOOL_ARGUMENTS,
                 "@tool needs a connection and a tool, and has one argument",
@@ -228,13 +228,13 @@ def looks_like(text: str) -> str | None:
     return word if word in EXTENSIONS else nearest_word(word, DIRECTIVES)
 
 
-def _look_alike(text: str, at: int, found: list[Diagnostic]) -> None:
+def _look_alike(text: str, at: int, findings: list[Diagnostic]) -> None:
     from quire.formats.playbook.fixes import directive_fix
 
     kind = looks_like(text)
     if kind:
         shown = cut(text, 60, 60)
-        found.append(
+        findings.append(
             Diagnostic(
                 reader.DIRECTIVE,
                 f"Looks like @{kind} but is not one: {shown}",

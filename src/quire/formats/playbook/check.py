@@ -56,10 +56,10 @@ def check_reading(
     has_file: HasFile | None = None,
 ) -> tuple[Diagnostic, ...]:
     """Return all findings about a playbook. `has_file` tells whether a file exists beside the playbook."""
-    found = [*reading.diagnostics, *lint(reading, resolver, scanned)]
+    findings = [*reading.diagnostics, *lint(reading, resolver, scanned)]
     if has_file is not None and reading.playbook is not None:
-        found += missing_prompt_files(reading.playbook, has_file)
-    return tuple(sorted(found, key=attrgetter("span.start")))
+        findings += missing_prompt_files(reading.playbook, has_file)
+    return tuple(sorted(findings, key=attrgetter("span.start")))
 
 
 _INPUT_TYPE = re.compile(r"-[^\S\n]++`[A-Za-z0-9_]++`[^\S\n]++\(([^):\n]*+)")
@@ -80,18 +80,18 @@ def lint(
     With a resolver, calls of other documents are checked too, and the circles that they lead into. `scanned` are the
     lines of the text, if they are known.
     """
-    found = list(lint_text(reading, scanned))
+    findings = list(lint_text(reading, scanned))
     if reading.playbook:
-        found += _Lint(reading.playbook, reading.source).all()
+        findings += _Lint(reading.playbook, reading.source).all()
         if may_be_quire_only(reading.source.text):
             from quire.formats.playbook.extensions import quire_only
 
-            found += quire_only(reading.playbook)
+            findings += quire_only(reading.playbook)
         if resolver is not None:
             from quire.formats.playbook.check_calls import check_calls
 
-            found += check_calls(reading.playbook, resolver, reading.source)
-    return tuple(sorted(found, key=attrgetter("span.start")))
+            findings += check_calls(reading.playbook, resolver, reading.source)
+    return tuple(sorted(findings, key=attrgetter("span.start")))
 
 
 class _Missing(Struct, frozen=True):
@@ -265,9 +265,9 @@ class _Lint:
 
         The tree only has the type that it was read as, so the source is searched.
         """
-        found = written.match(self._source.text, named.start, named.end)
-        kind = found[1].strip() if found and found[1] else ""
-        if not found or not kind or kind.lower() in known:
+        match = written.match(self._source.text, named.start, named.end)
+        kind = match[1].strip() if match and match[1] else ""
+        if not match or not kind or kind.lower() in known:
             return
         close = _MEANT.get(kind.lower().split()[0].strip(",")) or self._suggestions.nearest(kind.lower(), known)
         first = kind.split(",")[0].strip().lower()
@@ -276,12 +276,12 @@ class _Lint:
         else:
             help = did_you_mean(close, f"the types are {', '.join(dict.fromkeys(known.values()))}")
         message = f'"{kind}" is not a type: "{named.name}" is read as a string'
-        start = found.start(1) + found[1].index(kind)
+        start = match.start(1) + match[1].index(kind)
         place = Span(start, start + len(kind))
         fix = word_fix(kind, known, place) if close else None
         if kind.lower() in _MEANT:
             fix = replacing(place, kind, _MEANT[kind.lower()])
-        yield Diagnostic(lints.UNKNOWN_TYPE, message, Span(*found.span(1)), "", help, fix)
+        yield Diagnostic(lints.UNKNOWN_TYPE, message, Span(*match.span(1)), "", help, fix)
 
     def _artifact(self, artifact: ArtifactDeclaration) -> Iterator[Diagnostic]:
         self._read.add(artifact.source)
@@ -329,16 +329,20 @@ def _labels(parent: Step) -> Iterator[Diagnostic]:
             seen.add(step.label)
 
 
-def _question(asked: Elicitation) -> Iterator[Diagnostic]:
-    if not asked.prompt.strip():
-        yield Diagnostic(lints.NO_QUESTION, "This question has no text", asked.span, "", "add it in double quotes")
-    if asked.kind == "select" and len(asked.options) < 2:
-        count = "one option" if asked.options else "no options"
+def _question(elicitation: Elicitation) -> Iterator[Diagnostic]:
+    if not elicitation.prompt.strip():
+        yield Diagnostic(
+            lints.NO_QUESTION, "This question has no text", elicitation.span, "", "add it in double quotes"
+        )
+    if elicitation.kind == "select" and len(elicitation.options) < 2:
+        count = "one option" if elicitation.options else "no options"
         help = "each option is a quoted text of its own"
-        yield Diagnostic(lints.FEW_OPTIONS, f"A select with {count}", asked.span, "nothing to choose", help)
-    if asked.kind == "input" and asked.options:
-        yield Diagnostic(lints.FEW_OPTIONS, "Options on an input are not shown", asked.span, "", "a select has options")
-    yield from _twice(asked.options, asked.span)
+        yield Diagnostic(lints.FEW_OPTIONS, f"A select with {count}", elicitation.span, "nothing to choose", help)
+    if elicitation.kind == "input" and elicitation.options:
+        yield Diagnostic(
+            lints.FEW_OPTIONS, "Options on an input are not shown", elicitation.span, "", "a select has options"
+        )
+    yield from _twice(elicitation.options, elicitation.span)
 
 
 def _twice(options: Sequence[str], span: Span) -> Iterator[Diagnostic]:
@@ -407,7 +411,7 @@ def _paths(path: str, values: Mapping[str, set[str]]) -> list[str]:
 
 
 def _filled(path: str, name: str, value: str) -> str:
-    return PLACEHOLDER.sub(lambda found: value if found[1] == name else found[0], path)
+    return PLACEHOLDER.sub(lambda match: value if match[1] == name else match[0], path)
 
 
 def leaves_folder(path: str) -> bool:

@@ -50,36 +50,36 @@ def read_source(text: str, start: int, end: int) -> tuple[str, int] | None:
 
 def with_line_breaks(text: str) -> str:
     """Return a text of `@elicit` with a line break in place of each `\\n`; `\\\\n` stands for the two characters."""
-    return _BREAK.sub(lambda found: "\n" if found[1] == "n" else found[1], text) if "\\n" in text else text
+    return _BREAK.sub(lambda match: "\n" if match[1] == "n" else match[1], text) if "\\n" in text else text
 
 
 def quire_only(playbook: Playbook) -> list[Diagnostic]:
     """Return a note for each use of what only Quire has."""
-    found: list[Diagnostic] = []
+    findings: list[Diagnostic] = []
     for parent in playbook.steps:
         for step in family(parent):
             for word, choice in (("@context", step.context), ("@model", step.model)):
                 if choice:
-                    _note(word, "send this line to the model", choice.span, found)
+                    _note(word, "send this line to the model", choice.span, findings)
             for directive in (step.output, step.elicitation, step.prompt, step.tool):
                 if directive and directive.start and step.document[directive.start - 1] in " \t":
-                    _note("An indented directive", "send this line to the model", directive.span, found)
+                    _note("An indented directive", "send this line to the model", directive.span, findings)
             if step.elicitation and _has_escapes(step, step.elicitation):
                 elsewhere = "take the backslash as a character of the text"
-                _note("An escape in a question", elsewhere, step.elicitation.span, found)
+                _note("An escape in a question", elsewhere, step.elicitation.span, findings)
     if playbook.artifact and playbook.artifact.source:
-        _note("from:", "skip this line", playbook.artifact.source_span, found)
-    return found
+        _note("from:", "skip this line", playbook.artifact.source_span, findings)
+    return findings
 
 
-def _has_escapes(step: Step, asked: Elicitation) -> bool:
-    texts = (asked.prompt, *asked.options, asked.default or "")
-    return "\\n" in step.document[asked.start : asked.end] or any('"' in text for text in texts)
+def _has_escapes(step: Step, elicitation: Elicitation) -> bool:
+    texts = (elicitation.prompt, *elicitation.options, elicitation.default or "")
+    return "\\n" in step.document[elicitation.start : elicitation.end] or any('"' in text for text in texts)
 
 
-def _note(what: str, elsewhere: str, span: Span, found: list[Diagnostic]) -> None:
+def _note(what: str, elsewhere: str, span: Span, findings: list[Diagnostic]) -> None:
     message = f"{what} is Quire's own: other implementations {elsewhere}"
-    found.append(Diagnostic(reader.QUIRE_ONLY, message, span))
+    findings.append(Diagnostic(reader.QUIRE_ONLY, message, span))
 
 
 def beyond_format(playbook: Playbook) -> list[Diagnostic]:
@@ -87,17 +87,17 @@ def beyond_format(playbook: Playbook) -> list[Diagnostic]:
 
     The format leaves prompt references to implementations, so these are no notes of an ordinary check.
     """
-    found: list[Diagnostic] = []
+    findings: list[Diagnostic] = []
     for parent in playbook.steps:
         for step in family(parent):
             if step.prompt and not step.prompt.ref.startswith("library:"):
-                _note("A prompt that is not in a library", "send this line to the model", step.prompt.span, found)
+                _note("A prompt that is not in a library", "send this line to the model", step.prompt.span, findings)
             if step.elicitation and step.elicitation.default is not None:
-                _note("The default of a question", "do not know it", step.elicitation.span, found)
+                _note("The default of a question", "do not know it", step.elicitation.span, findings)
             for place in step.placeholders:
                 if place.type is not None:
-                    _note("A placeholder with a type", "leave it as it is", place.span, found)
-    return found
+                    _note("A placeholder with a type", "leave it as it is", place.span, findings)
+    return findings
 
 
 def check_names(playbook: Playbook, found: list[Diagnostic]) -> None:

@@ -76,10 +76,12 @@ def lint_text(reading: ParseResult, scanned: Scan | None = None) -> Iterator[Dia
             for step in family(parent):
                 if has_directives:
                     yield from _trailing(step, result)
-                asked = step.elicitation
-                if asked and any(one.endswith("\\") for one in (asked.prompt, *asked.options, asked.default or "")):
+                elicitation = step.elicitation
+                if elicitation and any(
+                    one.endswith("\\") for one in (elicitation.prompt, *elicitation.options, elicitation.default or "")
+                ):
                     message, help = "A backslash at the end of a text", "a quote inside the text needs a quote after it"
-                    yield Diagnostic(lints.BACKSLASH_QUOTE, message, asked.span, "the quote ends the text", help)
+                    yield Diagnostic(lints.BACKSLASH_QUOTE, message, elicitation.span, "the quote ends the text", help)
 
 
 def _known(line: Match[str]) -> str:

@@ -104,12 +104,12 @@ def note_fences(source: Source, result: Scan, found: list[Diagnostic]) -> None:
         found.append(Diagnostic(reader.UNCLOSED_FENCE, message, line_span(line)))
 
 
-def _warn_of_marker(text: str, start: int, found: list[Diagnostic]) -> None:
+def _warn_of_marker(text: str, start: int, findings: list[Diagnostic]) -> None:
     end = text.find("\n", start)
     line = text[start:end]
     opening = line.strip()
     if word := marker_word(opening):
-        found.append(marker_look_alike(opening, word, start + len(line) - len(line.lstrip())))
+        findings.append(marker_look_alike(opening, word, start + len(line) - len(line.lstrip())))
 
 
 def _means_something(line: Match[str], in_step: bool) -> bool:

@@ -130,9 +130,13 @@ def gather(playbook: Playbook) -> Facts:
 
 
 def _answers(step: Step) -> tuple[str, ...] | None:
-    asked = step.elicitation
-    if not asked or asked.kind == "input":
+    elicitation = step.elicitation
+    if not elicitation or elicitation.kind == "input":
         return None
-    if asked.kind == "confirm":
+    if elicitation.kind == "confirm":
         return ("yes", "no")
-    return asked.options if asked.options and not any("{{" in option for option in asked.options) else None
+    return (
+        elicitation.options
+        if elicitation.options and not any("{{" in option for option in elicitation.options)
+        else None
+    )

@@ -347,21 +347,21 @@ def parse_scanned(source: Source, *, extended: bool = True) -> tuple[ParseResult
     if not text or text.isspace():
         return ParseResult(source, None, (_EMPTY,)), None
     result = scan(text)
-    found: list[Diagnostic] = []
+    findings: list[Diagnostic] = []
     if not result.title or result.title.start():
-        _check_title(text, result, found)
-    playbook = _BodyReader(source, result, found, extended=extended).read()
+        _check_title(text, result, findings)
+    playbook = _BodyReader(source, result, findings, extended=extended).read()
     if result.blocks or result.unclosed:
-        note_fences(source, result, found)
+        note_fences(source, result, findings)
     if result.title and ("@context(" in text or (playbook.artifact and playbook.artifact.source)):
         from quire.formats.playbook.extensions import check_names
 
-        check_names(playbook, found)
-    if not found:
+        check_names(playbook, findings)
+    if not findings:
         return ParseResult(source, playbook, (), playbook), result
-    found.sort(key=_in_order)
-    wrong = [diagnostic for diagnostic in found if diagnostic.code.severity is Severity.ERROR]
-    return ParseResult(source, None if wrong else playbook, tuple(found), playbook), result
+    findings.sort(key=_in_order)
+    wrong = [diagnostic for diagnostic in findings if diagnostic.code.severity is Severity.ERROR]
+    return ParseResult(source, None if wrong else playbook, tuple(findings), playbook), result
 
 
 def unread(name: str, kind: str) -> ParseResult:
@@ -383,18 +383,18 @@ _STRAY = late_pattern(r"^(?![^\S\n]*+<!--[ \t]*+quire:)[^\S\n]*+(\S[^\n]*+)", re
 """A line of text that is not a comment for Quire."""
 
 
-def _check_title(text: str, result: Scan, found: list[Diagnostic]) -> None:
+def _check_title(text: str, result: Scan, findings: list[Diagnostic]) -> None:
     if result.title:
         before = text[: result.title.start()]
         if result.fenced_title:
             note = "The title stands inside a code fence, which is read as text"
-            found.append(Diagnostic(reader.FENCED_TITLE, note, line_span(result.title)))
+            findings.append(Diagnostic(reader.FENCED_TITLE, note, line_span(result.title)))
         elif stray := _STRAY.search(before):
             note = "Text before the title is not part of the playbook"
-            found.append(Diagnostic(reader.BEFORE_TITLE, note, Span(*stray.span(1))))
+            findings.append(Diagnostic(reader.BEFORE_TITLE, note, Span(*stray.span(1))))
     elif result.late_title:
         span, help = line_span(result.late_title), "move this heading above the first ## section"
-        found.append(Diagnostic(reader.NO_TITLE, NO_TITLE, span, "comes after a ## section", help))
+        findings.append(Diagnostic(reader.NO_TITLE, NO_TITLE, span, "comes after a ## section", help))
     else:
         help = "begin the document with # and its title"
-        found.append(Diagnostic(reader.NO_TITLE, NO_TITLE, NOWHERE, "", help))
+        findings.append(Diagnostic(reader.NO_TITLE, NO_TITLE, NOWHERE, "", help))

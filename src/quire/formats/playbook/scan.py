@@ -135,13 +135,13 @@ def _settle_title(result: Scan, title: Match[str], lines: list[Match[str]]) -> N
 def _fence(result: Scan, lines: list[Match[str]]) -> None:
     """Remove the content of fences from the lines."""
     ticks = [index for index, line in enumerate(lines) if line.lastindex == FENCE]
-    found = markdown.find_fences([lines[index][0][1:] for index in ticks])
-    result.unclosed = [lines[ticks[at]] for at in found.unclosed]
+    fences = markdown.find_fences([lines[index][0][1:] for index in ticks])
+    result.unclosed = [lines[ticks[at]] for at in fences.unclosed]
     outside: list[Match[str]] = []
     blocks: list[tuple[int, int]] = []
     fenced: list[list[Match[str]]] = []
     after = 0
-    for opening, closing in found.pairs:
+    for opening, closing in fences.pairs:
         first, last = ticks[opening], ticks[closing]
         outside += lines[after:first]
         blocks.append((lines[first].start(), lines[last].end() - 1))

@@ -73,12 +73,12 @@ def _read_input(line: Match[str]) -> InputDeclaration:
     return InputDeclaration(name, type, default, options, description, default is None, start, stop, name_start)
 
 
-def _complain(text: str, at: int, found: list[Diagnostic]) -> None:
+def _complain(text: str, at: int, findings: list[Diagnostic]) -> None:
     # A rule (`---`) and bold text (`**`) begin like list items but are not.
     if not text.startswith("**") and text.strip("-*+ \t"):
         from quire.formats.playbook.fixes import input_fix
 
-        found.append(
+        findings.append(
             Diagnostic(
                 reader.MALFORMED_INPUT,
                 f'Malformed input line: "{text}"',

@@ -150,13 +150,13 @@ def as_vector(reading: ParseResult) -> Object:
     return {
         "valid": reading.playbook is not None,
         "definition": _definition(reading.playbook, source) if reading.playbook else None,
-        "warnings": [_finding(found, source) for found in reading.of(Severity.WARNING)],
-        "errors": [_finding(found, source) for found in reading.of(Severity.ERROR)],
+        "warnings": [_finding(finding, source) for finding in reading.of(Severity.WARNING)],
+        "errors": [_finding(finding, source) for finding in reading.of(Severity.ERROR)],
     }
 
 
-def _finding(found: Diagnostic, source: Source) -> Object:
-    return {"line": source.position(found.span.start).line, "message": found.message}
+def _finding(finding: Diagnostic, source: Source) -> Object:
+    return {"line": source.position(finding.span.start).line, "message": finding.message}
 
 
 def _definition(playbook: Playbook, source: Source) -> Object:

@@ -58,7 +58,7 @@ def check_against(
         checks.case(case)
         if not file.always and not _says_something(case):
             checks.expects_nothing(case)
-    return sorted(checks.found.values(), key=lambda one: one.span.start)
+    return sorted(checks.found.values(), key=lambda finding: finding.span.start)
 
 
 class _Checks:
@@ -230,7 +230,7 @@ class _Checks:
         if plan.thread is not None:
             named = [output.name for output in plan.thread.outputs]
             return named if named and not plan.thread.extends else None
-        declared = [one.name for one in plan.declared or ()]
+        declared = [field.name for field in plan.declared or ()]
         return [*plan.written, *(one.name for one in plan.inputs), *declared, *case.setting.inputs]
 
 
@@ -241,8 +241,8 @@ def _those_that(do: str, names: list[str]) -> str:
     return f"steps that {do}: {', '.join(first_of(names, _MOST_NAMED))}" if names else f"no step can {do}"
 
 
-def _says_same(one: Entry, other: Entry) -> bool:
-    return (one.reply, one.calls, one.error, one.crash) == (other.reply, other.calls, other.error, other.crash)
+def _says_same(entry: Entry, other: Entry) -> bool:
+    return (entry.reply, entry.calls, entry.error, entry.crash) == (other.reply, other.calls, other.error, other.crash)
 
 
 def _is_same(name: str, tool: str) -> bool:

@@ -66,7 +66,7 @@ class ExpectReader:
         if subject == "that":
             nodes = self._fields.items(entry, "that")
             found = ((node, self._fields.formula(node, "an entry of that", codes.MATCHER)) for node in nodes)
-            checks += [Check(subject, Holds(one, node.span), "", node.span) for node, one in found if one]
+            checks += [Check(subject, Holds(formula, node.span), "", node.span) for node, formula in found if formula]
         elif subject in _WHOLE:
             self._add(subject, "", self._matchers.matcher(entry.value), entry, checks)
         elif subject in ("status", "exit"):

@@ -70,15 +70,15 @@ class TestFields(Findings):
     def keys(self, node: YamlMapping, place: str, what: str, help: str = "") -> dict[str, Entry]:
         """Return the entries by key. Keys that the schema does not have at a place are reported, with the nearest known
         one or `help`."""
-        found: dict[str, Entry] = {}
+        entries: dict[str, Entry] = {}
         known = keys_of(place)
         for entry in node.entries:
             name = entry.key.value
             if isinstance(name, str) and name in known:
-                found[name] = entry
+                entries[name] = entry
             else:
                 self.unknown_key(entry.key, known, what, node, help)
-        return found
+        return entries
 
     def unknown_key(self, key: Scalar, known: Collection[str], what: str, around: YamlMapping, help: str = "") -> None:
         nearest = self.suggestions.nearest(key.text, known)

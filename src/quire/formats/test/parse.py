@@ -86,15 +86,15 @@ class _FileReader:
         return Text(text, place) if text is not None and self.fields.path(text, "the path", place, above=True) else None
 
     def _always(self, entry: Entry) -> tuple[Formula, ...]:
-        found = (self.fields.formula(node, "an entry of always") for node in self.fields.items(entry, "always"))
-        return tuple(formula for formula in found if formula is not None)
+        formulas = (self.fields.formula(node, "an entry of always") for node in self.fields.items(entry, "always"))
+        return tuple(formula for formula in formulas if formula is not None)
 
     def _coverage(self, entry: Entry) -> dict[str, float]:
         node = self.fields.mapping(entry, "coverage", "write {all: 100}, or kinds of decisions")
         if node is None:
             return {}
-        found = self.fields.keys(node, "coverage", "coverage")
-        numbers = {kind: self.fields.number(one, kind, 100) for kind, one in found.items()}
+        entries = self.fields.keys(node, "coverage", "coverage")
+        numbers = {kind: self.fields.number(one, kind, 100) for kind, one in entries.items()}
         return {kind: number for kind, number in numbers.items() if number is not None}
 
     def _defaults(self, entry: Entry | None) -> Defaults:
@@ -113,8 +113,8 @@ class _FileReader:
         if not isinstance(entry.value, Sequence) or not entry.value.items:
             self.fields.wrong("cases", "a list of at least one case", entry.value, visible(entry), _SHAPE)
             return ()
-        found = (self._case(node, defaults) for node in entry.value.items)
-        return tuple(case for case in found if case is not None)
+        cases = (self._case(node, defaults) for node in entry.value.items)
+        return tuple(case for case in cases if case is not None)
 
     def _case(self, node: Node, defaults: Defaults) -> Case | None:
         fields = self.fields
@@ -138,11 +138,11 @@ class _FileReader:
             setting,
             self._expect.expect(expected) if expected and not draft else None,
             draft,
-            self._acts.acts(one) if (one := get("then")) else (),
+            self._acts.acts(entry) if (entry := get("then")) else (),
             read_rows(fields, get("each"), get("matrix")),
-            bool(fields.choice(one, (EVERYWHERE,), "crash")) if (one := get("crash")) else False,
-            read_live(fields, one) if (one := get("live")) else None,
-            fields.texts(one, "tags") if (one := get("tags")) else (),
+            bool(fields.choice(entry, (EVERYWHERE,), "crash")) if (entry := get("crash")) else False,
+            read_live(fields, entry) if (entry := get("live")) else None,
+            fields.texts(entry, "tags") if (entry := get("tags")) else (),
             self._reason(entries, "todo"),
             self._reason(entries, "skip"),
             self._reason(entries, "flaky"),
@@ -186,8 +186,8 @@ class ActReader:
         self._expect = expect
 
     def acts(self, entry: Entry) -> tuple[Act, ...]:
-        found = (self._act(node) for node in self._fields.items(entry, "then"))
-        return tuple(act for act in found if act is not None)
+        acts = (self._act(node) for node in self._fields.items(entry, "then"))
+        return tuple(act for act in acts if act is not None)
 
     def _act(self, node: Node) -> Act | None:
         fields = self._fields

@@ -86,8 +86,8 @@ class ModelReader(ScriptParts):
             ]
             return Script(tuple(replies), True, node.span)
         if isinstance(node, Sequence):
-            found = (self._listed(item) for item in node.items)
-            return Script(tuple(reply for reply in found if reply is not None), False, node.span)
+            entries = (self._listed(item) for item in node.items)
+            return Script(tuple(reply for reply in entries if reply is not None), False, node.span)
         self.fields.wrong("model", "a mapping by step, or a list of replies", node, visible(entry))
         return None
 
@@ -152,24 +152,24 @@ class ModelReader(ScriptParts):
     def _with(self, entries: Entries, node: Mapping, is_default: bool) -> Reply:
         fields, get = self.fields, entries.get
         texts = {key: fields.label(entries[key], key) or "" for key in ("step", "path", "thread") if key in entries}
-        contains = fields.text(one, "contains") if (one := get("contains")) else None
+        contains = fields.text(entry, "contains") if (entry := get("contains")) else None
         said = get("reply") or get(DEFAULT) or get("text")
         return Reply(
             node.span,
             step=typed_way(texts.get("step", "")),
             path=texts.get("path", ""),
             contains=contains or "",
-            turn=fields.count(one, "turn") if (one := get("turn")) else None,
+            turn=fields.count(entry, "turn") if (entry := get("turn")) else None,
             thread=texts.get("thread", ""),
-            item=fields.count(one, "item", 0) if (one := get("item")) else None,
+            item=fields.count(entry, "item", 0) if (entry := get("item")) else None,
             is_default=is_default,
             reply=self._sent(said) if said else "",
             is_json=said is not None and not _is_text(said.value),
-            calls=self._calls(one) if (one := get("tool_calls")) else (),
-            error=self.error(one, "error", "model") if (one := get("error")) else None,
+            calls=self._calls(entry) if (entry := get("tool_calls")) else (),
+            error=self.error(entry, "error", "model") if (entry := get("error")) else None,
             crash=self.crash(get("crash")),
             delay=self.delay(get("delay_ms")),
-            usage=self._usage(one) if (one := get("usage")) else {},
+            usage=self._usage(entry) if (entry := get("usage")) else {},
             finish_reason=self._finish_reason(get("finish_reason")),
             times=self.times(get("times"), None if is_default else 1),
             shared=self.shared,
@@ -205,8 +205,8 @@ class ModelReader(ScriptParts):
         node = self.fields.mapping(entry, "usage")
         if node is None:
             return {}
-        found = self.fields.keys(node, "cases.-.model.-.usage", "usage")
-        numbers = {key: self.fields.number(one, key) for key, one in found.items()}
+        entries = self.fields.keys(node, "cases.-.model.-.usage", "usage")
+        numbers = {key: self.fields.number(one, key) for key, one in entries.items()}
         return {key: number for key, number in numbers.items() if number is not None}
 
     def _finish_reason(self, entry: Entry | None) -> str:
@@ -230,8 +230,8 @@ class ToolReader(ScriptParts):
         node = self.fields.mapping(entry, "tools", "write the name of each tool before what it does")
         if node is None:
             return {}
-        found = {name: self._tool(one.value, name) for name, one in self.fields.named(node, "the name of a tool")}
-        return {name: script for name, script in found.items() if script is not None}
+        scripts = {name: self._tool(one.value, name) for name, one in self.fields.named(node, "the name of a tool")}
+        return {name: script for name, script in scripts.items() if script is not None}
 
     def _tool(self, node: Node, name: str, *, when: bool = False) -> ToolScript | None:
         fields = self.fields
@@ -261,17 +261,17 @@ class ToolReader(ScriptParts):
 
     def _behaviour(self, entries: Entries, node: Mapping, name: str) -> ToolScript:
         fields, get = self.fields, entries.get
-        returns: Value | UnsetType = fields.value(one.value) if (one := get("returns")) else UNSET
-        effect = cast("Effect | None", fields.choice(one, EFFECTS, "class")) if (one := get("class")) else None
+        returns: Value | UnsetType = fields.value(entry.value) if (entry := get("returns")) else UNSET
+        effect = cast("Effect | None", fields.choice(entry, EFFECTS, "class")) if (entry := get("class")) else None
         return ToolScript(
             node.span,
             real=self._true(get("real"), "real"),
             returns=returns,
             echo=self._true(get("echo"), "echo"),
-            raises=self.error(one, "raises", "tool") if (one := get("raises")) else None,
-            sequence=self._sequence(one, name) if (one := get("sequence")) else (),
-            when=self._when(one, name) if (one := get("when")) else (),
-            otherwise=self._tool(one.value, name) if (one := get("else")) else None,
+            raises=self.error(entry, "raises", "tool") if (entry := get("raises")) else None,
+            sequence=self._sequence(entry, name) if (entry := get("sequence")) else (),
+            when=self._when(entry, name) if (entry := get("when")) else (),
+            otherwise=self._tool(entry.value, name) if (entry := get("else")) else None,
             delay=self.delay(get("delay_ms")),
             crash=self.crash(get("crash")),
             times=self.times(get("times"), None),
@@ -290,8 +290,8 @@ class ToolReader(ScriptParts):
         nodes = self.fields.items(entry, "sequence")
         if not nodes and isinstance(entry.value, Sequence):
             self.fields.report(codes.SYNTAX, "sequence is empty", entry.value.span)
-        found = (self._tool(node, name) for node in nodes)
-        return tuple(script for script in found if script is not None)
+        scripts = (self._tool(node, name) for node in nodes)
+        return tuple(script for script in scripts if script is not None)
 
     def _when(self, entry: Entry, name: str) -> tuple[tuple[dict[str, Value], ToolScript], ...]:
         found: list[tuple[dict[str, Value], ToolScript]] = []

@@ -36,17 +36,17 @@ class SettingReader:
         """Read the keys of a setting; other keys are left alone."""
         fields, get = self.fields, entries.get
         return Setting(
-            inputs=fields.values(one, "inputs") if (one := get("inputs")) else {},
-            model=self.model(one) if (one := get("model")) else None,
-            tools=self.tools(one) if (one := get("tools")) else {},
-            answers=self.answers(one) if (one := get("answers")) else {},
-            files=self.files(one) if (one := get("files")) else {},
-            allow=fields.texts(one, "allow") if (one := get("allow")) else None,
-            limits=fields.values(one, "limits") if (one := get("limits")) else {},
-            config=fields.values(one, "config") if (one := get("config")) else {},
-            unattended=fields.flag(one, "unattended") if (one := get("unattended")) else None,
-            clock=self._clock(one) if (one := get("clock")) else "",
-            cassette=self._cassette(one) if (one := get("cassette")) else None,
+            inputs=fields.values(entry, "inputs") if (entry := get("inputs")) else {},
+            model=self.model(entry) if (entry := get("model")) else None,
+            tools=self.tools(entry) if (entry := get("tools")) else {},
+            answers=self.answers(entry) if (entry := get("answers")) else {},
+            files=self.files(entry) if (entry := get("files")) else {},
+            allow=fields.texts(entry, "allow") if (entry := get("allow")) else None,
+            limits=fields.values(entry, "limits") if (entry := get("limits")) else {},
+            config=fields.values(entry, "config") if (entry := get("config")) else {},
+            unattended=fields.flag(entry, "unattended") if (entry := get("unattended")) else None,
+            clock=self._clock(entry) if (entry := get("clock")) else "",
+            cassette=self._cassette(entry) if (entry := get("cassette")) else None,
             spans=_spans(entries),
         )
 
@@ -94,8 +94,8 @@ class SettingReader:
         node = self.fields.mapping(entry, "files", "write the path of each file before its text")
         if node is None:
             return {}
-        found = {path: self._file(path, one) for path, one in self.fields.named(node, "the path of a file")}
-        return {path: content for path, content in found.items() if content is not None}
+        contents = {path: self._file(path, one) for path, one in self.fields.named(node, "the path of a file")}
+        return {path: content for path, content in contents.items() if content is not None}
 
     def _file(self, path: str, entry: Entry) -> FileContent | None:
         fields, node = self.fields, entry.value
@@ -195,5 +195,5 @@ class Defaults:
             return base if own is None else own
         self._merged += len(base.entries)
         steps = {(entry.step, entry.is_default) for entry in own.entries}
-        kept = (entry for entry in base.entries if (entry.step, entry.is_default) not in steps)
-        return replace(own, entries=(*kept, *own.entries))
+        entries = (entry for entry in base.entries if (entry.step, entry.is_default) not in steps)
+        return replace(own, entries=(*entries, *own.entries))

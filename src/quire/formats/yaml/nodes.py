@@ -100,8 +100,8 @@ class Mapping(Struct, gc=False):
         return next((entry for entry in self.entries if entry.key.value == key), None)
 
     def get(self, key: str) -> Node | None:
-        found = self.find(key)
-        return found.value if found else None
+        entry = self.find(key)
+        return entry.value if entry else None
 
 
 Node: TypeAlias = Scalar | Sequence | Mapping

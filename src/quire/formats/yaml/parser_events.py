@@ -112,16 +112,16 @@ def _help(problem: str, context: str, there: str) -> str:
 def _forbidden(text: str) -> list[Diagnostic]:
     if text.isascii() and not text.encode().translate(None, _ALLOWED):
         return []  # ten times as fast as the pattern, which most texts do not need
-    found = []
+    findings = []
     for match in _FORBIDDEN.finditer(text):
         code = ord(match[0])
         escape = f"\\x{code:02X}" if code < 0x100 else f"\\u{code:04X}"
         help = f'in double quotes it can be written "{escape}"' if not 0xD800 <= code <= 0xDFFF else ""
         message = f"the character U+{code:04X} is not allowed in YAML"
-        found.append(Diagnostic(codes.CHARACTER, message, Span(*match.span()), "", help))
-        if len(found) == _MAX_CHARACTERS:
+        findings.append(Diagnostic(codes.CHARACTER, message, Span(*match.span()), "", help))
+        if len(findings) == _MAX_CHARACTERS:
             break
-    return found
+    return findings
 
 
 def _without_foreign_breaks(text: str) -> tuple[str, dict[int, int]]:

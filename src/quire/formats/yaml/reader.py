@@ -72,7 +72,7 @@ class YamlReading(Struct, frozen=True):
     def with_findings(self, found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
         """Return these findings and those of a later reader, without those about parts that are already reported."""
         known = {diagnostic.span.start for diagnostic in self.diagnostics}
-        fresh = (one for one in dict.fromkeys(found) if one.span.start not in known)
+        fresh = (finding for finding in dict.fromkeys(found) if finding.span.start not in known)
         return tuple(sorted([*self.diagnostics, *fresh], key=_in_order))
 
 

@@ -374,9 +374,9 @@ def search(
 def summary(item: Item) -> str:
     """Return one line about an item, from its own description, title or heading."""
     for pattern in (_DESCRIPTION, _TITLE, _HEADING):
-        found = pattern.search(item.text)
-        if found:
-            return " ".join(found[1].split()).strip("\"'")[:300]
+        match = pattern.search(item.text)
+        if match:
+            return " ".join(match[1].split()).strip("\"'")[:300]
     return ""
 
 

@@ -140,14 +140,14 @@ class Sign(Struct, frozen=True):
     def _require_less(self, item: Item, path: str) -> None:
         """Raise `Denied` for a directive with more authority than this run, or more than when it was last signed."""
         settings = self.items.spaces.settings
-        wanted = authority_of(read_thread(item), self.items)
+        authority = authority_of(read_thread(item), self.items)
         held = authority_of_run(self.grants, self.limits, project_risk(settings.workspace.folder))
         bounds = [("it may do what this run may not", held)]
         if before := SignedAuthority(self.items).find(item):
             bounds.append(("it may do more than when it was signed", before))
         bounds += self._hidden_by(item)
         for why, bound in bounds:
-            if excess := wanted.excess(bound):
+            if excess := authority.excess(bound):
                 raise Denied(
                     f"permission denied: signing {item.id} is refused, because {why}: {', '.join(excess)}; "
                     f"take that out, or sign it by hand: quire sign {path}"

@@ -155,7 +155,7 @@ class _Actions:
 
     def _narrow(self, pattern: str, tag: Tagged) -> Iterator[Action]:
         """Offer the items that the calls name in place of a wildcard. A call whose item is not known keeps it."""
-        calls = [one for one in calls_of_view(self._view) if one.covered_by(pattern) and not one.always_allowed]
+        calls = [call for call in calls_of_view(self._view) if call.covered_by(pattern) and not call.always_allowed]
         needed = dict.fromkeys(_element_for(call) for call in calls)
         if not calls or any(call.open for call in calls) or "" in needed:
             return
@@ -249,9 +249,9 @@ class _Actions:
         at_head = self._span.start <= (root.inner_start if root else 0)
         if not at_head or root is None or self._view.folder.view(own_test(self._view.path)) is not None:
             return
-        found = test_action(self._view, "", "Write a test for this directive")
-        if found is not None:
-            yield found
+        action = test_action(self._view, "", "Write a test for this directive")
+        if action is not None:
+            yield action
 
     def _allow(self, found: Diagnostic) -> Iterator[Action]:
         """Offer the comment that hides a finding, at the nearest place where the format skips comments."""
@@ -274,7 +274,7 @@ class _Actions:
         yield self._one(f"Allow {found.code.id} because …", Edit(Span(at, at), "", f"{indent}{comment}\n"), found)
 
     def _one(self, title: str, edit: Edit, *found: Diagnostic) -> Action:
-        return Action(title, "quickfix", self._edits(edit), tuple(one.code.id for one in found))
+        return Action(title, "quickfix", self._edits(edit), tuple(finding.code.id for finding in found))
 
     def _edits(self, edit: Edit) -> tuple[FileEdit, ...]:
         return (FileEdit(self._view.path, (edit,)),)

@@ -65,8 +65,8 @@ class SpelledCall(Struct, frozen=True):
         )
 
     def value(self, name: str, within: str = "") -> str:
-        found = self.argument(name, within)
-        return found.value if found else ""
+        argument = self.argument(name, within)
+        return argument.value if argument else ""
 
     @property
     def item_type(self) -> str:
@@ -82,9 +82,9 @@ def spelled_calls(text: str, start: int, end: int) -> tuple[SpelledCall, ...]:
 def _calls(text: str, start: int, end: int) -> Iterator[SpelledCall]:
     at = start
     while match := CALL.search(text, at, end):
-        found = call_at(text, match, min(end, match.end() + LONGEST))
-        yield found
-        at = max(found.end, match.end())
+        call = call_at(text, match, min(end, match.end() + LONGEST))
+        yield call
+        at = max(call.end, match.end())
 
 
 def call_at(text: str, match: re.Match[str], end: int) -> SpelledCall:

@@ -107,25 +107,25 @@ def _elements(around: list[Tagged], span: Span, text: str, offset: int, *, mark:
 
 
 def _element(name: str, parent: str, span: Span, mark: str, text: str, offset: int) -> Completion:
-    known = meaning_of(f"{parent}>{name}" if parent else name) or ElementMeaning("")
+    meaning = meaning_of(f"{parent}>{name}" if parent else name) or ElementMeaning("")
     closed = text.startswith(">", offset)
-    insert = f"{mark}{name}" if closed else mark + _snippet(name, known)
+    insert = f"{mark}{name}" if closed else mark + _snippet(name, meaning)
     return Completion(
         f"{mark}{name}" if mark else name,
         "class",
         insert,
         snippet=not closed,
         detail=f"in <{parent}>" if parent else "",
-        documentation=known.meaning,
+        documentation=meaning.meaning,
         order=7 if parent in ("directive", "metadata") and f"<{name}" in text else 5,
         span=span,
     )
 
 
-def _snippet(name: str, known: ElementMeaning) -> str:
-    given = "".join(f' {one}="${{{at}}}"' for at, one in enumerate(known.needed, 1))
-    last = len(known.needed) + 1
-    return f"{name}{given} />" if known.empty else f"{name}{given}>${{{last}}}</{name}>"
+def _snippet(name: str, meaning: ElementMeaning) -> str:
+    given = "".join(f' {one}="${{{at}}}"' for at, one in enumerate(meaning.needed, 1))
+    last = len(meaning.needed) + 1
+    return f"{name}{given} />" if meaning.empty else f"{name}{given}>${{{last}}}</{name}>"
 
 
 def _in_tag(view: View, offset: int, begin: int, name: str, around: list[Tagged]) -> list[Completion]:
@@ -141,7 +141,7 @@ def _in_tag(view: View, offset: int, begin: int, name: str, around: list[Tagged]
 
 
 def _attributes(
-    view: View, offset: int, name: str, given: tuple[Attribute, ...], around: list[Tagged]
+    view: View, offset: int, name: str, attributes: tuple[Attribute, ...], around: list[Tagged]
 ) -> list[Completion]:
     parent = around[-1].tag if around else ""
     known = meaning_of(f"{parent}>{name}" if parent else name)
@@ -149,7 +149,9 @@ def _attributes(
     if known is None or text_before(view, word.start) not in " \n\t":
         return []
     after, _ = read_attributes(view.source.text, word.end, word.end + _LOOK_BACK)
-    taken = {one.name for one in given if one.value_span.end < word.start} | {one.name for one in after if one.quoted}
+    taken = {attribute.name for attribute in attributes if attribute.value_span.end < word.start} | {
+        attribute.name for attribute in after if attribute.quoted
+    }
     rest = view.source.text[word.end : word.end + 1]
     return [
         Completion(
@@ -174,17 +176,17 @@ def _in_text(view: View, offset: int, around: list[Tagged]) -> list[Completion]:
     """Complete the text of an element."""
     from quire.lsp.directive.completion_values import references, texts_of
 
-    if found := references(view, offset, around):
-        return found
+    if completions := references(view, offset, around):
+        return completions
     if not around:
         line = view.line_before(offset)
         span = Span(offset - len(line.lstrip()), offset)
         return _elements(around, span, view.source.text, offset, mark="<") if not line.strip() else []
-    found = texts_of(view, offset, around)
+    completions = texts_of(view, offset, around)
     typed = view.source.text[around[-1].inner_start : offset]
-    if not found and not typed.rpartition("\n")[2].rpartition(">")[2].strip():
-        found = _elements(around, Span(offset, offset), view.source.text, offset, mark="<")
-    return found
+    if not completions and not typed.rpartition("\n")[2].rpartition(">")[2].strip():
+        completions = _elements(around, Span(offset, offset), view.source.text, offset, mark="<")
+    return completions
 
 
 # After the fence, and without one
@@ -193,10 +195,10 @@ def _in_text(view: View, offset: int, around: list[Tagged]) -> list[Completion]:
 def _in_body(view: View, offset: int, start: int) -> list[Completion]:
     from quire.lsp.directive.completion_values import in_call, references, values_of
 
-    if (found := in_call(view, offset, start)) is not None:
-        return found
-    if found := references(view, offset, []):
-        return found
+    if (completions := in_call(view, offset, start)) is not None:
+        return completions
+    if completions := references(view, offset, []):
+        return completions
     text = view.source.text
     line = view.line_before(offset)
     if (typed := _TAG_START.search(line)) is not None:

@@ -87,13 +87,13 @@ def texts_of(view: View, offset: int, around: list[Tagged]) -> list[Completion]:
 def references(view: View, offset: int, around: list[Tagged]) -> list[Completion]:
     """Complete `{input:` and, where it can be read, `${`."""
     text, line = view.source.text, view.line_before(offset)
-    if (found := _INPUT.search(line)) is not None:
+    if (match := _INPUT.search(line)) is not None:
         end = "" if text.startswith(("}", ":", "|", "?"), offset) else "}"
-        span = Span(offset - len(found[1]), offset)
+        span = Span(offset - len(match[1]), offset)
         return [Completion(name, "variable", name + end, detail="input", span=span) for name in declared_inputs(text)]
-    if (found := _EXPRESSION.search(line)) is not None:
+    if (match := _EXPRESSION.search(line)) is not None:
         end = "" if "}" in text[offset : offset + 80].partition("\n")[0] else "}"
-        span = Span(offset - len(found[2]), offset)
+        span = Span(offset - len(match[2]), offset)
         hook = next((one for one in reversed(around) if one.tag == "hook"), None)
         if hook is not None:
             return paths(view, hook.value("event"), span, end)
@@ -110,20 +110,20 @@ def references(view: View, offset: int, around: list[Tagged]) -> list[Completion
 def items(view: View, item_type: str, span: Span) -> list[Completion]:
     """Return the ids of items of a type; tools of Quire for tools; everything for a type that is not written yet."""
     if item_type == "tool" or not item_type:
-        found = [_tool(one, span) for one in tool_ids(view)]
+        completions = [_tool(one, span) for one in tool_ids(view)]
         if item_type:
-            return found
+            return completions
         kinds: tuple[str, ...] = ("directive", "knowledge")
     else:
-        found, kinds = [], (item_type,) if item_type in KINDS else ()
+        completions, kinds = [], (item_type,) if item_type in KINDS else ()
     own = id_of(view.path)
     for kind in kinds:
-        found += [
+        completions += [
             Completion(one, "reference", detail=f"{kind}, {entry.space}", span=span, resolve=f"item:{kind}:{one}")
             for one, entry in entries(view.folder, kind).items()
             if not (kind == view.format and one == own)
         ]
-    return found
+    return completions
 
 
 def tool_ids(view: View) -> list[str]:
@@ -147,15 +147,18 @@ def grants(view: View, primary: str, item_type: str, span: Span) -> list[Complet
     folders = dict.fromkeys(f"{one.rpartition('/')[0]}/*" for one in ids if "/" in one)
     mark = "." if item_type == "tool" and "/" not in view.source.text[span.start : span.end] else "/"
     patterns = [*(one for one in ids if not one.endswith("/")), *folders]
-    found = []
+    completions = []
     for at, pattern in enumerate(patterns):
         label = pattern.replace("/", mark) if pattern.startswith("rye/") else pattern
         asked = f"rye.{primary}.{item_type}.{pattern.replace('/', '.')}"
         order = 4 if at < len(ids) else 6
-        found.append(
+        completions.append(
             Completion(label, "value", detail=_tier(view, asked), order=order, span=span, resolve=f"grant:{asked}")
         )
-    return [*found, Completion("*", "value", detail=_tier(view, f"rye.{primary}.{item_type}.*"), order=9, span=span)]
+    return [
+        *completions,
+        Completion("*", "value", detail=_tier(view, f"rye.{primary}.{item_type}.*"), order=9, span=span),
+    ]
 
 
 def _tier(view: View, pattern: str) -> str:
@@ -188,8 +191,8 @@ def tiers(view: View, span: Span) -> list[Completion]:
 
     settings = view.folder.settings
     own = dict(settings.models.tiers) if settings else {}
-    found = [Completion(one, "enum", detail=shown_model(spec), order=3, span=span) for one, spec in own.items()]
-    return found + [
+    completions = [Completion(one, "enum", detail=shown_model(spec), order=3, span=span) for one, spec in own.items()]
+    return completions + [
         Completion(name, "enum", detail="a size of model", order=5 if at == 0 else 7, span=span)
         for family in FAMILIES
         for at, name in enumerate(family)
@@ -285,9 +288,9 @@ def _inside(view: View, offset: int, call: SpelledCall) -> list[Completion]:
         return _values(view, call, value[1], Span(offset - len(value[3]), offset))
     if depth == 1 and (name := _ARGUMENT.search(typed)) is not None:
         return _arguments(call, Span(offset - len(name[1]), offset), text, offset)
-    if depth > 1 and (given := _PARAMETER_VALUE.search(typed)) is not None:
-        starts = given[1] == "directive_id"
-        return items(view, "directive", Span(offset - len(given[2]), offset)) if starts else []
+    if depth > 1 and (match := _PARAMETER_VALUE.search(typed)) is not None:
+        starts = match[1] == "directive_id"
+        return items(view, "directive", Span(offset - len(match[2]), offset)) if starts else []
     if depth > 1 and (key := _KEY.search(typed)) is not None:
         return _keys(view, call, depth, Span(offset - len(key[2]), offset), key[1], text[offset : offset + 1])
     return []
@@ -296,7 +299,7 @@ def _inside(view: View, offset: int, call: SpelledCall) -> list[Completion]:
 def _arguments(call: SpelledCall, span: Span, text: str, offset: int) -> list[Completion]:
     _, properties, required = action_schema(call.primary)
     taken = {argument.name for argument in call.arguments if not argument.within}
-    found = []
+    completions = []
     for name, about in properties.items():
         if name in taken:
             continue
@@ -307,10 +310,10 @@ def _arguments(call: SpelledCall, span: Span, text: str, offset: int) -> list[Co
         order = 3 if name in required else 5
         has_value = text[offset : offset + 1] == "="
         insert = name if has_value else f"{name}={value}"
-        found.append(
+        completions.append(
             Completion(name, "property", insert, snippet=not has_value, documentation=meaning, order=order, span=span)
         )
-    return found
+    return completions
 
 
 def _values(view: View, call: SpelledCall, name: str, span: Span) -> list[Completion]:

@@ -155,7 +155,7 @@ def folds(view: View) -> list[Fold]:
     for comment in scanned.comments:
         first, last = source.position(comment.start).line, source.position(comment.end).line
         found.append(Fold(first, last, "comment"))
-    return [one for one in found if one.last > one.first]
+    return [fold for fold in found if fold.last > fold.first]
 
 
 def lenses(view: View) -> list[Lens]:
@@ -169,11 +169,11 @@ def lenses(view: View) -> list[Lens]:
     head = _title(view)
     cases = count_cases(view)
     sign = f"Sign ({signature_words(view)})"
-    found = [*document_lenses(view, head, cases=cases, bound=bound_words(view), sign=sign)]
-    found.append(Lens(head, "Prompt", "quire.showPrompt", (uri, "")))
+    lens = [*document_lenses(view, head, cases=cases, bound=bound_words(view), sign=sign)]
+    lens.append(Lens(head, "Prompt", "quire.showPrompt", (uri, "")))
     permissions = scanned.below("metadata", "permissions")
-    found.append(Lens(permissions.span if permissions else head, "Can…", "quire.can", (uri,)))
-    return [Lens(_first_line(view, one.span), one.title, one.command, one.arguments) for one in found]
+    lens.append(Lens(permissions.span if permissions else head, "Can…", "quire.can", (uri,)))
+    return [Lens(_first_line(view, one.span), one.title, one.command, one.arguments) for one in lens]
 
 
 def _title(view: View) -> Span:
@@ -200,7 +200,7 @@ def hints(view: View, span: Span) -> list[Hint]:
         *_limit_hints(view, scanned),
         *_inherited_hint(view, scanned),
     ]
-    return [one for one in found if span.start <= one.offset <= span.end]
+    return [hint for hint in found if span.start <= hint.offset <= span.end]
 
 
 def _tier_hints(view: View) -> Iterator[Hint]:
@@ -283,18 +283,18 @@ def _fence_tokens(scanned: Scan) -> Iterator[Token]:
             yield from _text_token(tag)
 
 
-def _value_kind(tag: Tagged, one: Attribute) -> TokenKind:
-    if tag.tag == "condition" and one.name == "op":
+def _value_kind(tag: Tagged, attribute: Attribute) -> TokenKind:
+    if tag.tag == "condition" and attribute.name == "op":
         return "operator"
-    if tag.tag == "condition" and one.name == "path":
+    if tag.tag == "condition" and attribute.name == "path":
         return "variable"
-    if f"{tag.tag}.{one.name}" in VALUES:
+    if f"{tag.tag}.{attribute.name}" in VALUES:
         return "enumMember"
-    if one.name in _IDS:
+    if attribute.name in _IDS:
         return "namespace"
-    if tag.path in ("inputs>input", "outputs>output") and one.name == "name":
+    if tag.path in ("inputs>input", "outputs>output") and attribute.name == "name":
         return "parameter"
-    return "number" if number(one.value) is not None else "string"
+    return "number" if number(attribute.value) is not None else "string"
 
 
 def _text_token(tag: Tagged) -> Iterator[Token]:

@@ -245,8 +245,8 @@ def meaning_of(path: str) -> ElementMeaning | None:
 
 def children_of(tag: str, parent: str) -> tuple[str, ...]:
     """Return the elements that can stand in an element, which itself stands in `parent`."""
-    found = meaning_of(f"{parent}>{tag}" if parent else tag)
-    return found.children if found else ()
+    meaning = meaning_of(f"{parent}>{tag}" if parent else tag)
+    return meaning.children if meaning else ()
 
 
 def is_limit(name: str) -> bool:

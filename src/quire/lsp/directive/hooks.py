@@ -106,10 +106,10 @@ def hook_markdown(view: View, tag: Tagged) -> str:
     text = view.source.text
     event = around.value("event")
     lines = [f"\n\n**when**: {_event(event)}"]
-    found = hook_of(view, around.start)
-    if found is not None:
-        lines.append(f"**if**: {condition_of(found) or 'always'}")
-        if actions := _actions(found):
+    hook = hook_of(view, around.start)
+    if hook is not None:
+        lines.append(f"**if**: {condition_of(hook) or 'always'}")
+        if actions := _actions(hook):
             lines.append(f"**then**: {actions}")
     paths = paths_of(event, declared_inputs(text), declared_outputs(text))
     readable = ", ".join(code(path) for path in list(paths)[:_SHOWN])

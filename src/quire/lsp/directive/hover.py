@@ -91,37 +91,39 @@ def _element(view: View, tag: Tagged, span: Span) -> Hover | None:
     return Hover(span, head)
 
 
-def _attribute(view: View, tag: Tagged, one: Attribute) -> Hover | None:
-    known = meaning_of(tag.path)
-    if known is None or one.name not in known.attributes:
+def _attribute(view: View, tag: Tagged, attribute: Attribute) -> Hover | None:
+    meaning = meaning_of(tag.path)
+    if meaning is None or attribute.name not in meaning.attributes:
         return None
-    if (limit := _limit(tag, one.name)) is not None:
+    if (limit := _limit(tag, attribute.name)) is not None:
         from quire.lsp.directive.item_words import limit_markdown
 
-        return Hover(one.name_span, limit_markdown(limit, one.value))
-    return Hover(one.name_span, f"{code(one.name)} of {code(f'<{tag.tag}>')} — {known.attributes[one.name]}")
+        return Hover(attribute.name_span, limit_markdown(limit, attribute.value))
+    return Hover(
+        attribute.name_span, f"{code(attribute.name)} of {code(f'<{tag.tag}>')} — {meaning.attributes[attribute.name]}"
+    )
 
 
-def _value(view: View, tag: Tagged, one: Attribute, offset: int) -> Hover | None:
+def _value(view: View, tag: Tagged, attribute: Attribute, offset: int) -> Hover | None:
     from quire.lsp.directive.hooks import EVENTS, OPERATOR_MEANINGS, path_meaning
     from quire.lsp.directive.item_words import limit_markdown, model_markdown
 
-    value = one.value.strip()
+    value = attribute.value.strip()
     if (found := _named(view, offset)) is not None and found.markdown and tag.tag != "model":
         return found
-    match tag.tag, one.name:
+    match tag.tag, attribute.name:
         case _, name if (limit := _limit(tag, name)) is not None:
-            return Hover(one.value_span, limit_markdown(limit, value))
+            return Hover(attribute.value_span, limit_markdown(limit, value))
         case "model", "tier" | "id" | "fallback":
-            return Hover(one.value_span, f"**model**{model_markdown(view, tag)}")
+            return Hover(attribute.value_span, f"**model**{model_markdown(view, tag)}")
         case "hook", "event" if value in EVENTS:
-            return Hover(one.value_span, f"**event** {code(value)} — {EVENTS[value]}")
+            return Hover(attribute.value_span, f"**event** {code(value)} — {EVENTS[value]}")
         case "condition", "op" if value in OPERATOR_MEANINGS:
-            return Hover(one.value_span, f"**operator** {code(value)} — {OPERATOR_MEANINGS[value]}")
+            return Hover(attribute.value_span, f"**operator** {code(value)} — {OPERATOR_MEANINGS[value]}")
         case "condition", "path" if meaning := path_meaning(value):
-            return Hover(one.value_span, f"**value** {code(value)} — {meaning}")
+            return Hover(attribute.value_span, f"**value** {code(value)} — {meaning}")
         case "acknowledge", "risk":
-            return _tier(value, one.value_span)
+            return _tier(value, attribute.value_span)
     return None
 
 
@@ -137,8 +139,8 @@ def _limit(tag: Tagged, attribute: str) -> str | None:
 def _tier(value: str, span: Span) -> Hover | None:
     from quire.trust.risk import Tier
 
-    found = next((one for one in Tier if one.value == value), None)
-    return Hover(span, f"**tier** {code(value)} — {found.meaning}") if found else None
+    tier = next((one for one in Tier if one.value == value), None)
+    return Hover(span, f"**tier** {code(value)} — {tier.meaning}") if tier else None
 
 
 def _in_body(view: View, scanned: Scan, offset: int) -> Hover | None:
@@ -156,8 +158,8 @@ def _in_body(view: View, scanned: Scan, offset: int) -> Hover | None:
                     return Hover(argument.name_span, text)
             return None
     tag = scanned.at(offset)
-    if tag is not None and _touches(tag.name_span, offset) and (known := meaning_of(tag.path)):
-        return Hover(tag.name_span, f"{code(f'<{tag.tag}>')} — {known.meaning}")
+    if tag is not None and _touches(tag.name_span, offset) and (meaning := meaning_of(tag.path)):
+        return Hover(tag.name_span, f"{code(f'<{tag.tag}>')} — {meaning.meaning}")
     return None
 
 

@@ -83,8 +83,8 @@ def entry_of(folder: Folder, item_type: str, item_id: str) -> Entry | None:
 
 def path_of_item(folder: Folder, item_type: str, item_id: str) -> str:
     """Return the absolute path of the file of an item; empty if there is none."""
-    found = entry_of(folder, item_type, item_id)
-    return os.path.abspath(found.path) if found else ""  # noqa: PTH100
+    entry = entry_of(folder, item_type, item_id)
+    return os.path.abspath(entry.path) if entry else ""  # noqa: PTH100
 
 
 def pipeline_called(folder: Folder, item_id: str) -> Registered | None:
@@ -365,9 +365,9 @@ def _prompt(view: View) -> str:
     from quire.lsp.prompts import preview_of
 
     try:
-        found = preview_of(view, "")
+        preview = preview_of(view, "")
     except QuireError as error:
         return f"The first message is not known: {error}"
-    text = prompt_text(found.request)
+    text = prompt_text(preview.request)
     cut = text[:LONGEST_PROMPT] + ("\n…" if len(text) > LONGEST_PROMPT else "")
     return "The first messages, with stand-ins for values that only a run knows:\n\n" + fenced(cut)

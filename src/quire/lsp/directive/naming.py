@@ -76,7 +76,7 @@ def followed_category(old: str, new: str, text: str, span: Span) -> list[Edit]:
 def followed(view: View, moves: Mapping[str, str]) -> list[Edit]:
     """Return the edits of permissions such as `team/*`, if everything that they cover moves to one other folder. A
     folder that holds other items already is left alone, because the permission would cover these too."""
-    found: list[Edit] = []
+    edits: list[Edit] = []
     for _, span, tag in permissions(view):
         text = view.source.text[span.start : span.end]
         folder = text[:-2]
@@ -85,8 +85,8 @@ def followed(view: View, moves: Mapping[str, str]) -> list[Edit]:
         new = _new_folder(view, tag.tag, folder.replace(".", "/"), moves)
         if new:
             written = new.replace("/", text[-2]) if "/" not in folder else new
-            found.append(Edit(span, text, f"{written}{text[-2:]}"))
-    return found
+            edits.append(Edit(span, text, f"{written}{text[-2:]}"))
+    return edits
 
 
 def _new_folder(view: View, item_type: str, folder: str, moves: Mapping[str, str]) -> str:

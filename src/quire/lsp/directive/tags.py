@@ -95,8 +95,8 @@ class Tagged(Struct, eq=False):
         return next((attribute for attribute in self.attributes if attribute.name == name), None)
 
     def value(self, name: str) -> str:
-        found = self.attribute(name)
-        return found.value.strip() if found else ""
+        attribute = self.attribute(name)
+        return attribute.value.strip() if attribute else ""
 
     def child(self, tag: str) -> Tagged | None:
         return next((child for child in self.children if child.tag == tag), None)
@@ -273,7 +273,7 @@ class _Scanner:
 
 def read_attributes(text: str, at: int, end: int) -> tuple[tuple[Attribute, ...], int]:
     """Read the attributes from an offset on, and return them with the offset behind the last one."""
-    found: list[Attribute] = []
+    attributes: list[Attribute] = []
     while match := _ATTRIBUTE.match(text, at, end):
         name = Span(match.start(1), match.end(1))
         group = 2 if match[2] is not None else 3 if match[3] is not None else 0
@@ -288,8 +288,8 @@ def read_attributes(text: str, at: int, end: int) -> tuple[tuple[Attribute, ...]
         else:
             value, quoted = Span(match.end(), match.end()), False
             at = match.end()
-        found.append(Attribute(match[1], name, text[value.start : value.end], value, quoted))
-    return tuple(found), at
+        attributes.append(Attribute(match[1], name, text[value.start : value.end], value, quoted))
+    return tuple(attributes), at
 
 
 def declared_inputs(text: str) -> tuple[str, ...]:
@@ -298,6 +298,6 @@ def declared_inputs(text: str) -> tuple[str, ...]:
 
 
 def declared_outputs(text: str) -> tuple[str, ...]:
-    found = _OUTPUTS.search(text)
-    part = found[1] if found else ""
+    match = _OUTPUTS.search(text)
+    part = match[1] if match else ""
     return tuple(dict.fromkeys([*_OUTPUT.findall(part), *_KEYED.findall(part)]))

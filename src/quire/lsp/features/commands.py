@@ -29,13 +29,13 @@ def code_lenses(session: Session, params: Mapping[str, Any]) -> list[dict[str, A
     view = view_in(session, params)
     if view is None:
         return None
-    found: list[Lens] = ask(view, "decorations", "lenses") or []
+    lens: list[Lens] = ask(view, "decorations", "lenses") or []
     return [
         {
             "range": view.text.range(one.span),
             "command": {"title": _title(view, one), "command": one.command, "arguments": list(one.arguments)},
         }
-        for one in found
+        for one in lens
     ]
 
 
@@ -107,18 +107,18 @@ def _is_wanted(kind: str, wanted: object) -> bool:
     return any(isinstance(one, str) and (kind == one or kind.startswith(f"{one}.")) for one in wanted)
 
 
-def _written(session: Session, view: View, one: Action, touched: list[Diagnostic]) -> dict[str, Any] | None:
-    edit = workspace_edit(session, one.edits, creates=True)
-    if edit is None or (one.command and not session.client.can("workspace.applyEdit")):
+def _written(session: Session, view: View, action: Action, touched: list[Diagnostic]) -> dict[str, Any] | None:
+    edit = workspace_edit(session, action.edits, creates=True)
+    if edit is None or (action.command and not session.client.can("workspace.applyEdit")):
         return None
-    command = {"title": one.title, "command": one.command, "arguments": [uri_of(view.path), *one.arguments]}
-    fixed = [found for found in touched if found.code.id in one.codes]
+    command = {"title": action.title, "command": action.command, "arguments": [uri_of(view.path), *action.arguments]}
+    fixed = [finding for finding in touched if finding.code.id in action.codes]
     return {
-        "title": one.title,
-        "kind": one.kind,
-        **({"command": command} if one.command else {"edit": edit}),
-        **({"diagnostics": [wire.diagnostic(view.text, found, session.desk) for found in fixed]} if fixed else {}),
-        **({"isPreferred": True} if one.preferred else {}),
+        "title": action.title,
+        "kind": action.kind,
+        **({"command": command} if action.command else {"edit": edit}),
+        **({"diagnostics": [wire.diagnostic(view.text, finding, session.desk) for finding in fixed]} if fixed else {}),
+        **({"isPreferred": True} if action.preferred else {}),
     }
 
 
@@ -165,10 +165,10 @@ def _prompt(view: View, steps: Sequence[str]) -> str:
 
 
 def _fix_all(session: Session, view: View) -> Any:
-    found = fix_all(view)
-    if found is None:
+    action = fix_all(view)
+    if action is None:
         return None
-    return workspace_edit(session, found.edits)
+    return workspace_edit(session, action.edits)
 
 
 def _test(session: Session, view: View, case: str) -> NoReturn:

@@ -76,25 +76,25 @@ def completion(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | 
     if view is None:
         return None
     offset = view.text.offset(params.get("position"))
-    found: list[Completion] = (
+    completions: list[Completion] = (
         ask(view, "completion", "complete", offset) or [] if view.format else complete_prompt(view, offset)
     )
-    if not found and not view.format:
+    if not completions and not view.format:
         return None
     word = Span(view.word(offset).start, offset)
-    if len(found) > MOST_COMPLETIONS:
-        fits = fits_typed(view.source.text[(found[0].span or word).start : offset])
-        found = sorted(found, key=lambda one: not fits(one.label))
+    if len(completions) > MOST_COMPLETIONS:
+        fits = fits_typed(view.source.text[(completions[0].span or word).start : offset])
+        completions = sorted(completions, key=lambda one: not fits(one.label))
     snippets = session.client.can("textDocument.completion.completionItem.snippetSupport")
     uri = params["textDocument"]["uri"]
     items: list[wire.Json] = []
     span, where = word, view.text.range(word)
-    for number, one in enumerate(found[:MOST_COMPLETIONS]):
+    for number, one in enumerate(completions[:MOST_COMPLETIONS]):
         if (one.span or word) is not span:  # mostly all of them replace the same text
             span = one.span or word
             where = view.text.range(span)
         items.append(wire.completion(one, where, snippets=snippets, number=number, uri=uri))
-    return {"isIncomplete": len(found) > MOST_COMPLETIONS, "items": items}
+    return {"isIncomplete": len(completions) > MOST_COMPLETIONS, "items": items}
 
 
 def resolve(session: Session, params: Mapping[str, Any]) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def outgoing_calls(session: Session, params: Mapping[str, Any]) -> list[dict[str
 def _pipeline_at(view: View, offset: int) -> tuple[str, str]:
     """Return the scope and the name of the pipeline around an offset; empty for a document of another format."""
     declared = [name for name in view.index.names if name.kind == "pipeline" and name.role == "declares"]
-    before = [one for one in declared if one.span.start <= offset] or declared[:1]
+    before = [name for name in declared if name.span.start <= offset] or declared[:1]
     return (before[-1].scope, before[-1].text) if before else ("", "")
 
 
@@ -113,10 +113,10 @@ def references(session: Session, params: Mapping[str, Any]) -> list[dict[str, An
     context = params.get("context")
     declared = not isinstance(context, Mapping) or context.get("includeDeclaration") is not False
     places = dict.fromkeys(
-        (where.path, one.span)
+        (where.path, name.span)
         for found in names_at(session, params)
-        for where, one in places_of(*found)
-        if declared or one.role != "declares"
+        for where, name in places_of(*found)
+        if declared or name.role != "declares"
     )
     return [wire.location(session.desk, path, span) for path, span in places] or None
 

@@ -24,18 +24,18 @@ def inlay_hints(session: Session, params: Mapping[str, Any]) -> list[dict[str, A
     if view is None:
         return None
     span = view.text.span(params.get("range"))
-    found: list[Hint] = ask(view, "decorations", "hints", span) or []
+    hints: list[Hint] = ask(view, "decorations", "hints", span) or []
     return [
         {
-            "position": view.text.position(one.offset),
-            "label": one.label,
-            "kind": _KINDS[one.kind],
-            "paddingLeft": not one.before,
-            "paddingRight": one.before,
-            **({"tooltip": {"kind": "markdown", "value": one.tooltip}} if one.tooltip else {}),
+            "position": view.text.position(hint.offset),
+            "label": hint.label,
+            "kind": _KINDS[hint.kind],
+            "paddingLeft": not hint.before,
+            "paddingRight": hint.before,
+            **({"tooltip": {"kind": "markdown", "value": hint.tooltip}} if hint.tooltip else {}),
         }
-        for one in found
-        if span.start <= one.offset <= span.end
+        for hint in hints
+        if span.start <= hint.offset <= span.end
     ]
 
 
@@ -97,10 +97,10 @@ def _data(view: View) -> list[int]:
     return data
 
 
-def _numbers(one: Token) -> tuple[int, int]:
-    if one.kind == "unresolved":
+def _numbers(token: Token) -> tuple[int, int]:
+    if token.kind == "unresolved":
         return _UNRESOLVED
-    return _TYPES[one.kind], sum(_MARKS[mark] for mark in one.marks)
+    return _TYPES[token.kind], sum(_MARKS[mark] for mark in token.marks)
 
 
 def flat_tokens(text: str, found: list[Token]) -> Iterator[Token]:

@@ -25,10 +25,10 @@ def folding(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]]
         return None
     source = view.source
     found: dict[tuple[int, int], dict[str, Any]] = {}
-    for one in _all(view.index.symbols):
-        text = source.text[one.span.start : one.span.end].rstrip()
-        first = source.position(one.span.start).line
-        last = source.position(one.span.start + len(text)).line
+    for symbol in _all(view.index.symbols):
+        text = source.text[symbol.span.start : symbol.span.end].rstrip()
+        first = source.position(symbol.span.start).line
+        last = source.position(symbol.span.start + len(text)).line
         if last > first:
             found[first, last] = {"startLine": first - 1, "endLine": last - 1}
     more: list[Fold] = ask(view, "decorations", "folds") or []
@@ -99,8 +99,8 @@ def format_part(session: Session, params: Mapping[str, Any]) -> list[dict[str, A
 
 
 def _edits(view: View, span: Span) -> list[dict[str, Any]]:
-    found: list[Edit] = ask(view, "formatting", "format", span) or []
-    return [wire.text_edit(view.text, edit) for edit in found]
+    edits: list[Edit] = ask(view, "formatting", "format", span) or []
+    return [wire.text_edit(view.text, edit) for edit in edits]
 
 
 MOST = 1_000
@@ -116,12 +116,12 @@ def document(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]
     uri = wire.uri_at(session.desk, view.path)
     return [
         {
-            "name": one.name or "(no name)",
-            "kind": wire.symbol_kind(one.kind),
-            "location": {"uri": uri, "range": view.text.range(one.span)},
+            "name": symbol.name or "(no name)",
+            "kind": wire.symbol_kind(symbol.kind),
+            "location": {"uri": uri, "range": view.text.range(symbol.span)},
             "containerName": container,
         }
-        for one, container in wire.flat_symbols(view.index.symbols)
+        for symbol, container in wire.flat_symbols(view.index.symbols)
     ]
 
 
@@ -133,13 +133,13 @@ def workspace(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any
     for folder in session.desk.folders():
         for view in folder.views():
             uri = wire.uri_at(session.desk, view.path)
-            for one, container in wire.flat_symbols(view.index.symbols):
-                if _has_letters(one.name.lower(), wanted):
+            for symbol, container in wire.flat_symbols(view.index.symbols):
+                if _has_letters(symbol.name.lower(), wanted):
                     found.append(
                         {
-                            "name": one.name or "(no name)",
-                            "kind": wire.symbol_kind(one.kind),
-                            "location": {"uri": uri, "range": view.text.range(one.selection)},
+                            "name": symbol.name or "(no name)",
+                            "kind": wire.symbol_kind(symbol.kind),
+                            "location": {"uri": uri, "range": view.text.range(symbol.selection)},
                             "containerName": container or view.path.rpartition("/")[2],
                         }
                     )

@@ -152,18 +152,18 @@ def _has_key(view: View, name: str) -> bool:
     return any(entry.key == name for entry in metadata(view).entries)
 
 
-def _place(view: View, found: Diagnostic) -> Edit | None:
+def _place(view: View, finding: Diagnostic) -> Edit | None:
     own = id_of(view.path)
     for entry in metadata(view).entries:
         for text, span in entry.values:
-            if entry.key in ("name", "category") and found.span.start <= span.start <= found.span.end:
+            if entry.key in ("name", "category") and finding.span.start <= span.start <= finding.span.end:
                 new = PurePath(own).name if entry.key == "name" else own.rpartition("/")[0]
                 return Edit(span, text, new)
     return None
 
 
-def _action(view: View, title: str, edit: Edit, found: Diagnostic) -> Action:
-    return Action(title, "quickfix", (FileEdit(view.path, (edit,)),), (found.code.id,))
+def _action(view: View, title: str, edit: Edit, finding: Diagnostic) -> Action:
+    return Action(title, "quickfix", (FileEdit(view.path, (edit,)),), (finding.code.id,))
 
 
 def used_by(view: View) -> tuple[list[str], list[str]]:

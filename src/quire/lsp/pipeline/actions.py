@@ -31,15 +31,15 @@ def key_edit(view: View, step: Step, key: str, value: str) -> Edit | None:
     """Return the edit that adds a key to the body of a step: at the end of braces, else as its first line. None if its
     place is not certain."""
     text = view.source.text
-    found = _KEYS.match(text, step.span.end)
-    if found is None:
+    match = _KEYS.match(text, step.span.end)
+    if match is None:
         return None
-    if found[1] is None:
-        at = found.end()
-        return Edit(Span(at, at), "", f"{key}: {value}\n{found[2]}")
+    if match[1] is None:
+        at = match.end()
+        return Edit(Span(at, at), "", f"{key}: {value}\n{match[2]}")
     from quire.lsp.yaml_scan import closing
 
-    end = closing(text, found.end())
+    end = closing(text, match.end())
     if end >= len(text):
         return None
     last = end
@@ -127,8 +127,8 @@ def _input_edit(view: View, offset: int, line: str) -> Edit | None:
         return None
     if not pipeline.input_names:
         part = part_at(view, offset)
-        found = _NO_INPUTS.search(text, part.start, part.end)
-        return Edit(Span(found.end(), found.end()), "", line) if found else None
+        match = _NO_INPUTS.search(text, part.start, part.end)
+        return Edit(Span(match.end(), match.end()), "", line) if match else None
     at = min(name.span.start for name in pipeline.input_names)
     at -= text[at - 1] in "\"'"
     begin = text.rfind("\n", 0, at) + 1
@@ -286,9 +286,9 @@ def _tests(view: View, way: Way, span: Span) -> Iterator[Action]:
         return
     name, number, _ = max(arms, key=lambda arm: arm[2])
     title = f"Write a test for the arm {name} of step {label}"
-    found = test_action(view, decision_id("arms", place, "match", number), title)
-    if found is not None:
-        yield found
+    action = test_action(view, decision_id("arms", place, "match", number), title)
+    if action is not None:
+        yield action
 
 
 def _arms(view: View, step: Step) -> Iterator[tuple[str, str, int]]:

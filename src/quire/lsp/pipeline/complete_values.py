@@ -107,8 +107,8 @@ def _schemas(view: View, span: Span, *, inside: bool) -> list[Completion]:
 def _schema_around(view: View, offset: int) -> str:
     """Return the schema whose fields hold an offset; empty in a document that is not a schema."""
     part = part_at(view, offset)
-    found = _SCHEMA.search(view.source.text, part.start, offset)
-    return found[1] if found else ""
+    match = _SCHEMA.search(view.source.text, part.start, offset)
+    return match[1] if match else ""
 
 
 def _contains(view: View, name: str, wanted: str) -> bool:
@@ -143,14 +143,16 @@ def _targets(view: View, span: Span) -> list[Completion]:
 def _tools(view: View, span: Span) -> list[Completion]:
     from quire.plan.built_in_tools import BUILT_IN_TOOLS
 
-    found = [
-        Completion(one.name, "function", detail=one.description, span=span, resolve=f"tool:{one.name}")
-        for one in BUILT_IN_TOOLS
+    completions = [
+        Completion(tool.name, "function", detail=tool.description, span=span, resolve=f"tool:{tool.name}")
+        for tool in BUILT_IN_TOOLS
     ]
     settings = view.folder.settings
     for server in settings.servers if settings is not None else ():
-        found.append(Completion(f"{server}__", "module", detail=f"A tool of the server {server}.", order=6, span=span))
-    return found
+        completions.append(
+            Completion(f"{server}__", "module", detail=f"A tool of the server {server}.", order=6, span=span)
+        )
+    return completions
 
 
 def _agents(view: View, span: Span) -> list[Completion]:
@@ -172,18 +174,18 @@ def _files(view: View, offset: int, place: CursorPlace) -> list[Completion]:
     if ".." in head.split("/") or head.startswith(("/", "~")):
         return []
     span = Span(offset - len(last), offset)
-    found: list[Completion] = []
+    completions: list[Completion] = []
     try:
-        for one in sorted((folder / head).iterdir())[:_MOST_FILES]:
-            if one.name.startswith("."):
+        for path in sorted((folder / head).iterdir())[:_MOST_FILES]:
+            if path.name.startswith("."):
                 continue
-            if one.is_dir():
-                found.append(Completion(f"{one.name}/", "folder", order=6, span=span))
-            elif one.suffix in (".md", ".txt", ".prompt"):
-                found.append(Completion(one.name, "file", order=4, span=span))
+            if path.is_dir():
+                completions.append(Completion(f"{path.name}/", "folder", order=6, span=span))
+            elif path.suffix in (".md", ".txt", ".prompt"):
+                completions.append(Completion(path.name, "file", order=4, span=span))
     except OSError:
         return []
-    return found
+    return completions
 
 
 def nearest_name(view: View, offset: int, pattern: re.Pattern[str]) -> str:
@@ -214,12 +216,12 @@ def _properties(view: View, offset: int) -> Mapping[str, object]:
 
 def argument_names(view: View, offset: int, place: CursorPlace, span: Span) -> list[Completion]:
     """Return the arguments that the tool of a step takes."""
-    found = []
+    completions = []
     for name, about in _properties(view, offset).items():
         if name not in place.keys:
             said = str(about.get("description", about.get("type", ""))) if isinstance(about, Mapping) else ""
-            found.append(Completion(name, "property", f"{name}: $1", True, said, order=2, span=span))
-    return found
+            completions.append(Completion(name, "property", f"{name}: $1", True, said, order=2, span=span))
+    return completions
 
 
 def _argument_values(view: View, offset: int, key: str, span: Span) -> list[Completion]:
@@ -243,7 +245,7 @@ def passed_names(view: View, offset: int, place: CursorPlace, span: Span, *, map
     name = nearest_name(view, offset, _PIPELINE)
     interface = interface_of(view, name) if name else None
     wanted = list(interface.known or interface.required) if interface is not None else []
-    found = {
+    completions = {
         one: Completion(
             one,
             "property",
@@ -258,8 +260,8 @@ def passed_names(view: View, offset: int, place: CursorPlace, span: Span, *, map
     }
     if not mapping:
         for store in reversed(list(names_at(view, offset, place).scope.types.stores)):
-            found.setdefault(store, Completion(store, "variable", order=4, span=span))
-    return list(found.values())
+            completions.setdefault(store, Completion(store, "variable", order=4, span=span))
+    return list(completions.values())
 
 
 def case_labels(view: View, offset: int, place: CursorPlace, span: Span) -> list[Completion]:

@@ -168,21 +168,21 @@ _SHOWN = 60
 
 def symbols_of(view: View) -> tuple[Symbol, ...]:
     file = file_of(view)
-    found: list[Symbol] = []
+    symbols: list[Symbol] = []
     for part in cut_of(view):
         span = _trimmed(view, Span(part.start, part.end))
         for schema in file.schemas:
             if part.start <= schema.span.start < part.end:
                 fields = ", ".join(field.name for field in schema.fields)
-                found.append(Symbol(schema.name, "schema", span, schema.span, cut_line(fields, _SHOWN)))
+                symbols.append(Symbol(schema.name, "schema", span, schema.span, cut_line(fields, _SHOWN)))
         for pipeline in file.pipelines:
             if part.start <= pipeline.span.start < part.end:
-                found.append(_pipeline_symbol(view, part, pipeline, span))
-    return tuple(found)
+                symbols.append(_pipeline_symbol(view, part, pipeline, span))
+    return tuple(symbols)
 
 
 def _pipeline_symbol(view: View, part: Part, pipeline: Pipeline, span: Span) -> Symbol:
-    types = {one.name: type_words(one.type) for one in pipeline.input or ()}
+    types = {field.name: type_words(field.type) for field in pipeline.input or ()}
     children = [
         Symbol(name.text, "input", _rest_of_line(view, name.span), name.span, types.get(name.text, ""))
         for name in pipeline.input_names
@@ -395,4 +395,4 @@ def input_fields(view: View, name: str) -> dict[str, Field]:
     callee = callee_of(view, name)
     if callee is None or callee.tree is None or callee.tree.input is None:
         return {}
-    return {one.name: one for one in callee.tree.input}
+    return {field.name: field for field in callee.tree.input}

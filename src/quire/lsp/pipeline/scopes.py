@@ -152,9 +152,9 @@ def _item(view: View, offset: int, scope: Scope) -> FieldType | None:
     lists = list(_OVER.finditer(text))
     if not lists:
         return None
-    found = lists[-1]
+    match = lists[-1]
     try:
-        root = parse((found[1] or found[2] or found[3] or "").strip(), dialect=True).root
+        root = parse((match[1] or match[2] or match[3] or "").strip(), dialect=True).root
     except ExprSyntaxError:
         return None
     return element(scope.shapes.infer(root, scope.types))
@@ -193,12 +193,12 @@ class _Results(Mapping[str, "FieldType"]):
         from quire.errors import QuireError
 
         try:
-            found = self._resolver.document(name) if self._resolver else None
+            interface = self._resolver.document(name) if self._resolver else None
         except QuireError:
-            found = None
-        if found is None or found.gives is None:
+            interface = None
+        if interface is None or interface.gives is None:
             raise KeyError(name)
-        return found.gives
+        return interface.gives
 
     def __iter__(self) -> Iterator[str]:
         return iter(())

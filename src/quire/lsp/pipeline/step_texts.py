@@ -60,12 +60,12 @@ def _later_documents(text: str) -> Iterator[int]:
 
 
 def _part(text: str, start: int, end: int) -> Part:
-    found = _STEPS.search(text, start, end)
-    if found is None:
+    match = _STEPS.search(text, start, end)
+    if match is None:
         return Part(start, end)
-    column = len(found[1])
+    column = len(match[1])
     mark = "\n" + " " * column + "-"
-    first = found.end()
+    first = match.end()
     # The text before each dash, but for the first: splitting is several times as quick as searching one by one.
     before, *between = text[first + column + 1 : end].split(mark)
     items, at = [first], first + column + 1 + len(before)

@@ -32,11 +32,11 @@ def case_actions(view: View, span: Span) -> Iterator[Action]:
     label, arm = target
     place = next((path for path, step in plan.steps() if step.label == label), "")
     if arm is None:
-        found = test_action(view, decision_id("steps", place), f"Write a test for step {label}")
+        action = test_action(view, decision_id("steps", place), f"Write a test for step {label}")
     else:
-        found = test_action(view, decision_id("arms", place, "arm", str(arm + 1)), "Write a test for this arm")
-    if found is not None:
-        yield found
+        action = test_action(view, decision_id("arms", place, "arm", str(arm + 1)), "Write a test for this arm")
+    if action is not None:
+        yield action
 
 
 def _target(view: View, offset: int) -> tuple[str, int | None] | None:
@@ -91,21 +91,21 @@ def _allow(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
             )
 
 
-def _comment(view: View, found: Diagnostic) -> tuple[int, str]:
+def _comment(view: View, finding: Diagnostic) -> tuple[int, str]:
     """Return where the comment belongs, and its line: above a line of a list, else before the title."""
     layout, source = layout_of(view), view.source
-    at = found.span.start
+    at = finding.span.start
     section = layout.section_at(at)
     where = ""
-    if found.span != NOWHERE:
+    if finding.span != NOWHERE:
         if section is not None and section.kind in ("inputs", "artifacts") and at > section.heading.end:
             line = source.line_span(source.position(at).line)
-            return line.start, f'<!-- quire: allow {found.code.id} because "{REASON}" -->\n'
+            return line.start, f'<!-- quire: allow {finding.code.id} because "{REASON}" -->\n'
         part = layout.part_at(at)
         where = f" in step {part.label}" if part is not None else ""
     top = len(signature_line(source.text))
     top += 1 if top else 0
-    return top, f'<!-- quire: allow {found.code.id}{where} because "{REASON}" -->\n'
+    return top, f'<!-- quire: allow {finding.code.id}{where} because "{REASON}" -->\n'
 
 
 def _declare(view: View, tree: Playbook, span: Span) -> Iterator[Action]:

@@ -59,10 +59,10 @@ def readable_names(view: View, offset: int, *, own: bool = False) -> Iterator[tu
             order = _THIRD if capture.name.startswith(ASKED) else _FIRST
             yield capture.name, capture.type_words, about, order
     if layout.part_at(offset) is None or layout.scan.blocks:
-        for found in islice(_CAPTURED.finditer(view.source.text, 0, offset), MOST):
-            if found[1] not in seen:
-                seen.add(found[1])
-                yield found[1], "", "kept before", _LAST
+        for match in islice(_CAPTURED.finditer(view.source.text, 0, offset), MOST):
+            if match[1] not in seen:
+                seen.add(match[1])
+                yield match[1], "", "kept before", _LAST
 
 
 def placeholder_names(view: View, start: int, offset: int, reads: tuple[View, int] | None = None) -> list[Completion]:
@@ -115,16 +115,18 @@ def condition_values(view: View, name: str, span: Span, opening: str, closing: s
 def result_names(view: View, offset: int, span: Span) -> list[Completion]:
     """Return the names of earlier results, for `@context` and `from:`: outputs, and labels of steps."""
     layout = layout_of(view)
-    found: dict[str, Completion] = {}
+    completions: dict[str, Completion] = {}
     for capture in islice(layout.readable(offset), MOST):
         about = f"step {capture.label} keeps {HOW_WORDS[capture.how]}"
-        found.setdefault(capture.name, Completion(capture.name, "variable", detail=about, order=_FIRST, span=span))
+        completions.setdefault(
+            capture.name, Completion(capture.name, "variable", detail=about, order=_FIRST, span=span)
+        )
     here = layout.part_at(offset)
     for part in layout.parts:
         is_before = part.start < offset and (here is None or part.top is not here.top or part is here.parent)
-        if is_before and part.label not in found:
-            found[part.label] = Completion(part.label, "reference", detail=part.title, order=_SECOND, span=span)
-    return list(found.values())
+        if is_before and part.label not in completions:
+            completions[part.label] = Completion(part.label, "reference", detail=part.title, order=_SECOND, span=span)
+    return list(completions.values())
 
 
 MOST_FILES = 300
@@ -144,21 +146,21 @@ def complete_tool(view: View, start: int, offset: int) -> list[Completion]:
         ][:50]
     if call.arguments is None:
         return _tools(view, call.connection, Span(call.tool_span.start, offset))
-    known = arguments_of(view, call.connection, call.tool)
-    if known is None:
+    arguments = arguments_of(view, call.connection, call.tool)
+    if arguments is None:
         return []
     place, key, at = open_place(text, call.arguments, offset)
     if place == "key":
-        return _keys(view, known, call.arguments, at, offset)
+        return _keys(view, arguments, call.arguments, at, offset)
     if place == "value":
-        return _values(view, known, key, at, offset)
-    return [_all_arguments(known, Span(offset, offset))] if not text[call.arguments : offset].strip() else []
+        return _values(view, arguments, key, at, offset)
+    return [_all_arguments(arguments, Span(offset, offset))] if not text[call.arguments : offset].strip() else []
 
 
 def _tools(view: View, connection: str, span: Span) -> list[Completion]:
     if connection != OWN:
         return [Completion(name, "function", detail=connection, span=span) for name in tool_names(view, connection)]
-    found = [
+    completions = [
         Completion(tool.name, "function", detail=tool.effect, order=2, span=span, resolve=f"tool:{tool.name}")
         for tool in BUILT_IN_TOOLS
     ]
@@ -166,8 +168,10 @@ def _tools(view: View, connection: str, span: Span) -> list[Completion]:
     for name, kind in callable_documents(view):
         order = 4 if name.startswith("rye/") else 1
         insert = "" if is_quoted or "/" not in name else f'"{name}"'
-        found.append(Completion(name, "module", insert, detail=kind, order=order, span=span, resolve=f"tool:{name}"))
-    return found
+        completions.append(
+            Completion(name, "module", insert, detail=kind, order=order, span=span, resolve=f"tool:{name}")
+        )
+    return completions
 
 
 def tool_page(view: View, name: str) -> str:
@@ -180,23 +184,23 @@ def tool_page(view: View, name: str) -> str:
     )
 
 
-def _all_arguments(known: Sequence[Argument], span: Span) -> Completion:
+def _all_arguments(arguments: Sequence[Argument], span: Span) -> Completion:
     """Return a completion with all required arguments."""
-    needed = [one for one in known if one.required] or list(known[:1])
-    filled = ", ".join(_pair(one, at) for at, one in enumerate(needed, 1))
+    needed = [argument for argument in arguments if argument.required] or list(arguments[:1])
+    filled = ", ".join(_pair(argument, at) for at, argument in enumerate(needed, 1))
     return Completion("{…}", "snippet", f"{{{filled}}}", True, "the required arguments", span=span)
 
 
-def _pair(one: Argument, at: int) -> str:
-    sign = '"' if _is_quoted(one) else ""
-    return f'"{one.name}": {sign}${{{at}:{one.options[0] if one.options else one.name}}}{sign}'
+def _pair(argument: Argument, at: int) -> str:
+    sign = '"' if _is_quoted(argument) else ""
+    return f'"{argument.name}": {sign}${{{at}:{argument.options[0] if argument.options else argument.name}}}{sign}'
 
 
-def _is_quoted(one: Argument) -> bool:
-    return one.is_text and not one.type.startswith(("integer", "number", "array", "object", "boolean"))
+def _is_quoted(argument: Argument) -> bool:
+    return argument.is_text and not argument.type.startswith(("integer", "number", "array", "object", "boolean"))
 
 
-def _keys(view: View, known: Sequence[Argument], first: int, start: int, offset: int) -> list[Completion]:
+def _keys(view: View, arguments: Sequence[Argument], first: int, start: int, offset: int) -> list[Completion]:
     """Return the arguments that the call does not have yet."""
     text = view.source.text
     end = text.find("\n", offset)
@@ -206,19 +210,21 @@ def _keys(view: View, known: Sequence[Argument], first: int, start: int, offset:
     }
     is_quoted = start > 0 and text[start - 1] == '"'
     has_end = text[offset : offset + 1] == '"'
-    found = []
-    for one in known:
-        if one.name in given and one.name != text[start:offset]:
+    completions = []
+    for argument in arguments:
+        if argument.name in given and argument.name != text[start:offset]:
             continue
-        insert = f"{one.name}" if has_end else f'{one.name}": ' if is_quoted else f'"{one.name}": '
-        order = 1 if one.required else 3
-        about = escaped(one.description)
-        found.append(Completion(one.name, "property", insert, False, one.type, about, order, Span(start, offset)))
-    return found
+        insert = f"{argument.name}" if has_end else f'{argument.name}": ' if is_quoted else f'"{argument.name}": '
+        order = 1 if argument.required else 3
+        about = escaped(argument.description)
+        completions.append(
+            Completion(argument.name, "property", insert, False, argument.type, about, order, Span(start, offset))
+        )
+    return completions
 
 
-def _values(view: View, known: Sequence[Argument], key: str, start: int, offset: int) -> list[Completion]:
-    argument = next((one for one in known if one.name == key), None)
+def _values(view: View, arguments: Sequence[Argument], key: str, start: int, offset: int) -> list[Completion]:
+    argument = next((one for one in arguments if one.name == key), None)
     if argument is None:
         return []
     in_quotes = view.source.text[start - 1 : start] == '"'
@@ -237,7 +243,7 @@ def complete_model(view: View, span: Span) -> list[Completion]:
         return []
     from quire.models.tiers import step_models
 
-    found = [
+    completions = [
         Completion(name, "class", detail=f"agent · {resolved_model(settings, name)}", order=1, span=span)
         for name in settings.agents
     ]
@@ -245,8 +251,8 @@ def complete_model(view: View, span: Span) -> list[Completion]:
         means = resolved_model(settings, name)
         if means and name not in settings.agents:
             order = 2 if name in settings.models.tiers else 4
-            found.append(Completion(name, "enum", detail=f"tier · {means}", order=order, span=span))
-    return found
+            completions.append(Completion(name, "enum", detail=f"tier · {means}", order=order, span=span))
+    return completions
 
 
 def complete_prompt(view: View, typed: str, start: int, offset: int) -> list[Completion]:
@@ -255,8 +261,11 @@ def complete_prompt(view: View, typed: str, start: int, offset: int) -> list[Com
     if not colon:
         span = Span(start, offset)
         texts = {"library:": "of the prompt library", "file:": "beside the playbook", "mcp:": "of a server"}
-        found = [Completion(one, "keyword", detail=about, order=1, span=span) for one, about in texts.items()]
-        return [*found, Completion("{{name}}", "snippet", "{{${1:name}}}", True, "the text of a value", span=span)]
+        completions = [Completion(one, "keyword", detail=about, order=1, span=span) for one, about in texts.items()]
+        return [
+            *completions,
+            Completion("{{name}}", "snippet", "{{${1:name}}}", True, "the text of a value", span=span),
+        ]
     at = start + len(scheme) + 1
     if scheme == "library":
         return _library(view, Span(at, offset))
@@ -269,12 +278,12 @@ def complete_prompt(view: View, typed: str, start: int, offset: int) -> list[Com
 
 
 def _library(view: View, span: Span) -> list[Completion]:
-    found: dict[str, Completion] = {}
+    completions: dict[str, Completion] = {}
     for folder in prompt_folders(view):
         for name in _names_in(folder):
             if name.endswith(".md"):
-                found.setdefault(name[:-3], Completion(name[:-3], "file", detail=str(folder), span=span))
-    return list(found.values())[:MOST_FILES]
+                completions.setdefault(name[:-3], Completion(name[:-3], "file", detail=str(folder), span=span))
+    return list(completions.values())[:MOST_FILES]
 
 
 def _files(view: View, where: str, offset: int) -> list[Completion]:
@@ -289,13 +298,13 @@ def _files(view: View, where: str, offset: int) -> list[Completion]:
     if not Path(os.path.realpath(place)).is_relative_to(os.path.realpath(home)):
         return []
     span = Span(offset - len(name), offset)
-    found = []
+    completions = []
     for one in _names_in(place):
         if (place / one).is_dir():
-            found.append(Completion(f"{one}/", "folder", order=2, span=span))
+            completions.append(Completion(f"{one}/", "folder", order=2, span=span))
         elif str(place / one) != view.path:
-            found.append(Completion(one, "file", order=1 if one.endswith((".md", ".txt")) else 3, span=span))
-    return found[:MOST_FILES]
+            completions.append(Completion(one, "file", order=1 if one.endswith((".md", ".txt")) else 3, span=span))
+    return completions[:MOST_FILES]
 
 
 def _names_in(folder: Path) -> list[str]:
@@ -346,12 +355,12 @@ def complete_directive(view: View, word: str, start: int, offset: int) -> list[C
 def _output(view: View, typed: str, begin: int, offset: int) -> list[Completion]:
     if typed.count('"') % 2:
         return []
-    if found := _OUTPUT_TYPE.match(typed):
-        span = Span(offset - len(found[1]), offset)
+    if match := _OUTPUT_TYPE.match(typed):
+        span = Span(offset - len(match[1]), offset)
         kinds = [Completion(one, "keyword", span=span, order=2) for one in dict.fromkeys(OUTPUT_TYPES.values())]
         return [snippet('enum, "a", "b"', 'enum, "${1:a}", "${2:b}"', "one of a few texts", 1, span), *kinds]
-    if found := _AFTER_COMMA.search(typed):
-        span = Span(offset - len(found[1]), offset)
+    if match := _AFTER_COMMA.search(typed):
+        span = Span(offset - len(match[1]), offset)
         return [snippet('extract:"field"', 'extract:"${1:field}"', "one field of the reply", 5, span)]
     if ":" in typed or "," in typed:
         return []
@@ -369,15 +378,15 @@ def _missing(view: View) -> list[str]:
     tree = view.reading.partial
     if tree is None:
         return []
-    known = KnownNames(tree)
+    names = KnownNames(tree)
     found: dict[str, None] = {}
     for parent in tree.steps:
         for step in family(parent):
             found |= {
-                placeholder.name: None for placeholder in step.placeholders if not known.is_known(placeholder.name)
+                placeholder.name: None for placeholder in step.placeholders if not names.is_known(placeholder.name)
             }
         for arm in parent.arms:
-            if arm.condition and not known.is_known(arm.condition.variable):
+            if arm.condition and not names.is_known(arm.condition.variable):
                 found[arm.condition.variable] = None
         if len(found) > _MOST_MISSING:
             break
@@ -385,10 +394,10 @@ def _missing(view: View) -> list[str]:
 
 
 def _elicit(typed: str, begin: int, offset: int) -> list[Completion]:
-    if found := _DEFAULT.search(typed):
+    if match := _DEFAULT.search(typed):
         kind = typed.partition(",")[0].strip().lower()
-        options = ["yes", "no"] if kind == "confirm" else typed[: found.start()].split('"')[3::2]
-        span = Span(offset - len(found[1]), offset)
+        options = ["yes", "no"] if kind == "confirm" else typed[: match.start()].split('"')[3::2]
+        span = Span(offset - len(match[1]), offset)
         return [Completion(option, "enum", span=span) for option in options if option] if kind != "input" else []
     if "," not in typed:
         span = Span(begin, offset)
@@ -397,15 +406,15 @@ def _elicit(typed: str, begin: int, offset: int) -> list[Completion]:
             Completion(kind, "keyword", forms[kind].snippet[len("@elicit(") : -1], True, forms[kind].meaning, span=span)
             for kind in ELICIT_KINDS
         ]
-    found = _AFTER_COMMA.search(typed)
-    if found and typed.count('"') % 2 == 0 and '"' in typed:
-        span = Span(offset - len(found[1]), offset)
+    match = _AFTER_COMMA.search(typed)
+    if match and typed.count('"') % 2 == 0 and '"' in typed:
+        span = Span(offset - len(match[1]), offset)
         return [snippet('default:"…"', 'default:"$1"', "the answer without people", 5, span)]
     return []
 
 
 def _context(view: View, typed: str, offset: int) -> list[Completion]:
-    found = _WORD.search(typed)
-    span = Span(offset - len(found[0] if found else ""), offset)
+    match = _WORD.search(typed)
+    span = Span(offset - len(match[0] if match else ""), offset)
     none = [Completion("none", "keyword", detail="no earlier result", order=1, span=span)] if "," not in typed else []
     return [*none, *result_names(view, offset, span)]

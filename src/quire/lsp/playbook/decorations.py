@@ -46,14 +46,14 @@ def lenses(view: View) -> list[Lens]:
     uri = uri_of(view.path)
     sign = "Sign again" if signature_line(view.source.text) else "Sign"
     title = Span(tree.title_start, tree.title_end)
-    found = [*document_lenses(view, title, cases=count_cases(view), bound=bound_words(view), sign=sign)]
+    lens = [*document_lenses(view, title, cases=count_cases(view), bound=bound_words(view), sign=sign)]
     parts = {part.heading.start: part for part in layout_of(view).parts}
     for parent in tree.steps:
         for step in family(parent):
             part = parts.get(step.start)
             if part is not None and not step.tool and (step.has_text or step.prompt):
-                found.append(Lens(part.heading, "Prompt", "quire.showPrompt", (uri, step.label)))
-    return found
+                lens.append(Lens(part.heading, "Prompt", "quire.showPrompt", (uri, step.label)))
+    return lens
 
 
 LONGEST = 40
@@ -79,7 +79,7 @@ def hints(view: View, span: Span) -> list[Hint]:
         for step in family(parent):
             found += _model_hint(view, step, span)
         found += _arm_hints(view, parent, ends.get(parent.start))
-    return sorted((one for one in found if span.start <= one.offset <= span.end), key=lambda one: one.offset)
+    return sorted((hint for hint in found if span.start <= hint.offset <= span.end), key=lambda hint: hint.offset)
 
 
 def _capture_hint(view: View, capture: Capture) -> Iterator[Hint]:
@@ -122,13 +122,13 @@ def tokens(view: View) -> list[Token]:
     layout = layout_of(view)
     found = [*_headings(layout)]
     if tree is not None:
-        known = KnownNames(tree)
-        found += [*_markers(layout, known), *_document_tokens(view.source.text, tree, known)]
+        names = KnownNames(tree)
+        found += [*_markers(layout, names), *_document_tokens(view.source.text, tree, names)]
         text = view.source.text
         closed = (
             comment for comment in comments(text, tree.title_start) if text.endswith("-->", comment.start, comment.end)
         )
-        found += [Token(one, "comment") for one in closed]
+        found += [Token(span, "comment") for span in closed]
     return found
 
 
@@ -143,13 +143,13 @@ def _headings(layout: Layout) -> Iterator[Token]:
             yield Token(Span(at, at + len(section.name)), "keyword")
 
 
-def _markers(layout: Layout, known: KnownNames) -> Iterator[Token]:
+def _markers(layout: Layout, names: KnownNames) -> Iterator[Token]:
     """Yield the words of branch markers and the parts of conditions."""
     for marker in layout.markers:
         line = marker.line
         yield Token(_group(line, MARKER), "keyword")
         if line.lastindex == CONDITION:
-            yield Token(_group(line, VARIABLE), _value(line[VARIABLE], known))
+            yield Token(_group(line, VARIABLE), _value(line[VARIABLE], names))
             yield Token(_group(line, OPERATOR), "operator")
             value = _group(line, VALUE)
             yield Token(Span(value.start - 1, value.end + 1), "string")
@@ -160,55 +160,55 @@ def _group(line: Match[str], group: int) -> Span:
     return Span(line.start(group) - 1, line.end(group) - 1)
 
 
-def _document_tokens(text: str, tree: Playbook, known: KnownNames) -> Iterator[Token]:
+def _document_tokens(text: str, tree: Playbook, names: KnownNames) -> Iterator[Token]:
     for declared in tree.inputs:
         yield from _input_tokens(text, declared)
     for parent in tree.steps:
         for step in family(parent):
-            yield from _step_tokens(text, step, known)
+            yield from _step_tokens(text, step, names)
     artifact = tree.artifact
     if artifact and artifact.end > artifact.start:
-        if found := PLACEHOLDER.fullmatch(text, artifact.start, artifact.end):
-            yield from _placeholder(found, known)
+        if match := PLACEHOLDER.fullmatch(text, artifact.start, artifact.end):
+            yield from _placeholder(match, names)
         elif artifact.type:
             yield Token(artifact.span, "enumMember")
     if artifact and artifact.source:
-        yield Token(artifact.source_span, _value(artifact.source, known))
+        yield Token(artifact.source_span, _value(artifact.source, names))
 
 
 def _input_tokens(text: str, declared: InputDeclaration) -> Iterator[Token]:
     yield Token(declared.name_span, "parameter", ("declaration",))
-    if found := _TYPE.search(text, declared.name_span.end, declared.end):
-        yield Token(Span(*found.span(1)), "type")
+    if match := _TYPE.search(text, declared.name_span.end, declared.end):
+        yield Token(Span(*match.span(1)), "type")
 
 
-def _step_tokens(text: str, step: Step, known: KnownNames) -> Iterator[Token]:
+def _step_tokens(text: str, step: Step, names: KnownNames) -> Iterator[Token]:
     for start, end in step.pieces:
         for match in PLACEHOLDER.finditer(text, start, end):
-            yield from _placeholder(match, known)
+            yield from _placeholder(match, names)
     for one in (step.prompt, step.output, step.elicitation, step.tool, step.context, step.model):
         if one is not None:
-            yield from _directive_tokens(text, one.start, one.end, known)
+            yield from _directive_tokens(text, one.start, one.end, names)
 
 
-def _directive_tokens(text: str, start: int, end: int, known: KnownNames) -> Iterator[Token]:
+def _directive_tokens(text: str, start: int, end: int, names: KnownNames) -> Iterator[Token]:
     word = _WORD.match(text, start, end)
     if not word:
         return
     yield Token(Span(*word.span()), "decorator")
     kind, first, at = word[0][1:], True, word.end()
     while at < end:
-        if found := PLACEHOLDER.match(text, at, end):
-            yield from _placeholder(found, known)
-            at = found.end()
+        if match := PLACEHOLDER.match(text, at, end):
+            yield from _placeholder(match, names)
+            at = match.end()
         elif part := _PART.match(text, at, end):
-            yield from _argument(text, part, kind, known, first=first)
+            yield from _argument(text, part, kind, names, first=first)
             first, at = False, part.end()
         else:
             at += 1
 
 
-def _argument(text: str, part: Match[str], kind: str, known: KnownNames, *, first: bool) -> Iterator[Token]:
+def _argument(text: str, part: Match[str], kind: str, names: KnownNames, *, first: bool) -> Iterator[Token]:
     """Yield the tokens of one part between the parentheses."""
     span = Span(*part.span())
     if part["key"]:
@@ -216,7 +216,7 @@ def _argument(text: str, part: Match[str], kind: str, known: KnownNames, *, firs
     elif part["scheme"] and kind == "prompt":
         yield Token(span, "keyword")
     elif part[0][0] == '"':
-        yield from _quoted(text, span, known)
+        yield from _quoted(text, span, names)
     elif kind == "output":
         yield Token(span, "variable", ("declaration",)) if first else Token(span, "type")
     elif kind == "elicit":
@@ -224,38 +224,38 @@ def _argument(text: str, part: Match[str], kind: str, known: KnownNames, *, firs
     elif kind == "tool":
         yield Token(span, "namespace" if first else "number" if part["number"] else "function")
     elif kind == "context":
-        yield Token(span, "keyword" if part[0] == "none" else _value(part[0], known))
+        yield Token(span, "keyword" if part[0] == "none" else _value(part[0], names))
     elif kind == "model":
         yield Token(span, "type")
     elif kind == "prompt":
         yield Token(span, "string")
 
 
-def _quoted(text: str, span: Span, known: KnownNames) -> Iterator[Token]:
+def _quoted(text: str, span: Span, names: KnownNames) -> Iterator[Token]:
     """Yield a quoted text in pieces, with the placeholders in it."""
     at = span.start
     for match in PLACEHOLDER.finditer(text, span.start, span.end):
         yield Token(Span(at, match.start()), "string")
-        yield from _placeholder(match, known)
+        yield from _placeholder(match, names)
         at = match.end()
     yield Token(Span(at, span.end), "string")
 
 
-def _placeholder(found: Match[str], known: KnownNames) -> Iterator[Token]:
+def _placeholder(match: Match[str], names: KnownNames) -> Iterator[Token]:
     """Yield the name of a placeholder and its type. One that has a default is never unresolved."""
-    name = Span(*found.span(1))
-    is_known = found[3] is not None or known.is_known(found[1])
-    marks: tuple[TokenMark, ...] = ("readonly",) if is_known and found[1] in known.inputs else ()
+    name = Span(*match.span(1))
+    is_known = match[3] is not None or names.is_known(match[1])
+    marks: tuple[TokenMark, ...] = ("readonly",) if is_known and match[1] in names.inputs else ()
     yield Token(
-        name, _value(found[1], known) if known.is_known(found[1]) else "variable" if is_known else "unresolved", marks
+        name, _value(match[1], names) if names.is_known(match[1]) else "variable" if is_known else "unresolved", marks
     )
-    if found[2]:
-        yield Token(Span(*found.span(2)), "type")
+    if match[2]:
+        yield Token(Span(*match.span(2)), "type")
 
 
-def _value(name: str, known: KnownNames) -> TokenKind:
-    if name in known.inputs:
+def _value(name: str, names: KnownNames) -> TokenKind:
+    if name in names.inputs:
         return "parameter"
-    if name in known.outputs or known.is_known(name):
+    if name in names.outputs or names.is_known(name):
         return "variable"
-    return "number" if name in known.labels else "unresolved"
+    return "number" if name in names.labels else "unresolved"

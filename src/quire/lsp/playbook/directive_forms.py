@@ -184,11 +184,11 @@ _OPEN = late_pattern(r"[^\S\n]*+@(output|elicit|prompt|tool|context|model)\((.*+
 def signature(view: View, offset: int) -> Signature | None:
     """Return the form that fits what is typed, with the parameter at the cursor; None outside of a directive."""
     before = view.line_before(offset)
-    found = _OPEN.match(before)
+    match = _OPEN.match(before)
     layout = layout_of(view)
-    if not found or (layout.parts and layout.part_at(offset) is None):
+    if not match or (layout.parts and layout.part_at(offset) is None):
         return None
-    word, typed = found[1], found[2]
+    word, typed = match[1], match[2]
     if typed.endswith(")") and not _quotes_open(typed):
         return None
     if word == "tool":
@@ -256,15 +256,15 @@ def _tool(view: View, start: int, offset: int) -> Signature | None:
     form = FORMS["tool"][0]
     if call is None or call.arguments is None:
         return _written(form, 1 if call is not None and call.tool_span is not None else 0)
-    known = arguments_of(view, call.connection, call.tool)
-    if not known:
+    arguments = arguments_of(view, call.connection, call.tool)
+    if not arguments:
         return _written(form, 2)
     place, key, _ = open_place(view.source.text, call.arguments, offset)
-    parameters = tuple((_argument(one), one.description) for one in known)
-    active = next((at for at, one in enumerate(known) if one.name == key), 0) if place == "value" else 0
+    parameters = tuple((_argument(argument), argument.description) for argument in arguments)
+    active = next((at for at, argument in enumerate(arguments) if argument.name == key), 0) if place == "value" else 0
     label = f"@tool({call.connection}, {call.tool}, {{{', '.join(one for one, _ in parameters)}}})"
     return Signature(label, parameters, active, "Arguments with a ? may be left out.")
 
 
-def _argument(one: Argument) -> str:
-    return f'"{one.name}"{"" if one.required else "?"}: {one.type}'
+def _argument(argument: Argument) -> str:
+    return f'"{argument.name}"{"" if argument.required else "?"}: {argument.type}'

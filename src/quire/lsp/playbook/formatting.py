@@ -170,11 +170,11 @@ def _tool(text: str, place: Span) -> str:
 
 def _input(text: str, declared: InputDeclaration) -> str:
     """Return the line of an input. Its description is prose, and stays as it is."""
-    found = _INPUT.match(text, declared.start, declared.end + 1)
-    if not found:
+    match = _INPUT.match(text, declared.start, declared.end + 1)
+    if not match:
         return ""
-    kind = " ".join(found[1].split()) or declared.type
-    value = found[2].strip() if found[2] else ""
+    kind = " ".join(match[1].split()) or declared.type
+    value = match[2].strip() if match[2] else ""
     if declared.options:
         value = ", ".join(declared.options)
     about = f": {declared.description}" if declared.description else ""
@@ -186,10 +186,10 @@ def _artifact(source: Source, start: int, end: int) -> Iterator[Edit]:
     first, last = source.position(start).line, source.position(end).line
     for number in range(first + 1, last + 1):
         line = source.line(number)
-        found = _ARTIFACT.match(line)
-        if found:
-            value = found[3].lower() if found[2] == "type" and found[3].lower() in ARTIFACT_TYPES else found[3]
-            yield from _line(source, source.line_span(number), f"{found[2]}: {value}")
+        match = _ARTIFACT.match(line)
+        if match:
+            value = match[3].lower() if match[2] == "type" and match[3].lower() in ARTIFACT_TYPES else match[3]
+            yield from _line(source, source.line_span(number), f"{match[2]}: {value}")
 
 
 def _means_same(source: Source, text: str) -> bool:

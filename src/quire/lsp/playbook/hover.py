@@ -66,7 +66,7 @@ def value_hover(view: View, name: Name, offset: int) -> str:
     if not writers:
         return _unset(view, name, offset)
     late = ""
-    if name.role == "reads" and all(one.name != name.text for one in layout.readable(offset, own=True)):
+    if name.role == "reads" and all(capture.name != name.text for capture in layout.readable(offset, own=True)):
         late = "Nothing is there yet at this place: it is set later, or in another arm."
     lines = "\n".join(f"- {_writer(writer)}" for writer in writers[:_MOST_WRITERS])
     more = f"\n- and {len(writers) - _MOST_WRITERS} more" if len(writers) > _MOST_WRITERS else ""
@@ -79,10 +79,10 @@ def _kind(writer: Capture) -> str:
     return "answer" if writer.how == "answer" else "kept result"
 
 
-def _writer(one: Capture) -> str:
-    title = f" ({escaped(one.title)})" if one.title else ""
-    field = f" ({quoted(one.field)})" if one.field else ""
-    return f"step {one.label}{title} keeps {HOW_WORDS[one.how]}{field}"
+def _writer(capture: Capture) -> str:
+    title = f" ({escaped(capture.title)})" if capture.title else ""
+    field = f" ({quoted(capture.field)})" if capture.field else ""
+    return f"step {capture.label}{title} keeps {HOW_WORDS[capture.how]}{field}"
 
 
 def _input(declared: InputDeclaration) -> str:
@@ -127,15 +127,14 @@ def _passed(view: View, name: Name) -> str:
     """Return the facts about an input of a callee."""
     line = view.source.line_span(view.source.position(name.span.start).line)
     call = read_tool(view.source.text, line.start, line.end)
-    known = arguments_of(view, call.connection, call.tool) if call else None
-    for one in known or ():
-        if one.name == name.text:
-            needed = "required" if one.required else "optional"
-            head = (
-                f"**{quoted(name.text)}** · input of {quoted(call.tool if call else '')}, {quoted(one.type)}, {needed}"
-            )
-            return paragraphs(head, escaped(one.description))
-    return f"**{quoted(name.text)}** · not an input of {quoted(call.tool)}" if call and known is not None else ""
+    arguments = arguments_of(view, call.connection, call.tool) if call else None
+    for argument in arguments or ():
+        if argument.name == name.text:
+            needed = "required" if argument.required else "optional"
+            tool = quoted(call.tool if call else "")
+            head = f"**{quoted(name.text)}** · input of {tool}, {quoted(argument.type)}, {needed}"
+            return paragraphs(head, escaped(argument.description))
+    return f"**{quoted(name.text)}** · not an input of {quoted(call.tool)}" if call and arguments is not None else ""
 
 
 LONGEST_PROMPT = 8_000
@@ -169,12 +168,14 @@ def step_hover(view: View, label: str) -> str:
 
 
 def _question_text(step: Step) -> str:
-    asked = step.elicitation
-    if asked is None or step.tool:
+    elicitation = step.elicitation
+    if elicitation is None or step.tool:
         return ""
-    answers = {"confirm": "yes or no", "input": "any text"}.get(asked.kind) or " or ".join(map(quoted, asked.options))
-    default = f"; unattended {quoted(asked.default)}" if asked.default is not None else ""
-    return f"Asks: {escaped(asked.prompt)} ({answers}{default})"
+    answers = {"confirm": "yes or no", "input": "any text"}.get(elicitation.kind) or " or ".join(
+        map(quoted, elicitation.options)
+    )
+    default = f"; unattended {quoted(elicitation.default)}" if elicitation.default is not None else ""
+    return f"Asks: {escaped(elicitation.prompt)} ({answers}{default})"
 
 
 def _arms_text(step: Step) -> str:
@@ -193,12 +194,12 @@ def _prompt(view: View, step: Step) -> str:
     if step.tool or not (step.has_text or step.prompt):
         return ""
     model = model_of_step(view, step.label, step.model.name if step.model else "")
-    found = composed_prompt(view, step.label)
-    if found.problem:
-        return f"No prompt to show: {escaped(found.problem)}"
-    notes = "\n".join(f"- {escaped(note)}" for note in found.notes)
+    prompt = composed_prompt(view, step.label)
+    if prompt.problem:
+        return f"No prompt to show: {escaped(prompt.problem)}"
+    notes = "\n".join(f"- {escaped(note)}" for note in prompt.notes)
     sent = f"Sent to {quoted(model)}:" if ":" in model else "Sent to the model:"
-    return paragraphs(sent, fenced(cut_off(found.text.strip(), LONGEST_PROMPT), "text"), notes)
+    return paragraphs(sent, fenced(cut_off(prompt.text.strip(), LONGEST_PROMPT), "text"), notes)
 
 
 LONGEST_TEXT = 2_000
@@ -222,34 +223,36 @@ def tool_hover(view: View, name: Name) -> str:
             f"**{quoted(name.text)}** · not known", "Neither a built-in tool nor a document has this name."
         )
     head = f"**{quoted(name.text)}** · " + ("built-in tool" if own else _place(connection))
-    known = arguments_of(view, connection, name.text)
+    arguments = arguments_of(view, connection, name.text)
     more = "" if own else "Its arguments are known when its server or module is started."
     return paragraphs(
         head,
         escaped(own.description) if own else "",
         tool_class(view, connection, name.text),
-        argument_lines(known),
+        argument_lines(arguments),
         more,
     )
 
 
 def tool_class(view: View, connection: str, tool: str) -> str:
     """Return the class of a tool's effect, its tier, and who grants it."""
-    found = authority_of(view, connection, tool)
-    if found is None:
+    authority = authority_of(view, connection, tool)
+    if authority is None:
         return ""
-    tier = f", tier {quoted(found.tier)}" if found.tier else ""
+    tier = f", tier {quoted(authority.tier)}" if authority.tier else ""
     missing = "a run needs `--allow`" if connection == OWN else "agree to this workspace with `quire trust`"
-    granted = f"Granted by {found.granted_by}." if found.granted_by else f"Not granted: {missing}."
-    return f"It {_EFFECTS.get(found.effect, found.effect)}{tier}. {granted}"
+    granted = f"Granted by {authority.granted_by}." if authority.granted_by else f"Not granted: {missing}."
+    return f"It {_EFFECTS.get(authority.effect, authority.effect)}{tier}. {granted}"
 
 
 def argument_lines(known: Sequence[Argument] | None) -> str:
     """Return the arguments as a list, the required ones first."""
     lines = []
-    for one in sorted(known or (), key=lambda one: not one.required):
-        about = f": {escaped(one.description)}" if one.description else ""
-        lines.append(f"- {quoted(one.name)} ({escaped(one.type)}{', required' if one.required else ''}){about}")
+    for argument in sorted(known or (), key=lambda one: not one.required):
+        about = f": {escaped(argument.description)}" if argument.description else ""
+        lines.append(
+            f"- {quoted(argument.name)} ({escaped(argument.type)}{', required' if argument.required else ''}){about}"
+        )
     return "\n".join(lines)
 
 
@@ -271,7 +274,7 @@ def _connection(view: View, name: str) -> str:
 
 def document_hover(view: View, name: Name) -> str:
     """Return the facts about a document that is called."""
-    known = arguments_of(view, OWN, name.text)
+    arguments = arguments_of(view, OWN, name.text)
     try:
         file = Path(name.document).relative_to(view.folder.path).as_posix()
     except ValueError:
@@ -282,11 +285,11 @@ def document_hover(view: View, name: Name) -> str:
         home = view.folder.view(name.document)
         tree = tree_of(home) if home is not None else None
         description = tree.description if tree else ""
-    takes = argument_lines(known)
+    takes = argument_lines(arguments)
     return paragraphs(
         f"**{quoted(name.text)}** · {_WORDS[name.kind]}, {quoted(file)}",
         escaped(description),
-        f"Inputs:\n\n{takes}" if takes else "It takes no inputs." if known is not None else "",
+        f"Inputs:\n\n{takes}" if takes else "It takes no inputs." if arguments is not None else "",
     )
 
 
@@ -388,6 +391,6 @@ def _finding(view: View, offset: int) -> Hover | None:
     inside = [finding for finding in view.findings if finding.span.start <= offset <= finding.span.end]
     if not inside:
         return None
-    found = min(inside, key=lambda one: one.span.end - one.span.start)
+    found = min(inside, key=lambda finding: finding.span.end - finding.span.start)
     head = f"**{found.code.id}** · {found.code.name} · {found.severity}"
     return Hover(found.span, paragraphs(head, escaped(found.message), fenced(found.code.explanation, "text")))

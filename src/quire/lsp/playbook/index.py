@@ -43,16 +43,16 @@ def outline(view: View, tree: Playbook) -> tuple[Symbol, ...]:
     """Return the parts of a playbook in the order of its text."""
     layout = layout_of(view)
     parts = {part.heading.start: part for part in layout.parts}
-    found = [_section_symbol(section, tree) for section in layout.sections if section.kind]
+    symbols = [_section_symbol(section, tree) for section in layout.sections if section.kind]
     ends = [marker.line.start() for marker in layout.markers if marker.word == "endif"]
-    found += [_step_symbol(step, parts, ends) for step in tree.steps if step.start in parts]
-    return tuple(sorted(found, key=lambda one: one.span.start))
+    symbols += [_step_symbol(step, parts, ends) for step in tree.steps if step.start in parts]
+    return tuple(sorted(symbols, key=lambda symbol: symbol.span.start))
 
 
 def arm_words(arm: Arm) -> str:
     """Return an arm in words: `depth == "thorough"`, or `else`."""
-    one = arm.condition
-    return f'{one.variable} {one.operator} "{one.value}"' if one else "else"
+    condition = arm.condition
+    return f'{condition.variable} {condition.operator} "{condition.value}"' if condition else "else"
 
 
 def work_words(step: Step) -> str:
@@ -230,7 +230,7 @@ class KnownNames:
 
 def own_names(view: View, tree: Playbook) -> Iterator[Name]:
     """Yield the names of things of the document itself."""
-    known, source = KnownNames(tree), view.source
+    names, source = KnownNames(tree), view.source
     for declared in tree.inputs:
         yield Name("input", declared.name, declared.name_span, "declares")
     starts = {step.start for parent in tree.steps for step in family(parent)}
@@ -239,13 +239,13 @@ def own_names(view: View, tree: Playbook) -> Iterator[Name]:
             yield Name("step", part.label, part.label_span, "declares")
     for parent in tree.steps:
         for step in family(parent):
-            yield from _step_names(step, known)
-        yield from _conditions(parent.arms, known)
+            yield from _step_names(step, names)
+        yield from _conditions(parent.arms, names)
     if tree.artifact:
         for match in PLACEHOLDER.finditer(source.text, tree.artifact.start, tree.artifact.end):
-            yield from value(match[1], match.start(1), known)
+            yield from value(match[1], match.start(1), names)
         if tree.artifact.source:
-            yield _result(tree.artifact.source, tree.artifact.source_span, known)
+            yield _result(tree.artifact.source, tree.artifact.source_span, names)
     for comment in comments(source.text, tree.title_start):
         if named := _IN_STEP.search(source.text, comment.start, comment.end):
             yield Name("step", named[1], Span(*named.span(1)), "reads")
@@ -263,9 +263,9 @@ def comments(text: str, end: int) -> Iterator[Span]:
         yield Span(opening.start(), at)
 
 
-def _step_names(step: Step, known: KnownNames) -> Iterator[Name]:
+def _step_names(step: Step, names: KnownNames) -> Iterator[Name]:
     for place in step.placeholders:
-        yield from value(place.name, place.start + 2, known)
+        yield from value(place.name, place.start + 2, names)
     if step.output:
         yield Name("output", step.output.name, step.output.name_span, "writes")
     if step.elicitation:
@@ -275,13 +275,13 @@ def _step_names(step: Step, known: KnownNames) -> Iterator[Name]:
     if step.context:
         for word in _WORD.finditer(step.document, step.context.start + len("@context("), step.context.end - 1):
             if step.context.names:
-                yield _result(word[0], Span(*word.span()), known)
+                yield _result(word[0], Span(*word.span()), names)
 
 
-def _conditions(arms: tuple[Arm, ...], known: KnownNames) -> Iterator[Name]:
+def _conditions(arms: tuple[Arm, ...], names: KnownNames) -> Iterator[Name]:
     for arm in arms:
         if arm.condition:
-            yield from value(arm.condition.variable, arm.condition.variable_start, known)
+            yield from value(arm.condition.variable, arm.condition.variable_start, names)
 
 
 def value(name: str, start: int, known: KnownNames, role: Role = "reads") -> Iterator[Name]:
@@ -294,9 +294,9 @@ def value(name: str, start: int, known: KnownNames, role: Role = "reads") -> Ite
         yield Name("step", label, Span(span.end - len(label), span.end), "reads")
 
 
-def _result(name: str, span: Span, known: KnownNames) -> Name:
+def _result(name: str, span: Span, names: KnownNames) -> Name:
     """Return the name of an earlier result: an output, or the label of a step."""
-    if name in known.outputs or name.startswith(ASKED):
+    if name in names.outputs or name.startswith(ASKED):
         return Name("output", name, span, "reads", renames=not name.startswith(ASKED))
     return Name("step", name, span, "reads")
 
@@ -337,14 +337,14 @@ def _value(tree: Playbook, name: Name, new: str) -> str:
         return f"{new!r} is not a name: use letters, digits and _, and begin with a letter"
     if new.startswith(ASKED):
         return f"names that begin with {ASKED} are those of answers"
-    known = KnownNames(tree)
-    if new in known.inputs:
+    names = KnownNames(tree)
+    if new in names.inputs:
         return f"an input is named {new} already"
-    if new in known.outputs:
+    if new in names.outputs:
         return f"an output is named {new} already"
-    if new in known.labels:
+    if new in names.labels:
         return f"{new} is the label of a step"
-    if name.kind == "input" and name.text in known.outputs:
+    if name.kind == "input" and name.text in names.outputs:
         return f"an output is named {name.text} too: {{{{{name.text}}}}} would mean it from then on"
     read = any(
         new == placeholder.name for parent in tree.steps for step in family(parent) for placeholder in step.placeholders

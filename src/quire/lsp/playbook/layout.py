@@ -212,11 +212,11 @@ class Layout:
         """Return the step or sub-step around an offset; None outside of steps."""
         at = bisect_right(self._starts, offset) - 1
         around = (self.parts[at], self.parts[at].parent) if at >= 0 else ()
-        return next((one for one in around if one and (offset < one.end or one.end == self._last)), None)
+        return next((part for part in around if part and (offset < part.end or part.end == self._last)), None)
 
     def section_at(self, offset: int) -> Section | None:
         fitting = (section for section in reversed(self.sections) if section.start <= offset)
-        return next((one for one in fitting if offset < one.end or one.end == self._last), None)
+        return next((section for section in fitting if offset < section.end or section.end == self._last), None)
 
     def readable(self, offset: int, *, own: bool = False) -> Iterator[Capture]:
         """Yield the captures whose values can be there at an offset, the nearest first. With `own`, the result of the
@@ -226,7 +226,7 @@ class Layout:
         for at in range(bisect_right(self._starts, offset) - 1, -1, -1):
             part = self.parts[at]
             if part is here:
-                yield from (one for one in self._captures_of(part) if own or one.name.startswith(ASKED))
+                yield from (capture for capture in self._captures_of(part) if own or capture.name.startswith(ASKED))
             elif here is None or part.top is not top or part.parent is None or part.arm == here.arm:
                 yield from self._captures_of(part)
 

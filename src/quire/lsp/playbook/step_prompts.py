@@ -40,12 +40,12 @@ def composed_prompt(view: View, label: str) -> ComposedPrompt:
     problem = ""
     for given in ({}, _first_options(document.plan)):
         try:
-            found = prompt_of_document(document, label, given, settings)
+            preview = prompt_of_document(document, label, given, settings)
         except QuireError as error:
             problem = problem or str(error)
             continue
-        notes = (*found.notes, *(f"with {name} = {value}" for name, value in given.items()))
-        return ComposedPrompt(prompt_text(found.request), notes)
+        notes = (*preview.notes, *(f"with {name} = {value}" for name, value in given.items()))
+        return ComposedPrompt(prompt_text(preview.request), notes)
     return ComposedPrompt(problem=problem)
 
 

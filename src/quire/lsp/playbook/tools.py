@@ -161,18 +161,18 @@ class ToolText(Struct, frozen=True):
 
 def read_tool(text: str, start: int, end: int) -> ToolText | None:
     """Read the call on a line, or on the part of it before the cursor; None if there is none."""
-    found = _CALL.match(text, start, end)
-    if not found:
+    match = _CALL.match(text, start, end)
+    if not match:
         return None
-    first = 1 if found[1] is not None else 2
-    second = 3 if found[3] is not None else 4
-    has_tool = found[second] is not None
+    first = 1 if match[1] is not None else 2
+    second = 3 if match[3] is not None else 4
+    has_tool = match[second] is not None
     return ToolText(
-        found[first],
-        Span(*found.span(first)),
-        found[second] or "",
-        Span(*found.span(second)) if has_tool else None,
-        found.end(5) if found[5] else None,
+        match[first],
+        Span(*match.span(first)),
+        match[second] or "",
+        Span(*match.span(second)) if has_tool else None,
+        match.end(5) if match[5] else None,
     )
 
 

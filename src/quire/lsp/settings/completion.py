@@ -114,17 +114,13 @@ def _keys(table: TomlTable, tables: list[TomlTable], typed: str, offset: int) ->
         )  # fmt: skip
 
 
-def _template(known: SettingKey) -> str:
+def _template(key: SettingKey) -> str:
     """Return a value to fill in, of the kind that the key has."""
-    if (
-        known.default.startswith("`[")
-        or "events" in known.key
-        or known.key.endswith((".allow", ".folders", ".command"))
-    ):
+    if key.default.startswith("`[") or "events" in key.key or key.key.endswith((".allow", ".folders", ".command")):
         return '["${1}"]'
-    if known.words == ("true", "false"):
+    if key.words == ("true", "false"):
         return "${1:true}"
-    if known.default.strip("`").replace(".", "").isdigit() or known.key.endswith(_NUMBERS):
+    if key.default.strip("`").replace(".", "").isdigit() or key.key.endswith(_NUMBERS):
         return "${1}"
     return '"${1}"'
 
@@ -167,9 +163,9 @@ def _open_quote(typed: str) -> int:
     return at
 
 
-def _words(view: View, known: SettingKey) -> Iterator[tuple[str, str]]:
-    yield from ((word, "") for word in known.words)
-    match known.names:
+def _words(view: View, key: SettingKey) -> Iterator[tuple[str, str]]:
+    yield from ((word, "") for word in key.words)
+    match key.names:
         case "tool":
             yield from _tools(view)
         case "model":
@@ -261,8 +257,8 @@ def _in_header(table: TomlTable, offset: int) -> Hover | None:
 
 def table_text(path: tuple[str, ...]) -> str:
     """Return the meaning of a table: the keys that it can have; empty for one that is not known."""
-    if known := key_at(path):
-        return key_text(known)
+    if key := key_at(path):
+        return key_text(key)
     keys = below(path)
     if not keys and not takes_names(path):
         return ""
@@ -290,15 +286,15 @@ def _in_key(view: View, key: TomlKey, offset: int) -> Hover | None:
     return _value(known, span, told)
 
 
-def _value(known: SettingKey | None, span: Span, told: str) -> Hover | None:
+def _value(key: SettingKey | None, span: Span, told: str) -> Hover | None:
     if told:
         return Hover(span, told)
-    return Hover(span, key_text(known)) if known is not None and known.text else None
+    return Hover(span, key_text(key)) if key is not None and key.text else None
 
 
-def _named_text(view: View, known: SettingKey, word: str) -> str:
+def _named_text(view: View, key: SettingKey, word: str) -> str:
     """Return what is known about a tool that a value names."""
-    if known.names != "tool" or not word:
+    if key.names != "tool" or not word:
         return ""
     from quire.plan.built_in_tools import ALIASES, BUILT_IN_TOOLS
 

@@ -146,8 +146,8 @@ def check(view: View) -> list[Diagnostic]:
     path, source = Path(view.path), view.source
     workspace = Workspace(path.parent, path)
     tables = tables_of(source.text)
-    found = [_finding(source, tables, one) for one in _told(path, source, workspace)]
-    return sorted([*found, *_grants(view, tables)], key=lambda one: one.span.start)
+    findings = [_finding(source, tables, one) for one in _told(path, source, workspace)]
+    return sorted([*findings, *_grants(view, tables)], key=lambda finding: finding.span.start)
 
 
 def _told(path: Path, source: Source, workspace: Workspace) -> list[str]:

@@ -56,7 +56,7 @@ class TomlTable(Struct, frozen=True):
 def tables_of(text: str) -> list[TomlTable]:
     """Return the tables of a text in their order; the first one is the top of the file. The last texts are kept,
     because each feature asks; the list is not to be changed."""
-    found: list[TomlTable] = []
+    tables: list[TomlTable] = []
     parts: tuple[TomlPart, ...] = ()
     header = Span(0, 0)
     start = 0
@@ -69,24 +69,24 @@ def tables_of(text: str) -> list[TomlTable]:
         while first < end and text[first] in " \t":
             first += 1
         if text.startswith("[", first):
-            found.append(TomlTable(parts, header, Span(start, at), tuple(keys)))
+            tables.append(TomlTable(parts, header, Span(start, at), tuple(keys)))
             marks = 2 if text.startswith("[[", first) else 1
             parts, _ = _dotted(text, first + marks, end)
             header, start, keys = Span(first, end), first, []
         elif first < end and text[first] != "#":
             end = _key(text, first, end, tuple(part.text for part in parts), keys)
         at = end + 1
-    found.append(TomlTable(parts, header, Span(start, len(text)), tuple(keys)))
-    return found
+    tables.append(TomlTable(parts, header, Span(start, len(text)), tuple(keys)))
+    return tables
 
 
 def _dotted(text: str, at: int, end: int) -> tuple[tuple[TomlPart, ...], int]:
     """Read a dotted name. Return its parts, and the offset behind it."""
     parts: list[TomlPart] = []
-    while found := _PART.match(text, at, end):
-        group = next(number for number in (1, 2, 3) if found[number] is not None)
-        parts.append(TomlPart(found[group], Span(*found.span(group))))
-        at = found.end()
+    while match := _PART.match(text, at, end):
+        group = next(number for number in (1, 2, 3) if match[number] is not None)
+        parts.append(TomlPart(match[group], Span(*match.span(group))))
+        at = match.end()
         if not text.startswith(".", at) or at >= end:
             break
         at += 1

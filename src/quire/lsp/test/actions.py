@@ -35,9 +35,9 @@ def actions(view: View, span: Span, findings: Sequence[Diagnostic]) -> list[Acti
     if case is not None and isinstance(tree, Mapping):
         document = tested(view)
         found += [
-            one
-            for one in (_missing_inputs(view, document, tree, case), _missing_replies(view, document, tree, case))
-            if one
+            action
+            for action in (_missing_inputs(view, document, tree, case), _missing_replies(view, document, tree, case))
+            if action
         ]
     return [*found, *_missing_cases(view, tree)]
 

@@ -49,16 +49,16 @@ def complete(view: View, offset: int) -> list[Completion]:
     """Return what can be typed at the cursor. The text need not be valid."""
     text = view.source.text
     place = place_at(text, offset)
-    found = tested(view)
+    document = tested(view)
     if place.kind == "text":
         return []
     if place.tag == "!expr":
-        return list(_in_expression(found, text, place, offset))
+        return list(_in_expression(document, text, place, offset))
     if place.kind == "key":
-        keys = [*_keys(view, found, place)]
+        keys = [*_keys(view, document, place)]
         # An item of a list may be a plain word instead of a mapping.
-        return [*keys, *(_values(view, found, place) if place.path[-1:] == (ITEM,) else ())]
-    return list(_values(view, found, place))
+        return [*keys, *(_values(view, document, place) if place.path[-1:] == (ITEM,) else ())]
+    return list(_values(view, document, place))
 
 
 def resolve(view: View, what: str) -> str:
@@ -69,9 +69,9 @@ def resolve(view: View, what: str) -> str:
     return name_text(tested(view), role, name, ()) if role in _DETAILS else ""
 
 
-def _keys(view: View, found: TestedDocument, place: Place) -> Iterator[Completion]:
+def _keys(view: View, document: TestedDocument, place: Place) -> Iterator[Completion]:
     role = key_role(place.path)
-    for name in _names(view, found, role, place.path, place.word.start) if role is not None else ():
+    for name in _names(view, document, role, place.path, place.word.start) if role is not None else ():
         if name not in place.present:
             yield _key_of(view, place, name, role, order=1)
     for name, meaning in keys_at(place.path).items():
@@ -109,22 +109,22 @@ def _written(view: View, place: Place, name: str) -> tuple[Span, str]:
     return place.word, name if plain else '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _names(view: View, found: TestedDocument, role: Role, path: tuple[str, ...], offset: int) -> Iterable[str]:
+def _names(view: View, document: TestedDocument, role: Role, path: tuple[str, ...], offset: int) -> Iterable[str]:
     match role:
         case "input":
-            return found.inputs
+            return document.inputs
         case "model step" | "person step" | "step":
-            return found.labels(role)
+            return document.labels(role)
         case "tool":
-            return found.tools
+            return document.tools
         case "argument":
             tool = _tool_around(view.source.text, path, offset)
-            known = found.tool(tool)
-            return known.schema.get("properties", {}) if known else ()
+            facts = document.tool(tool)
+            return facts.schema.get("properties", {}) if facts else ()
         case "named" | "store" | "output":
-            return _made(found, role)
+            return _made(document, role)
         case "hook":
-            return found.hooks
+            return document.hooks
         case "limit":
             from quire.plan.vocabulary import LIMITS
 
@@ -141,23 +141,23 @@ def names_at(view: View, role: Role, place: Place) -> list[str]:
     return list(_names(view, tested(view), role, place.path, place.word.start))
 
 
-def _made(found: TestedDocument, role: Role) -> Iterable[str]:
+def _made(document: TestedDocument, role: Role) -> Iterable[str]:
     """Return the values of the document, if its format has values of this kind."""
-    right = {"playbook": "named", "pipeline": "store", "directive": "output"}.get(found.format)
-    return found.values if role == right else ()
+    right = {"playbook": "named", "pipeline": "store", "directive": "output"}.get(document.format)
+    return document.values if role == right else ()
 
 
 def _tool_around(text: str, path: tuple[str, ...], offset: int) -> str:
     """Return the tool whose arguments are typed: by the path of its script, or by the `name` before the `input`."""
     if "tools" in path and "tool_calls" not in path:
         return path[path.index("tools") + 1]
-    found = list(_TOOL_NAME.finditer(text, max(0, offset - 500), offset))
-    return found[-1][1] if found else ""
+    matches = list(_TOOL_NAME.finditer(text, max(0, offset - 500), offset))
+    return matches[-1][1] if matches else ""
 
 
-def _values(view: View, found: TestedDocument, place: Place) -> Iterator[Completion]:
+def _values(view: View, document: TestedDocument, place: Place) -> Iterator[Completion]:
     role = value_role(place.path)
-    for name, detail in _value_names(view, found, role, place.path) if role is not None else ():
+    for name, detail in _value_names(view, document, role, place.path) if role is not None else ():
         span, written = _written(view, place, name)
         kind = _KINDS.get(role, "value") if role else "value"
         resolvable = role in ("model step", "step", "tool")
@@ -195,19 +195,19 @@ def _matchers(place: Place) -> Iterator[Completion]:
             )  # fmt: skip
 
 
-def _value_names(view: View, found: TestedDocument, role: Role, path: tuple[str, ...]) -> Iterable[tuple[str, str]]:
+def _value_names(view: View, document: TestedDocument, role: Role, path: tuple[str, ...]) -> Iterable[tuple[str, str]]:
     match role:
         case "model step" | "step":
-            return ((name, _DETAILS[role]) for name in found.labels(role))
+            return ((name, _DETAILS[role]) for name in document.labels(role))
         case "tool":
-            return ((name, "tool") for name in found.tools)
+            return ((name, "tool") for name in document.tools)
         case "answer":
             label = path[path.index("answers" if "answers" in path else "answer") + 1]
-            return ((answer, "answer") for answer in found.answers(label))
+            return ((answer, "answer") for answer in document.answers(label))
         case "input value":
-            return ((one, "value") for one in _words_of(found.inputs.get(path[-1], {})))
+            return ((one, "value") for one in _words_of(document.inputs.get(path[-1], {})))
         case "made value":
-            return ((one, "value") for one in found.values.get(path[-1], ()))
+            return ((one, "value") for one in document.values.get(path[-1], ()))
         case "grant":
             return ((name, "tool") for name in _grantable())
         case "tag":
@@ -270,14 +270,14 @@ def _files(view: View, role: Role) -> Iterator[tuple[str, str]]:
 _READ = re.compile(r"\b(inputs|named|stores|outputs|row)\.([A-Za-z0-9_]*)$")
 
 
-def _in_expression(found: TestedDocument, text: str, place: Place, offset: int) -> Iterator[Completion]:
+def _in_expression(document: TestedDocument, text: str, place: Place, offset: int) -> Iterator[Completion]:
     """Yield the names that an expression can read: `inputs.place`, and the functions."""
     from quire.formats.test.expected import EXPRESSION_NAMES
 
     before = text[place.word.start : offset]
     if read := _READ.search(before):
         span = Span(offset - len(read[2]), offset)
-        names = {"inputs": found.inputs, "row": ()}.get(read[1], found.values)
+        names = {"inputs": document.inputs, "row": ()}.get(read[1], document.values)
         for name in names:
             yield Completion(name, "variable", order=1, span=span)
         return

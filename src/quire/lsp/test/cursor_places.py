@@ -48,8 +48,8 @@ def place_at(text: str, offset: int, *, whole: bool = False) -> Place:
     """Return the place of an offset. With `whole` the word under the cursor counts up to its end."""
     end = offset
     if whole:
-        found = _ENDS.search(text, offset)
-        end = found.start() if found else len(text)
+        match = _ENDS.search(text, offset)
+        end = match.start() if match else len(text)
         while end > offset and text[end - 1] in " \t\"'":
             end -= 1
     if _TOP_LEVEL.match(text, end):

@@ -25,7 +25,7 @@ def lenses(view: View) -> list[Lens]:
     if not symbols:
         return []
     uri = uri_of(view.path)
-    found = [Lens(Span(0, 0), "Run all", "quire.test", (uri,))]
+    lens = [Lens(Span(0, 0), "Run all", "quire.test", (uri,))]
     record = view.folder.test_memory.of_test(view)
     failed = {case.name for case in record.cases if case.failed} if record else set()
     passed = {case.name for case in record.cases if case.passed and not case.failed} if record else set()
@@ -34,10 +34,10 @@ def lenses(view: View) -> list[Lens]:
         if not symbol.name:
             continue
         sign = " ✗" if symbol.name in failed else " ✓" if symbol.name in passed else ""
-        found.append(Lens(symbol.selection, f"Run case{sign}", "quire.test", (uri, symbol.name)))
+        lens.append(Lens(symbol.selection, f"Run case{sign}", "quire.test", (uri, symbol.name)))
         if text.find(_SNAPSHOT, symbol.span.start, symbol.span.end) >= 0:
-            found.append(Lens(symbol.selection, "Update snapshot", UPDATE, (uri, symbol.name)))
-    return found
+            lens.append(Lens(symbol.selection, "Update snapshot", UPDATE, (uri, symbol.name)))
+    return lens
 
 
 LONGEST_VALUE = 40

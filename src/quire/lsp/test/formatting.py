@@ -36,7 +36,7 @@ def format(view: View, span: Span) -> list[Edit]:
     if not isinstance(tree, Mapping):
         return []
     text, before = view.source.text, plain_value(tree)
-    found = [
+    edits = [
         Edit(place, text[place.start : place.end], new)
         for place, new in _changes(text, tree, ())
         if place.start <= span.end and span.start <= place.end
@@ -46,7 +46,7 @@ def format(view: View, span: Span) -> list[Edit]:
         documents = read_yaml(Source("", new), limit=MAX_TEST_BYTES, tags=TEST_TAGS).documents
         return len(documents) == 1 and plain_value(documents[0]) == before
 
-    return safe_edits(text, found, means_the_same)
+    return safe_edits(text, edits, means_the_same)
 
 
 def _changes(text: str, node: Node, path: tuple[str, ...]) -> Iterator[tuple[Span, str]]:

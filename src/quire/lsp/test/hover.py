@@ -30,22 +30,22 @@ def hover(view: View, offset: int) -> Hover | None:
     if place.kind == "text" or not place.word.start <= offset <= place.word.end:
         return None
     word = text[place.word.start : place.word.end].strip()
-    found = tested(view)
-    told = _expression(found, text, place, offset) if place.tag == "!expr" else ""
-    told = told or (_value(found, place.path, word) if place.kind == "value" else _key(found, place, word))
+    document = tested(view)
+    told = _expression(document, text, place, offset) if place.tag == "!expr" else ""
+    told = told or (_value(document, place.path, word) if place.kind == "value" else _key(document, place, word))
     result = _result(view, offset)
     whole = "\n\n".join(part for part in (told, result) if part)
     return Hover(place.word, whole) if whole else None
 
 
-def _key(found: TestedDocument, place: Place, word: str) -> str:
+def _key(document: TestedDocument, place: Place, word: str) -> str:
     if not word:
         return ""
     path = (*place.path, word)
     role = key_role(place.path)
-    if role is not None and (told := name_text(found, role, word, place.path)):
+    if role is not None and (told := name_text(document, role, word, place.path)):
         return told
-    if place.path[-1:] == (ITEM,) and (told := _value(found, place.path, word)):
+    if place.path[-1:] == (ITEM,) and (told := _value(document, place.path, word)):
         return told
     description = description_of(path)
     if not description:
@@ -55,20 +55,20 @@ def _key(found: TestedDocument, place: Place, word: str) -> str:
     return f"**{word}**\n\n{description}{one_of}"
 
 
-def _value(found: TestedDocument, path: tuple[str, ...], word: str) -> str:
+def _value(document: TestedDocument, path: tuple[str, ...], word: str) -> str:
     role = value_role(path)
     if role in ("document", "tool", *_STEPS) and role is not None:
-        return name_text(found, role, word, path)
+        return name_text(document, role, word, path)
     if word in words_at(path):
         description = description_of(path) or description_of(path[:-1])
         return f"**{path[-1]}**: {code(word)}\n\n{description}"
     return ""
 
 
-def _expression(found: TestedDocument, text: str, place: Place, offset: int) -> str:
+def _expression(document: TestedDocument, text: str, place: Place, offset: int) -> str:
     for match in _READ.finditer(text, place.word.start, place.word.end):
         if match.start() <= offset <= match.end():
-            return name_text(found, _READ_ROLES[match[1]], match[2], place.path)
+            return name_text(document, _READ_ROLES[match[1]], match[2], place.path)
     return ""
 
 
@@ -131,12 +131,12 @@ def step_text(found: TestedDocument, label: str) -> str:
     return "\n\n".join([*lines, *([fenced(prompt)] if prompt else [])])
 
 
-def _prompt(found: TestedDocument, label: str) -> str:
+def _prompt(document: TestedDocument, label: str) -> str:
     from quire.display.transcript import prompt_text
     from quire.errors import QuireError
     from quire.lsp.prompts import preview_of
 
-    view = found.view
+    view = document.view
     if view is None or view.document is None:
         return ""
     try:
@@ -148,13 +148,13 @@ def _prompt(found: TestedDocument, label: str) -> str:
 
 def tool_text(found: TestedDocument, name: str) -> str:
     """Return the arguments of a tool, if they are known without starting anything."""
-    known = found.tool(name)
-    if known is None:
+    facts = found.tool(name)
+    if facts is None:
         unknown = "Its arguments are known to its server or module, which is not started here."
         return f"**tool {code(name)}**\n\n{unknown}"
-    again = f"Calling it again: {known.effect}." if known.effect else ""
-    arguments = "\n".join(f"- {_parameter(known.schema, one)}" for one in known.schema.get("properties", {}))
-    return "\n\n".join(part for part in (f"**tool {code(name)}**", known.description, again, arguments) if part)
+    again = f"Calling it again: {facts.effect}." if facts.effect else ""
+    arguments = "\n".join(f"- {_parameter(facts.schema, one)}" for one in facts.schema.get("properties", {}))
+    return "\n\n".join(part for part in (f"**tool {code(name)}**", facts.description, again, arguments) if part)
 
 
 def _parameter(schema: Mapping[str, Any], name: str) -> str:
@@ -165,38 +165,38 @@ def _parameter(schema: Mapping[str, Any], name: str) -> str:
     return f"{code(name)}{kind}{needed}" + (f": {description}" if description else "")
 
 
-def _argument_text(found: TestedDocument, name: str, path: tuple[str, ...]) -> str:
+def _argument_text(document: TestedDocument, name: str, path: tuple[str, ...]) -> str:
     """Return an argument of a tool whose script is at this path; the tool of a call is not known by the path."""
     below = below_world(path) or ()
     tool = below[1] if below[:1] == ("tools",) and len(below) > 1 else ""
-    known = found.tool(tool) if tool else None
-    return _parameter(known.schema, name) if known and name in known.schema.get("properties", {}) else ""
+    facts = document.tool(tool) if tool else None
+    return _parameter(facts.schema, name) if facts and name in facts.schema.get("properties", {}) else ""
 
 
-def _value_text(found: TestedDocument, name: str) -> str:
-    if name not in found.values:
-        return input_text(found, name)
-    lines = [f"**{code(name)}** is made by {_file(found)}"]
-    if words := found.values[name]:
+def _value_text(document: TestedDocument, name: str) -> str:
+    if name not in document.values:
+        return input_text(document, name)
+    lines = [f"**{code(name)}** is made by {_file(document)}"]
+    if words := document.values[name]:
         lines.append("One of " + ", ".join(map(code, words)))
-    if found.plan is not None:
-        makers = [step.label for _, step in found.plan.steps() if step.capture and step.capture.name == name]
+    if document.plan is not None:
+        makers = [step.label for _, step in document.plan.steps() if step.capture and step.capture.name == name]
         if makers:
             lines.append(f"Written by step {', '.join(map(code, makers))}.")
     return "\n\n".join(lines)
 
 
-def _document_text(found: TestedDocument) -> str:
-    if found.document is None:
+def _document_text(document: TestedDocument) -> str:
+    if document.document is None:
         return ""
-    lines = [f"**{code(Path(found.path).name)}**, a {found.format}"]
-    if found.plan is None:
+    lines = [f"**{code(Path(document.path).name)}**, a {document.format}"]
+    if document.plan is None:
         return "\n\n".join([*lines, "It has errors, so its tests cannot run."])
-    return "\n\n".join(part for part in (*lines, found.plan.title, found.plan.description) if part)
+    return "\n\n".join(part for part in (*lines, document.plan.title, document.plan.description) if part)
 
 
-def _file(found: TestedDocument) -> str:
-    return code(Path(found.path).name)
+def _file(document: TestedDocument) -> str:
+    return code(Path(document.path).name)
 
 
 def _result(view: View, offset: int) -> str:

@@ -300,10 +300,10 @@ def _is_verbatim(text: str, span: Span, name: str) -> bool:
 
 def _cases_by_lines(text: str) -> Iterator[Symbol]:
     """Yield the cases of a text that is not YAML, by the lines with their names."""
-    found = list(_CASE_NAME.finditer(text))
-    for at, one in enumerate(found):
-        end = found[at + 1].start() if at + 1 < len(found) else len(text)
-        yield Symbol(one[1].strip("\"'"), "case", Span(one.start(), end), Span(*one.span(1)))
+    matches = list(_CASE_NAME.finditer(text))
+    for at, match in enumerate(matches):
+        end = matches[at + 1].start() if at + 1 < len(matches) else len(text)
+        yield Symbol(match[1].strip("\"'"), "case", Span(match.start(), end), Span(*match.span(1)))
 
 
 def name_problem(view: View, name: Name, new: str) -> str:

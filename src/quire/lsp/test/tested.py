@@ -58,8 +58,8 @@ class TestedDocument:
         library = self._view.folder.library
         if library is None:
             return None
-        found = _DOCUMENT.search(self._view.source.text)
-        name = next((part for part in found.groups() if part), "") if found else ""
+        match = _DOCUMENT.search(self._view.source.text)
+        name = next((part for part in match.groups() if part), "") if match else ""
         file = TestFile(Text(name, NOWHERE) if name else None, ())
         try:
             return find_tested(self._view.source, file, library)
@@ -129,8 +129,8 @@ class TestedDocument:
         """Return the step with a label; None if it is not known before a run."""
         from quire.plan.vocabulary import typed_way
 
-        found = self.steps.steps(typed_way(label)) if self.steps else []
-        return found[0] if found else None
+        steps = self.steps.steps(typed_way(label)) if self.steps else []
+        return steps[0] if steps else None
 
     @cached_property
     def inputs(self) -> Mapping[str, Mapping[str, Any]]:
@@ -251,10 +251,10 @@ def _plain_text(parts: tuple[Any, ...]) -> str | None:
 
 def tested(view: View) -> TestedDocument:
     """Return the document of a test, kept with this version of the test."""
-    found: TestedDocument | None = view.__dict__.get(_KEPT)
-    if found is None:
-        found = view.__dict__[_KEPT] = TestedDocument(view)
-    return found
+    document: TestedDocument | None = view.__dict__.get(_KEPT)
+    if document is None:
+        document = view.__dict__[_KEPT] = TestedDocument(view)
+    return document
 
 
 def editor_path(view: View, path: str) -> str:

@@ -96,17 +96,17 @@ def _document(host: Host, id: str) -> Document:
 @operation("All effects of a run as columns, by step, and the times in which it waited.", OfRun, Timeline)
 async def run_timeline(host: Host, given: OfRun) -> Value:
     run = await host.runtime.find(given.run)
-    seen = await host.views.head(run)
-    if host.has(f'"{seen.version.tag}"'):
+    view = await host.views.head(run)
+    if host.has(f'"{view.version.tag}"'):
         return None
-    if _may_have_waited(seen.view):
+    if _may_have_waited(view.view):
         events = await host.runtime.store.events(run, 0)
         # The head of a run that is driven here has changed meanwhile.
-        seen = await host.views.head(run)
+        view = await host.views.head(run)
     else:
         events = ()
-    data = timeline_data(seen.view, events)
-    return {"seq": seen.version.seq, **data}
+    data = timeline_data(view.view, events)
+    return {"seq": view.version.seq, **data}
 
 
 def _may_have_waited(view: RunView) -> bool:

@@ -52,7 +52,9 @@ async def search(host: RequestHost, given: Search) -> Value:
         return {"q": given.q, "found": found, "indexed": _indexed(site)}
     shelved = await asyncio.to_thread(site.shelf.all) if {"documents", "steps"} & set(wanted) else []
     if "documents" in wanted:
-        found["documents"] = [document_row(one, None) for one in shelved if _holds(_title(one), looked_for)][:limit]
+        found["documents"] = [document_row(state, None) for state in shelved if _holds(_title(state), looked_for)][
+            :limit
+        ]
     if "steps" in wanted:
         found["steps"] = _steps(shelved, looked_for, limit)
     if "runs" in wanted and isinstance(site.runtime.store, Lister):
@@ -75,9 +77,9 @@ async def search(host: RequestHost, given: Search) -> Value:
     return {"q": given.q, "found": found, "indexed": _indexed(site)}
 
 
-def _title(one: DocumentState) -> str:
-    plan = one.document.plan if one.document else None
-    return f"{one.id} {plan.title} {plan.description}" if plan else one.id
+def _title(state: DocumentState) -> str:
+    plan = state.document.plan if state.document else None
+    return f"{state.id} {plan.title} {plan.description}" if plan else state.id
 
 
 def _holds(text: str, words: Sequence[str]) -> bool:
@@ -87,11 +89,11 @@ def _holds(text: str, words: Sequence[str]) -> bool:
 
 def _steps(shelved: Sequence[DocumentState], words: Sequence[str], limit: int) -> list[Value]:
     found: list[Value] = []
-    for one in shelved:
-        plan = one.document.plan if one.document else None
+    for state in shelved:
+        plan = state.document.plan if state.document else None
         for path, step in plan.steps() if plan else ():
             if step.title and _holds(f"{step.label} {step.title}", words):
-                found.append({"document": one.id, "path": path, "label": step.label, "title": step.title})
+                found.append({"document": state.id, "path": path, "label": step.label, "title": step.title})
             if len(found) == limit:
                 return found
     return found
@@ -161,16 +163,16 @@ async def list_artifacts(host: RequestHost, given: ListArtifacts) -> Value:
         types, documents = await asyncio.to_thread(index.artifact_counts)
     except sqlite3.Error:
         rows, types, documents = [], {}, {}
-    kept: list[Artifact] = []
+    artifacts: list[Artifact] = []
     for row in rows[:limit]:
         if await site.runtime.store.get(row.run) is None:
             await site.indexer.forget(row.run)
         else:
-            kept.append(row)
-    texts = [("markdown", artifact.head) for artifact in kept if artifact.type in ("markdown", "text")]
+            artifacts.append(row)
+    texts = [("markdown", artifact.head) for artifact in artifacts if artifact.type in ("markdown", "text")]
     rendered = await site.renderer.render(texts)
     items: list[Value] = [
-        _artifact(artifact, documents, rendered.get(("markdown", artifact.head))) for artifact in kept
+        _artifact(artifact, documents, rendered.get(("markdown", artifact.head))) for artifact in artifacts
     ]
     last = rows[limit - 1] if len(rows) > limit else None
     return {
@@ -182,15 +184,15 @@ async def list_artifacts(host: RequestHost, given: ListArtifacts) -> Value:
     }
 
 
-def _artifact(one: Artifact, documents: dict[str, int], html: str | None) -> Value:
+def _artifact(artifact: Artifact, documents: dict[str, int], html: str | None) -> Value:
     return {
-        "run": one.run,
-        "title": one.title,
-        "document": one.document,
-        "type": one.type,
-        "size": one.size,
-        "head": one.head,
-        "html": html if one.type in ("markdown", "text") else None,
-        "at": one.at,
-        "versions": documents.get(one.document, 1),
+        "run": artifact.run,
+        "title": artifact.title,
+        "document": artifact.document,
+        "type": artifact.type,
+        "size": artifact.size,
+        "head": artifact.head,
+        "html": html if artifact.type in ("markdown", "text") else None,
+        "at": artifact.at,
+        "versions": documents.get(artifact.document, 1),
     }

@@ -92,8 +92,8 @@ async def page_events(host: RequestHost, given: PageEvents) -> Response:
 
 def _places(texts: tuple[str, ...] | list[str]) -> list[tuple[str, int]]:
     """Read `RUN:SEQ`. A text that is not one is left out."""
-    found = (_PLACE.fullmatch(text.strip()) for text in texts)
-    return [(place[1], int(place[2])) for place in found if place]
+    matches = (_PLACE.fullmatch(text.strip()) for text in texts)
+    return [(place[1], int(place[2])) for place in matches if place]
 
 
 async def _page_frames(site: Site, listener: Subscription) -> AsyncIterator[Frame]:

@@ -302,10 +302,10 @@ def _check_layout(connection: sqlite3.Connection, path: Path, migrations: Sequen
     Views, triggers and computed columns are programs: one that came with a file would run on every read.
     """
     ours = {
-        found[2]: (found[1].lower(), sql)
+        match[2]: (match[1].lower(), sql)
         for migration in migrations
         for sql in migration
-        if (found := _CREATED.match(sql))
+        if (match := _CREATED.match(sql))
     }
     for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall():
         known = ours.get(name)

@@ -223,7 +223,7 @@ class CassettePlayer(CaseModel):
 
     def unused(self) -> list[RecordedCall]:
         """Return the recorded calls that the case did not make."""
-        return [one for path, one in self._calls.items() if path not in self.used]
+        return [call for path, call in self._calls.items() if path not in self.used]
 
 
 class Cassettes:
@@ -276,15 +276,15 @@ class Cassettes:
 
     def old(self, where: Span) -> list[Diagnostic]:
         """Return warnings about recordings that are older than their cassette allows."""
-        found = []
+        findings = []
         for file in self._files.values():
             for case, calls in file.cases.items():
                 days = max((self._age(call) for call in calls), default=0.0)
                 if file.max_age is not None and days * 86_400 > file.max_age:
                     message = f"{file.path.name}: the case {case!r} was recorded {days:.0f} days ago"
                     help = "quire test --record all records it again"
-                    found.append(Diagnostic(codes.CASSETTE_OLD, message, where, "", help))
-        return found
+                    findings.append(Diagnostic(codes.CASSETTE_OLD, message, where, "", help))
+        return findings
 
     def _age(self, call: RecordedCall) -> float:
         """Return the age of a recording in days; 0 if its date cannot be read."""
@@ -295,19 +295,19 @@ class Cassettes:
         return (self._now - (at if at.tzinfo else at.replace(tzinfo=UTC))).total_seconds() / 86_400
 
 
-def _drift(one: Drift, where: Span) -> Problem:
-    step, model = one.recorded.step, one.recorded.model
+def _drift(drift: Drift, where: Span) -> Problem:
+    step, model = drift.recorded.step, drift.recorded.model
     help = (
         "record it again (quire test --record all), keep the old reply (--keep), or undo the edit; "
-        f"it was recorded on {one.recorded.date} with {model}"
+        f"it was recorded on {drift.recorded.date} with {model}"
     )
     message = f"the prompt of step {step} is not the recorded one"
     return Problem(
-        Diagnostic(codes.CASSETTE_DRIFT, message, where, "", help), "", (), one.recorded.request, one.request
+        Diagnostic(codes.CASSETTE_DRIFT, message, where, "", help), "", (), drift.recorded.request, drift.request
     )
 
 
 def _partial(left: Sequence[RecordedCall], where: Span) -> Problem:
-    steps = ", ".join(dict.fromkeys(one.step for one in left))
+    steps = ", ".join(dict.fromkeys(call.step for call in left))
     message = f"the case did not make {len(left)} of its recorded calls (step {steps})"
     return Problem(Diagnostic(codes.CASSETTE_PARTIAL, message, where, "", "quire test --record all records it again"))

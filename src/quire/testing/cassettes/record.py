@@ -76,25 +76,25 @@ class WantedCase(Struct, frozen=True):
 
 def plan_recording(options: RecordOptions, environ: Mapping[str, str] = os.environ) -> Recording:
     """Find the cases and open the model. Nothing is asked yet. Raises `CannotStart`, also if there is nothing to do."""
-    found: list[WantedCase] = []
+    cases: list[WantedCase] = []
     for target in options.targets:
-        found += _wanted(target, options)
-    if not found:
+        cases += _wanted(target, options)
+    if not cases:
         raise CannotStart("there is nothing to record: no case with `cassette: true` lacks a recording")
-    folder = found[0].bench.settings.workspace.folder
+    folder = cases[0].bench.settings.workspace.folder
     models = user_models(folder, environ)
     spec, model = next(iter(open_models(models, (options.model,) if options.model else ()).items()))
     if options.budget is not None:
         require_price(model, spec)
     from quire.runs.workspace_gate import redactor_of
 
-    return Recording(tuple(found), spec, model, redactor_of(models.settings, environ).text, options.budget)
+    return Recording(tuple(cases), spec, model, redactor_of(models.settings, environ).text, options.budget)
 
 
 def _wanted(target: TestTarget, options: RecordOptions) -> list[WantedCase]:
     source, file = read_test(target.path)
     selection = options.selection.of(target, source, file)
-    wanted: list[WantedCase] = []
+    cases: list[WantedCase] = []
     bench: Bench | None = None
     for case in file.cases:
         which = case.setting.cassette
@@ -107,8 +107,8 @@ def _wanted(target: TestTarget, options: RecordOptions) -> list[WantedCase]:
             if selection.wants(case, row.name, target.path) and (
                 options.which == "all" or row.name not in cassette.cases
             ):
-                wanted.append(WantedCase(target.path, row, bench, cassette))
-    return wanted
+                cases.append(WantedCase(target.path, row, bench, cassette))
+    return cases
 
 
 def record(recording: Recording, on_case: Callable[[RecordedCase], None] = lambda made: None) -> list[RecordedCase]:
@@ -142,7 +142,7 @@ async def _record_case(wanted: WantedCase, recording: Recording, purse: Purse) -
         expect = stage.expect(case)
         if stage.act is None or expect is not None:
             found = judge(expect, Judging(stage.observation, case.span, row))
-            problems += [one.finding.message for one in found if one.finding.code.id not in _LEFT]
+            problems += [problem.finding.message for problem in found if problem.finding.code.id not in _LEFT]
     problems += [f"{one.tool} was called: {one.reason}" for one in run.world.tools.unscripted]
     if not problems and model.recorded:
         _write(wanted, model.recorded)
@@ -159,10 +159,10 @@ _LEFT = ("TS120", "TS121")
 """Codes that do not keep a recording back: snapshots change with the replies."""
 
 
-def _write(wanted: WantedCase, calls: list[RecordedCall]) -> None:
+def _write(case: WantedCase, calls: list[RecordedCall]) -> None:
     """Put the calls of one case into its cassette, as it is now."""
-    file = CassetteFile.beside(wanted.path, wanted.file.path.name)
-    file.write({**file.cases, wanted.row.name: calls})
+    file = CassetteFile.beside(case.path, case.file.path.name)
+    file.write({**file.cases, case.row.name: calls})
 
 
 class RecordingModel(LiveModel):

@@ -72,7 +72,7 @@ class YamlPositions(Struct, frozen=True):
 
     @classmethod
     def of(cls, source: Source) -> YamlPositions:
-        found: dict[Span, Entry] = {}
+        entries: dict[Span, Entry] = {}
         stack: list[YamlNode] = list(read_yaml(source).documents)
         while stack:
             node = stack.pop()
@@ -80,10 +80,10 @@ class YamlPositions(Struct, frozen=True):
                 stack.extend(node.items)
             elif isinstance(node, YamlMapping):
                 for entry in node.entries:
-                    if entry.key.span not in found:  # an alias leads to the same node again
-                        found[entry.key.span] = entry
+                    if entry.key.span not in entries:  # an alias leads to the same node again
+                        entries[entry.key.span] = entry
                         stack.append(entry.value)
-        return cls(found)
+        return cls(entries)
 
     def find(self, step: Span, *keys: str) -> Span:
         """Return the place of a key in the body of the step whose kind stands at a place.

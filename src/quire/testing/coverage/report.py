@@ -71,7 +71,7 @@ def gate_problems(coverage: DocumentCoverage, gates: Mapping[str, float], span: 
 
 def _below(coverage: DocumentCoverage, kind: str, share: Share, least: float, span: Span) -> Diagnostic:
     missing = coverage.missing(*(() if kind == ALL else (kind,)))
-    places = [f"{coverage.path}:{coverage.line(one)} {one.label}" for one in missing[:_LISTED]]
+    places = [f"{coverage.path}:{coverage.line(decision)} {decision.label}" for decision in missing[:_LISTED]]
     more = len(missing) - len(places)
     what = "decisions" if kind == ALL else kind
     message = f"{share.taken} of {share.total} {what} are covered, {share.percent} %, and {least:g} % is asked for"
@@ -116,19 +116,19 @@ class DocumentCoverage(Struct, frozen=True):
     def share(self, kind: str) -> Share:
         """Return the share of a kind, or of `all`."""
         counted = [decision for decision in self.decisions if kind in (ALL, decision.kind)]
-        return Share(sum(1 for one in counted if self.count(one)), len(counted))
+        return Share(sum(1 for decision in counted if self.count(decision)), len(counted))
 
     def shares(self) -> dict[str, Share]:
         return {kind: self.share(kind) for kind in (ALL, *KINDS)}
 
     def missing(self, *kinds: str) -> list[Decision]:
         """Return the decisions that no run took, in the order of the file; of all kinds if none is named."""
-        found = [
+        decisions = [
             decision
             for decision in self.decisions
             if not self.count(decision) and (not kinds or decision.kind in kinds)
         ]
-        return sorted(found, key=lambda one: one.span.start)
+        return sorted(decisions, key=lambda decision: decision.span.start)
 
 
 class CoverageCount:
@@ -190,7 +190,8 @@ def uncovered_findings(coverage: DocumentCoverage, kinds: tuple[Kind, ...] = ("a
     """Return the missing decisions as findings about the document itself, for annotations beside its lines."""
     code = replace(codes.COVERAGE_BELOW, severity=Severity.WARNING)
     return tuple(
-        Diagnostic(code, f"not covered by any case: {one.label}", one.span) for one in coverage.missing(*kinds)
+        Diagnostic(code, f"not covered by any case: {decision.label}", decision.span)
+        for decision in coverage.missing(*kinds)
     )
 
 

@@ -279,13 +279,13 @@ class WatchedThread(WatchedDocument):
             case "thread_started" if event.path == THREAD_PATH:
                 self.take("steps", THREAD_PATH)
             case "hook_action":
-                found = _ACTION.search(event.path)
-                number = self._own.get((found[1], int(found[2]))) if found else None
-                if found and number is not None:
-                    index = int(found[3] or 0)
+                match = _ACTION.search(event.path)
+                number = self._own.get((match[1], int(match[2]))) if match else None
+                if match and number is not None:
+                    index = int(match[3] or 0)
                     self.take("hooks", THREAD_PATH, f"hook[{number}]/action[{index + 1}]", "done")
                     if asks(self._thread.hooks[number - 1].actions[index]):
-                        self._asking.setdefault(event.path[: found.start()], number)
+                        self._asking.setdefault(event.path[: match.start()], number)
             case "tool_called":
                 self._use("execute", "tool", str(event.data.get("tool", "")))
             case "tool_told" if event.data.get("kind") == "denied":
@@ -573,5 +573,5 @@ def _fields(work: Any) -> dict[str, Any]:
 
 def _attempt(path: str) -> int:
     """Return the number of the attempt that a path ends in; 1 if it ends in none."""
-    found = list(_TRY.finditer(path))
-    return int(found[-1][1]) if found and found[-1].end() == len(path) else 1
+    matches = list(_TRY.finditer(path))
+    return int(matches[-1][1]) if matches and matches[-1].end() == len(path) else 1

@@ -130,14 +130,14 @@ def explore(bench: Bench, file: TestFile, count: int, seed: int) -> Exploration:
     if explorer is None:
         return Exploration(0, {}, (), "no drawn inputs start the document")
     ends: dict[str, int] = {}
-    found: dict[str, Counterexample] = {}
+    counterexamples: dict[str, Counterexample] = {}
     for number in range(seed, seed + count):
         given, run, broken = explorer.try_once(number)
         if run is not None:
             ends[str(run.ended.status)] = ends.get(str(run.ended.status), 0) + 1
-        if broken is not None and broken.promise not in found:
-            found[broken.promise] = explorer.counterexample(given, broken, number)
-    return Exploration(count, ends, tuple(found.values()))
+        if broken is not None and broken.promise not in counterexamples:
+            counterexamples[broken.promise] = explorer.counterexample(given, broken, number)
+    return Exploration(count, ends, tuple(counterexamples.values()))
 
 
 class _Explorer(Struct):
@@ -169,10 +169,10 @@ class _Explorer(Struct):
                 plan = bench.document.runnable()
                 envelope = foresight.envelope(plan, bench.document.name)
                 proof = foresight.proof(plan, bench.document.name)
-                known = None if envelope.unknown else Grants.of(envelope.capabilities)
+                grants = None if envelope.unknown else Grants.of(envelope.capabilities)
                 runs = replace(bench.settings.runs, pure_work=PURE_WORK)
                 bench = replace(bench, settings=replace(bench.settings, runs=runs))
-                return cls(bench, start, schema, proof, known, file.always, examples, _results(settings))
+                return cls(bench, start, schema, proof, grants, file.always, examples, _results(settings))
         return None
 
     def try_once(self, seed: int) -> tuple[Given, DrawnRun | None, Broken | None]:
@@ -196,7 +196,7 @@ class _Explorer(Struct):
         if not self.formulas or run.ended.status is not Status.COMPLETED or not isinstance(result, Mapping):
             return None
         named, stores, outputs = (result.get(name) for name in ("named", "stores", "outputs"))
-        seen = Observation(
+        observation = Observation(
             "completed",
             0,
             result.get("output"),
@@ -205,7 +205,7 @@ class _Explorer(Struct):
             stores=stores if isinstance(stores, Mapping) else {},
             outputs=outputs if isinstance(outputs, Mapping) else {},
         )
-        wrong = always(self.formulas, Judging(seen, NOWHERE, {}))
+        wrong = always(self.formulas, Judging(observation, NOWHERE, {}))
         return Broken("always", wrong[0].finding.message) if wrong else None
 
     def _complete(self, inputs: Mapping[str, Value]) -> Mapping[str, Value] | None:
@@ -298,7 +298,7 @@ class DocumentExploration(Struct, frozen=True):
         """Return the broken promises as the result of a file; None if there are none."""
         if not self.exploration.found:
             return None
-        problems = tuple(self._problem(one) for one in self.exploration.found)
+        problems = tuple(self._problem(counterexample) for counterexample in self.exploration.found)
         return FileResult(self.source.name, self.source, self.document, problems=problems)
 
     def _problem(self, found: Counterexample) -> Problem:
@@ -317,8 +317,8 @@ def explore_file(path: str, count: int, seed: int) -> DocumentExploration | None
         if reading.file is None:
             return None
         bench = open_document(reading.source, reading.file)
-        found = explore(bench, reading.file, count, seed)
+        exploration = explore(bench, reading.file, count, seed)
     except QuireError:
         return None
     name = relative_to_here(bench.document.name) or bench.document.name
-    return DocumentExploration(reading.source, name, seed, found, reading.file.cases[0].span)
+    return DocumentExploration(reading.source, name, seed, exploration, reading.file.cases[0].span)

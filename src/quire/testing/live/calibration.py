@@ -172,12 +172,12 @@ def stored_calibration(judge: Path) -> Calibration | None:
     path = calibration_path(judge)
     try:
         text = read_source(path, limit=_LARGEST).text
-        found = msgspec.json.decode(text.encode(), type=Calibration)
+        calibration = msgspec.json.decode(text.encode(), type=Calibration)
     except (Unreadable, msgspec.DecodeError, UnicodeError, RecursionError):
         return None
-    counts = found.agreement
+    counts = calibration.agreement
     cells = (counts.both_pass, counts.only_judge, counts.only_person, counts.both_fail)
-    return found if found.format == _FORMAT and all(0 <= cell <= _LARGEST for cell in cells) else None
+    return calibration if calibration.format == _FORMAT and all(0 <= cell <= _LARGEST for cell in cells) else None
 
 
 def standing_of(judge: Judge, model: str, found: Calibration | None) -> Standing:

@@ -160,7 +160,7 @@ class LiveCase(Struct, frozen=True):
     @property
     def test_hash(self) -> str:
         """Depends on the case, its rows and its judge, and not on other cases of the file."""
-        rows = {label: structure_hash(one.row) for label, one in self.rows.items()}
+        rows = {label: structure_hash(row.row) for label, row in self.rows.items()}
         judge = self.judge.hash if self.judge else None
         return fingerprint([structure_hash(self.case), rows, judge, structure_hash(self.always)])
 
@@ -189,12 +189,12 @@ def live_plan(options: LiveOptions, environ: Mapping[str, str] = os.environ) -> 
     models = user_models(found[0].bench.settings.workspace.folder, environ)
     opened = open_models(models, options.models)
     seats = JudgeSeats(models, options.judge_model, tuple(opened))
-    cases = tuple(replace(one, seat=seats.seat(one.judge)) if one.judge is not None else one for one in found)
+    cases = tuple(replace(case, seat=seats.seat(case.judge)) if case.judge is not None else case for case in found)
     tries = sum(len(case.rows) * case.repeats for case in cases) * len(opened)
     if tries > MOST_TRIES:
         raise CannotStart(f"{tries:,} tries are more than {MOST_TRIES:,}")
     if options.budget is not None:
-        for spec, model in (*opened.items(), *((one.spec, one.model) for one in seats.taken)):
+        for spec, model in (*opened.items(), *((seat.spec, seat.model) for seat in seats.taken)):
             require_price(model, spec)
     folders = {case.bench.settings.workspace.folder for case in cases if case.live.tools == "real"}
     real = {folder: real_tools_of(folder, environ) for folder in folders}
@@ -203,7 +203,7 @@ def live_plan(options: LiveOptions, environ: Mapping[str, str] = os.environ) -> 
 
 def live_cases(options: LiveOptions) -> tuple[list[LiveCase], list[Skipped]]:
     """Return the wanted cases that have live terms, and those that cannot be tried. Raises `CannotStart`."""
-    found: list[LiveCase] = []
+    cases: list[LiveCase] = []
     skipped: list[Skipped] = []
     for target in options.targets:
         source, file = read_test(target.path)
@@ -219,8 +219,8 @@ def live_cases(options: LiveOptions) -> tuple[list[LiveCase], list[Skipped]]:
             if reason:
                 skipped.append(Skipped(f"{target.path}: {case.name}", reason))
             else:
-                found.append(_live_case(target.path, case, file, bench, options))
-    return found, skipped
+                cases.append(_live_case(target.path, case, file, bench, options))
+    return cases, skipped
 
 
 def read_test(path: str) -> tuple[Source, TestFile]:
@@ -352,9 +352,9 @@ class JudgeSeats:
             return self._models.choose(self._named)
         if not judge.model:
             raise CannotStart(f"the judge {judge.name} names no model: name one with --judge-model")
-        known = self._models.settings.models
-        spec = known.tiers.get(judge.model, judge.model)
-        return self._models.choose(None, lambda: Choice(spec, "the judge", known.settings_of(judge.model)))
+        settings = self._models.settings.models
+        spec = settings.tiers.get(judge.model, judge.model)
+        return self._models.choose(None, lambda: Choice(spec, "the judge", settings.settings_of(judge.model)))
 
 
 def same_model(spec: str, other: str) -> bool:

@@ -77,10 +77,10 @@ def read_receipts(workspace: Path) -> list[Receipt]:
 def store_receipts(workspace: Path, fresh: Sequence[Receipt]) -> None:
     """Add receipts, each in place of the one of the same case and model. Raises `CannotStart`."""
     path = workspace / FILE
-    replaced = {one.key for one in fresh}
-    kept = [*(receipt for receipt in read_receipts(workspace) if receipt.key not in replaced), *fresh]
-    kept.sort(key=lambda one: one.at)
-    data = msgspec.json.format(msgspec.json.encode(_Kept(kept[-MOST:])), indent=1)
+    replaced = {receipt.key for receipt in fresh}
+    receipts = [*(receipt for receipt in read_receipts(workspace) if receipt.key not in replaced), *fresh]
+    receipts.sort(key=lambda receipt: receipt.at)
+    data = msgspec.json.format(msgspec.json.encode(_Kept(receipts[-MOST:])), indent=1)
     if path.parent.is_symlink():
         raise CannotStart(f"{path.parent} is a link: results are only kept in the workspace itself")
     try:

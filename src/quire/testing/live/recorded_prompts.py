@@ -169,15 +169,15 @@ async def _in_place(run: RecordedRun, call: RecordedCall, after: EffectRecord) -
     if reply_text(after) == reply_text(before) and tool_uses(after) == tool_uses(before):
         return ()
     journal = InPlaceJournal(run.view.effects, after)
-    found: list[Change] = []
+    changes: list[Change] = []
     if tool_uses(after) != tool_uses(before):
-        found.append(Change("calls", call.request.label, tool_uses(before), tool_uses(after)))
+        changes.append(Change("calls", call.request.label, tool_uses(before), tool_uses(after)))
     try:
         again = await replay(run.held.walk, (), Progress.of(run.held.plan), lambda one: False, journal=journal)
     except JournalMismatch:
-        return found  # another item of a fan fails first
+        return changes  # another item of a fan fails first
     texts = {reply_text(before), reply_text(after)}
-    return [*found, *(difference for difference in _differences(run.view, again) if not _is_reply(difference, texts))]
+    return [*changes, *(difference for difference in _differences(run.view, again) if not _is_reply(difference, texts))]
 
 
 def _is_reply(change: Change, texts: set[str]) -> bool:
@@ -261,13 +261,13 @@ async def follow_run(run: RecordedRun, model: Model, purse: Purse, clock: Clock,
             stopped = str(error)
             break
         walked.waits |= cut_off
-        wanted = [one for one in walked.replay.open if isinstance(one, ModelRequest) and one.path not in cut_off]
-        if walked.replay.finished or walked.replay.failure is not None or not wanted:
+        requests = [one for one in walked.replay.open if isinstance(one, ModelRequest) and one.path not in cut_off]
+        if walked.replay.finished or walked.replay.failure is not None or not requests:
             break
-        if len(replies) + len(wanted) > most:
+        if len(replies) + len(requests) > most:
             stopped = f"it made {len(replies)} calls, and the stored run made {len(run.calls)}"
             break
-        new = await _asked(asking, wanted, purse)
+        new = await _asked(asking, requests, purse)
         replies |= {record.path: record for record in new if not _is_unpaid(record)}
         if any(map(_is_unpaid, new)):
             stopped = "the budget is used up"
@@ -287,8 +287,8 @@ def _cut_off(run: RecordedRun) -> set[str]:
     return {one.path for one in again.open} if again.finished or again.failure is not None else set()
 
 
-async def _asked(asking: Performer, wanted: Sequence[ModelRequest], purse: Purse) -> list[EffectRecord]:
-    estimates = [asking.estimate(request) for request in wanted]
+async def _asked(asking: Performer, requests: Sequence[ModelRequest], purse: Purse) -> list[EffectRecord]:
+    estimates = [asking.estimate(request) for request in requests]
     most = None if None in estimates else sum(estimate for estimate in estimates if estimate is not None)
     room = side_by_side(most, purse)
 
@@ -298,7 +298,7 @@ async def _asked(asking: Performer, wanted: Sequence[ModelRequest], purse: Purse
         async with room:
             return await asking.perform(request)
 
-    return list(await asyncio.gather(*map(one, wanted)))
+    return list(await asyncio.gather(*map(one, requests)))
 
 
 def _is_unpaid(record: EffectRecord) -> bool:

@@ -286,10 +286,10 @@ def run_calibration(plan: CalibrationPlan) -> tuple[Calibration, CalibrationStan
             raise CannotStart(f"the judge cannot be asked: {meter.message}")
 
     try:
-        found = asyncio.run(
+        calibration = asyncio.run(
             calibrate(seat.judge, seat.spec, plan.labels, ask, repeats=plan.repeats, on_judged=on_judged)
         )
     except ExceptionGroup as group:
         raise group.exceptions[0] from None
-    store_calibration(plan.path, found)
-    return found, standing_of(seat.judge, seat.spec, found)
+    store_calibration(plan.path, calibration)
+    return calibration, standing_of(seat.judge, seat.spec, calibration)

@@ -254,9 +254,9 @@ def kappa(agreement: Agreement) -> Kappa | None:
         return None
     value = (agreement.observed - chance) / (1 - chance)
     error = kappa_error(agreement)
-    seen = wilson(agreement.both_pass + agreement.both_fail, agreement.count)
-    low = min(value - Z * error, (seen.low - chance) / (1 - chance))
-    high = max(value + Z * error, (seen.high - chance) / (1 - chance))
+    interval = wilson(agreement.both_pass + agreement.both_fail, agreement.count)
+    low = min(value - Z * error, (interval.low - chance) / (1 - chance))
+    high = max(value + Z * error, (interval.high - chance) / (1 - chance))
     return Kappa(value, Interval(max(-1.0, low), min(1.0, high)))
 
 

@@ -81,7 +81,7 @@ def graders(expect: Expect | None) -> Expect | None:
 
 def grades_something(case: Case, formulas: Sequence[Formula]) -> bool:
     """Tell whether anything beyond the status of a run decides about a try."""
-    expects = [graders(one) for one in (case.expect, *(act.expect for act in case.then))]
+    expects = [graders(expect) for expect in (case.expect, *(act.expect for act in case.then))]
     told = any(check.subject not in ("status", "exit") for expect in expects if expect for check in expect.checks)
     live = case.live
     return told or bool(formulas) or (live is not None and (live.judge is not None or bool(live.similar)))
@@ -114,11 +114,11 @@ def terms(live: Live, seen: Observation, cost: float | None, seconds: float) -> 
         yield f"it cost more than ${live.cost:g}"
     if live.seconds is not None and seconds > live.seconds:
         yield f"it took longer than {live.seconds:g} s"
-    wanted = similar_of(live)
-    if wanted is not None:
-        found = similarity(text_of(seen.output), wanted.to)
-        if found < wanted.least:
-            yield f"the output is not similar: {found:.1f} of {wanted.least:g}"
+    similar = similar_of(live)
+    if similar is not None:
+        found = similarity(text_of(seen.output), similar.to)
+        if found < similar.least:
+            yield f"the output is not similar: {found:.1f} of {similar.least:g}"
 
 
 def similar_of(live: Live) -> Similar | None:
@@ -218,8 +218,8 @@ async def make_try(case: LiveCase, attempt: Attempt, model: Model, purse: Purse,
     return Made(made, trouble)
 
 
-async def _judged(seat: JudgeSeat, seen: Observation, purse: Purse, meter: Meter) -> Judgement:
-    parts = parts_of(seen, seat.judge.reads)
+async def _judged(seat: JudgeSeat, observation: Observation, purse: Purse, meter: Meter) -> Judgement:
+    parts = parts_of(observation, seat.judge.reads)
     if parts is None:
         return Judgement(None, f"a part that the judge reads is not there: {', '.join(seat.judge.reads)}")
     return await ask_judge(Metered(seat.model, purse, meter), seat.judge, parts)

@@ -294,14 +294,14 @@ class LiveReport(Struct, frozen=True):
 def read_report(path: Path) -> LiveReport:
     """Read an earlier report, as `--format json` printed it. Raises `CannotStart`."""
     try:
-        found = msgspec.json.decode(read_source(path, limit=_LARGEST).text.encode(), type=LiveReport)
+        report = msgspec.json.decode(read_source(path, limit=_LARGEST).text.encode(), type=LiveReport)
     except Unreadable:
         raise
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise CannotStart(f"{path} is not a report of `quire test --live --format json`: {error}") from None
-    if found.format != FORMAT:
+    if report.format != FORMAT:
         raise CannotStart(f"{path} is a report of another version of Quire")
-    return found
+    return report
 
 
 def with_baseline(scores: Sequence[Score], earlier: LiveReport) -> tuple[Pair, ...]:

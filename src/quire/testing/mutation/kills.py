@@ -143,9 +143,9 @@ def _of_prompts(before: Observation, after: Observation) -> Iterator[tuple[str, 
 
 
 def _of_questions(before: Observation, after: Observation) -> Iterator[tuple[str, Value]]:
-    for way in dict.fromkeys(one.way for one in before.asked):
-        old = [one.prompt for one in before.asked if one.way == way]
-        new = [one.prompt for one in after.asked if one.way == way]
+    for way in dict.fromkeys(question.way for question in before.asked):
+        old = [question.prompt for question in before.asked if question.way == way]
+        new = [question.prompt for question in after.asked if question.way == way]
         if old != new:
             yield "asked", {way: old[0] if len(old) == 1 else list(old)}
 
@@ -161,9 +161,9 @@ def _of_calls(before: Observation, after: Observation) -> Iterator[tuple[str, Va
         yield "calls", {others[tool]: 0}
 
 
-def _tools(seen: Observation) -> dict[str, str]:
+def _tools(observation: Observation) -> dict[str, str]:
     """Return the tools that were called, each with the name by which the document calls it."""
-    return {call.tool: call.name for call in reversed(seen.calls)}
+    return {call.tool: call.name for call in reversed(observation.calls)}
 
 
 def _of_error(old: Mapping[str, Value] | None, new: Mapping[str, Value] | None) -> Iterator[tuple[str, Value]]:

@@ -249,8 +249,8 @@ def _with_capture(step: Step, old: Capture, new: Capture | None) -> Step:
     """Replace a capture in the closings that ask a model for it: of the step, and of the last steps of its arms."""
     work = step.work
     if isinstance(work, Think) and old in work.closing:
-        closing = tuple(new if one == old else one for one in work.closing)
-        step = replace(step, work=replace(work, closing=tuple(one for one in closing if one is not None)))
+        closing = tuple(new if capture == old else capture for capture in work.closing)
+        step = replace(step, work=replace(work, closing=tuple(capture for capture in closing if capture is not None)))
     if step.match is None:
         return step
     cases = tuple(

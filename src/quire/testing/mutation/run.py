@@ -156,8 +156,8 @@ def _missing(
         if case.observe is not None:
             if case.name not in observations:
                 observations[case.name] = case.observe(plan)
-            seen = case.observe(mutant.plan)
-            told = telling_expectation(observations[case.name], seen, mutant.kill.subject)
+            observation = case.observe(mutant.plan)
+            told = telling_expectation(observations[case.name], observation, mutant.kill.subject)
             if told is not None:
                 return case.name, told, ""
     place = {"": "the document", "thread": "the thread"}.get(mutant.step, f"step {mutant.step}")
@@ -173,9 +173,9 @@ class _DrivenCase(Struct, frozen=True):
 
     def notices(self, plan: Plan) -> bool:
         """Tell whether some expectation of the case fails on a plan."""
-        test, wanted = self.test, self.wanted
-        case = replace(wanted, case=replace(wanted.case, crash_everywhere=False))
-        snapshots = test.kept.of(wanted.name, _READ_ONLY)
+        test, row = self.test, self.wanted
+        case = replace(row, case=replace(row.case, crash_everywhere=False))
+        snapshots = test.kept.of(row.name, _READ_ONLY)
         return bool(verdict(case, test.file, test.bench, snapshots, self.start.with_plan(plan))[0])
 
     def observe(self, plan: Plan) -> Observation:
@@ -365,9 +365,9 @@ def _joined(parts: list[DocumentMutation]) -> DocumentMutation:
     """Return the mutants of one document. The expectation of the first file that has a case for it is offered."""
     killed = frozenset().union(*(part.killed for part in parts))
     survivors: dict[str, SurvivingMutant] = {}
-    for one in (survivor for part in parts for survivor in part.survivors):
-        if one.id not in killed and (one.id not in survivors or (one.case and not survivors[one.id].case)):
-            survivors[one.id] = one
+    for mutant in (survivor for part in parts for survivor in part.survivors):
+        if mutant.id not in killed and (mutant.id not in survivors or (mutant.case and not survivors[mutant.id].case)):
+            survivors[mutant.id] = mutant
     left_out = tuple(one for part in parts for one in part.left_out)
     seconds = sum(part.seconds for part in parts)
     first = parts[0]

@@ -86,17 +86,17 @@ class Replies:
 
     def take(self, asked: ModelAsked) -> Entry | None:
         """Return the entry that answers a call, and use it up; None if there is none."""
-        found = self._find(asked)
-        if found is None:
+        uses = self._find(asked)
+        if uses is None:
             return None
-        found.take()
-        self._given[asked.path] = found
-        return found.entry
+        uses.take()
+        self._given[asked.path] = uses
+        return uses.entry
 
     def answers(self, asked: ModelAsked) -> bool:
         """Tell whether an entry that names the call, and not just any, would answer it."""
-        found = self._find(asked)
-        return found is not None and not found.entry.is_default
+        uses = self._find(asked)
+        return uses is not None and not uses.entry.is_default
 
     def dies(self, entry: Entry) -> bool:
         """Tell whether the process dies at this entry. It dies once: the call that is made again is answered."""
@@ -113,7 +113,7 @@ class Replies:
     def unused(self) -> list[Entry]:
         """Return the entries of the case itself that answered fewer calls than they say. A crash is an answer."""
         own = (use for use in self._uses if not use.entry.shared and not use.entry.is_default)
-        return [one.entry for one in own if one.left and not one.crashed]
+        return [uses.entry for uses in own if uses.left and not uses.crashed]
 
     def nearest(self, asked: ModelAsked) -> tuple[Entry, str] | None:
         """Return the entry that comes closest to answering a call, and the reason why it does not. An entry that is
@@ -207,9 +207,9 @@ class CaseModel:
         with self._meter:
             if self.process is not None:
                 self.process.must_live()
-            seen = seen_prompt(call)
-            self.seen.append(seen)
-            return await self._reply(call, seen, on_delta)
+            prompt = seen_prompt(call)
+            self.seen.append(prompt)
+            return await self._reply(call, prompt, on_delta)
 
     async def _reply(self, call: ModelCall, seen: SeenPrompt, on_delta: Callable[[str], None]) -> ModelReply:
         asked = ModelAsked(call.path, call.label, seen.text)

@@ -43,9 +43,9 @@ class Answers:
         if len(listed) != 1 and at >= len(listed):
             return None
         self._used[name] = at + 1
-        found = listed[0] if len(listed) == 1 else listed[at]
-        self._given[path] = name, found
-        return found
+        answer = listed[0] if len(listed) == 1 else listed[at]
+        self._given[path] = name, answer
+        return answer
 
     def refused(self, path: str) -> None:
         """Note that the answer to a question did not fit: the next one, if there is one, is for the same question."""
@@ -54,10 +54,10 @@ class Answers:
     def unused(self) -> list[tuple[str, GivenAnswer]]:
         """Return the answers of the case itself that no question took."""
         return [
-            (name, one)
+            (name, answer)
             for name, listed in self._answers.items()
-            for number, one in enumerate(listed)
-            if number >= self._used.get(name, 0) and not one.shared
+            for number, answer in enumerate(listed)
+            if number >= self._used.get(name, 0) and not answer.shared
         ]
 
 
@@ -75,16 +75,16 @@ class CasePeople:
         if problem:
             self.answers.refused(question.path)
             # An answer that stands for all questions of a step would not fit again.
-            given = self.answers.take(question.path, question.way, question.label)
-            if given is None or given.value == self._last.get(question.path):
+            answer = self.answers.take(question.path, question.way, question.label)
+            if answer is None or answer.value == self._last.get(question.path):
                 return None
         else:
-            given = self.answers.take(question.path, question.way, question.label)
-        if given is None or given.after is not None:
+            answer = self.answers.take(question.path, question.way, question.label)
+        if answer is None or answer.after is not None:
             return None
-        self._last[question.path] = given.value
-        self._by[question.path] = given.by or "test"
-        return option_by_number(question.kind, question.options, given.value)
+        self._last[question.path] = answer.value
+        self._by[question.path] = answer.by or "test"
+        return option_by_number(question.kind, question.options, answer.value)
 
     def answered_by(self, question: Question) -> str:
         return self._by.get(question.path, "")
@@ -156,7 +156,7 @@ class _Player:
                 raise Unanswered(f"its sequence has {len(self._sequence)} answers, and this is call {self.calls}")
             inner = self._sequence[self.calls - 1]
         elif self._when or self._otherwise:
-            fitting = next((one for wanted, one in self._when if _contains(arguments, wanted)), self._otherwise)
+            fitting = next((player for wanted, player in self._when if _contains(arguments, wanted)), self._otherwise)
             if fitting is None:
                 raise Unanswered("no `when` fits the arguments, and there is no `else`")
             inner = fitting
@@ -205,9 +205,9 @@ class ToolScripts:
     def unused(self) -> list[tuple[str, ToolScript]]:
         """Return the scripts of the case itself that were never called."""
         return [
-            (name, one.script)
-            for name, one in self._players.items()
-            if not one.was_called and not one.script.real and not one.script.shared
+            (name, player.script)
+            for name, player in self._players.items()
+            if not player.was_called and not player.script.real and not player.script.shared
         ]
 
     def names(self) -> list[str]:

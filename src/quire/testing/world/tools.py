@@ -246,23 +246,23 @@ class CaseGate(Gate):
 
     async def call(self, request: ToolRequest, effect_id: str) -> Value:
         name = request.tool
-        seen = SeenCall(request.path, request.label, canonical(name), name, copy(request.arguments))  # type: ignore[arg-type]
+        call = SeenCall(request.path, request.label, canonical(name), name, copy(request.arguments))  # type: ignore[arg-type]
         if request.connection and request.connection not in (BUILT_IN, ITEMS):
-            seen.tool = self._registry.connection(request.connection).tool_id(name)
+            call.tool = self._registry.connection(request.connection).tool_id(name)
         elif not request.connection and (target := self._names.known(name)):
-            seen.tool = self._registry.connection(target[0]).tool_id(target[1])
-        self._tools.seen.append(seen)
+            call.tool = self._registry.connection(target[0]).tool_id(target[1])
+        self._tools.seen.append(call)
         self._tools.paths[effect_id] = request.path
         with self._tools.meter:
             try:
-                seen.result = await super().call(request, effect_id)
+                call.result = await super().call(request, effect_id)
             except Denied as error:
-                seen.failure, seen.refused = str(error), denied_capability(str(error))
+                call.failure, call.refused = str(error), denied_capability(str(error))
                 raise
             except ToolFailed as error:
-                seen.failure = error.message
+                call.failure = error.message
                 raise
-            return seen.result
+            return call.result
 
 
 class _Wrapped:

@@ -464,11 +464,11 @@ def _hunk(before: Sequence[str], group: Sequence[_Change]) -> Iterator[str]:
     length = stop - start + sum(len(one.lines) - (one.stop - one.start) for one in group)
     yield f"@@ -{_range(start, stop - start)} +{_range(first, length)} @@\n"
     done = start
-    for one in group:
-        yield from (f" {line}" for line in before[done : one.start])
-        yield from (f"-{line}" for line in before[one.start : one.stop])
-        yield from (f"+{line}" for line in one.lines)
-        done = one.stop
+    for change in group:
+        yield from (f" {line}" for line in before[done : change.start])
+        yield from (f"-{line}" for line in before[change.start : change.stop])
+        yield from (f"+{line}" for line in change.lines)
+        done = change.stop
     yield from (f" {line}" for line in before[done:stop])
 
 

@@ -130,10 +130,10 @@ class PipelineScope(Struct):
         return "".join(texts)
 
     def schema(self, name: str, path: str) -> Schema:
-        found = self.plan.schemas.get(name)
-        if found is None:
+        schema = self.plan.schemas.get(name)
+        if schema is None:
             raise StepFailed(f"there is no schema {name} in this file", kind="schema", path=path)
-        return found
+        return schema
 
     def _refer(self, reference: Reference, names: Mapping[str, Value], path: str, may_be_set: frozenset[str]) -> str:
         root, *rest = reference.name.split(".")

@@ -95,9 +95,9 @@ def _step(step: Step, path: str, scope: PlaybookScope) -> Generator[Request, Any
     overrides: Mapping[str, Value] = yield Boundary.after(path, step.label)
     for name, value in overrides.items():
         # If set in the run of a pipeline that calls this playbook, it may be any value.
-        told = scope.override(path, step.label, name, text_or_json(value))
-        if told:
-            yield told
+        emit = scope.override(path, step.label, name, text_or_json(value))
+        if emit:
+            yield emit
     return output
 
 

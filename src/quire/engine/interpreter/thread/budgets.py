@@ -141,8 +141,8 @@ class LimitEvent(Struct, frozen=True):
 
         The message is recorded, so it is the same in every process, whatever the limits are by then.
         """
-        found = _AMOUNTS.match(message)
-        return cls(limit_code, _read(found[1]), _read(found[2])) if found else None
+        match = _AMOUNTS.match(message)
+        return cls(limit_code, _read(match[1]), _read(match[2])) if match else None
 
 
 def resolve_limits(

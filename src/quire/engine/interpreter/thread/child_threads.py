@@ -231,7 +231,8 @@ class Children:
             ) from None
         composed = child.composed
         risk = assess(
-            [capability.capability for capability in composed.capabilities], [one.risk for one in composed.acknowledged]
+            [capability.capability for capability in composed.capabilities],
+            [acknowledgement.risk for acknowledgement in composed.acknowledged],
         )
         if risk.outcome == "block":
             child.purse.close()

@@ -158,7 +158,7 @@ def fill_params(value: Value, context: Mapping[str, Value], rules: int = THREAD_
 def _filled(text: str, context: Mapping[str, Value], rules: int) -> str:
     end = text.rfind("}") + 1
     if rules < 2:
-        return _EXPRESSION.sub(lambda found: _written(_evaluated(found[1], context), rules), text[:end]) + text[end:]
+        return _EXPRESSION.sub(lambda match: _written(_evaluated(match[1], context), rules), text[:end]) + text[end:]
     given = context.get("inputs")
     inputs = given if isinstance(given, Mapping) else {}
 

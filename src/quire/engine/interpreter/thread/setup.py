@@ -243,7 +243,7 @@ def check_risk(
 
     `place` is where the permissions are written.
     """
-    risk = assess(capabilities, [one.risk for one in acknowledged], project)
+    risk = assess(capabilities, [acknowledgement.risk for acknowledgement in acknowledged], project)
     where = f" at {place}" if place and not project.problem else ""
     messages = [f"{message}{where}" for message in risk.messages]
     if risk.outcome == "block":
