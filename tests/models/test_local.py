@@ -239,6 +239,15 @@ async def test_what_a_forced_reply_means(name: str, told_model: Callable[..., Lo
     assert reply.finish_reason == ("tool_call" if told.uses else told.finish)
 
 
+@pytest.mark.parametrize(("ended", "finish"), [("stop", "stop"), ("length", "length")])
+async def test_a_reply_is_as_whole_as_its_closing_object(
+    told_model: Callable[..., LocalModel], ended: str, finish: str
+) -> None:
+    model = told_model(("It rains and rains and", "length"), ('{"mood": "bad"}', ended))
+    reply = await model.complete(user("How is it?", closing=SCHEMA), lambda piece: None)
+    assert (reply.text, reply.finish_reason) == ('It rains and rains and\n{"mood": "bad"}', finish)
+
+
 async def test_what_cannot_be_forced_exactly_is_forced_loosely(told_model: Callable[..., LocalModel]) -> None:
     pieces: list[str] = []
     model = told_model((" \n Well, it rains.", "stop"), ('{"answer": "It rains."}', "stop"))

@@ -21,7 +21,7 @@ import re
 import threading
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from quire.engine.capture import json_objects
@@ -130,7 +130,10 @@ class LocalModel:
     async def _close(
         self, schema: Mapping[str, Value], messages: list[Turn], prose: _Said, limit: int, on_delta: OnDelta
     ) -> _Said:
-        """Return the prose and the object after it; the prose alone if a grammar cannot express the schema."""
+        """Return the prose and the object after it; the prose alone if a grammar cannot express the schema.
+
+        A reply that ends with its whole object is complete, whatever ended its prose.
+        """
         gap = "\n" if prose.text.strip() else ""
         begun = [*messages, {"role": "assistant", "content": prose.text + gap}] if gap else messages
         pending = gap
@@ -145,9 +148,10 @@ class LocalModel:
             said = await self._force(begun, shape, limit, {"temperature": 0}, object_delta)
         except ModelFailed:
             return prose
-        if said.text:
-            said.text = gap + said.text
-        return prose.then(said)
+        if not said.text:
+            return prose.then(said)
+        said.text = gap + said.text
+        return replace(prose.then(said), finish=said.finish)
 
     async def _force(
         self,
