@@ -1,12 +1,8 @@
 """Compile the tree of an expression to closures.
 
 Everything that follows from the tree alone (the length of a path, the operator, the cost of a lambda) is decided here
-once, not at each evaluation.
-
-Read values from the bindings: paths, which fail if a key is missing, and `get`, which does not.
-
-A path is first read with plain subscripts. Only if one of them fails is it walked again, segment by segment, to find
-the store that it may refer to or to say what is missing.
+once, not at each evaluation. A path is first read with plain subscripts. Only if one of them fails is it walked again,
+segment by segment, to find the store that it may refer to or to say what is missing.
 """
 
 from __future__ import annotations
@@ -15,12 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from quire.expr import operators
 from quire.expr.errors import EvalError, ExprSyntaxError
-from quire.expr.kinds import is_list, is_map, kind
-from quire.expr.limits import MAX_ITEMS, MAX_STEPS, Closure, Run, measure
 from quire.expr.syntax import (
     RESERVED,
     Arithmetic,
@@ -44,6 +38,7 @@ from quire.expr.syntax import (
     reads,
     walk,
 )
+from quire.expr.values import MAX_ITEMS, MAX_STEPS, Closure, Run, is_list, is_map, kind, measure
 from quire.source import Span
 from quire.wording import did_you_mean, nearest
 
@@ -140,16 +135,18 @@ class _Compiler:
             case Path():
                 return read(node, bound)
             case ListOf(items=items):
-                return _list(tuple(self.code(item, bound) for item in items))
+                elements = tuple(self.code(item, bound) for item in items)
+                return lambda run: [element(run) for element in elements]
             case MapOf(entries=entries):
-                return _map(tuple((key, self.code(part, bound)) for key, part in entries))
+                members = tuple((key, self.code(part, bound)) for key, part in entries)
+                return lambda run: {key: member(run) for key, member in members}
             case Not(operand=operand, times=times):
                 return operators.negation(self.code(operand, bound), times)
             case Negate(operand=operand, times=times, span=span):
                 return operators.minus(self.code(operand, bound), times, span)
             case Logic(operator=operator, operands=operands):
                 parts = tuple(self.code(operand, bound) for operand in operands)
-                return operators.conjunction(parts) if operator == "and" else operators.disjunction(parts)
+                return operators.logic(parts, decides=operator == "or")
             case Compare(operator=sign, left=left, right=right, span=span):
                 return operators.comparison(sign, self.code(left, bound), self.code(right, bound), span)
             case Arithmetic(first=first, rest=rest):
@@ -194,23 +191,6 @@ class _WatchedCompiler(_Compiler):
 _COMPILER = _Compiler()
 
 
-def _list(items: tuple[Closure, ...]) -> Closure:
-    def build(run: Run) -> object:
-        return [item(run) for item in items]
-
-    return build
-
-
-def _map(entries: tuple[tuple[str, Closure], ...]) -> Closure:
-    def build(run: Run) -> object:
-        found: dict[str, Any] = {}
-        for key, part in entries:
-            found[key] = part(run)
-        return found
-
-    return build
-
-
 def _cost(body: Node) -> int:
     """Return the number of nodes that one application visits. A lambda inside is charged when it is applied."""
     cost = 1
@@ -228,59 +208,22 @@ def _cost(body: Node) -> int:
     return cost
 
 
-_MISSED = (KeyError, TypeError)
-
-
 def read(path: Path, bound: frozenset[str]) -> Closure:
     """Compile a path. `bound` are the lambda parameters in scope."""
-    segments = path.segments
-    root = segments[0]
-
-    def carefully(run: Run) -> Value:
-        return _carefully(path, run)
-
+    root, *rest = path.segments
     if root not in RESERVED and root not in bound:
-        return carefully
-    match segments[1:]:
-        case ():
+        return lambda run: _carefully(path, run)
 
-            def binding(run: Run) -> object:
-                try:
-                    return run.names[root]
-                except KeyError:
-                    return _carefully(path, run)
+    def plainly(run: Run) -> object:
+        try:
+            value = run.names[root]
+            for segment in rest:
+                value = value[segment]
+        except (KeyError, TypeError):
+            return _carefully(path, run)
+        return value
 
-            return binding
-        case (first,):
-
-            def member(run: Run) -> object:
-                try:
-                    return run.names[root][first]
-                except _MISSED:
-                    return _carefully(path, run)
-
-            return member
-        case (first, second):
-
-            def member_of_member(run: Run) -> object:
-                try:
-                    return run.names[root][first][second]
-                except _MISSED:
-                    return _carefully(path, run)
-
-            return member_of_member
-        case rest:
-
-            def deeper(run: Run) -> object:
-                try:
-                    value = run.names[root]
-                    for segment in rest:
-                        value = value[segment]
-                except _MISSED:
-                    return _carefully(path, run)
-                return value
-
-            return deeper
+    return plainly
 
 
 def get(base: Closure, keys: tuple[str, ...], default: Closure | None) -> Closure:

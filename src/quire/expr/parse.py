@@ -6,12 +6,12 @@ Depth is counted, so that a thousand brackets give an error message and not a cr
 from __future__ import annotations
 
 import math
-from typing import cast
+from collections.abc import Callable
+from typing import TypeVar, cast
 
 from msgspec.structs import replace
 
 from quire.expr.errors import ExprSyntaxError, NeedsDialect
-from quire.expr.limits import MAX_DIGITS, MAX_LENGTH, MAX_NESTING
 from quire.expr.syntax import (
     KEYWORDS,
     Arithmetic,
@@ -36,8 +36,11 @@ from quire.expr.syntax import (
     walk,
 )
 from quire.expr.tokens import Token, tokens, unquote
+from quire.expr.values import MAX_DIGITS, MAX_LENGTH, MAX_NESTING
 from quire.source import Span
 from quire.wording import cut, did_you_mean, nearest, pluralize
+
+Part = TypeVar("Part")
 
 _OR, _AND, _NOT, _COMPARE, _ADD, _MULTIPLY = range(1, 7)
 _RANKS = {
@@ -80,14 +83,14 @@ def parse(text: str, *, dialect: bool = False) -> Expression:
         raise ExprSyntaxError(
             f"the expression has {len(text):,} characters; {MAX_LENGTH:,} is the most", Span(MAX_LENGTH, len(text))
         )
-    found = tokens(text)
+    stream = tokens(text)
     try:
-        root = _Parser(found, dialect).whole()
+        root = _Parser(stream, dialect).whole()
     except RecursionError:
         # The caller's stack was already so deep that less room was left than our own limit.
         raise ExprSyntaxError(_TOO_DEEP, Span(0, len(text)), _SPLIT) from None
     # The depth of a node never exceeds the number of tokens.
-    for node, depth in walk(root) if len(found) > MAX_NESTING else ():
+    for node, depth in walk(root) if len(stream) > MAX_NESTING else ():
         if depth > MAX_NESTING:
             raise ExprSyntaxError(_TOO_DEEP, node.span, _SPLIT)
     return Expression(text, root)
@@ -98,8 +101,8 @@ _SPLIT = "split it into several steps"
 
 
 class _Parser:
-    def __init__(self, found: list[Token], dialect: bool) -> None:
-        self._tokens = found
+    def __init__(self, stream: list[Token], dialect: bool) -> None:
+        self._tokens = stream
         self._dialect = dialect
         self._at = 0
         self._depth = 0
@@ -198,9 +201,11 @@ class _Parser:
             inside = self._expression(_OR)
             return replace(inside, span=Span(token.start, self._expect(")").end))
         if token.text == "[":
-            return self._list(token)
+            items, end = self._separated("]", lambda: self._expression(_OR))
+            return ListOf(items, Span(token.start, end))
         if token.text == "{":
-            return self._map(token)
+            entries, end = self._separated("}", self._entry)
+            return MapOf(entries, Span(token.start, end))
         help = "numbers have no sign +" if token.text == "+" else ""
         raise ExprSyntaxError(f"expected a value, not {_shown(token)}", token.span, help)
 
@@ -224,23 +229,15 @@ class _Parser:
             places.append(member.span)
         return path_of(tuple(segments), tuple(places), Span(token.start, places[-1].end))
 
-    def _list(self, opening: Token) -> Node:
-        items: list[Node] = []
-        if self._token.text != "]":
-            items.append(self._expression(_OR))
+    def _separated(self, end: str, parse_part: Callable[[], Part]) -> tuple[tuple[Part, ...], int]:
+        """Parse the parts of a list or a map. Return them and the position after the closing bracket."""
+        parts: list[Part] = []
+        if self._token.text != end:
+            parts.append(parse_part())
             while self._token.text == ",":
                 self._take()
-                items.append(self._expression(_OR))
-        return ListOf(tuple(items), Span(opening.start, self._expect("]", "or a comma").end))
-
-    def _map(self, opening: Token) -> Node:
-        entries: list[tuple[str, Node]] = []
-        if self._token.text != "}":
-            entries.append(self._entry())
-            while self._token.text == ",":
-                self._take()
-                entries.append(self._entry())
-        return MapOf(tuple(entries), Span(opening.start, self._expect("}", "or a comma").end))
+                parts.append(parse_part())
+        return tuple(parts), self._expect(end, "or a comma").end
 
     def _entry(self) -> tuple[str, Node]:
         key = self._take()
@@ -333,9 +330,9 @@ class _Parser:
         token = self._take()
         if token.text == mark:
             return token
-        wanted = f"{mark} {other}".strip()
+        expected = f"{mark} {other}".strip()
         help = f"write {usage}" if usage and token.text != "->" else self._instead(token.text)
-        raise ExprSyntaxError(f"expected {wanted}, not {_shown(token)}", token.span, help)
+        raise ExprSyntaxError(f"expected {expected}, not {_shown(token)}", token.span, help)
 
 
 def _check_template(call: FunctionCall) -> None:

@@ -1,9 +1,8 @@
 """Guess what was meant by a text that is not an expression, and say how that is written.
 
 People and models who know other languages write templates, filters, methods, comprehensions and lambdas of those. Only
-texts that could not be parsed come here. A suggestion is itself an expression; a guess that is not one is dropped.
-
-Find mistakes in valid expressions: escapes that drop their backslash, and keys that are written twice.
+texts that could not be parsed come to `meant`. A suggestion is itself an expression; a guess that is not one is
+dropped. `slips` finds mistakes in valid expressions: escapes that drop their backslash, and repeated keys.
 """
 
 from __future__ import annotations
@@ -143,14 +142,14 @@ def _function(text: str) -> str:
 
 
 def _call(name: str, source: str, rest: str) -> str:
-    known = _ALIKE.get(name, name)
-    if known in _EACH:
-        return f"{known}({source}, {_lambda(rest)})"
-    if known == "join":
+    own_name = _ALIKE.get(name, name)
+    if own_name in _EACH:
+        return f"{own_name}({source}, {_lambda(rest)})"
+    if own_name == "join":
         separator = re.search(r"'[^']*'|\"[^\"]*\"", rest)
         return f"join({source}, {separator[0] if separator else _quoted(', ')})"
-    arguments = rest.strip().removeprefix("(").removesuffix(")").strip() if known not in _KNOWN else ""
-    return f"{known}({source}, {arguments})" if arguments else f"{known}({source})"
+    arguments = rest.strip().removeprefix("(").removesuffix(")").strip() if own_name not in _KNOWN else ""
+    return f"{own_name}({source}, {arguments})" if arguments else f"{own_name}({source})"
 
 
 def _lambda(rest: str) -> str:
@@ -236,12 +235,8 @@ def slips(expression: Expression) -> Iterator[Slip]:
                 yield Slip(UNKNOWN_ESCAPE, message, span, f"write \\\\{character} to keep the backslash")
     for node, _ in walk(expression.root):
         if isinstance(node, MapOf):
-            yield from _repeated(node)
-
-
-def _repeated(node: MapOf) -> Iterator[Slip]:
-    last = {key: at for at, (key, _) in enumerate(node.entries)}
-    for at, (key, value) in enumerate(node.entries):
-        if last[key] != at:
-            message = f"the key {key} is here twice: the last value counts"
-            yield Slip(REPEATED_KEY, message, value.span, "leave this value out, or give it another key")
+            last = dict(node.entries)
+            for key, value in node.entries:
+                if last[key] is not value:
+                    message = f"the key {key} is here twice: the last value counts"
+                    yield Slip(REPEATED_KEY, message, value.span, "leave this value out, or give it another key")

@@ -10,10 +10,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from quire.expr.arguments import At, charge_text, needs_map, needs_whole
-from quire.expr.kinds import NUMBERS, is_map
-from quire.expr.limits import MAX_TEXT, Run
 from quire.expr.text_functions import MOST_DECIMALS, charge_digits, decimals
 from quire.expr.text_functions import text as text_of
+from quire.expr.values import MAX_TEXT, NUMBERS, Run, is_map
 from quire.wording import cut, pluralize
 
 _PLACE = re.compile(r"\{\{|\}\}|\{([^{}]*+)\}|[{}]")
