@@ -106,5 +106,11 @@ def first_of(names: Sequence[str], most: int) -> list[str]:
     return [*names[:most], "…"] if len(names) > most else [*names]
 
 
+def listed(names: Sequence[str], most: int) -> str:
+    """Return the first names in a row, and how many more there are."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
 def pluralize(noun: str, count: int) -> str:
     return noun if count == 1 else f"{noun}s"

@@ -13,31 +13,9 @@ from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from quire.expr import operators
+from quire.expr import operators, syntax
 from quire.expr.errors import EvalError, ExprSyntaxError
-from quire.expr.syntax import (
-    RESERVED,
-    Arithmetic,
-    Compare,
-    Constant,
-    Each,
-    Expression,
-    FunctionCall,
-    Get,
-    Join,
-    ListOf,
-    Logic,
-    MapOf,
-    Negate,
-    Node,
-    Not,
-    Path,
-    Read,
-    Total,
-    children,
-    reads,
-    walk,
-)
+from quire.expr.syntax import RESERVED, Each, Expression, FunctionCall, Node, Path, Read, children, reads, walk
 from quire.expr.values import MAX_ITEMS, MAX_STEPS, Closure, Run, is_list, is_map, kind, measure
 from quire.source import Span
 from quire.wording import did_you_mean, nearest
@@ -115,7 +93,7 @@ def compile(expression: Expression, around: Around | None = None) -> Compiled:
 _CALL = 5
 """Nodes that take as long as calling a function, beside the work that the function charges itself."""
 
-_BUILDERS = (ListOf, MapOf, Each, Arithmetic)
+_BUILDERS = (syntax.ListOf, syntax.MapOf, Each, syntax.Arithmetic)
 
 
 def _builds(node: Node) -> bool:
@@ -130,40 +108,40 @@ def _builds(node: Node) -> bool:
 class _Compiler:
     def code(self, node: Node, bound: frozenset[str]) -> Closure:
         match node:
-            case Constant(value=value):
+            case syntax.Constant(value=value):
                 return operators.constant(value)
             case Path():
                 return read(node, bound)
-            case ListOf(items=items):
+            case syntax.ListOf(items=items):
                 elements = tuple(self.code(item, bound) for item in items)
                 return lambda run: [element(run) for element in elements]
-            case MapOf(entries=entries):
+            case syntax.MapOf(entries=entries):
                 members = tuple((key, self.code(part, bound)) for key, part in entries)
                 return lambda run: {key: member(run) for key, member in members}
-            case Not(operand=operand, times=times):
+            case syntax.Not(operand=operand, times=times):
                 return operators.negation(self.code(operand, bound), times)
-            case Negate(operand=operand, times=times, span=span):
+            case syntax.Negate(operand=operand, times=times, span=span):
                 return operators.minus(self.code(operand, bound), times, span)
-            case Logic(operator=operator, operands=operands):
+            case syntax.Logic(operator=operator, operands=operands):
                 parts = tuple(self.code(operand, bound) for operand in operands)
                 return operators.logic(parts, decides=operator == "or")
-            case Compare(operator=sign, left=left, right=right, span=span):
+            case syntax.Compare(operator=sign, left=left, right=right, span=span):
                 return operators.comparison(sign, self.code(left, bound), self.code(right, bound), span)
-            case Arithmetic(first=first, rest=rest):
+            case syntax.Arithmetic(first=first, rest=rest):
                 start = first.span.start
                 terms = tuple((sign, self.code(part, bound), Span(start, part.span.end)) for sign, part in rest)
                 return operators.arithmetic(self.code(first, bound), terms)
             case Each(name=name, source=source, parameter=parameter, body=body, span=span):
                 code = self.code(body, bound | {parameter})
                 return operators.each(name, self.code(source, bound), parameter, code, _cost(body), span, source.span)
-            case Total(name="count", source=source):
+            case syntax.Total(name="count", source=source):
                 return operators.count(self.code(source, bound), source.span)
-            case Total(source=source, span=span):
+            case syntax.Total(source=source, span=span):
                 return operators.total(self.code(source, bound), span, source.span)
-            case Join(source=source, separator=separator, span=span):
+            case syntax.Join(source=source, separator=separator, span=span):
                 between = self.code(separator, bound)
                 return operators.join(self.code(source, bound), between, span, source.span, separator.span)
-            case Get(base=base, keys=keys, default=default):
+            case syntax.Get(base=base, keys=keys, default=default):
                 return get(self.code(base, bound), keys, self.code(default, bound) if default is not None else None)
             case FunctionCall():
                 return self._call(node, bound)

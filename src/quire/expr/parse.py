@@ -11,30 +11,9 @@ from typing import TypeVar, cast
 
 from msgspec.structs import replace
 
+from quire.expr import syntax
 from quire.expr.errors import ExprSyntaxError, NeedsDialect
-from quire.expr.syntax import (
-    KEYWORDS,
-    Arithmetic,
-    ArithmeticOperator,
-    Compare,
-    CompareOperator,
-    Constant,
-    Each,
-    EachName,
-    Expression,
-    FunctionCall,
-    Get,
-    Join,
-    ListOf,
-    Logic,
-    MapOf,
-    Negate,
-    Node,
-    Not,
-    Total,
-    path_of,
-    walk,
-)
+from quire.expr.syntax import KEYWORDS, Constant, Expression, FunctionCall, Node, path_of, walk
 from quire.expr.tokens import Token, tokens, unquote
 from quire.expr.values import MAX_DIGITS, MAX_LENGTH, MAX_NESTING
 from quire.source import Span
@@ -156,7 +135,7 @@ class _Parser:
         while self._token.text == word:
             self._take()
             operands.append(self._expression(rank + 1))
-        return Logic("or" if rank == _OR else "and", tuple(operands), _across(first, operands[-1]))
+        return syntax.Logic("or" if rank == _OR else "and", tuple(operands), _across(first, operands[-1]))
 
     def _comparison(self, left: Node) -> Node:
         operator = self._take()
@@ -165,14 +144,14 @@ class _Parser:
         if _RANKS.get(following.text) == _COMPARE:
             help = "write `a < b and b < c`, or put one of them in parentheses"
             raise ExprSyntaxError("comparisons cannot be chained", following.span, help)
-        return Compare(cast(CompareOperator, operator.text), left, right, _across(left, right))
+        return syntax.Compare(cast(syntax.CompareOperator, operator.text), left, right, _across(left, right))
 
     def _arithmetic(self, first: Node, rank: int) -> Node:
-        rest: list[tuple[ArithmeticOperator, Node]] = []
+        rest: list[tuple[syntax.ArithmeticOperator, Node]] = []
         while _RANKS.get(self._token.text) == rank:
-            operator = cast(ArithmeticOperator, self._take().text)
+            operator = cast(syntax.ArithmeticOperator, self._take().text)
             rest.append((operator, self._expression(rank + 1)))
-        return Arithmetic(first, tuple(rest), _across(first, rest[-1][1]))
+        return syntax.Arithmetic(first, tuple(rest), _across(first, rest[-1][1]))
 
     def _operand(self, level: int) -> Node:
         first = self._token
@@ -182,12 +161,12 @@ class _Parser:
                 self._take()
                 times += 1
             operand = self._expression(_COMPARE)
-            return Not(operand, times, Span(first.start, operand.span.end))
+            return syntax.Not(operand, times, Span(first.start, operand.span.end))
         while self._token.text == "-":
             self._take()
             times += 1
         operand = self._primary()
-        return Negate(operand, times, Span(first.start, operand.span.end)) if times else operand
+        return syntax.Negate(operand, times, Span(first.start, operand.span.end)) if times else operand
 
     def _primary(self) -> Node:
         token = self._take()
@@ -202,10 +181,10 @@ class _Parser:
             return replace(inside, span=Span(token.start, self._expect(")").end))
         if token.text == "[":
             items, end = self._separated("]", lambda: self._expression(_OR))
-            return ListOf(items, Span(token.start, end))
+            return syntax.ListOf(items, Span(token.start, end))
         if token.text == "{":
             entries, end = self._separated("}", self._entry)
-            return MapOf(entries, Span(token.start, end))
+            return syntax.MapOf(entries, Span(token.start, end))
         help = "numbers have no sign +" if token.text == "+" else ""
         raise ExprSyntaxError(f"expected a value, not {_shown(token)}", token.span, help)
 
@@ -255,16 +234,16 @@ class _Parser:
         source = self._expression(_OR)
         match name:
             case "count" | "sum":
-                return Total("count" if name == "count" else "sum", source, self._closed(token, usage))
+                return syntax.Total("count" if name == "count" else "sum", source, self._closed(token, usage))
             case "join":
                 self._expect(",", usage=usage)
                 separator = self._expression(_OR)
-                return Join(source, separator, self._closed(token, usage))
+                return syntax.Join(source, separator, self._closed(token, usage))
             case "get":
                 return self._get(token, source, usage)
         self._expect(",", usage=usage)
         parameter, body = self._lambda(usage)
-        return Each(cast(EachName, name), source, parameter, body, self._closed(token, usage))
+        return syntax.Each(cast(syntax.EachName, name), source, parameter, body, self._closed(token, usage))
 
     def _lambda(self, usage: str) -> tuple[str, Node]:
         parameter = self._take()
@@ -321,7 +300,7 @@ class _Parser:
         if self._token.text == ",":
             self._take()
             default = self._expression(_OR)
-        return Get(base, tuple(unquote(keys).split(".")), default, self._closed(token, usage))
+        return syntax.Get(base, tuple(unquote(keys).split(".")), default, self._closed(token, usage))
 
     def _closed(self, opening: Token, usage: str) -> Span:
         return Span(opening.start, self._expect(")", usage=usage).end)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from quire.wording import did_you_mean, first_of, nearest
+from quire.wording import did_you_mean, first_of, listed, nearest
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.syntax import Pipeline
@@ -48,17 +48,15 @@ class DocumentInterface(Struct, frozen=True):
     def missing(self, names: Collection[str]) -> str:
         """Return a sentence that lists the required inputs that are not among the names; empty if none is missing."""
         owed = [name for name in self.required if name not in names]
-        more = len(owed) - _SHOWN
-        listed = ", ".join(owed[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
-        return f"the {self.format} {self.name} needs {listed}, which it is not given" if owed else ""
+        return f"the {self.format} {self.name} needs {listed(owed, _SHOWN)}, which it is not given" if owed else ""
 
     def unknown(self, names: Mapping[str, object]) -> list[tuple[str, str]]:
         """Return the names that the callee does not accept, each with a hint at what may be meant."""
         known = self.known
         if known is None:
             return []
-        listed = f"it takes {', '.join(known[:_SHOWN]) or 'none'}"
-        return [(name, did_you_mean(nearest(name, known), listed)) for name in names if name not in known]
+        takes = f"it takes {', '.join(known[:_SHOWN]) or 'none'}"
+        return [(name, did_you_mean(nearest(name, known), takes)) for name in names if name not in known]
 
 
 MAX_DOCUMENTS = 1_000

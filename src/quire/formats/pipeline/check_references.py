@@ -60,10 +60,10 @@ def _check_step(step: Step, names: Collection[str], fields: Fields) -> None:
     for prompt in own_prompts(step):
         _check_prompt(prompt, names, fields)
     tools = [name.text for name in in_role(step, "tool")]
-    given = [argument for arguments in in_role(step, "arguments") for argument in arguments]
-    commands = [value for name, value in given if "shell" in tools and name.text == "command"]
+    named = [argument for arguments in in_role(step, "arguments") for argument in arguments]
+    commands = [value for name, value in named if "shell" in tools and name.text == "command"]
     commands += in_role(step, "command")
-    for value in (*(value for _, value in given), *in_role(step, "command"), *in_role(step, "argument")):
+    for value in (*(value for _, value in named), *in_role(step, "command"), *in_role(step, "argument")):
         _check_argument(value, fields)
     for command in commands:
         _check_command(command, fields)
@@ -150,12 +150,10 @@ def _check_command(value: Argument, fields: Fields) -> None:
     if not isinstance(value, Literal):
         return
     command = value.value
-    if isinstance(command, str) and command:
-        return
-    if isinstance(command, list) and command and all(isinstance(word, str) for word in command):
-        return
-    message = "a command is a text, or a list of texts with at least one"
-    fields.report(warnings.COMMAND, message, value.span, 'write numbers in quotes: [sleep, "1"]')
+    is_list = isinstance(command, list) and all(isinstance(word, str) for word in command)
+    if not command or not (is_list or isinstance(command, str)):
+        message = "a command is a text, or a list of texts with at least one"
+        fields.report(warnings.COMMAND, message, value.span, 'write numbers in quotes: [sleep, "1"]')
 
 
 def _texts(value: Value) -> Iterator[str]:
@@ -204,7 +202,9 @@ def check_tool_names(file: PipelineFile, known: Collection[str], fields: Fields)
     for step in _steps(file):
         offered = [name for names in in_role(step, "tools") for name in names]
         for name in (*in_role(step, "tool"), *offered):
-            if not _is_there(name.text, there, pattern=name in offered):
+            # An agent may name several tools with `*`.
+            is_pattern = name in offered and "*" in name.text
+            if not (any(fnmatchcase(tool, name.text) for tool in there) if is_pattern else name.text in there):
                 message = f"there is no tool {fields.shown(name.text)} in this workspace"
                 help = did_you_mean(MEANT_TOOLS.get(name.text)) or fields.suggestion(name.text, there)
                 fields.report(warnings.UNKNOWN_TOOL, message, name.span, help)
@@ -216,13 +216,6 @@ def check_python_tools(file: PipelineFile, resolver: DocumentResolver, fields: F
             if problem := resolver.python_problem(name.text):
                 message = f"{fields.shown(name.text)} cannot be used: {problem}"
                 fields.report(warnings.PYTHON_TOOL, message, name.span)
-
-
-def _is_there(name: str, known: Collection[str], *, pattern: bool) -> bool:
-    """Tell whether a tool exists. An agent may name several tools with `*`."""
-    if pattern and "*" in name:
-        return any(fnmatchcase(one, name) for one in known)
-    return name in known
 
 
 def check_identities(file: PipelineFile, known: Collection[str] | None, fields: Fields) -> None:
@@ -251,35 +244,32 @@ def check_arguments(file: PipelineFile, resolver: DocumentResolver, fields: Fiel
 def _check(called: Name, arguments: list[tuple[Name, Argument]], schema: Mapping[str, Value], fields: Fields) -> None:
     tool = called.text
     properties = cast("Mapping[str, Mapping[str, Value]]", schema.get("properties", {}))
-    given = {name.text for name, _ in arguments}
-    missing = [name for name in cast("list[str]", schema.get("required", [])) if name not in given]
+    written = {name.text for name, _ in arguments}
+    missing = [name for name in cast("list[str]", schema.get("required", [])) if name not in written]
     if missing:
         message = f"{tool} needs {', '.join(missing)}"
         fields.report(warnings.ARGUMENTS, message, called.span, f"it takes {', '.join(properties)}")
     for name, value in arguments:
-        known = properties.get(name.text)
-        if known is None:
+        parameter = properties.get(name.text)
+        if parameter is None:
             if schema.get("additionalProperties") is False:
                 help = fields.suggestion(name.text, properties)
-                unset = [one for one in properties if one not in given]
+                unset = [key for key in properties if key not in written]
                 fix = word_fix(name.text, unset, name.span) if help else None
                 help = help or f"it takes {', '.join(properties)}"
                 fields.report(warnings.ARGUMENTS, f"{tool} takes no {fields.shown(name.text)}", name.span, help, fix)
-        elif isinstance(value, Literal) and (tool, name.text) != _COMMAND:
-            problem = _problem(value.value, known)
-            if problem:
-                message = f"{name.text} of {tool} is wrong: {problem}"
-                fields.report(warnings.ARGUMENTS, message, value.span)
+        elif isinstance(value, Literal) and (tool, name.text) != _COMMAND and (problem := _problem(value, parameter)):
+            fields.report(warnings.ARGUMENTS, f"{name.text} of {tool} is wrong: {problem}", value.span)
 
 
-def _problem(value: Value, schema: Mapping[str, Value]) -> str:
-    """Return the first thing that is wrong with a value.
+def _problem(argument: Literal, schema: Mapping[str, Value]) -> str:
+    """Return the first thing that is wrong with an argument.
 
     Most values are clearly right, and then no library is loaded.
     """
-    if plainly_fits(schema, value):
+    if plainly_fits(schema, argument.value):
         return ""
     import jsonschema_rs
 
-    error = next(iter(jsonschema_rs.validator_for(dict(schema)).iter_errors(value)), None)
+    error = next(iter(jsonschema_rs.validator_for(dict(schema)).iter_errors(argument.value)), None)
     return error.message if error else ""

@@ -85,8 +85,8 @@ class DialectKeys:
         retry = _RETRY_ON.fullmatch(text or "")
         if retry and dialect:
             return OnError("retry", int(retry[1]), survives=True)
-        shown = self._fields.shown(text) if text is not None else describe(entry.value)
-        message = f"on_error must be {_MORE_POLICIES if dialect else _POLICIES}, not {shown}"
+        policies = _MORE_POLICIES if dialect else _POLICIES
+        message = f"on_error must be {policies}, not {self._fields.described(entry.value)}"
         help = "say how often: retry(2)" if text and "retry" in text else ""
         if retry:
             help = ADD_DIALECT
@@ -110,17 +110,16 @@ class DialectKeys:
         text = text_of(entry.value)
         if text in ("fail", "keep"):
             return Name(text, entry.value.span)
-        shown = self._fields.shown(text) if text is not None else describe(entry.value)
         place = self._fields.visible(entry)
-        message = f"on_max must be fail or keep (the last result), not {shown}"
+        message = f"on_max must be fail or keep (the last result), not {self._fields.described(entry.value)}"
         self._fields.report(codes.VALUE, message, place, fix=word_fix(text or "", ("fail", "keep"), place))
         return None
 
     def fail(self, entries: Entries) -> FailBody | None:
         message = self.argument(entries, "message")
         if isinstance(message, Literal) and not isinstance(message.value, str):
-            said = f"message must be text or !expr, not {describe(entries['message'].value)}"
-            self._fields.report(codes.VALUE, said, self._fields.visible(entries["message"]))
+            problem = f"message must be text or !expr, not {describe(entries['message'].value)}"
+            self._fields.report(codes.VALUE, problem, self._fields.visible(entries["message"]))
             return None
         return FailBody(message) if message else None
 
@@ -157,12 +156,11 @@ class DialectKeys:
     def _timeout(self, entry: Entry | None, longest: float) -> float | None:
         if entry is None:
             return None
-        text = text_of(entry.value)
-        match = _DURATION.fullmatch(text or "")
+        match = _DURATION.fullmatch(text_of(entry.value) or "")
         seconds = round(float(match[1]) * _SECONDS[match[2]], 3) if match else 0.0
         if 0.0 < seconds <= longest:
             return seconds
-        shown = self._fields.shown(text) if text is not None else describe(entry.value)
+        shown = self._fields.described(entry.value)
         message = f"timeout must be a duration such as 30s, 5m or 1h, not {shown}"
         if match:
             message = f"timeout is more than 0 and at most {longest / 60:g} minutes here, not {shown}"
@@ -180,18 +178,17 @@ class DialectKeys:
         if not isinstance(entry.value, Sequence):
             message = f"env must be a list of names of variables, not {describe(entry.value)}"
             text = text_of(entry.value)
-            help = (
-                f"write [{text}]" if text and _VARIABLE.fullmatch(text) else "their values come from your environment"
-            )
+            is_name = text and _VARIABLE.fullmatch(text)
+            help = f"write [{text}]" if is_name else "their values come from your environment"
             self._fields.report(codes.VALUE, message, self._fields.visible(entry), help)
             return None
         names = []
         for item in entry.value.items:
             text = text_of(item)
             if text is None or not _VARIABLE.fullmatch(text):
-                shown = self._fields.shown(text) if text is not None else describe(item)
+                message = f"{self._fields.described(item)} cannot be the name of a variable"
                 help = "letters, digits and _; values are never written into a document"
-                self._fields.report(codes.NAME, f"{shown} cannot be the name of a variable", item.span, help)
+                self._fields.report(codes.NAME, message, item.span, help)
             else:
                 names.append(Name(text, item.span))
         return tuple(names)

@@ -36,6 +36,16 @@ class PipelineFindings(Findings):
     def shown(self, text: str) -> str:
         return f'"{cut(text, LONGEST_QUOTED, LONGEST_QUOTED - 3)}"'
 
+    def described(self, node: Node) -> str:
+        """Return a text in quotes, and the description of any other value."""
+        text = text_of(node)
+        return self.shown(text) if text is not None else describe(node)
+
+    def quoting(self, node: Node) -> str:
+        """Return how to write a value that is not text but may be meant as one."""
+        is_plain = isinstance(node, Scalar) and not node.tag and node.text
+        return f'write "{node.text}" if it is meant as text' if isinstance(node, Scalar) and is_plain else ""
+
 
 MAX_PLACING = 3_000_000
 _MAX_GUESSES = 100
@@ -54,7 +64,7 @@ def _parsed_expression(text: str, dialect: bool) -> Expression:
 
 
 class Fields(PipelineFindings):
-    """One reading: its source, its findings, and the expressions parsed so far."""
+    """One reading: its source and its findings."""
 
     def __init__(self, source: Source) -> None:
         super().__init__()
@@ -64,7 +74,6 @@ class Fields(PipelineFindings):
         self.placing = 0
         """Characters of the texts in which places were looked for."""
         self._guesses = _MAX_GUESSES
-        self._expressions: dict[tuple[bool, str], Expression] = {}
 
     def at(self, text: Text, part: Span) -> Span:
         """Return the position of a part of a text.
@@ -186,23 +195,17 @@ class Fields(PipelineFindings):
         self.report(MISPLACED_TAG, message, node.span, f"leave {node.tag} out")
         return True
 
-    def quoting(self, node: Node) -> str:
-        return f'write "{node.text}" if it is meant as text' if isinstance(node, Scalar) and node.text else ""
-
     def _parsed(self, scalar: Scalar) -> ExpressionText | None:
         text = scalar.text
-        known = (self.dialect, text)
-        expression = self._expressions.get(known)
-        if expression is None:
-            try:
-                expression = self._expressions[known] = _parsed_expression(text, self.dialect)
-            except ExprSyntaxError as error:
-                # An error about the end of the text points one character after it, which is not part of the text.
-                help = ADD_DIALECT if isinstance(error, NeedsDialect) else self._meant(text) or error.help
-                part = Span(min(error.span.start, len(text)), min(error.span.end, len(text)))
-                where = place(self.source, scalar, part)
-                self.report(EXPRESSION_SYNTAX, error.message, where, help, self._function_fix(text, error, where))
-                return None
+        try:
+            expression = _parsed_expression(text, self.dialect)
+        except ExprSyntaxError as error:
+            # An error about the end of the text points one character after it, which is not part of the text.
+            help = ADD_DIALECT if isinstance(error, NeedsDialect) else self._meant(text) or error.help
+            part = Span(min(error.span.start, len(text)), min(error.span.end, len(text)))
+            where = place(self.source, scalar, part)
+            self.report(EXPRESSION_SYNTAX, error.message, where, help, self._function_fix(text, error, where))
+            return None
         return ExpressionText(text, scalar.body, scalar, expression=expression)
 
     def _function_fix(self, text: str, error: ExprSyntaxError, where: Span) -> Fix | None:
@@ -285,9 +288,9 @@ class TargetReader:
                 if name:
                     passes.append(Pass(name))
         elif isinstance(node, Mapping):
-            for key, one in named(node, self._fields.diagnostics):
-                name = self._fields.name_of(one.key, "a name to pass")
-                value = self._fields.expression(one, f"{key} of pass")
+            for key, value_entry in named(node, self._fields.diagnostics):
+                name = self._fields.name_of(value_entry.key, "a name to pass")
+                value = self._fields.expression(value_entry, f"{key} of pass")
                 if name and value:
                     passes.append(Pass(name, value))
         else:

@@ -6,20 +6,13 @@ import math
 from collections.abc import Mapping
 from typing import assert_never
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.expr import Compiled, Expression, compile
 from quire.expr.syntax import Path
 from quire.formats.pipeline import syntax
 from quire.formats.pipeline.prompts import template
-from quire.plan.nodes import (
-    Capture,
-    Plan,
-    Sequence,
-    Step,
-    Work,
-)
+from quire.plan.nodes import Capture, Plan, Sequence, Step, Work
 from quire.plan.pipeline_work import (
     Agent,
     AgentStepSettings,
@@ -50,13 +43,9 @@ def lower(file: syntax.PipelineFile, pipeline: syntax.Pipeline, names: Mapping[s
 
     `names` maps the short names by which the pipelines of a registered file call each other to their full names.
     """
-    global _last
-    last = _last  # another thread may replace it
-    if not names and last is not None and _is_same(last, file, pipeline):
-        return last.plan
     lowering = _Lowering(names or {}, pipeline.dialect)
     steps = tuple(lowering.step(step, at, str(at)) for at, step in enumerate(pipeline.steps, 1))
-    plan = Plan(
+    return Plan(
         title=lowering.full(pipeline.name.text),
         format="pipeline",
         inputs=(),
@@ -64,32 +53,6 @@ def lower(file: syntax.PipelineFile, pipeline: syntax.Pipeline, names: Mapping[s
         description=pipeline.description,
         schemas={schema.name: schema for schema in file.schemas},
         declared=pipeline.input,
-    )
-    if not names:
-        _last = _Lowered(file, pipeline, plan)
-    return plan
-
-
-class _Lowered(Struct, frozen=True):
-    file: syntax.PipelineFile
-    pipeline: syntax.Pipeline
-    plan: Plan
-
-
-_last: _Lowered | None = None
-"""The last plan: a check of limits and the proof after it lower the same tree."""
-
-
-def _is_same(last: _Lowered, file: syntax.PipelineFile, pipeline: syntax.Pipeline) -> bool:
-    """Tell whether a tree is the one that was lowered last, or a copy that shares all its parts."""
-    known = last.pipeline
-    return (
-        known.steps is pipeline.steps
-        and last.file.schemas is file.schemas
-        and known.input is pipeline.input
-        and known.name is pipeline.name
-        and known.description is pipeline.description
-        and known.dialect is pipeline.dialect
     )
 
 
@@ -136,7 +99,9 @@ class _Lowering:
                 return self._call(body.target)
             case syntax.MatchBody():
                 cases = tuple((case.text, self._target(target, f"{label}.{case.text}")) for case, target in body.cases)
-                return Select(_formula(body.on), cases, self._otherwise(body.default, f"{label}.default"))
+                if body.default is None or isinstance(body.default, syntax.ExpressionText):
+                    return Select(_formula(body.on), cases, _optional(body.default))
+                return Select(_formula(body.on), cases, self._target(body.default, f"{label}.default"))
             case syntax.StepsBody():
                 return self._block(body, label)
             case syntax.FoldBody():
@@ -177,15 +142,8 @@ class _Lowering:
     def _target(self, target: syntax.Target | syntax.StepsBody, label: str) -> Call | Block:
         return self._call(target) if isinstance(target, syntax.Target) else self._block(target, label)
 
-    def _otherwise(
-        self, default: syntax.Target | syntax.StepsBody | syntax.ExpressionText | None, label: str
-    ) -> Call | Block | Formula | None:
-        if default is None or isinstance(default, syntax.ExpressionText):
-            return _optional(default)
-        return self._target(default, label)
-
     def _call(self, target: syntax.Target) -> Call:
-        passes = tuple((one.name.text, _passed(one)) for one in target.passes)
+        passes = tuple((passed.name.text, _passed(passed)) for passed in target.passes)
         return Call(self.full(target.pipeline.text), passes)
 
 
@@ -226,12 +184,12 @@ def _formula(expression: syntax.ExpressionText) -> Formula:
 def _compiled(expression: Expression) -> Compiled:
     """Compile an expression, or return what the same one was compiled to before. An editor keeps the expressions of
     the steps that have not changed."""
-    found = _COMPILED.get(expression.text)
-    if found is None or found.expression is not expression:
+    compiled = _COMPILED.get(expression.text)
+    if compiled is None or compiled.expression is not expression:
         if len(_COMPILED) >= _MOST_COMPILED:
             _COMPILED.clear()
-        found = _COMPILED[expression.text] = compile(expression)
-    return found
+        compiled = _COMPILED[expression.text] = compile(expression)
+    return compiled
 
 
 _COMPILED: dict[str, Compiled] = {}
@@ -246,17 +204,17 @@ def _source(source: syntax.Argument | None) -> Literal | Formula | None:
     return None if source is None else _argument(source)
 
 
-def _passed(one: syntax.Pass) -> Formula:
+def _passed(passed: syntax.Pass) -> Formula:
     """Lower one passed name.
 
     In a list it means exactly the store of that name, even if it could not be written as a path.
     """
-    if one.value is not None:
-        return _formula(one.value)
-    name = one.name.text
+    if passed.value is not None:
+        return _formula(passed.value)
+    name = passed.name.text
     text = f"ctx.{name}"
     path = Path(("ctx", name), (Span(0, 3), Span(4, len(text))), Span(0, len(text)))
-    return Formula(text, compile(Expression(text, path)), one.name.span)
+    return Formula(text, compile(Expression(text, path)), passed.name.span)
 
 
 def _text(name: syntax.Name | None) -> str | None:

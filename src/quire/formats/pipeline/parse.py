@@ -14,7 +14,7 @@ from quire.formats.pipeline.language import KEYS
 from quire.formats.pipeline.schemas import SchemaReading, read_inputs, read_schemas
 from quire.formats.pipeline.steps import StepReader
 from quire.formats.pipeline.syntax import Name, ParseResult, Pipeline, PipelineFile, Step, is_name
-from quire.formats.yaml import Entry, Mapping, Node, Sequence, YamlReading, describe, read_yaml, text_of
+from quire.formats.yaml import Entry, Mapping, Node, YamlReading, describe, read_yaml, text_of
 from quire.formats.yaml import codes as yaml_codes
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source
 
@@ -38,7 +38,7 @@ def parse(source: Source, *, registered: bool = False, limit: int = MAX_DOCUMENT
     read = [reader.document(node) for node in yaml.documents if not (isinstance(node, Mapping) and node.find("schema"))]
     reader.count(yaml, registered)
     diagnostics = yaml.with_findings([*schemas.diagnostics, *reader.fields.diagnostics])
-    pipelines, good = tuple(one for one in read if one), tuple(schemas.schemas.values())
+    pipelines, good = tuple(filter(None, read)), tuple(schemas.schemas.values())
     if not any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics):
         return ParseResult(source, PipelineFile(pipelines, good), diagnostics)
     if any(diagnostic.code in _NOTHING_TO_READ for diagnostic in yaml.diagnostics):
@@ -76,7 +76,8 @@ class _DocumentReader:
         document = Mapping(known, node.span)
         entries = self.fields.entries(document, _KEYS, "a pipeline document", codes.DOCUMENT_KEY, (_INPUT,))
         name = self.fields.name(declared, "the name of a pipeline")
-        description = self._description(entries.get("description"))
+        about = entries.get("description")
+        description = self.fields.text(about, "description", empty=True) if about else None
         inputs = read_inputs(entries[_INPUT], self._schemas) if _INPUT in entries else None
         self.fields.diagnostics += inputs.diagnostics if inputs else ()
         steps = self._all_steps(entries.get("steps"), declared)
@@ -121,12 +122,8 @@ class _DocumentReader:
             self.fields.report(codes.DOCUMENT, f"{message}; this one is {describe(node)}", node.span, _SHAPE)
             return
         keys = [entry.key for entry in node.entries]
-        self.fields.report(
-            codes.DOCUMENT,
-            f"{message}; this one has neither",
-            keys[0].span if keys else node.span,
-            self._instead([key.text for key in keys]),
-        )
+        span, help = keys[0].span if keys else node.span, self._instead([key.text for key in keys])
+        self.fields.report(codes.DOCUMENT, f"{message}; this one has neither", span, help)
 
     def _instead(self, keys: list[str]) -> str:
         """Return what to write for a document with these keys."""
@@ -144,28 +141,16 @@ class _DocumentReader:
         if entry is None or text_of(entry.value) == _DIALECT:
             return entry is not None
         text = text_of(entry.value)
-        shown = self.fields.shown(text) if text is not None else describe(entry.value)
         place = self.fields.visible(entry)
-        self.fields.report(
-            codes.DIALECT, f"the one dialect is quire, not {shown}", place, fix=word_fix(text or "", (_DIALECT,), place)
-        )
+        message = f"the one dialect is quire, not {self.fields.described(entry.value)}"
+        self.fields.report(codes.DIALECT, message, place, fix=word_fix(text or "", (_DIALECT,), place))
         return True
-
-    def _description(self, entry: Entry | None) -> str | None:
-        return "" if entry is None else self.fields.text(entry, "description", empty=True)
 
     def _all_steps(self, entry: Entry | None, declared: Entry) -> tuple[Step, ...] | None:
         if entry is None:
             self.fields.report(codes.MISSING, "the pipeline needs the key steps, a list of steps", declared.key.span)
             return None
-        node = entry.value
-        if not isinstance(node, Sequence) or not node.items:
-            what = "empty" if isinstance(node, Sequence) else describe(node)
-            message = f"steps must be a list of at least one step, not {what}"
-            help = "each step begins with - " if isinstance(node, Mapping) else ""
-            self.fields.report(codes.VALUE, message, self.fields.visible(entry), help)
-            return None
-        return tuple(self._steps.step(item, "a step") for item in node.items)
+        return self._steps.block(entry) or None
 
 
 _INSTEAD = "inputs need no declaration: a step reads ctx.NAME"

@@ -1,13 +1,8 @@
-"""Read `schema:` documents: YAML nodes in, schemas and findings out.
+"""Read `schema:` documents, and the inputs that a pipeline of the Quire dialect declares under `input:`.
 
-Read fields and their types, for `schema:` documents and for declared inputs: YAML nodes in, fields and findings out.
-
-Limits on values and descriptions belong to the Quire dialect.
-
-Read the inputs that a pipeline of the Quire dialect declares under `input:`.
-
-They are fields as in schemas, which may also have a default. A pipeline without `input:` declares none: its inputs are
-inferred from what its steps read (`quire.formats.pipeline.inputs`).
+Inputs are fields as in schemas, which may also have a default. A pipeline without `input:` declares none: they are
+inferred from what its steps read (`quire.formats.pipeline.inputs`). Limits on values and descriptions belong to the
+Quire dialect.
 """
 
 from __future__ import annotations
@@ -21,7 +16,6 @@ from msgspec.structs import replace
 
 from quire.diagnostics import Code, Diagnostic, Fix, Severity, replacing
 from quire.formats.near_names import name_fix, word_fix
-from quire.formats.pipeline.codes import errors
 from quire.formats.pipeline.codes import errors as codes
 from quire.formats.pipeline.fields import ADD_DIALECT, MEANT_KEYS, PipelineFindings
 from quire.formats.pipeline.syntax import RULE, Name, is_name
@@ -72,7 +66,8 @@ class FieldReader(PipelineFindings):
     def checked_name(self, node: Node, what: str) -> tuple[str, Span] | None:
         text = text_of(node)
         if text is None:
-            self.report(codes.SCHEMA_NAME, f"{what} must be text, not {describe(node)}", node.span, _quoting(node))
+            help = self.quoting(node)
+            self.report(codes.SCHEMA_NAME, f"{what} must be text, not {describe(node)}", node.span, help)
         elif not is_name(text):
             self.report(codes.SCHEMA_NAME, f"{self.shown(text)} cannot be {what}", node.span, RULE)
         else:
@@ -93,10 +88,10 @@ class FieldReader(PipelineFindings):
             self.report(missing, "fields is empty: at least one field is needed", node.span)
             return None
         fields = []
-        for name, one in named(node, self.diagnostics):
+        for name, part in named(node, self.diagnostics):
             if not is_name(name):
-                self.report(codes.SCHEMA_NAME, f"{self.shown(name)} cannot be the name of a field", one.key.span, RULE)
-            field = self.field(name, one, f"the field {self.shown(name)}")
+                self.report(codes.SCHEMA_NAME, f"{self.shown(name)} cannot be the name of a field", part.key.span, RULE)
+            field = self.field(name, part, f"the field {self.shown(name)}")
             if field is not None:
                 fields.append(field)
         return tuple(fields)
@@ -135,7 +130,7 @@ class FieldReader(PipelineFindings):
                 help = "a schema is a document of its own: write a line --- between it and the pipeline"
             else:
                 help = self.suggestion(name, known) or MEANT_KEYS.get(name, "")
-                fix = word_fix(name, [one for one in known if one not in entries], entry.key.span) if help else None
+                fix = word_fix(name, [key for key in known if key not in entries], entry.key.span) if help else None
             self.report(codes.SCHEMA_KEY, message, entry.key.span, help, fix)
         return entries
 
@@ -161,8 +156,8 @@ class FieldReader(PipelineFindings):
         needed = _PARTS[type]
         known = ("type", *([needed] if needed else []), *self._of_dialect(*_LIMITS.get(type, ())), *more)
         entries = self.entries(node, known, of or f"a {type}")
-        found = self._of(type, entries.get(needed), node, what)
-        return (found if found is None or not self.dialect else self._limited(found, entries)), entries
+        read = self._of(type, entries.get(needed), node, what)
+        return (read if read is None or not self.dialect else self._limited(read, entries)), entries
 
     def _of(self, type: str, part: Entry | None, node: Mapping, what: str) -> FieldType | None:
         if type == "object":
@@ -187,14 +182,14 @@ class FieldReader(PipelineFindings):
             self.report(codes.PART, f"values must be a list of at least one literal, not {what}", self.visible(part))
             return None
         values = []
-        seen: set[tuple[type, object]] = set()
+        keys: set[tuple[type, object]] = set()
         for item in node.items:
             values.append(literal(item, self.diagnostics))
             if isinstance(item, Scalar) and not item.tag:
                 key = (bool if isinstance(item.value, bool) else object, item.value)
-                if key in seen:
+                if key in keys:
                     self.report(codes.REPEATED, f"{self.shown(item.text)} is listed twice", item.span)
-                seen.add(key)
+                keys.add(key)
         return Enum(tuple(values))
 
     def _list(self, part: Entry, what: str) -> ListOf | None:
@@ -252,7 +247,7 @@ class FieldReader(PipelineFindings):
         text = text_of(entry.value)
         if text is None:
             message = f"pattern must be text, not {describe(entry.value)}"
-            self.report(codes.FIELD_LIMIT, message, self.visible(entry), _quoting(entry.value))
+            self.report(codes.FIELD_LIMIT, message, self.visible(entry), self.quoting(entry.value))
             return None
         try:
             portable(text)
@@ -271,7 +266,7 @@ class FieldReader(PipelineFindings):
         text = text_of(entry.value)
         if text is None:
             message = f"description must be text, not {describe(entry.value)}"
-            self.report(codes.PART, message, self.visible(entry), _quoting(entry.value))
+            self.report(codes.PART, message, self.visible(entry), self.quoting(entry.value))
         return text or ""
 
     def _required(self, entry: Entry | None) -> bool:
@@ -288,21 +283,14 @@ class FieldReader(PipelineFindings):
             self.report(codes.TYPE, f"{what} has no type", node.span, f"the key type is one of {', '.join(_PARTS)}")
             return
         text = text_of(entry.value)
-        shown = self.shown(text) if text is not None else describe(entry.value)
         meant = _MEANT.get(text.lower()) if text and len(text) <= LONGEST_QUOTED else None
         help = did_you_mean(meant) or self.suggestion(text or "", _PARTS)
-        message = f"{what} has the type {shown}; the types are {', '.join(_PARTS)}"
+        message = f"{what} has the type {self.described(entry.value)}; the types are {', '.join(_PARTS)}"
         place = self.visible(entry)
         fix: Fix | None = None
         if help and text:
             fix = replacing(place, text, meant) if meant and text in _SAME else word_fix(text, _PARTS, place)
         self.report(codes.TYPE, message, place, help, fix)
-
-
-def _quoting(node: Node) -> str:
-    return (
-        f'write "{node.text}" if it is meant as text' if isinstance(node, Scalar) and node.text and not node.tag else ""
-    )
 
 
 _MAX_CYCLES = 20
@@ -362,26 +350,21 @@ class _Reader(FieldReader):
         """Read a document. Return None if there is an error in it."""
         before = len(self.diagnostics)
         schema = self._document(node)
-        return (
-            None if any(diagnostic.severity is Severity.ERROR for diagnostic in self.diagnostics[before:]) else schema
-        )
+        has_error = any(finding.severity is Severity.ERROR for finding in self.diagnostics[before:])
+        return None if has_error else schema
 
     def _document(self, node: Node) -> Schema | None:
         if not isinstance(node, Mapping):
             self.report(codes.SHAPE, f"a schema document is a mapping, not {describe(node)}", node.span)
             return None
         entries = self.entries(node, ("schema", "fields"), "a schema document")
-        name = self._name(entries.get("schema"), node)
+        if "schema" not in entries:
+            self.report(codes.SHAPE, "a schema document needs the key schema, its name", node.span)
+        name = self.checked_name(entries["schema"].value, "the name of a schema") if "schema" in entries else None
         fields = self.fields(entries.get("fields"), node.span, "the schema", codes.SHAPE)
         if name is None or fields is None:
             return None
         return Schema(name[0], fields, name[1])
-
-    def _name(self, entry: Entry | None, document: Mapping) -> tuple[str, Span] | None:
-        if entry is None:
-            self.report(codes.SHAPE, "a schema document needs the key schema, its name", document.span)
-            return None
-        return self.checked_name(entry.value, "the name of a schema")
 
 
 _SHOWN = 5
@@ -403,20 +386,21 @@ def read_inputs(entry: Entry, schemas: SchemaReading) -> InputReading:
     node = entry.value
     if not isinstance(node, Mapping):
         message = f"input must be a mapping of names to types, not {describe(node)}"
-        reader.report(errors.VALUE, message, reader.visible(entry), _SHAPE)
+        reader.report(codes.VALUE, message, reader.visible(entry), _SHAPE)
         return InputReading((), (), tuple(reader.diagnostics))
     fields, names = [], []
-    for name, one in named(node, reader.diagnostics):
+    for name, part in named(node, reader.diagnostics):
         if not is_name(name):
-            reader.report(codes.SCHEMA_NAME, f"{reader.shown(name)} cannot be the name of an input", one.key.span, RULE)
+            message = f"{reader.shown(name)} cannot be the name of an input"
+            reader.report(codes.SCHEMA_NAME, message, part.key.span, RULE)
             continue
-        names.append(Name(name, one.key.span))
-        field = reader.field(name, one, f"the input {reader.shown(name)}", "default")
+        names.append(Name(name, part.key.span))
+        field = reader.field(name, part, f"the input {reader.shown(name)}", "default")
         if field is None:
             continue
         fields.append(field)
         report_undefined(Schema(name, (field,)), schemas.declared, reader)
-        default = one.value.find("default") if isinstance(one.value, Mapping) else None
+        default = part.value.find("default") if isinstance(part.value, Mapping) else None
         if default is not None and field.default is not UNSET:
             problems = list(default_problems(field, schemas.schemas))
             if problems:

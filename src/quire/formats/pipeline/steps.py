@@ -70,12 +70,12 @@ class StepReader:
         A step with a mistake of its own gets a hole as its body; a step that only contains such a step keeps its body.
         The YAML reader's limit on depth bounds the recursion.
         """
-        found, nested = self._fields.diagnostics, self._nested
-        before, began = len(found), len(self._inside)
+        diagnostics, nested = self._fields.diagnostics, self._nested
+        before, began = len(diagnostics), len(self._inside)
         step = self._read(node, where)
-        said = len(found) - before
-        own = said - (self._nested - nested)
-        self._nested = nested + said
+        reported = len(diagnostics) - before
+        own = reported - (self._nested - nested)
+        self._nested = nested + reported
         inside = self._inside[began:]
         del self._inside[began:]
         if own or step is None:
@@ -90,7 +90,7 @@ class StepReader:
             return None
         kind, body = entry.key.text, entry.value
         if kind == "steps" and isinstance(body, Sequence):
-            return Step(kind, StepsBody(self._block(entry)), None, entry.key.span)
+            return Step(kind, StepsBody(self.block(entry)), None, entry.key.span)
         if not isinstance(body, Mapping):
             help = _written(kind)
             if isinstance(node, Mapping) and len(node.entries) > 1:
@@ -122,17 +122,15 @@ class StepReader:
             help = _written(text) if text in known else _ONE if isinstance(node, Sequence) else _SHAPE
             report(codes.STEP, f"{where} is a mapping with one key, its kind, not {what}", node.span, help)
             return None
-        found = [entry for entry in node.entries if entry.key.value in known]
-        if len(found) == 1 and len(node.entries) > 1:
-            self._beside(found[0], node)
-            return found[0]
-        if len(found) > 1:
-            for extra in found[1:]:
-                message = f"{extra.key.text} is a second kind in one step, beside {found[0].key.text}"
-                report(codes.STEP, message, extra.key.span, "begin a new step with - ")
-            return None
-        if found:
-            return found[0]
+        kinds_written = [entry for entry in node.entries if entry.key.value in known]
+        for extra in kinds_written[1:]:
+            message = f"{extra.key.text} is a second kind in one step, beside {kinds_written[0].key.text}"
+            report(codes.STEP, message, extra.key.span, "begin a new step with - ")
+        if kinds_written:
+            if len(kinds_written) > 1:
+                return None
+            self._beside(kinds_written[0], node)
+            return kinds_written[0]
         first = node.entries[0].key
         named_kind = text_of(node.get("kind") or node.get("type"))
         if first.text in DIALECT_KINDS and not self._fields.dialect:
@@ -224,7 +222,7 @@ class StepReader:
             case "tools":
                 return self._capabilities(entry)
             case "steps":
-                return self._block(entry)
+                return self.block(entry)
             case "prompt" | "model" | "store" | "target" | "passes" | "duration":
                 raise TypeError(f"{key.name} is read together with other keys, by a function for its kind of step")
             case _:
@@ -237,12 +235,12 @@ class StepReader:
             message = f"args must be a mapping of names to values, not {describe(entry.value)}"
             self._fields.report(codes.VALUE, message, entry.value.span)
             return ()
-        found = []
-        for name, one in named(entry.value, self._fields.diagnostics):
-            value = self._fields.argument(one.value)
+        arguments = []
+        for name, part in named(entry.value, self._fields.diagnostics):
+            value = self._fields.argument(part.value)
             if value is not None:
-                found.append((Name(name, one.key.span), value))
-        return tuple(found)
+                arguments.append((Name(name, part.key.span), value))
+        return tuple(arguments)
 
     def _agent(self, entries: Entries) -> AgentBody | None:
         prompt, is_file = self._prompt(entries["prompt"]) if "prompt" in entries else (None, False)
@@ -275,12 +273,12 @@ class StepReader:
             message = f"tools of capabilities must be a list of tool names, not {describe(tools)}"
             report(codes.VALUE, message, self._fields.visible(entries["tools"]))
             return ()
-        found = []
+        names = []
         for item in tools.items:
             text = self._fields.text(Entry(entry.key, item), "a name in tools of capabilities")
             if text is not None:
-                found.append(Name(text, item.span))
-        return tuple(found)
+                names.append(Name(text, item.span))
+        return tuple(names)
 
     def _call(self, entries: Entries) -> CallBody | None:
         target = self._targets.of(entries)
@@ -291,14 +289,14 @@ class StepReader:
         cases = []
         if isinstance(node, Mapping) and node.entries:
             labels: dict[str, Entry] = {}
-            for one in node.entries:
-                label = label_of(one.key)
-                if labels.setdefault(label, one) is not one:
+            for case in node.entries:
+                label = label_of(case.key)
+                if labels.setdefault(label, case) is not case:
                     message = f"the label {self._fields.shown(label)} is here twice: labels are compared as text"
-                    self._fields.report(codes.LABEL, message, one.key.span, _LABELS)
-                target = self._target(one, f"the case {self._fields.shown(label)}")
+                    self._fields.report(codes.LABEL, message, case.key.span, _LABELS)
+                target = self._target(case, f"the case {self._fields.shown(label)}")
                 if target:
-                    cases.append((Name(label, one.key.span), target))
+                    cases.append((Name(label, case.key.span), target))
         else:
             what = "empty" if isinstance(node, Mapping) else describe(node)
             message = f"cases must be a mapping of labels to targets with at least one entry, not {what}"
@@ -315,7 +313,7 @@ class StepReader:
             self._fields.report(codes.KEY, message, block.key.span, ADD_DIALECT)
             return None
         self._fields.entries(entry.value, ("steps",), what, codes.KEY)
-        steps = self._block(block)
+        steps = self.block(block)
         return StepsBody(steps) if steps else None
 
     def _otherwise(self, entry: Entry) -> Target | StepsBody | ExpressionText | None:
@@ -324,8 +322,8 @@ class StepReader:
             return self._fields.expression(entry, "default")
         return self._target(entry, "default")
 
-    def _block(self, entry: Entry) -> tuple[Step, ...]:
-        """Read the steps of a block."""
+    def block(self, entry: Entry) -> tuple[Step, ...]:
+        """Read a list of steps; empty if there is none."""
         node = entry.value
         if isinstance(node, Sequence) and node.items:
             return tuple(self.step(item, "a step") for item in node.items)
@@ -336,7 +334,7 @@ class StepReader:
         return ()
 
     def _steps(self, entries: Entries) -> StepsBody | None:
-        steps = self._block(entries["do"]) if "do" in entries else ()
+        steps = self.block(entries["do"]) if "do" in entries else ()
         return StepsBody(steps, flat=False) if steps else None
 
     def _items(self, entry: Entry, entries: Entries) -> Literal | None:
@@ -356,9 +354,9 @@ class StepReader:
         branches = []
         node = entry.value
         if isinstance(node, Mapping) and node.entries:
-            for _, one in named(node, self._fields.diagnostics):
-                name = self._fields.name_of(one.key, "the name of a branch")
-                step = self.step(one.value, f"the branch {self._fields.shown(one.key.text)}")
+            for _, branch in named(node, self._fields.diagnostics):
+                name = self._fields.name_of(branch.key, "the name of a branch")
+                step = self.step(branch.value, f"the branch {self._fields.shown(branch.key.text)}")
                 if name:
                     branches.append((name, step))
         else:

@@ -14,12 +14,7 @@ from quire.diagnostics import Diagnostic, Fix, replacing
 from quire.formats.near_names import word_fix
 from quire.formats.playbook.codes import reader
 from quire.formats.playbook.scan import SECTION, line_span
-from quire.formats.playbook.syntax import (
-    ARTIFACT_TYPES,
-    INPUT_TYPES,
-    ArtifactDeclaration,
-    InputDeclaration,
-)
+from quire.formats.playbook.syntax import ARTIFACT_TYPES, INPUT_TYPES, ArtifactDeclaration, InputDeclaration
 from quire.patterns import late_pattern
 from quire.source import NOWHERE, PLACEHOLDER, Source, Span
 from quire.wording import did_you_mean, nearest_word
