@@ -16,18 +16,8 @@ from typing import TYPE_CHECKING
 
 from quire.formats.directive import codes
 from quire.formats.directive.syntax import Action, Combined, Condition, DirectiveFindings, Hook, Test, shown
-from quire.plan.vocabulary import (
-    CONTROL,
-    DECISIONS,
-    HOOK_EVENTS,
-    ITEM_TYPES,
-    OPAQUE,
-    OPERATORS,
-    POSITIONS,
-    PRIMARIES,
-    SENT_EVENTS,
-    number,
-)
+from quire.plan import vocabulary
+from quire.plan.vocabulary import PRIMARIES
 from quire.safe_regex import can_match
 from quire.values import InvalidValue, Value, decode
 
@@ -58,16 +48,18 @@ def _hook(element: Element, findings: DirectiveFindings) -> Hook:
     event = element.attributes.get("event", "").strip()
     name = element.attributes.get("id", "").strip()
     if not event:
-        findings.report(codes.HOOK, "a hook needs an event", element.opening, f"events are {', '.join(SENT_EVENTS)}")
-    elif event in HOOK_EVENTS and not HOOK_EVENTS[event].sent:
+        findings.report(
+            codes.HOOK, "a hook needs an event", element.opening, f"events are {', '.join(vocabulary.SENT_EVENTS)}"
+        )
+    elif event in vocabulary.HOOK_EVENTS and not vocabulary.HOOK_EVENTS[event].sent:
         message = f"nothing sets off the event {event} here, so the hook never acts"
-        help = f"events are {', '.join(SENT_EVENTS)}"
+        help = f"events are {', '.join(vocabulary.SENT_EVENTS)}"
         findings.report(codes.HOOK_WORD, message, element.attribute_span(findings.source, "event"), help)
     else:
-        _check_word(event, tuple(HOOK_EVENTS), "event", element, findings)
+        _check_word(event, tuple(vocabulary.HOOK_EVENTS), "event", element, findings)
     position = element.attributes.get("position", "").strip()
     if position:
-        _check_word(position, POSITIONS, "position", element, findings)
+        _check_word(position, vocabulary.POSITIONS, "position", element, findings)
     tests: list[Test] = []
     actions: list[Action] = []
     nested = False
@@ -99,8 +91,8 @@ def _checked(element: Element, primary: str, findings: DirectiveFindings) -> Act
     action = read_action(element, primary)
     item_type = action.attribute("item_type")
     if item_type and "${" not in item_type:
-        _check_word(item_type, ITEM_TYPES, "item_type", element, findings)
-    if action.attribute("item_id") == CONTROL:
+        _check_word(item_type, vocabulary.ITEM_TYPES, "item_type", element, findings)
+    if action.attribute("item_id") == vocabulary.CONTROL:
         _control(element, action, findings)
     return action
 
@@ -111,7 +103,7 @@ def _control(element: Element, action: Action, findings: DirectiveFindings) -> N
     if decision is None:
         message = 'the control action decides nothing: it has no parameter "action"'
         findings.report(codes.HOOK, message, element.opening, 'write <param name="action">retry</param>')
-    elif decision not in DECISIONS and "${" not in decision:
+    elif decision not in vocabulary.DECISIONS and "${" not in decision:
         span = element.attribute_span(findings.source, "action")
         for child in element.children:
             if child.tag == "param" and child.attributes.get("name") == "action":
@@ -119,7 +111,7 @@ def _control(element: Element, action: Action, findings: DirectiveFindings) -> N
                 source = findings.source
                 span = child.attribute_span(source, "value") if by_attribute else child.text_span(source)
         message = f'the control action "{shown(decision)}" is not known, so the hook decides nothing'
-        findings.unknown_word(codes.HOOK_WORD, message, decision, DECISIONS, span)
+        findings.unknown_word(codes.HOOK_WORD, message, decision, vocabulary.DECISIONS, span)
 
 
 def _test(element: Element, findings: DirectiveFindings) -> list[Test]:
@@ -133,7 +125,7 @@ def _test(element: Element, findings: DirectiveFindings) -> list[Test]:
     if not path or not op:
         findings.report(codes.HOOK, "a condition needs a path and an op", element.opening, _CONDITION)
     else:
-        _check_word(op, OPERATORS, "op", element, findings)
+        _check_word(op, vocabulary.OPERATORS, "op", element, findings)
     text = element.attributes.get("value")
     if text is None:
         text = element.own_text or None
@@ -164,7 +156,7 @@ def _value(text: str, op: str) -> Value:
             return decode(word)
         except InvalidValue:
             return text
-    value = number(word)
+    value = vocabulary.number(word)
     return text if value is None else value
 
 
@@ -203,7 +195,7 @@ def _render(element: Element, source: Source) -> str:
     if element.tag in PRIMARIES:
         beside = element.own_text
         return f"`{call(read_action(element, element.tag))}`" + (f" {beside}" if beside else "")
-    if element.tag in OPAQUE or not element.parts:
+    if element.tag in vocabulary.OPAQUE or not element.parts:
         return element.raw(source)
     inside = "".join(part if isinstance(part, str) else _render(part, source) for part in element.parts)
     return f"{source.text[element.start : element.inner_start]}{inside}</{element.tag}>"

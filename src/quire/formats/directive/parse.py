@@ -14,24 +14,9 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from quire.formats.directive import codes
+from quire.formats.directive import codes, syntax
 from quire.formats.directive.hooks import read_actions, read_hooks, readable
-from quire.formats.directive.syntax import (
-    Acknowledge,
-    Attributes,
-    Context,
-    Cost,
-    Directive,
-    DirectiveFindings,
-    Extra,
-    Grant,
-    Parameter,
-    ParseResult,
-    Permissions,
-    Section,
-    Text,
-    shown,
-)
+from quire.formats.directive.syntax import Directive, DirectiveFindings, Text, shown
 from quire.formats.directive.xml import Element, read_xml
 from quire.formats.markdown import Missing, find_fence, signature_line
 from quire.plan.vocabulary import CONTEXT, ITEM_TYPES, OPAQUE, PARAMETER_TYPES, PRIMARIES, TIERS
@@ -48,11 +33,11 @@ _TAGS = ("acknowledge", *PRIMARIES)
 class _PermissionsReader:
     def __init__(self, findings: DirectiveFindings) -> None:
         self._findings = findings
-        self._grants: list[Grant] = []
+        self._grants: list[syntax.Grant] = []
         self._bare_texts: set[tuple[str, str]] = set()
-        self._acknowledged: list[Acknowledge] = []
+        self._acknowledged: list[syntax.Acknowledge] = []
 
-    def read(self, element: Element) -> Permissions:
+    def read(self, element: Element) -> syntax.Permissions:
         for part in element.parts:
             if isinstance(part, str):
                 self._bare(part.strip(), element, "rye")
@@ -63,7 +48,7 @@ class _PermissionsReader:
             else:
                 self._unknown(part)
         raw = element.raw(self._findings.source)
-        return Permissions(tuple(self._grants), tuple(self._acknowledged), raw, element.opening)
+        return syntax.Permissions(tuple(self._grants), tuple(self._acknowledged), raw, element.opening)
 
     def _primary(self, element: Element) -> None:
         prefix = f"rye.{element.tag}"
@@ -109,12 +94,12 @@ class _PermissionsReader:
         if any(sign.isspace() for sign in pattern):
             message = f'the pattern "{shown(pattern)}" has a space in it and so matches no item'
             self._findings.report(codes.IGNORED_TEXT, message, span, "write one element for each pattern")
-        self._grants.append(Grant(f"{prefix}.{pattern.replace('/', '.')}", span))
+        self._grants.append(syntax.Grant(f"{prefix}.{pattern.replace('/', '.')}", span))
 
     def _acknowledge(self, element: Element) -> None:
         risk = element.attributes.get("risk", "").strip()
         if risk in TIERS:
-            self._acknowledged.append(Acknowledge(risk, element.all_text, element.opening))
+            self._acknowledged.append(syntax.Acknowledge(risk, element.all_text, element.opening))
             return
         meant = self._findings.suggestions.nearest(risk, TIERS) if risk else None
         help = did_you_mean(meant, f"the risks are {', '.join(TIERS)}")
@@ -122,9 +107,8 @@ class _PermissionsReader:
             self._findings.report(codes.RISK, "<acknowledge> does not say which risk it means", element.opening, help)
             return
         span = element.attribute_span(self._findings.source, "risk")
-        self._findings.report(
-            codes.RISK, f'the risk "{shown(risk)}" of <acknowledge> is not a tier of risk', span, help
-        )
+        message = f'the risk "{shown(risk)}" of <acknowledge> is not a tier of risk'
+        self._findings.report(codes.RISK, message, span, help)
 
     def _unknown(self, element: Element) -> None:
         meant = self._findings.suggestions.nearest(element.tag, _TAGS)
@@ -142,7 +126,7 @@ def read_text(element: Element, findings: DirectiveFindings) -> Text:
     return Text(element.all_text, element.text_span(findings.source))
 
 
-def read_attributes(element: Element, findings: DirectiveFindings) -> Attributes:
+def read_attributes(element: Element, findings: DirectiveFindings) -> syntax.Attributes:
     """Read an element that has only attributes."""
     if element.all_text or element.children:
         message = f"<{element.tag}> is read from its attributes only: what stands in it has no effect"
@@ -151,8 +135,8 @@ def read_attributes(element: Element, findings: DirectiveFindings) -> Attributes
     return _attributes(element, findings)
 
 
-def read_cost(element: Element, findings: DirectiveFindings) -> Cost:
-    cost = Cost(span=element.opening)
+def read_cost(element: Element, findings: DirectiveFindings) -> syntax.Cost:
+    cost = syntax.Cost(span=element.opening)
     for child in findings.known_children(element, ("context", "duration", "spend")):
         text = Text(child.own_text, child.text_span(findings.source)) if child.own_text else None
         if child.tag == "context":
@@ -166,20 +150,20 @@ def read_cost(element: Element, findings: DirectiveFindings) -> Cost:
     return cost
 
 
-def read_context(element: Element, findings: DirectiveFindings) -> Context:
+def read_context(element: Element, findings: DirectiveFindings) -> syntax.Context:
     children = findings.known_children(element, CONTEXT)
-    return Context(
+    return syntax.Context(
         tuple((child.tag, read_text(child, findings)) for child in children if child.all_text), element.opening
     )
 
 
-def read_inputs(element: Element, findings: DirectiveFindings) -> tuple[Parameter, ...]:
+def read_inputs(element: Element, findings: DirectiveFindings) -> tuple[syntax.Parameter, ...]:
     return tuple(_parameter(child, findings) for child in findings.known_children(element, ("input",)))
 
 
-def read_outputs(element: Element, findings: DirectiveFindings) -> tuple[tuple[Parameter, ...], Text, Text]:
+def read_outputs(element: Element, findings: DirectiveFindings) -> tuple[tuple[syntax.Parameter, ...], Text, Text]:
     """Read the outputs, and the messages that close the thread. A child of any other name is an output of that name."""
-    outputs: list[Parameter] = []
+    outputs: list[syntax.Parameter] = []
     closing = {"success": Text("", element.opening), "failure": Text("", element.opening)}
     for child in element.children:
         if child.tag == "output":
@@ -187,11 +171,11 @@ def read_outputs(element: Element, findings: DirectiveFindings) -> tuple[tuple[P
         elif child.tag in closing:
             closing[child.tag] = read_text(child, findings)
         else:
-            outputs.append(Parameter(child.tag, description=child.all_text, keyed=True, span=child.opening))
+            outputs.append(syntax.Parameter(child.tag, description=child.all_text, keyed=True, span=child.opening))
     return tuple(outputs), closing["success"], closing["failure"]
 
 
-def _parameter(element: Element, findings: DirectiveFindings) -> Parameter:
+def _parameter(element: Element, findings: DirectiveFindings) -> syntax.Parameter:
     attributes = element.attributes
     type = attributes.get("type", "").strip() or "string"
     if type not in PARAMETER_TYPES:
@@ -199,7 +183,7 @@ def _parameter(element: Element, findings: DirectiveFindings) -> Parameter:
         help = f"types are {', '.join(PARAMETER_TYPES[:6])}"
         span = element.attribute_span(findings.source, "type")
         findings.unknown_word(codes.PARAMETER_TYPE, message, type, PARAMETER_TYPES, span, help)
-    return Parameter(
+    return syntax.Parameter(
         name=attributes.get("name", "").strip(),
         type=type,
         required=findings.truth(element, "required"),
@@ -209,7 +193,7 @@ def _parameter(element: Element, findings: DirectiveFindings) -> Parameter:
     )
 
 
-def _attributes(element: Element, findings: DirectiveFindings) -> Attributes:
+def _attributes(element: Element, findings: DirectiveFindings) -> syntax.Attributes:
     spans = element.attribute_spans(findings.source)
     return tuple(
         (name, Text(value.strip(), spans.get(name, element.opening))) for name, value in element.attributes.items()
@@ -230,14 +214,14 @@ ROOT = ("metadata", "inputs", "outputs", "process", "success_criteria", "descrip
 _ATTRIBUTES = ("name", "version", "extends")
 
 
-def parse(source: Source, *, limit: int = MAX_DOCUMENT_BYTES) -> ParseResult:
+def parse(source: Source, *, limit: int = MAX_DOCUMENT_BYTES) -> syntax.ParseResult:
     """Parse the text of a directive."""
     if source.exceeds(limit):
         findings = DirectiveFindings(source)
         message = f"the file is larger than {limit:,} bytes"
         findings.report(codes.TOO_LARGE, message, NOWHERE, "move texts to knowledge files")
-        return ParseResult(source, Directive(), tuple(findings.diagnostics))
-    return ParseResult(source, *(_open_parsed if is_open_text(source.text) else _parsed)(source.text))
+        return syntax.ParseResult(source, Directive(), tuple(findings.diagnostics))
+    return syntax.ParseResult(source, *(_open_parsed if is_open_text(source.text) else _parsed)(source.text))
 
 
 def _parse_text(text: str) -> tuple[Directive, tuple[Diagnostic, ...]]:
@@ -341,7 +325,7 @@ class _RootReader:
                 setattr(directive, name, read(elements[name], findings))
         directive.extras = tuple(self._extra(child) for child in element.children if child.tag not in METADATA)
 
-    def _extra(self, element: Element) -> Extra:
+    def _extra(self, element: Element) -> syntax.Extra:
         findings = self._findings
         meant = findings.suggestions.nearest(element.tag, (*METADATA, "inputs", "outputs"))
         if meant in ("inputs", "outputs"):
@@ -355,9 +339,9 @@ class _RootReader:
         else:
             message = f"<{shown(element.tag)}> has no effect: it is kept as text"
             findings.report(codes.EXTRA, message, element.opening)
-        return Extra(element.tag, element.own_text, element.raw(findings.source), element.opening)
+        return syntax.Extra(element.tag, element.own_text, element.raw(findings.source), element.opening)
 
-    def _section(self, element: Element) -> Section:
+    def _section(self, element: Element) -> syntax.Section:
         findings = self._findings
         text = readable(element, findings.source)
         if element.tag in METADATA:
@@ -365,7 +349,7 @@ class _RootReader:
             findings.report(codes.STRAY, message, element.opening, "move it into <metadata>")
         elif element.tag not in (*ROOT, *OPAQUE):
             findings.stray(element, "directive", ROOT)
-        return Section(element.tag, element.raw(findings.source), text, element.opening)
+        return syntax.Section(element.tag, element.raw(findings.source), text, element.opening)
 
     def _repeated(self, children: Iterable[Element], first: dict[str, Element], names: Iterable[str]) -> None:
         for child in children:

@@ -12,23 +12,11 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from quire.diagnostics import Diagnostic, Severity
+from quire.formats.directive import syntax
 from quire.formats.directive.knowledge import read_knowledge
 from quire.formats.directive.lower import condition
 from quire.formats.directive.parse import parse
-from quire.formats.directive.syntax import (
-    Action,
-    Attributes,
-    Combined,
-    Cost,
-    Directive,
-    Grant,
-    Hook,
-    Parameter,
-    Permissions,
-    Test,
-    Text,
-    text_of,
-)
+from quire.formats.directive.syntax import Directive, text_of
 from quire.plan.vocabulary import CONTEXT, OPAQUE, PRIMARIES, number_or_text
 from quire.values import text_or_json
 
@@ -72,11 +60,11 @@ def _root(directive: Directive) -> Iterable[str]:
 
 def _metadata(directive: Directive) -> Iterable[str]:
     for name in ("description", "category", "author"):
-        text: Text | None = getattr(directive, name)
+        text: syntax.Text | None = getattr(directive, name)
         if text is not None:
             yield _element(name, text.text)
     for name in ("model", "limits"):
-        attributes: Attributes | None = getattr(directive, name)
+        attributes: syntax.Attributes | None = getattr(directive, name)
         if attributes is not None:
             yield _element(name, "", ((key, value.text) for key, value in attributes))
     if directive.cost is not None:
@@ -91,7 +79,7 @@ def _metadata(directive: Directive) -> Iterable[str]:
         yield extra.raw
 
 
-def _cost(cost: Cost) -> Iterable[str]:
+def _cost(cost: syntax.Cost) -> Iterable[str]:
     if cost.context or cost.tokens:
         attributes = ((key, value.text) for key, value in cost.context)
         yield _element("context", text_of(cost.tokens), attributes)
@@ -102,7 +90,7 @@ def _cost(cost: Cost) -> Iterable[str]:
         yield _element("spend", text_of(cost.spend), currency)
 
 
-def _permissions(permissions: Permissions) -> Iterable[str]:
+def _permissions(permissions: syntax.Permissions) -> Iterable[str]:
     written = [(_primary(grant), _grant(grant)) for grant in permissions.grants]
     # Adjacent texts would become one text, so each text that is not an element gets a primary of its own.
     for (primary, is_element), run in groupby(written, key=lambda line: (line[0], line[1].startswith("<"))):
@@ -117,12 +105,12 @@ def _permissions(permissions: Permissions) -> Iterable[str]:
         yield _element("acknowledge", acknowledge.reason, [("risk", acknowledge.risk)])
 
 
-def _primary(grant: Grant) -> str:
+def _primary(grant: syntax.Grant) -> str:
     word = grant.capability.split(".")[1]
     return word if word in PRIMARIES else ""
 
 
-def _grant(grant: Grant) -> str:
+def _grant(grant: syntax.Grant) -> str:
     primary = _primary(grant)
     rest = grant.capability.removeprefix(f"rye.{primary}." if primary else "rye.")
     if not primary:
@@ -131,7 +119,7 @@ def _grant(grant: Grant) -> str:
     return _element(type, pattern) if dot and pattern and _TAG.fullmatch(type) else _escape(rest)
 
 
-def _hook(hook: Hook) -> Iterable[str]:
+def _hook(hook: syntax.Hook) -> Iterable[str]:
     attributes = {"id": hook.id, "event": hook.event, "position": hook.position}
     lines = [line for test in hook.tests for line in _test(test)]
     actions = [line for action in hook.actions for line in _action(action, nested=hook.nested)]
@@ -139,21 +127,21 @@ def _hook(hook: Hook) -> Iterable[str]:
     yield from _block("hook", lines, 0, ((name, value) for name, value in attributes.items() if value))
 
 
-def _test(test: Test) -> Iterable[str]:
-    if isinstance(test, Combined):
+def _test(test: syntax.Test) -> Iterable[str]:
+    if isinstance(test, syntax.Combined):
         yield from _block(test.kind, [line for part in test.parts for line in _test(part)], 0)
         return
     value = [] if test.value is None else [("value", text_or_json(test.value))]
     yield _element("condition", "", [("path", test.path), ("op", test.op), *value])
 
 
-def _action(action: Action, *, nested: bool) -> Iterable[str]:
+def _action(action: syntax.Action, *, nested: bool) -> Iterable[str]:
     primary = [] if nested else [("primary", action.primary)] if action.primary else []
     params = [_element("param", "", [("name", name), ("value", value)]) for name, value in action.parameters]
     yield from _block(action.primary if nested else "action", params, 0, (*primary, *action.attributes))
 
 
-def _parameter(tag: str, parameter: Parameter) -> str:
+def _parameter(tag: str, parameter: syntax.Parameter) -> str:
     if parameter.keyed and parameter.name in OPAQUE and parameter.description:
         return f"<{parameter.name}>{parameter.description}</{parameter.name}>"
     if parameter.keyed:
@@ -203,7 +191,7 @@ def fields(reading: ParseResult) -> dict[str, Value]:
         if extra.text:
             present.setdefault(extra.name, extra.text)
     for name in ("name", "version", "extends", "description", "category", "author"):
-        text: Text | None = getattr(directive, name)
+        text: syntax.Text | None = getattr(directive, name)
         if text is not None:
             present[name] = text.text
     if directive.model is not None:
@@ -258,7 +246,7 @@ def _tree(fields: dict[str, Value], source: Source, findings: tuple[Diagnostic, 
     return {"valid": not lists["errors"], "fields": fields, **lists}
 
 
-def _cost_json(cost: Cost) -> dict[str, Value]:
+def _cost_json(cost: syntax.Cost) -> dict[str, Value]:
     present: dict[str, Value] = {}
     context: dict[str, Value] = {name: number_or_text(value.text) for name, value in cost.context}
     if cost.tokens is not None:
@@ -275,7 +263,7 @@ def _cost_json(cost: Cost) -> dict[str, Value]:
     return present | ({"spend": spend} if spend else {})
 
 
-def _parameter_json(parameter: Parameter) -> dict[str, Value]:
+def _parameter_json(parameter: syntax.Parameter) -> dict[str, Value]:
     present: dict[str, Value] = {"name": parameter.name, "type": parameter.type, "required": parameter.required}
     if parameter.default is not None:
         present["default"] = parameter.default
@@ -284,7 +272,7 @@ def _parameter_json(parameter: Parameter) -> dict[str, Value]:
     return present
 
 
-def _hook_json(hook: Hook) -> dict[str, Value]:
+def _hook_json(hook: syntax.Hook) -> dict[str, Value]:
     present: dict[str, Value] = {"id": hook.id, "event": hook.event}
     if hook.tests:
         present["condition"] = condition(hook.tests)
@@ -296,6 +284,6 @@ def _hook_json(hook: Hook) -> dict[str, Value]:
     return present
 
 
-def _action_json(action: Action) -> dict[str, Value]:
+def _action_json(action: syntax.Action) -> dict[str, Value]:
     parameters: dict[str, Value] = dict(action.parameters)
     return {"primary": action.primary, **dict(action.attributes), **({"params": parameters} if parameters else {})}

@@ -14,22 +14,12 @@ from typing import TYPE_CHECKING, cast
 from quire.diagnostics import replacing
 from quire.expr.suggestions import slips
 from quire.formats.near_names import name_fix, word_fix
+from quire.formats.pipeline import syntax
 from quire.formats.pipeline.codes import warnings
 from quire.formats.pipeline.inline import ALWAYS_THERE
 from quire.formats.pipeline.inputs import further_inputs, needed_inputs
 from quire.formats.pipeline.prompts import attempts, foreign, references
-from quire.formats.pipeline.syntax import (
-    Argument,
-    FoldBody,
-    ForEachBody,
-    Literal,
-    Name,
-    Pipeline,
-    PipelineFile,
-    RepeatBody,
-    Step,
-    Text,
-)
+from quire.formats.pipeline.syntax import Literal, Pipeline, PipelineFile, Step, Text
 from quire.formats.pipeline.walks import expressions, holes, in_role, inner_expressions, own_prompts, schema_of, walk
 from quire.plain_schema import plainly_fits
 from quire.plan.built_in_tools import MEANT_TOOLS
@@ -78,9 +68,9 @@ def _mistakable(pipeline: Pipeline) -> Collection[str]:
         return ()
     names = {*needed_inputs(pipeline), *further_inputs(pipeline), "pipe"}
     names.update(step.output.text for step in steps if step.output)
-    if any(isinstance(step.body, ForEachBody | FoldBody) for step in steps):
+    if any(isinstance(step.body, syntax.ForEachBody | syntax.FoldBody) for step in steps):
         names.add("item")
-    if any(isinstance(step.body, FoldBody | RepeatBody) for step in steps):
+    if any(isinstance(step.body, syntax.FoldBody | syntax.RepeatBody) for step in steps):
         names.add("acc")
     return names if any(True for prompt in prompts for _ in references(prompt)) else {*names, "ctx"}
 
@@ -131,7 +121,7 @@ def _check_foreign(
     fields.report(code, message, place, f"write {{{path}}}", fix)
 
 
-def _check_argument(value: Argument | None, fields: Fields) -> None:
+def _check_argument(value: syntax.Argument | None, fields: Fields) -> None:
     if not isinstance(value, Literal):
         return
     for text in _texts(value.value):
@@ -146,7 +136,7 @@ def _check_argument(value: Argument | None, fields: Fields) -> None:
             return
 
 
-def _check_command(value: Argument, fields: Fields) -> None:
+def _check_command(value: syntax.Argument, fields: Fields) -> None:
     if not isinstance(value, Literal):
         return
     command = value.value
@@ -241,7 +231,12 @@ def check_arguments(file: PipelineFile, resolver: DocumentResolver, fields: Fiel
                 _check(name, arguments, schema, fields)
 
 
-def _check(called: Name, arguments: list[tuple[Name, Argument]], schema: Mapping[str, Value], fields: Fields) -> None:
+def _check(
+    called: syntax.Name,
+    arguments: list[tuple[syntax.Name, syntax.Argument]],
+    schema: Mapping[str, Value],
+    fields: Fields,
+) -> None:
     tool = called.text
     properties = cast("Mapping[str, Mapping[str, Value]]", schema.get("properties", {}))
     written = {name.text for name, _ in arguments}

@@ -5,18 +5,10 @@ from __future__ import annotations
 import re
 
 from quire.formats.near_names import word_fix
+from quire.formats.pipeline import syntax
 from quire.formats.pipeline.codes import errors as codes
 from quire.formats.pipeline.fields import ADD_DIALECT, Fields
-from quire.formats.pipeline.syntax import (
-    AgentSettings,
-    Argument,
-    ExpressionText,
-    FailBody,
-    GuardKeys,
-    Literal,
-    Name,
-    Text,
-)
+from quire.formats.pipeline.syntax import ExpressionText, Name
 from quire.formats.yaml import Entry, Scalar, Sequence, describe, text_of
 from quire.formats.yaml.codes import MISPLACED_TAG
 from quire.plan.pipeline_work import OnError
@@ -43,20 +35,20 @@ class DialectKeys:
     def __init__(self, fields: Fields) -> None:
         self._fields = fields
 
-    def guard(self, kind: str, entries: Entries) -> GuardKeys | None:
+    def guard(self, kind: str, entries: Entries) -> syntax.GuardKeys | None:
         """Read the keys around a step; None if there are none. Those of a fan belong to its items."""
         if not self._fields.dialect or _GUARDS.isdisjoint(entries):
             return None
         when = self._expression(entries, "when")
         if kind in ("for_each", "parallel"):
-            return GuardKeys(when) if when else None
+            return syntax.GuardKeys(when) if when else None
         on_error = self.on_error(entries.get("on_error"))
         default = self._expression(entries, "default") if kind != "match" else None
         timeout = self._timeout(entries.get("timeout"), LONGEST_COMMAND if kind == "shell" else LONGEST_TIMEOUT)
         if "default" in entries and kind != "match" and when is None:
             self.check_default(entries["default"], on_error)
-        keys = GuardKeys(when, on_error, default, timeout)
-        return None if keys == GuardKeys() else keys
+        keys = syntax.GuardKeys(when, on_error, default, timeout)
+        return None if keys == syntax.GuardKeys() else keys
 
     def fan_default(self, entries: Entries, on_error: OnError | None) -> ExpressionText | None:
         """Read the value that an item or a branch has if it failed."""
@@ -95,7 +87,7 @@ class DialectKeys:
         self._fields.report(codes.ON_ERROR, message, place, help, fix)
         return None
 
-    def agent(self, entries: Entries) -> AgentSettings | None:
+    def agent(self, entries: Entries) -> syntax.AgentSettings | None:
         """Read what an `agent` step says about its model call; None if it says nothing."""
         if not any(key in entries for key in ("model", "turns", "max_tokens", "temperature")):
             return None
@@ -104,7 +96,7 @@ class DialectKeys:
         max_tokens = self.count(entries.get("max_tokens"), "max_tokens", None)
         temperature = self._temperature(entries.get("temperature"))
         name = Name(model, entries["model"].value.span) if model else None
-        return AgentSettings(name, turns, max_tokens, temperature)
+        return syntax.AgentSettings(name, turns, max_tokens, temperature)
 
     def on_max(self, entry: Entry) -> Name | None:
         text = text_of(entry.value)
@@ -115,15 +107,15 @@ class DialectKeys:
         self._fields.report(codes.VALUE, message, place, fix=word_fix(text or "", ("fail", "keep"), place))
         return None
 
-    def fail(self, entries: Entries) -> FailBody | None:
+    def fail(self, entries: Entries) -> syntax.FailBody | None:
         message = self.argument(entries, "message")
-        if isinstance(message, Literal) and not isinstance(message.value, str):
+        if isinstance(message, syntax.Literal) and not isinstance(message.value, str):
             problem = f"message must be text or !expr, not {describe(entries['message'].value)}"
             self._fields.report(codes.VALUE, problem, self._fields.visible(entries["message"]))
             return None
-        return FailBody(message) if message else None
+        return syntax.FailBody(message) if message else None
 
-    def prompt_file(self, entry: Entry, node: Scalar) -> Text | None:
+    def prompt_file(self, entry: Entry, node: Scalar) -> syntax.Text | None:
         """Read the name of a prompt file, relative to the document."""
         if not self._fields.dialect:
             message = "a prompt in a file belongs to the Quire dialect"
@@ -138,9 +130,9 @@ class DialectKeys:
             message = f"{self._fields.shown(where)} is not below the folder of the document"
             self._fields.report(codes.VALUE, message, node.span, "a prompt file is named relative to the document")
             return None
-        return Text(where, node.body, node)
+        return syntax.Text(where, node.body, node)
 
-    def argument(self, entries: Entries, key: str) -> Argument | None:
+    def argument(self, entries: Entries, key: str) -> syntax.Argument | None:
         return self._fields.argument(entries[key].value) if key in entries else None
 
     def count(self, entry: Entry | None, what: str, most: int | None) -> int | None:

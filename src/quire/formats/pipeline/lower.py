@@ -12,26 +12,9 @@ from quire.expr import Compiled, Expression, compile
 from quire.expr.syntax import Path
 from quire.formats.pipeline import syntax
 from quire.formats.pipeline.prompts import template
+from quire.plan import pipeline_work as plan
 from quire.plan.nodes import Capture, Plan, Sequence, Step, Work
-from quire.plan.pipeline_work import (
-    Agent,
-    AgentStepSettings,
-    Block,
-    Call,
-    Fail,
-    Fold,
-    ForEach,
-    Formula,
-    Guard,
-    Invoke,
-    Literal,
-    OnError,
-    Parallel,
-    Repeat,
-    Select,
-    Stop,
-    Transform,
-)
+from quire.plan.pipeline_work import Formula, Literal, OnError
 from quire.source import Span
 
 _ABORT = OnError("abort")
@@ -84,31 +67,31 @@ class _Lowering:
     def _work(self, body: syntax.Body, label: str) -> Work:
         match body:
             case syntax.TransformBody():
-                return Transform(_formula(body.value))
+                return plan.Transform(_formula(body.value))
             case syntax.ToolBody():
                 arguments = tuple((name.text, _argument(value)) for name, value in body.args)
-                return Invoke(body.name.text, arguments, _text(body.schema))
+                return plan.Invoke(body.name.text, arguments, _text(body.schema))
             case syntax.ShellBody():
                 return _command(body)
             case syntax.AgentBody():
                 tools = None if body.tools is None else tuple(tool.text for tool in body.tools)
                 prompt, file = ("", body.prompt.text) if body.is_file else (body.prompt.text, "")
                 settings = _settings(body.settings or syntax.AgentSettings()) if self._dialect else None
-                return Agent(template(prompt), _text(body.identity), tools, _text(body.schema), file, settings)
+                return plan.Agent(template(prompt), _text(body.identity), tools, _text(body.schema), file, settings)
             case syntax.CallBody():
                 return self._call(body.target)
             case syntax.MatchBody():
                 cases = tuple((case.text, self._target(target, f"{label}.{case.text}")) for case, target in body.cases)
                 if body.default is None or isinstance(body.default, syntax.ExpressionText):
-                    return Select(_formula(body.on), cases, _optional(body.default))
-                return Select(_formula(body.on), cases, self._target(body.default, f"{label}.default"))
+                    return plan.Select(_formula(body.on), cases, _optional(body.default))
+                return plan.Select(_formula(body.on), cases, self._target(body.default, f"{label}.default"))
             case syntax.StepsBody():
                 return self._block(body, label)
             case syntax.FoldBody():
                 do = self.step(body.do, 1, f"{label}.do")
-                return Fold(_source(body.source), _formula(body.init), do, body.max_items)
+                return plan.Fold(_source(body.source), _formula(body.init), do, body.max_items)
             case syntax.ForEachBody():
-                return ForEach(
+                return plan.ForEach(
                     _source(body.source),
                     self.step(body.do, 1, f"{label}.do"),
                     self.step(body.collect, 1, f"{label}.collect"),
@@ -123,35 +106,37 @@ class _Lowering:
                     (name.text, self.step(step, 1, f"{label}.{name.text}")) for name, step in body.branches
                 )
                 collect = self.step(body.collect, 1, f"{label}.collect")
-                return Parallel(branches, collect, body.on_error or _ABORT, _optional(body.default), body.sees_loops)
+                return plan.Parallel(
+                    branches, collect, body.on_error or _ABORT, _optional(body.default), body.sees_loops
+                )
             case syntax.RepeatBody():
                 do = self.step(body.do, 1, f"{label}.do")
                 keeps_last = body.on_max is not None and body.on_max.text == "keep"
-                return Repeat(_optional(body.init), do, _formula(body.until), body.max, keeps_last)
+                return plan.Repeat(_optional(body.init), do, _formula(body.until), body.max, keeps_last)
             case syntax.FailBody():
-                return Fail(_argument(body.message))
+                return plan.Fail(_argument(body.message))
             case syntax.StopBody():
-                return Stop(_optional(body.value))
+                return plan.Stop(_optional(body.value))
             case _:
                 assert_never(body)
 
-    def _block(self, body: syntax.StepsBody, label: str) -> Block:
+    def _block(self, body: syntax.StepsBody, label: str) -> plan.Block:
         steps = enumerate(body.steps, 1)
-        return Block(Sequence(tuple(self.step(step, at, f"{label}.{at}") for at, step in steps)))
+        return plan.Block(Sequence(tuple(self.step(step, at, f"{label}.{at}") for at, step in steps)))
 
-    def _target(self, target: syntax.Target | syntax.StepsBody, label: str) -> Call | Block:
+    def _target(self, target: syntax.Target | syntax.StepsBody, label: str) -> plan.Call | plan.Block:
         return self._call(target) if isinstance(target, syntax.Target) else self._block(target, label)
 
-    def _call(self, target: syntax.Target) -> Call:
+    def _call(self, target: syntax.Target) -> plan.Call:
         passes = tuple((passed.name.text, _passed(passed)) for passed in target.passes)
-        return Call(self.full(target.pipeline.text), passes)
+        return plan.Call(self.full(target.pipeline.text), passes)
 
 
-def _guard(keys: syntax.GuardKeys) -> Guard:
-    return Guard(_optional(keys.when), keys.on_error, _optional(keys.default), keys.timeout)
+def _guard(keys: syntax.GuardKeys) -> plan.Guard:
+    return plan.Guard(_optional(keys.when), keys.on_error, _optional(keys.default), keys.timeout)
 
 
-def _command(body: syntax.ShellBody, timeout: float | None = None) -> Invoke:
+def _command(body: syntax.ShellBody, timeout: float | None = None) -> plan.Invoke:
     """Lower a `shell` step. Only what it says becomes an argument: a call that says no more is as it always was."""
     arguments: list[tuple[str, Literal | Formula]] = [("command", _argument(body.command))]
     if body.stdin is not None:
@@ -166,11 +151,13 @@ def _command(body: syntax.ShellBody, timeout: float | None = None) -> Invoke:
         arguments.append(("text", Literal(True)))
     if timeout is not None:
         arguments.append(("timeout", Literal(math.ceil(timeout))))
-    return Invoke("shell", tuple(arguments), _text(body.schema), piped=body.stdin is None)
+    return plan.Invoke("shell", tuple(arguments), _text(body.schema), piped=body.stdin is None)
 
 
-def _settings(settings: syntax.AgentSettings) -> AgentStepSettings:
-    return AgentStepSettings(_text(settings.model) or "", settings.turns, settings.max_tokens, settings.temperature)
+def _settings(settings: syntax.AgentSettings) -> plan.AgentStepSettings:
+    return plan.AgentStepSettings(
+        _text(settings.model) or "", settings.turns, settings.max_tokens, settings.temperature
+    )
 
 
 def _optional(expression: syntax.ExpressionText | None) -> Formula | None:

@@ -3,47 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from quire.formats.near_names import word_fix
+from quire.formats.pipeline import language, syntax
 from quire.formats.pipeline.codes import errors as codes
 from quire.formats.pipeline.dialect_keys import DialectKeys
 from quire.formats.pipeline.fields import ADD_DIALECT, Fields, TargetReader
-from quire.formats.pipeline.language import (
-    ALL_KINDS,
-    BODY_KEYS,
-    DIALECT_KINDS,
-    KINDS,
-    MEANT,
-    MEANT_IN_DIALECT,
-    MORE_KEYS,
-    NEEDED,
-    WHY,
-    Key,
-    Kind,
-    kinds,
-)
-from quire.formats.pipeline.syntax import (
-    HOLE,
-    AgentBody,
-    Argument,
-    Body,
-    CallBody,
-    ExpressionText,
-    Literal,
-    Name,
-    Step,
-    StepsBody,
-    Target,
-    Text,
-    is_name,
-)
+from quire.formats.pipeline.syntax import Name, Step, StepsBody, Target
 from quire.formats.yaml import FILE, Entry, Mapping, Node, Scalar, Sequence, describe, label_of, named, text_of
 from quire.plan.pipeline_work import ForEach, Parallel
 from quire.wording import did_you_mean
 
+if TYPE_CHECKING:
+    from quire.formats.pipeline.language import Key, Kind
+
 Entries = dict[str, Entry]
-_ROWS = {row.name: row for row in KINDS}
+_ROWS = {row.name: row for row in language.KINDS}
 
 
 class StepReader:
@@ -56,7 +32,7 @@ class StepReader:
         self._fans = 0
         self._dialect = DialectKeys(fields)
         self._targets = TargetReader(fields)
-        self._special: dict[str, Callable[[Entries], Body | None]] = {
+        self._special: dict[str, Callable[[Entries], syntax.Body | None]] = {
             "agent": self._agent,
             "call": self._call,
             "steps": self._steps,
@@ -98,11 +74,15 @@ class StepReader:
             message = f"{kind} needs a mapping of its keys, not {describe(body)}"
             self._fields.report(codes.BODY, message, self._fields.visible(entry), help)
             return None
-        entries = self._fields.entries(body, kinds(self._fields.dialect)[kind], kind, codes.KEY, MORE_KEYS[kind])
-        for key in NEEDED[kind]:
+        entries = self._fields.entries(
+            body, language.kinds(self._fields.dialect)[kind], kind, codes.KEY, language.MORE_KEYS[kind]
+        )
+        for key in language.NEEDED[kind]:
             if key not in entries:
                 fix = self._fields.key_fix(body, key, _USUAL[key]) if kind == "for_each" and key in _USUAL else None
-                self._fields.report(codes.MISSING, f"{kind} needs the key {key}", entry.key.span, WHY.get(key, ""), fix)
+                self._fields.report(
+                    codes.MISSING, f"{kind} needs the key {key}", entry.key.span, language.WHY.get(key, ""), fix
+                )
         if kind == "stop" and self._fans:
             message = "stop would end the whole pipeline while its other items or branches are under way"
             help = "stop after the fan; inside of one, the value of an item is what its last step gives"
@@ -115,7 +95,7 @@ class StepReader:
 
     def _kind(self, node: Node, where: str) -> Entry | None:
         """Return the entry that names the kind of a step."""
-        report, known = self._fields.report, kinds(self._fields.dialect)
+        report, known = self._fields.report, language.kinds(self._fields.dialect)
         if not isinstance(node, Mapping) or not node.entries:
             what = "an empty mapping" if isinstance(node, Mapping) else describe(node)
             text = text_of(node)
@@ -133,10 +113,10 @@ class StepReader:
             return kinds_written[0]
         first = node.entries[0].key
         named_kind = text_of(node.get("kind") or node.get("type"))
-        if first.text in DIALECT_KINDS and not self._fields.dialect:
+        if first.text in language.DIALECT_KINDS and not self._fields.dialect:
             report(codes.KIND, f"{first.text} steps belong to the Quire dialect", first.span, ADD_DIALECT)
             return None
-        meant = (MEANT_IN_DIALECT if self._fields.dialect else MEANT).get(first.text.lower())
+        meant = (language.MEANT_IN_DIALECT if self._fields.dialect else language.MEANT).get(first.text.lower())
         help = did_you_mean(meant) or self._fields.suggestion(first.text, known)
         if first.text.lower() in ("if", "when"):
             help = "did you mean match? A step may have a condition of its own, when: EXPR, with dialect: quire"
@@ -155,23 +135,23 @@ class StepReader:
                 continue
             text = self._fields.shown(entry.key.text)
             help = _SHAPE
-            if entry.key.value in ALL_KINDS[name]:
+            if entry.key.value in language.ALL_KINDS[name]:
                 help = f"{text} belongs to the body of {name}: indent it further than {name}"
             self._fields.report(codes.STEP, f"{text} stands beside {name}; a step has one key", entry.key.span, help)
 
     def _name(self, entries: Entries, key: str, what: str) -> Name | None:
         return self._fields.name(entries[key], what) if key in entries else None
 
-    def _by_roles(self, row: Kind, entries: Entries) -> Body | None:
+    def _by_roles(self, row: Kind, entries: Entries) -> syntax.Body | None:
         """Read each key of a body by its role; None if one that is needed could not be read."""
         values: dict[str, Any] = {}
-        for key in BODY_KEYS[row.body]:
+        for key in language.BODY_KEYS[row.body]:
             in_fan = key.name in ("do", "branches") and row.node in (ForEach, Parallel)
             self._fans += in_fan
             if key.name in entries:
                 values[key.field or key.name] = self._value(key, entries, values)
             self._fans -= in_fan
-        if any(key.needed and not values.get(key.field or key.name) for key in BODY_KEYS[row.body]):
+        if any(key.needed and not values.get(key.field or key.name) for key in language.BODY_KEYS[row.body]):
             return None
         if "sees_loops" in row.body.__struct_fields__:
             values["sees_loops"] = self._fields.dialect
@@ -228,7 +208,7 @@ class StepReader:
             case _:
                 assert_never(key.role)
 
-    def _arguments(self, entry: Entry) -> tuple[tuple[Name, Argument], ...]:
+    def _arguments(self, entry: Entry) -> tuple[tuple[Name, syntax.Argument], ...]:
         if isinstance(entry.value, Scalar) and entry.value.value is None:
             return ()
         if not isinstance(entry.value, Mapping):
@@ -242,15 +222,15 @@ class StepReader:
                 arguments.append((Name(name, part.key.span), value))
         return tuple(arguments)
 
-    def _agent(self, entries: Entries) -> AgentBody | None:
+    def _agent(self, entries: Entries) -> syntax.AgentBody | None:
         prompt, is_file = self._prompt(entries["prompt"]) if "prompt" in entries else (None, False)
         identity = self._name(entries, "identity", "an identity")
         tools = self._capabilities(entries["capabilities"]) if "capabilities" in entries else None
         schema = self._name(entries, "schema", "the name of a schema")
         settings = self._dialect.agent(entries)
-        return AgentBody(prompt, identity, tools, schema, is_file, settings) if prompt else None
+        return syntax.AgentBody(prompt, identity, tools, schema, is_file, settings) if prompt else None
 
-    def _prompt(self, entry: Entry) -> tuple[Text | None, bool]:
+    def _prompt(self, entry: Entry) -> tuple[syntax.Text | None, bool]:
         """Read a prompt: its text, or the name of its file, and whether it is one."""
         node = entry.value
         if not isinstance(node, Scalar) or node.tag != FILE:
@@ -280,9 +260,9 @@ class StepReader:
                 names.append(Name(text, item.span))
         return tuple(names)
 
-    def _call(self, entries: Entries) -> CallBody | None:
+    def _call(self, entries: Entries) -> syntax.CallBody | None:
         target = self._targets.of(entries)
-        return CallBody(target) if target else None
+        return syntax.CallBody(target) if target else None
 
     def _cases(self, entry: Entry) -> tuple[tuple[Name, Target | StepsBody], ...]:
         node = entry.value
@@ -316,7 +296,7 @@ class StepReader:
         steps = self.block(block)
         return StepsBody(steps) if steps else None
 
-    def _otherwise(self, entry: Entry) -> Target | StepsBody | ExpressionText | None:
+    def _otherwise(self, entry: Entry) -> Target | StepsBody | syntax.ExpressionText | None:
         """Read the `default` of a match: a target, or in the Quire dialect also the value itself, an expression."""
         if self._fields.dialect and isinstance(entry.value, Scalar) and entry.value.value is not None:
             return self._fields.expression(entry, "default")
@@ -337,7 +317,7 @@ class StepReader:
         steps = self.block(entries["do"]) if "do" in entries else ()
         return StepsBody(steps, flat=False) if steps else None
 
-    def _items(self, entry: Entry, entries: Entries) -> Literal | None:
+    def _items(self, entry: Entry, entries: Entries) -> syntax.Literal | None:
         if "over" in entries:
             message = "over and items exclude each other: the list comes from one of them"
             self._fields.report(codes.SOURCE, message, entry.key.span, "leave one of the two out")
@@ -348,7 +328,7 @@ class StepReader:
             self._fields.report(codes.VALUE, message, self._fields.visible(entry), help)
             return None
         listed = self._fields.argument(node)
-        return listed if isinstance(listed, Literal) else None
+        return listed if isinstance(listed, syntax.Literal) else None
 
     def _branches(self, entry: Entry) -> tuple[tuple[Name, Step], ...]:
         branches = []
@@ -368,7 +348,7 @@ class StepReader:
 
 def _written(kind: str) -> str:
     """Say how a step of a kind is written."""
-    return f"write {kind}: {{{(NEEDED[kind] or ('value',))[0]}: …}}"
+    return f"write {kind}: {{{(language.NEEDED[kind] or ('value',))[0]}: …}}"
 
 
 def _hole(node: Node, step: Step | None) -> Step:
@@ -379,9 +359,9 @@ def _hole(node: Node, step: Step | None) -> Step:
     for place in places:
         value = place.get("output") if isinstance(place, Mapping) and output is None else None
         text = text_of(value) if value is not None else None
-        if value is not None and text is not None and is_name(text):
+        if value is not None and text is not None and syntax.is_name(text):
             output = Name(text, value.span)
-    return Step(kind, HOLE, output, span)
+    return Step(kind, syntax.HOLE, output, span)
 
 
 _USUAL = {"on_error": "abort", "collect": "{transform: {value: pipe}}"}

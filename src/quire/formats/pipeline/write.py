@@ -14,20 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, assert_never, cast
 from msgspec import UNSET, Struct
 
 from quire.diagnostics import Diagnostic, Severity
+from quire.formats.pipeline import syntax
 from quire.formats.pipeline.language import BODY_KEYS, GUARD_KEYS, Key, Role
-from quire.formats.pipeline.syntax import (
-    AgentBody,
-    Body,
-    ExpressionText,
-    GuardKeys,
-    Name,
-    Pipeline,
-    PipelineFile,
-    Step,
-    StepsBody,
-    Target,
-    is_name,
-)
+from quire.formats.pipeline.syntax import ExpressionText, Step, StepsBody, Target
 from quire.formats.yaml.nodes import WORDS
 from quire.schema import Enum, Field, FieldType, ListOf, Object, Ref
 from quire.values import Value, encode
@@ -49,7 +38,7 @@ Block: TypeAlias = "str | list[tuple[str, Block]] | Steps"
 _UNSAFE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
-def write(file: PipelineFile) -> str:
+def write(file: syntax.PipelineFile) -> str:
     documents: list[list[str]] = []
     for schema in file.schemas:
         documents.append([f"schema: {_plain(schema.name)}", "fields:", *_field_lines(schema.fields)])
@@ -87,7 +76,7 @@ def _type(type: FieldType) -> list[tuple[str, str]]:
     return [("type", type.kind.value), *((key, _value(limit)) for key, limit in limits if limit is not None)]
 
 
-def _pipeline(pipeline: Pipeline) -> list[str]:
+def _pipeline(pipeline: syntax.Pipeline) -> list[str]:
     lines = [f"pipeline: {_plain(pipeline.name.text)}"]
     if pipeline.description:
         lines.append(f"description: {_quoted(pipeline.description)}")
@@ -136,11 +125,11 @@ def _body(step: Step) -> Block:
     return entries
 
 
-def _entries(node: Body | GuardKeys, keys: Iterable[Key]) -> Iterable[tuple[str, Block]]:
+def _entries(node: syntax.Body | syntax.GuardKeys, keys: Iterable[Key]) -> Iterable[tuple[str, Block]]:
     """Yield the keys that are written in a body or a guard. Arguments and passed values may be empty."""
     for key in keys:
         value = key.of(node)
-        if isinstance(node, AgentBody) and node.is_file and key.role == "prompt":
+        if isinstance(node, syntax.AgentBody) and node.is_file and key.role == "prompt":
             yield key.name, f"!file {_quoted(node.prompt.text)}"
         elif value is not None and (value or key.role not in ("arguments", "passes")):
             yield key.name, _written(key.role, value)
@@ -204,7 +193,7 @@ def _chosen(target: Target | StepsBody | ExpressionText) -> Block:
     return _flow(entries)
 
 
-def _names(names: Iterable[Name]) -> str:
+def _names(names: Iterable[syntax.Name]) -> str:
     return f"[{', '.join(_plain(name.text) for name in names)}]"
 
 
@@ -224,7 +213,7 @@ def _value(value: Value) -> str:
 
 def _plain(name: str) -> str:
     """Return a name without quotes, unless YAML would read it as something else."""
-    return name if is_name(name) and name not in WORDS else _quoted(name)
+    return name if syntax.is_name(name) and name not in WORDS else _quoted(name)
 
 
 def _quoted(text: str) -> str:
@@ -263,7 +252,7 @@ def _finding(finding: Diagnostic, source: Source) -> Tree:
     return {"line": line, "code": finding.code.id, "message": finding.message}
 
 
-def _pipeline_json(pipeline: Pipeline, source: Source) -> Tree:
+def _pipeline_json(pipeline: syntax.Pipeline, source: Source) -> Tree:
     return {
         "pipeline": pipeline.name.text,
         "description": pipeline.description,
@@ -276,7 +265,7 @@ def _pipeline_json(pipeline: Pipeline, source: Source) -> Tree:
 
 def _step(step: Step, source: Source) -> Tree:
     tree: Tree = {"kind": step.kind, **_entries_json(step.body, BODY_KEYS[type(step.body)], source)}
-    if isinstance(step.body, AgentBody) and step.body.is_file:
+    if isinstance(step.body, syntax.AgentBody) and step.body.is_file:
         tree = {("prompt_file" if name == "prompt" else name): value for name, value in tree.items()}
     if step.guard:
         tree |= _entries_json(step.guard, GUARD_KEYS, source)
@@ -285,7 +274,7 @@ def _step(step: Step, source: Source) -> Tree:
     return {**tree, "line": source.position(step.span.start).line}
 
 
-def _entries_json(node: Body | GuardKeys, keys: Iterable[Key], source: Source) -> Tree:
+def _entries_json(node: syntax.Body | syntax.GuardKeys, keys: Iterable[Key], source: Source) -> Tree:
     """Return the keys that are written in a body or a guard. The tools of `capabilities` stand for themselves."""
     values = ((key, key.of(node)) for key in keys)
     return {

@@ -16,17 +16,9 @@ from msgspec import Struct
 
 from quire.diagnostics import Diagnostic
 from quire.formats.near_names import word_fix
+from quire.formats.playbook import syntax
 from quire.formats.playbook.codes import reader
-from quire.formats.playbook.syntax import (
-    DIRECTIVES,
-    ELICIT_KINDS,
-    EXTENSIONS,
-    Directive,
-    Elicitation,
-    PromptReference,
-    Step,
-    ToolCall,
-)
+from quire.formats.playbook.syntax import Directive, Elicitation, Step, ToolCall
 from quire.patterns import late_pattern
 from quire.source import Span
 from quire.wording import cut, did_you_mean, nearest_word
@@ -93,22 +85,17 @@ def elicitation(
     kind: str, texts: list[str], default: str | None, at: int, end: int, found: list[Diagnostic]
 ) -> Elicitation | Ignored:
     """Build the question of an `@elicit` from `at` to `end`; the first of the texts is the prompt."""
-    known = ELICIT_KINDS.get(kind) or ELICIT_KINDS.get(kind.lower())
+    known = syntax.ELICIT_KINDS.get(kind) or syntax.ELICIT_KINDS.get(kind.lower())
     if known is None:
         return _unknown_kind(kind, at, found)
     asked = Elicitation(known, texts[0] if texts else "", tuple(texts[1:]), default, at, end)
     if default is not None:
         _check_default(asked, default, found)
     if known == "confirm" and asked.options:
-        found.append(
-            Diagnostic(
-                reader.CONFIRM_OPTION,
-                f'Option on a confirm: "{asked.options[0]}"',
-                asked.span,
-                "a confirm is answered with yes or no",
-                "use @elicit(select, …) to offer other answers",
-            )
-        )
+        message = f'Option on a confirm: "{asked.options[0]}"'
+        help = "use @elicit(select, …) to offer other answers"
+        label = "a confirm is answered with yes or no"
+        found.append(Diagnostic(reader.CONFIRM_OPTION, message, asked.span, label, help))
     return asked
 
 
@@ -123,7 +110,7 @@ def _escaped_elicit(text: str, at: int, findings: list[Diagnostic], extended: bo
     match = _ELICIT.match(text)
     if not match:
         return None
-    if match[1].lower() not in ELICIT_KINDS:
+    if match[1].lower() not in syntax.ELICIT_KINDS:
         return _unknown_kind(match[1], at, findings)
     row = read_escaped(text, match.end(), len(text) - 1)
     if row and extended:
@@ -132,7 +119,7 @@ def _escaped_elicit(text: str, at: int, findings: list[Diagnostic], extended: bo
 
 
 def _unknown_kind(kind: str, at: int, findings: list[Diagnostic]) -> Ignored:
-    known = nearest_word(kind.lower(), tuple(ELICIT_KINDS))
+    known = nearest_word(kind.lower(), tuple(syntax.ELICIT_KINDS))
     at += len("@elicit(")
     findings.append(
         Diagnostic(
@@ -141,7 +128,7 @@ def _unknown_kind(kind: str, at: int, findings: list[Diagnostic]) -> Ignored:
             Span(at, at + len(kind)),
             "no question is asked here",
             did_you_mean(known, "the types are input, confirm and select", form='"{}"'),
-            word_fix(kind, tuple(ELICIT_KINDS), Span(at, at + len(kind))),
+            word_fix(kind, tuple(syntax.ELICIT_KINDS), Span(at, at + len(kind))),
         )
     )
     return Ignored()
@@ -155,21 +142,15 @@ def _check_default(asked: Elicitation, default: str, findings: list[Diagnostic])
     allowed = ("yes", "no") if asked.kind == "confirm" else asked.options
     if default in allowed or any("{{" in option for option in allowed):
         return
-    findings.append(
-        Diagnostic(
-            reader.BAD_DEFAULT,
-            f'The default "{default}" is not an answer that this {asked.kind} accepts',
-            asked.span,
-            "unattended, this would be the answer",
-            "the answers are " + (", ".join(f'"{answer}"' for answer in allowed[:8]) if allowed else "none"),
-        )
-    )
+    message = f'The default "{default}" is not an answer that this {asked.kind} accepts'
+    help = "the answers are " + (", ".join(f'"{answer}"' for answer in allowed[:8]) if allowed else "none")
+    findings.append(Diagnostic(reader.BAD_DEFAULT, message, asked.span, "unattended, this would be the answer", help))
 
 
-def _prompt(text: str, at: int, findings: list[Diagnostic]) -> PromptReference | Ignored | None:
+def _prompt(text: str, at: int, findings: list[Diagnostic]) -> syntax.PromptReference | Ignored | None:
     where = text[len("@prompt(") : -1]
     if _REFERENCE.fullmatch(where):
-        return PromptReference(where, at, at + len(text))
+        return syntax.PromptReference(where, at, at + len(text))
     scheme = _SCHEME.fullmatch(where)
     if not scheme or scheme[1] in _SCHEMES:
         return None
@@ -195,15 +176,10 @@ def _tool(text: str, at: int, findings: list[Diagnostic]) -> ToolCall | Ignored 
         return None
     if connection.end() == end:
         name = connection[1] or connection[2]
-        findings.append(
-            Diagnostic(
-                reader.TOOL_ARGUMENTS,
-                "@tool needs a connection and a tool, and has one argument",
-                Span(at, at + len(text)),
-                "this directive is ignored",
-                f"write @tool(CONNECTION, {name}) or @tool({name}, TOOL)",
-            )
-        )
+        message = "@tool needs a connection and a tool, and has one argument"
+        help = f"write @tool(CONNECTION, {name}) or @tool({name}, TOOL)"
+        label = "this directive is ignored"
+        findings.append(Diagnostic(reader.TOOL_ARGUMENTS, message, Span(at, at + len(text)), label, help))
         return Ignored()
     if text[connection.end()] != ",":
         return None
@@ -220,12 +196,12 @@ def looks_like(text: str) -> str | None:
     if not match:
         return None
     word = match[1].lower()
-    if word in DIRECTIVES:
+    if word in syntax.DIRECTIVES:
         return word
     # An unknown word looks like a directive only if a parenthesis follows: `@team` is a mention.
     if text[match.end() - 1] != "(":
         return None
-    return word if word in EXTENSIONS else nearest_word(word, DIRECTIVES)
+    return word if word in syntax.EXTENSIONS else nearest_word(word, syntax.DIRECTIVES)
 
 
 def _look_alike(text: str, at: int, findings: list[Diagnostic]) -> None:
@@ -259,12 +235,6 @@ def check_company(step: Step, tool: ToolCall, found: list[Diagnostic]) -> None:
         return
     there = (("@elicit", step.elicitation), ("@prompt", step.prompt))
     others = " and ".join(name for name, directive in there if directive)
-    found.append(
-        Diagnostic(
-            reader.TOOL_COMPANY,
-            f"@tool next to {others}: only the tool runs",
-            tool.span,
-            f"{others} ignored in this step",
-            "ask, or refer to a prompt, in a step before",
-        )
-    )
+    message = f"@tool next to {others}: only the tool runs"
+    help = "ask, or refer to a prompt, in a step before"
+    found.append(Diagnostic(reader.TOOL_COMPANY, message, tool.span, f"{others} ignored in this step", help))

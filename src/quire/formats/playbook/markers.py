@@ -12,21 +12,10 @@ from collections.abc import Iterator
 from re import Match
 
 from quire.diagnostics import Code, Diagnostic, Edit, Fix
+from quire.formats.playbook import scan as groups
 from quire.formats.playbook.annotations import looks_like
 from quire.formats.playbook.codes import reader
-from quire.formats.playbook.scan import (
-    AT,
-    CONDITION,
-    ELICIT,
-    MARKER,
-    OUTPUT,
-    SECTION,
-    STEP,
-    SUBSTEP,
-    Scan,
-    is_section,
-    line_span,
-)
+from quire.formats.playbook.scan import Scan, is_section, line_span
 from quire.formats.playbook.syntax import Arm, Step
 from quire.patterns import late_pattern
 from quire.source import Source, Span
@@ -78,17 +67,17 @@ def marker_look_alike(text: str, word: str, at: int) -> Diagnostic:
     return Diagnostic(code, message, Span(at, at + len(text)), label, help, fix)
 
 
-_MEANT = (OUTPUT, ELICIT, SUBSTEP, CONDITION, MARKER)
+_MEANT = (groups.OUTPUT, groups.ELICIT, groups.SUBSTEP, groups.CONDITION, groups.MARKER)
 
 
 def note_fences(source: Source, result: Scan, found: list[Diagnostic]) -> None:
     """Report lines inside fences that would be more than text outside, and fences that are never closed."""
-    heads = [line for kind, line in zip(result.kinds, result.lines, strict=True) if kind <= SECTION]
+    heads = [line for kind, line in zip(result.kinds, result.lines, strict=True) if kind <= groups.SECTION]
     at = 0
     for (start, _), inside in zip(result.blocks, result.fenced, strict=True):
         while at < len(heads) and heads[at].start() < start:
             at += 1
-        in_step = at > 0 and heads[at - 1].lastindex == STEP
+        in_step = at > 0 and heads[at - 1].lastindex == groups.STEP
         if in_step:
             _warn_of_marker(source.text, start, found)
         meant = [line for line in inside if _means_something(line, in_step)]
@@ -116,7 +105,7 @@ def _means_something(line: Match[str], in_step: bool) -> bool:
     """Tell whether a line inside a fence would be more than text outside of it."""
     if is_section(line):
         return True
-    if in_step and line.lastindex == AT:
+    if in_step and line.lastindex == groups.AT:
         return looks_like(line[0].strip()) is not None
     return in_step and line.lastindex in _MEANT
 
@@ -129,25 +118,13 @@ def marker_as_text(line: Match[str], word: str, nested: int, found: list[Diagnos
     if nested:
         return nested + {"if": 1, "endif": -1}.get(word, 0)
     if word == "if":
-        found.append(
-            Diagnostic(
-                reader.NESTED_IF,
-                "An if inside another if: branches do not nest",
-                line_span(line),
-                "kept as text, up to its endif",
-                "decide in a step of its own, or write elif for another arm",
-            )
-        )
+        message = "An if inside another if: branches do not nest"
+        help = "decide in a step of its own, or write elif for another arm"
+        found.append(Diagnostic(reader.NESTED_IF, message, line_span(line), "kept as text, up to its endif", help))
         return 1
-    found.append(
-        Diagnostic(
-            reader.STRAY_MARKER,
-            f"This {word} belongs to no if",
-            line_span(line),
-            "read as text",
-            'a branch begins with ```if NAME == "value"```',
-        )
-    )
+    message = f"This {word} belongs to no if"
+    help = 'a branch begins with ```if NAME == "value"```'
+    found.append(Diagnostic(reader.STRAY_MARKER, message, line_span(line), "read as text", help))
     return 0
 
 
@@ -226,15 +203,9 @@ def name_leads(parent: Step, leads: list[Step], found: list[Diagnostic]) -> None
     for step in leads:
         _place(step)
         step.label = next(free, f"{parent.number}zz")
-        found.append(
-            Diagnostic(
-                reader.LEAD_TEXT,
-                f"Text before the first sub-step of this arm: read as a sub-step {step.label}",
-                step.span,
-                "",
-                f"give it a heading: ### STEP {step.label}: Title",
-            )
-        )
+        message = f"Text before the first sub-step of this arm: read as a sub-step {step.label}"
+        help = f"give it a heading: ### STEP {step.label}: Title"
+        found.append(Diagnostic(reader.LEAD_TEXT, message, step.span, "", help))
 
 
 def _free_labels(parent: Step) -> Iterator[str]:

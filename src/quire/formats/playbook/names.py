@@ -63,16 +63,9 @@ class _Names:
             help = f"step {self._captured_by[name]} captures it, which comes later or is an arm of this step"
         is_certain = close and name not in self._captured_by
         fix = name_fix(name, self._known, condition.variable_span) if is_certain else None
-        self._found.append(
-            Diagnostic(
-                reader.UNDECLARED_VARIABLE,
-                f'Undeclared branch variable: "{name}"',
-                condition.variable_span,
-                "neither an input nor captured before",
-                help,
-                fix,
-            )
-        )
+        message = f'Undeclared branch variable: "{name}"'
+        label = "neither an input nor captured before"
+        self._found.append(Diagnostic(reader.UNDECLARED_VARIABLE, message, condition.variable_span, label, help, fix))
 
 
 def family(step: Step) -> Sequence[Step]:

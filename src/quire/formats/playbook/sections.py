@@ -41,15 +41,9 @@ def read_inputs(
         name = this.name
         twin = declared.setdefault(name, this)
         if twin is not this:
-            found.append(
-                Diagnostic(
-                    reader.DUPLICATE_INPUT,
-                    f'Duplicate input name: "{name}"',
-                    this.name_span,
-                    "declared again here",
-                    f"it is declared on line {source.position(twin.start).line} already",
-                )
-            )
+            message = f'Duplicate input name: "{name}"'
+            help = f"it is declared on line {source.position(twin.start).line} already"
+            found.append(Diagnostic(reader.DUPLICATE_INPUT, message, this.name_span, "declared again here", help))
 
 
 def _read_input(line: Match[str]) -> InputDeclaration:
@@ -194,16 +188,9 @@ class Sections(Struct):
         fix = word_fix(written, ARTIFACT_TYPES, artifact.span)
         if artifact.type in _MEANT:
             fix = replacing(artifact.span, written, _MEANT[artifact.type])
-        self._found.append(
-            Diagnostic(
-                reader.ARTIFACT_TYPE,
-                f'Unknown artifact type: "{artifact.type}"',
-                artifact.span,
-                "",
-                did_you_mean(close, f"the types are {', '.join(ARTIFACT_TYPES)}", form='"{}"'),
-                fix,
-            )
-        )
+        message = f'Unknown artifact type: "{artifact.type}"'
+        help = did_you_mean(close, f"the types are {', '.join(ARTIFACT_TYPES)}", form='"{}"')
+        self._found.append(Diagnostic(reader.ARTIFACT_TYPE, message, artifact.span, "", help, fix))
 
 
 NO_STEPS = "No steps found: document must contain at least one ## STEP heading"

@@ -4,30 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quire.formats.test import codes
-from quire.formats.test.expected import (
-    STATUSES,
-    STEP_STATUSES,
-    TESTS,
-    Absent,
-    AllOf,
-    Check,
-    Contains,
-    Equal,
-    Expect,
-    Fields,
-    FitsSchema,
-    Holds,
-    Items,
-    JsonAt,
-    Limit,
-    Listed,
-    Matcher,
-    Matches,
-    OneOf,
-    Snapshot,
-    Subject,
-)
+from quire.formats.test import codes, expected
+from quire.formats.test.expected import Check, Matcher, Subject
 from quire.formats.test.fields import shown, visible
 from quire.formats.yaml import EXPR, Entry, Mapping, Node, Scalar, Sequence, describe
 from quire.safe_regex import MAX_PATTERN, can_match
@@ -39,7 +17,7 @@ if TYPE_CHECKING:
     from quire.source import Span
     from quire.values import Value
 
-_TESTS = frozenset(TESTS)
+_TESTS = frozenset(expected.TESTS)
 _WHOLE: tuple[Subject, ...] = ("output", "artifact", "error")
 _LISTS: tuple[Subject, ...] = ("events", "warnings")
 
@@ -51,7 +29,7 @@ class ExpectReader:
         self._fields = fields
         self._matchers = MatcherReader(fields)
 
-    def expect(self, entry: Entry) -> Expect | None:
+    def expect(self, entry: Entry) -> expected.Expect | None:
         """Read all expectations; None if the value is not a mapping."""
         help = "write expect: {status: …}, or expect: todo for a draft"
         node = self._fields.mapping(entry, "expect", help)
@@ -60,20 +38,22 @@ class ExpectReader:
         checks: list[Check] = []
         for key, one in self._fields.keys(node, "cases.-.expect", "expect").items():
             self._subject(key, one, checks)  # type: ignore[arg-type]
-        return Expect(tuple(checks), entry.key.span)
+        return expected.Expect(tuple(checks), entry.key.span)
 
     def _subject(self, subject: Subject, entry: Entry, checks: list[Check]) -> None:
         if subject == "that":
             nodes = self._fields.items(entry, "that")
             found = ((node, self._fields.formula(node, "an entry of that", codes.MATCHER)) for node in nodes)
-            checks += [Check(subject, Holds(formula, node.span), "", node.span) for node, formula in found if formula]
+            checks += [
+                Check(subject, expected.Holds(formula, node.span), "", node.span) for node, formula in found if formula
+            ]
         elif subject in _WHOLE:
             self._add(subject, "", self._matchers.matcher(entry.value), entry, checks)
         elif subject in ("status", "exit"):
             self._add(subject, "", self._ending(subject, entry), entry, checks)
         elif subject == "refused":
             names = list(self._fields.texts(entry, "refused"))
-            self._add(subject, "", Equal(names, entry.value.span), entry, checks)
+            self._add(subject, "", expected.Equal(names, entry.value.span), entry, checks)
         elif subject in _LISTS:
             self._add(subject, "", self._list(subject, entry), entry, checks)
         elif self._as_whole(subject, entry.value):
@@ -103,8 +83,8 @@ class ExpectReader:
         for name, one in entries:
             matcher: Matcher | None
             if subject == "steps":
-                status = self._fields.choice(one, STEP_STATUSES, f"the status of step {shown(name)}")
-                matcher = None if status is None else Equal(status, one.value.span)
+                status = self._fields.choice(one, expected.STEP_STATUSES, f"the status of step {shown(name)}")
+                matcher = None if status is None else expected.Equal(status, one.value.span)
             elif subject == "calls":
                 matcher = self._calls(one)
             elif subject in ("prompts", "asked") and isinstance(one.value, Sequence):
@@ -122,9 +102,9 @@ class ExpectReader:
     def _ending(self, subject: Subject, entry: Entry) -> Matcher | None:
         if subject == "exit":
             exit = self._fields.count(entry, "exit", 0)
-            return None if exit is None else Equal(exit, entry.value.span)
-        status = self._fields.choice(entry, STATUSES, "status")
-        return None if status is None else Equal(status, entry.value.span)
+            return None if exit is None else expected.Equal(exit, entry.value.span)
+        status = self._fields.choice(entry, expected.STATUSES, "status")
+        return None if status is None else expected.Equal(status, entry.value.span)
 
     def _list(self, subject: Subject, entry: Entry) -> Matcher | None:
         node = entry.value
@@ -135,9 +115,9 @@ class ExpectReader:
         self._fields.wrong(subject, "a list", node, visible(entry), "write [ ] around it")
         return None
 
-    def _listed(self, node: Sequence) -> Listed:
+    def _listed(self, node: Sequence) -> expected.Listed:
         found = [self._matchers.matcher(item) for item in node.items]
-        return Listed(tuple(one for one in found if one is not None), node.span)
+        return expected.Listed(tuple(one for one in found if one is not None), node.span)
 
     def _calls(self, entry: Entry) -> Matcher | None:
         node = entry.value
@@ -145,14 +125,14 @@ class ExpectReader:
             return self._matchers.matcher(node)
         if isinstance(node, Scalar):
             count = self._fields.count(entry, "the number of calls", 0)
-            return None if count is None else Equal(count, node.span)
+            return None if count is None else expected.Equal(count, node.span)
         return self._listed(node) if isinstance(node, Sequence) else self._matchers.matcher(node)
 
     def _file(self, path: str, entry: Entry) -> Matcher | None:
         if not self._fields.path(path, "the path", entry.key.span):
             return None
         if isinstance(entry.value, Scalar) and entry.value.value is None and not entry.value.tag:
-            return Absent(True, entry.key.span)
+            return expected.Absent(True, entry.key.span)
         return self._matchers.matcher(entry.value)
 
 
@@ -168,7 +148,7 @@ class MatcherReader:
 
     def matcher(self, node: Node) -> Matcher | None:
         if isinstance(node, Scalar):
-            return self._tagged(node) if node.tag else Equal(node.value, node.span)
+            return self._tagged(node) if node.tag else expected.Equal(node.value, node.span)
         if isinstance(node, Sequence):
             return self._sequence(node)
         tests = [entry for entry in node.entries if entry.key.value in _TESTS]
@@ -176,9 +156,9 @@ class MatcherReader:
             return self._mapping(node)
         if len(tests) == len(node.entries):
             found = [one for one in map(self._test, tests) if one is not None]
-            return found[0] if len(found) == 1 else AllOf(tuple(found), node.span)
+            return found[0] if len(found) == 1 else expected.AllOf(tuple(found), node.span)
         other = next(entry.key for entry in node.entries if entry.key.value not in _TESTS)
-        nearest = self._fields.suggestions.nearest(other.text, TESTS)
+        nearest = self._fields.suggestions.nearest(other.text, expected.TESTS)
         named = tests[0].key.text
         hint = f'all keys are matchers, or none; for a key that is named {named}: json: {{"{named}.KEY": …}}'
         help = did_you_mean(nearest, hint)
@@ -192,29 +172,33 @@ class MatcherReader:
     def _tagged(self, node: Scalar) -> Matcher | None:
         if node.tag == EXPR:
             formula = self._fields.formula(node, EXPR)
-            return None if formula is None else Holds(formula, node.span)
+            return None if formula is None else expected.Holds(formula, node.span)
         if node.text:
             self._report("nothing stands after !snapshot", node.body, "the value is kept beside the test")
             return None
-        return Snapshot(node.span)
+        return expected.Snapshot(node.span)
 
     def _sequence(self, node: Sequence) -> Matcher | None:
         found = [self.matcher(item) for item in node.items]
         kept = [one for one in found if one is not None]
-        values = [one.value for one in kept if isinstance(one, Equal)]
-        return Equal(values, node.span) if len(values) == len(kept) else Listed(tuple(kept), node.span)
+        values = [one.value for one in kept if isinstance(one, expected.Equal)]
+        return (
+            expected.Equal(values, node.span) if len(values) == len(kept) else expected.Listed(tuple(kept), node.span)
+        )
 
     def _mapping(self, node: Mapping) -> Matcher | None:
         found = [(name, self.matcher(entry.value)) for name, entry in self._fields.named(node, "a key")]
         kept = [(name, one) for name, one in found if one is not None]
-        values = {name: one.value for name, one in kept if isinstance(one, Equal)}
-        return Equal(values, node.span) if len(values) == len(kept) else Fields(tuple(kept), node.span)
+        values = {name: one.value for name, one in kept if isinstance(one, expected.Equal)}
+        return (
+            expected.Equal(values, node.span) if len(values) == len(kept) else expected.Fields(tuple(kept), node.span)
+        )
 
     def _test(self, entry: Entry) -> Matcher | None:
         node, key = entry.value, entry.key.value
         match key:
             case "contains" | "not_contains":
-                return Contains(self._parts(node, str(key)), key == "not_contains", node.span)
+                return expected.Contains(self._parts(node, str(key)), key == "not_contains", node.span)
             case "matches":
                 return self._matches(entry)
             case "json":
@@ -227,7 +211,7 @@ class MatcherReader:
                 return self._several(entry, str(key))
             case _:
                 absent = self._fields.flag(entry, "absent")
-                return None if absent is None else Absent(absent, node.span)
+                return None if absent is None else expected.Absent(absent, node.span)
 
     def _parts(self, node: Node, key: str) -> tuple[Value, ...]:
         nodes = node.items if isinstance(node, Sequence) else (node,)
@@ -246,14 +230,14 @@ class MatcherReader:
                 help = "RE2 has no look-around and no back references; a bracket itself is written \\("
                 self._report("the pattern is not valid", visible(entry), help)
             return None
-        return Matches(pattern, entry.value.span)
+        return expected.Matches(pattern, entry.value.span)
 
     def _json(self, entry: Entry) -> Matcher | None:
         node = self._fields.mapping(entry, "json", 'write {json: {"a.b": …}}')
         if node is None:
             return None
         found = [(path, self.matcher(one.value)) for path, one in self._fields.named(node, "a path")]
-        return JsonAt(tuple((path, one) for path, one in found if one is not None), node.span)
+        return expected.JsonAt(tuple((path, one) for path, one in found if one is not None), node.span)
 
     def _schema(self, entry: Entry) -> Matcher | None:
         before = len(self._fields.diagnostics)
@@ -263,13 +247,13 @@ class MatcherReader:
         if problem := problem_of(schema):
             self._report(f"the schema cannot be used: {problem}", entry.key.span)
             return None
-        return FitsSchema(schema, entry.value.span)
+        return expected.FitsSchema(schema, entry.value.span)
 
     def _limit(self, entry: Entry, key: str) -> Matcher | None:
         node = entry.value
         value = node.value if isinstance(node, Scalar) and not isinstance(node.value, bool) else None
         if isinstance(value, int | float) and abs(value) <= 1e15:
-            return Limit(float(value), key == "least", node.span)
+            return expected.Limit(float(value), key == "least", node.span)
         self._report(f"{key} must be a number, not {describe(node)}", visible(entry))
         return None
 
@@ -277,9 +261,9 @@ class MatcherReader:
         node = entry.value
         if not isinstance(node, Sequence):
             one = self.matcher(node)
-            return None if one is None else Items(one, key == "all", node.span)
+            return None if one is None else expected.Items(one, key == "all", node.span)
         found = [self.matcher(item) for item in node.items]
         if not found:
             self._report(f"{key} is empty, so it says nothing", node.span)
         kept = tuple(one for one in found if one is not None)
-        return OneOf(kept, node.span) if key == "any" else AllOf(kept, node.span)
+        return expected.OneOf(kept, node.span) if key == "any" else expected.AllOf(kept, node.span)

@@ -240,9 +240,8 @@ class ToolReader(ScriptParts):
         if not isinstance(node, Mapping):
             help = "a list of results is written sequence: […]" if isinstance(node, Sequence) else ""
             help = help or "a result is written {returns: …}"
-            fields.report(
-                codes.SYNTAX, f"the tool {shown(name)} is real or a mapping, not {describe(node)}", node.span, help
-            )
+            message = f"the tool {shown(name)} is real or a mapping, not {describe(node)}"
+            fields.report(codes.SYNTAX, message, node.span, help)
             return None
         place = "cases.-.tools.NAME.when.-" if when else "cases.-.tools.NAME"
         entries = fields.keys(node, place, f"the tool {shown(name)}")
