@@ -91,6 +91,11 @@ def cut(text: str, most: int, kept: int | None = None) -> str:
     return text if len(text) <= most else f"{text[: most - 1 if kept is None else kept]}…"
 
 
+def quoted(text: str) -> str:
+    """Return a text of a document in double quotes, cut if it is long."""
+    return f'"{cut(text, LONGEST_QUOTED, LONGEST_QUOTED - 3)}"'
+
+
 def cut_line(line: str, most: int) -> str:
     """Return a line of at most `most` characters; a longer one with an ellipsis right behind a word."""
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"

@@ -13,7 +13,7 @@ from quire.formats.pipeline.inputs import Use, needed_inputs, uses
 from quire.formats.pipeline.syntax import Pipeline, PipelineFile, Target
 from quire.formats.pipeline.walks import all_targets, holes
 from quire.formats.resolver import CallTarget, Circle, DocumentInterface, DocumentResolver
-from quire.wording import listed
+from quire.wording import listed, quoted
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.fields import Fields
@@ -110,7 +110,7 @@ class CallChecker:
                 if document is not None:
                     self._check_inputs(target, document)
                 else:
-                    message = f"there is no pipeline, playbook or directive {fields.shown(target.pipeline.text)}"
+                    message = f"there is no pipeline, playbook or directive {quoted(target.pipeline.text)}"
                     fields.report(warnings.UNKNOWN_PIPELINE, message, target.pipeline.span)
             earlier: set[str] = set()
             for name in (passed.name for passed in target.passes):

@@ -24,7 +24,7 @@ from quire.formats.pipeline.walks import expressions, holes, in_role, inner_expr
 from quire.plain_schema import plainly_fits
 from quire.plan.built_in_tools import MEANT_TOOLS
 from quire.schema import Schema, refs
-from quire.wording import did_you_mean
+from quire.wording import did_you_mean, quoted
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.fields import Fields
@@ -83,7 +83,7 @@ def _check_prompt(prompt: Text, names: Collection[str], fields: Fields) -> None:
         inside = text[1:-1].strip()
         is_path = any(reference.span.end == len(inside) + 2 for reference in references(f"{{{inside}}}"))
         help = f"write {{{inside}}}" if is_path else "compute it in a transform step, and refer to its output"
-        message = f"{fields.shown(text)} is not a reference: the model is sent it as it stands"
+        message = f"{quoted(text)} is not a reference: the model is sent it as it stands"
         place = fields.at(prompt, part)
         fix = replacing(place, text, f"{{{inside}}}") if is_path else None
         fields.report(warnings.NO_REFERENCE, message, place, help, fix)
@@ -104,17 +104,17 @@ def _check_foreign(
         is_meant = root == "ctx" and not single.isdisjoint((path, rest))
         if is_meant or not (exists or root in names):
             return
-        message = f"{fields.shown(text)} is an escape: the model is sent {fields.shown(text[1:-1])}"
+        message = f"{quoted(text)} is an escape: the model is sent {quoted(text[1:-1])}"
         code = warnings.NO_REFERENCE if root == "ctx" else warnings.FOREIGN
     elif text.startswith("$"):
         if root not in _ROOTS:
             return
-        message = f"the $ before {fields.shown(text[1:])} is text: the model is sent it before the value"
+        message = f"the $ before {quoted(text[1:])} is text: the model is sent it before the value"
     else:
         is_foreign = exists or text[:5].lower() == "{ctx."
         if text[1:].partition(".")[0] in names or not (is_foreign or text.startswith("{input:")):
             return  # a store or an input has the name of the root; or other braces
-        message = f"{fields.shown(text)} is not how a pipeline refers to a value: the model is sent it as it stands"
+        message = f"{quoted(text)} is not how a pipeline refers to a value: the model is sent it as it stands"
         code = warnings.FOREIGN if is_foreign else warnings.NO_REFERENCE
     place = fields.at(prompt, part)
     fix = replacing(place, text, f"{{{path}}}") if code is warnings.FOREIGN else None
@@ -162,7 +162,7 @@ def check_schema_names(file: PipelineFile, fields: Fields) -> None:
     names = [name for step in _steps(file) if (name := schema_of(step))]
     for name in names:
         if name.text not in defined and name.text not in file.unread:
-            message = f"the schema {fields.shown(name.text)} is not defined in this file"
+            message = f"the schema {quoted(name.text)} is not defined in this file"
             help = fields.suggestion(name.text, defined)
             fix = name_fix(name.text, defined, name.span) if help else None
             fields.report(warnings.UNKNOWN_SCHEMA, message, name.span, help, fix)
@@ -195,7 +195,7 @@ def check_tool_names(file: PipelineFile, known: Collection[str], fields: Fields)
             # An agent may name several tools with `*`.
             is_pattern = name in offered and "*" in name.text
             if not (any(fnmatchcase(tool, name.text) for tool in there) if is_pattern else name.text in there):
-                message = f"there is no tool {fields.shown(name.text)} in this workspace"
+                message = f"there is no tool {quoted(name.text)} in this workspace"
                 help = did_you_mean(MEANT_TOOLS.get(name.text)) or fields.suggestion(name.text, there)
                 fields.report(warnings.UNKNOWN_TOOL, message, name.span, help)
 
@@ -204,7 +204,7 @@ def check_python_tools(file: PipelineFile, resolver: DocumentResolver, fields: F
     for step in _steps(file):
         for name in in_role(step, "tool"):
             if problem := resolver.python_problem(name.text):
-                message = f"{fields.shown(name.text)} cannot be used: {problem}"
+                message = f"{quoted(name.text)} cannot be used: {problem}"
                 fields.report(warnings.PYTHON_TOOL, message, name.span)
 
 
@@ -213,7 +213,7 @@ def check_identities(file: PipelineFile, known: Collection[str] | None, fields: 
         return
     for identity in (identity for step in _steps(file) for identity in in_role(step, "identity")):
         if identity.text not in known:
-            message = f"there is no identity {fields.shown(identity.text)} in this workspace"
+            message = f"there is no identity {quoted(identity.text)} in this workspace"
             help = fields.suggestion(identity.text, known) or f"[agents.{identity.text}] in quire.toml declares it"
             fields.report(warnings.UNKNOWN_IDENTITY, message, identity.span, help)
 
@@ -252,7 +252,7 @@ def _check(
                 unset = [key for key in properties if key not in written]
                 fix = word_fix(name.text, unset, name.span) if help else None
                 help = help or f"it takes {', '.join(properties)}"
-                fields.report(warnings.ARGUMENTS, f"{tool} takes no {fields.shown(name.text)}", name.span, help, fix)
+                fields.report(warnings.ARGUMENTS, f"{tool} takes no {quoted(name.text)}", name.span, help, fix)
         elif isinstance(value, Literal) and (tool, name.text) != _COMMAND and (problem := _problem(value, parameter)):
             fields.report(warnings.ARGUMENTS, f"{name.text} of {tool} is wrong: {problem}", value.span)
 

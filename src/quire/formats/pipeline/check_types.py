@@ -22,6 +22,7 @@ from quire.formats.pipeline.syntax import ExpressionText, Pipeline, Step, Target
 from quire.formats.pipeline.walks import blocks, expressions, schema_of, targets
 from quire.schema import Enum, Field, FieldType, Kind, ListOf, Ref, Schema, Simple
 from quire.source import Span
+from quire.wording import quoted
 
 if TYPE_CHECKING:
     from quire.diagnostics import Fix
@@ -333,7 +334,7 @@ class TypeWalker:
         allowed = frozenset(labels)
         for label, _ in body.cases:
             if label.text not in allowed:
-                message = f"the case {self._fields.shown(label.text)} can never be chosen"
+                message = f"the case {quoted(label.text)} can never be chosen"
                 help = f"the value is one of {', '.join(labels[:12])}"
                 self._fields.report(warnings.UNREACHABLE, message, label.span, help)
         named = {label.text for label, _ in body.cases}

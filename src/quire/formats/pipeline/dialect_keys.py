@@ -12,6 +12,7 @@ from quire.formats.pipeline.syntax import ExpressionText, Name
 from quire.formats.yaml import Entry, Scalar, Sequence, describe, text_of
 from quire.formats.yaml.codes import MISPLACED_TAG
 from quire.plan.pipeline_work import OnError
+from quire.wording import quoted
 
 MOST_TURNS = 100
 LONGEST_TIMEOUT = 24 * 3600.0
@@ -82,7 +83,7 @@ class DialectKeys:
         help = "say how often: retry(2)" if text and "retry" in text else ""
         if retry:
             help = ADD_DIALECT
-        place = self._fields.visible(entry)
+        place = entry.visible
         fix = None if retry else word_fix(text or "", ("continue", "abort"), place)
         self._fields.report(codes.ON_ERROR, message, place, help, fix)
         return None
@@ -102,7 +103,7 @@ class DialectKeys:
         text = text_of(entry.value)
         if text in ("fail", "keep"):
             return Name(text, entry.value.span)
-        place = self._fields.visible(entry)
+        place = entry.visible
         message = f"on_max must be fail or keep (the last result), not {self._fields.described(entry.value)}"
         self._fields.report(codes.VALUE, message, place, fix=word_fix(text or "", ("fail", "keep"), place))
         return None
@@ -111,7 +112,7 @@ class DialectKeys:
         message = self.argument(entries, "message")
         if isinstance(message, syntax.Literal) and not isinstance(message.value, str):
             problem = f"message must be text or !expr, not {describe(entries['message'].value)}"
-            self._fields.report(codes.VALUE, problem, self._fields.visible(entries["message"]))
+            self._fields.report(codes.VALUE, problem, entries["message"].visible)
             return None
         return syntax.FailBody(message) if message else None
 
@@ -123,11 +124,11 @@ class DialectKeys:
             return None
         if not node.text.strip():
             message = "!file needs the name of a file, relative to the document"
-            self._fields.report(codes.VALUE, message, self._fields.visible(entry), "write !file prompts/review.md")
+            self._fields.report(codes.VALUE, message, entry.visible, "write !file prompts/review.md")
             return None
         where = node.text.strip().replace("\\", "/")
         if where.startswith(("/", "~")) or ":" in where or ".." in where.split("/"):
-            message = f"{self._fields.shown(where)} is not below the folder of the document"
+            message = f"{quoted(where)} is not below the folder of the document"
             self._fields.report(codes.VALUE, message, node.span, "a prompt file is named relative to the document")
             return None
         return syntax.Text(where, node.body, node)
@@ -138,7 +139,7 @@ class DialectKeys:
     def count(self, entry: Entry | None, what: str, most: int | None) -> int | None:
         _, number = self._fields.count(entry, what)
         if entry is not None and number is not None and most is not None and number > most:
-            self._fields.report(codes.LIMIT, f"{what} is at most {most:,}, not {number:,}", self._fields.visible(entry))
+            self._fields.report(codes.LIMIT, f"{what} is at most {most:,}, not {number:,}", entry.visible)
             return None
         return number
 
@@ -156,14 +157,14 @@ class DialectKeys:
         message = f"timeout must be a duration such as 30s, 5m or 1h, not {shown}"
         if match:
             message = f"timeout is more than 0 and at most {longest / 60:g} minutes here, not {shown}"
-        self._fields.report(codes.TIMEOUT, message, self._fields.visible(entry))
+        self._fields.report(codes.TIMEOUT, message, entry.visible)
         return None
 
     def flag(self, entry: Entry, what: str) -> bool | None:
         if isinstance(entry.value, Scalar) and isinstance(entry.value.value, bool):
             return entry.value.value
         message = f"{what} must be true or false, not {describe(entry.value)}"
-        self._fields.report(codes.VALUE, message, self._fields.visible(entry))
+        self._fields.report(codes.VALUE, message, entry.visible)
         return None
 
     def variables(self, entry: Entry) -> tuple[Name, ...] | None:
@@ -172,7 +173,7 @@ class DialectKeys:
             text = text_of(entry.value)
             is_name = text and _VARIABLE.fullmatch(text)
             help = f"write [{text}]" if is_name else "their values come from your environment"
-            self._fields.report(codes.VALUE, message, self._fields.visible(entry), help)
+            self._fields.report(codes.VALUE, message, entry.visible, help)
             return None
         names = []
         for item in entry.value.items:
@@ -191,7 +192,7 @@ class DialectKeys:
         value = entry.value.value if isinstance(entry.value, Scalar) else None
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 2:
             return float(value)
-        shown = self._fields.shown(entry.value.text) if isinstance(entry.value, Scalar) else describe(entry.value)
+        shown = quoted(entry.value.text) if isinstance(entry.value, Scalar) else describe(entry.value)
         message = f"temperature must be a number from 0 to 2, not {shown}"
-        self._fields.report(codes.LIMIT, message, self._fields.visible(entry))
+        self._fields.report(codes.LIMIT, message, entry.visible)
         return None

@@ -17,6 +17,7 @@ from quire.formats.pipeline.syntax import Name, ParseResult, Pipeline, PipelineF
 from quire.formats.yaml import Entry, Mapping, Node, YamlReading, describe, read_yaml, text_of
 from quire.formats.yaml import codes as yaml_codes
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source
+from quire.wording import quoted
 
 _KEYS = ("pipeline", "description", "dialect", "steps")
 _INPUT = "input"
@@ -113,7 +114,7 @@ class _DocumentReader:
                 report(codes.SEVERAL, message, entry.key.span, "put each pipeline into a file of its own")
             elif name is not None and first.setdefault(name, entry) is not entry:
                 line = yaml.source.position(first[name].key.span.start).line
-                message = f"the pipeline {self.fields.shown(name)} is declared twice"
+                message = f"the pipeline {quoted(name)} is declared twice"
                 report(codes.DUPLICATE, message, entry.value.span, f"the first is on line {line}")
 
     def _neither(self, node: Node) -> None:
@@ -141,7 +142,7 @@ class _DocumentReader:
         if entry is None or text_of(entry.value) == _DIALECT:
             return entry is not None
         text = text_of(entry.value)
-        place = self.fields.visible(entry)
+        place = entry.visible
         message = f"the one dialect is quire, not {self.fields.described(entry.value)}"
         self.fields.report(codes.DIALECT, message, place, fix=word_fix(text or "", (_DIALECT,), place))
         return True

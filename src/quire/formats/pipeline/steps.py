@@ -13,7 +13,7 @@ from quire.formats.pipeline.fields import ADD_DIALECT, Fields, TargetReader
 from quire.formats.pipeline.syntax import Name, Step, StepsBody, Target
 from quire.formats.yaml import FILE, Entry, Mapping, Node, Scalar, Sequence, describe, label_of, named, text_of
 from quire.plan.pipeline_work import ForEach, Parallel
-from quire.wording import did_you_mean
+from quire.wording import did_you_mean, quoted
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.language import Key, Kind
@@ -72,7 +72,7 @@ class StepReader:
             if isinstance(node, Mapping) and len(node.entries) > 1:
                 help = f"indent the keys of {kind} further than {kind} itself"
             message = f"{kind} needs a mapping of its keys, not {describe(body)}"
-            self._fields.report(codes.BODY, message, self._fields.visible(entry), help)
+            self._fields.report(codes.BODY, message, entry.visible, help)
             return None
         entries = self._fields.entries(
             body, language.kinds(self._fields.dialect)[kind], kind, codes.KEY, language.MORE_KEYS[kind]
@@ -122,7 +122,7 @@ class StepReader:
             help = "did you mean match? A step may have a condition of its own, when: EXPR, with dialect: quire"
         if named_kind in known:
             help = f"the kind is the key itself: {_written(named_kind)}"
-        message = f"{self._fields.shown(first.text)} is not a kind of step"
+        message = f"{quoted(first.text)} is not a kind of step"
         fix = word_fix(first.text, known, first.span) if len(node.entries) == 1 and help else None
         report(codes.KIND, message, first.span, help or f"the kinds are {', '.join(known)}", fix)
         return None
@@ -133,7 +133,7 @@ class StepReader:
         for entry in node.entries:
             if entry is kind:
                 continue
-            text = self._fields.shown(entry.key.text)
+            text = quoted(entry.key.text)
             help = _SHAPE
             if entry.key.value in language.ALL_KINDS[name]:
                 help = f"{text} belongs to the body of {name}: indent it further than {name}"
@@ -242,7 +242,7 @@ class StepReader:
         report = self._fields.report
         if not isinstance(node, Mapping):
             message = f"capabilities must be a mapping with the key tools, not {describe(node)}"
-            report(codes.VALUE, message, self._fields.visible(entry), "write {tools: [NAME, …]}")
+            report(codes.VALUE, message, entry.visible, "write {tools: [NAME, …]}")
             return ()
         entries = self._fields.entries(node, ("tools",), "capabilities", codes.KEY)
         if "tools" not in entries:
@@ -251,7 +251,7 @@ class StepReader:
         tools = entries["tools"].value
         if not isinstance(tools, Sequence):
             message = f"tools of capabilities must be a list of tool names, not {describe(tools)}"
-            report(codes.VALUE, message, self._fields.visible(entries["tools"]))
+            report(codes.VALUE, message, entries["tools"].visible)
             return ()
         names = []
         for item in tools.items:
@@ -272,15 +272,15 @@ class StepReader:
             for case in node.entries:
                 label = label_of(case.key)
                 if labels.setdefault(label, case) is not case:
-                    message = f"the label {self._fields.shown(label)} is here twice: labels are compared as text"
+                    message = f"the label {quoted(label)} is here twice: labels are compared as text"
                     self._fields.report(codes.LABEL, message, case.key.span, _LABELS)
-                target = self._target(case, f"the case {self._fields.shown(label)}")
+                target = self._target(case, f"the case {quoted(label)}")
                 if target:
                     cases.append((Name(label, case.key.span), target))
         else:
             what = "empty" if isinstance(node, Mapping) else describe(node)
             message = f"cases must be a mapping of labels to targets with at least one entry, not {what}"
-            self._fields.report(codes.VALUE, message, self._fields.visible(entry))
+            self._fields.report(codes.VALUE, message, entry.visible)
         return tuple(cases)
 
     def _target(self, entry: Entry, what: str) -> Target | StepsBody | None:
@@ -310,7 +310,7 @@ class StepReader:
         what = "empty" if isinstance(node, Sequence) else describe(node)
         message = f"{entry.key.text} must be a list of at least one step, not {what}"
         help = "each step begins with - " if isinstance(node, Mapping) else ""
-        self._fields.report(codes.VALUE, message, self._fields.visible(entry), help)
+        self._fields.report(codes.VALUE, message, entry.visible, help)
         return ()
 
     def _steps(self, entries: Entries) -> StepsBody | None:
@@ -325,7 +325,7 @@ class StepReader:
         if not isinstance(node, Sequence):
             message = f"items must be a list of literals, not {describe(node)}"
             help = "over takes an expression" if isinstance(node, Scalar) and node.text else ""
-            self._fields.report(codes.VALUE, message, self._fields.visible(entry), help)
+            self._fields.report(codes.VALUE, message, entry.visible, help)
             return None
         listed = self._fields.argument(node)
         return listed if isinstance(listed, syntax.Literal) else None
@@ -336,13 +336,13 @@ class StepReader:
         if isinstance(node, Mapping) and node.entries:
             for _, branch in named(node, self._fields.diagnostics):
                 name = self._fields.name_of(branch.key, "the name of a branch")
-                step = self.step(branch.value, f"the branch {self._fields.shown(branch.key.text)}")
+                step = self.step(branch.value, f"the branch {quoted(branch.key.text)}")
                 if name:
                     branches.append((name, step))
         else:
             what = "empty" if isinstance(node, Mapping) else describe(node)
             message = f"branches must be a mapping of names to steps with at least one entry, not {what}"
-            self._fields.report(codes.VALUE, message, self._fields.visible(entry))
+            self._fields.report(codes.VALUE, message, entry.visible)
         return tuple(branches)
 
 

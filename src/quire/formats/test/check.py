@@ -12,7 +12,6 @@ from quire.diagnostics import Code, Diagnostic
 from quire.formats.test import codes as all_codes
 from quire.formats.test.codes import codes
 from quire.formats.test.expected import Absent, Equal, Limit
-from quire.formats.test.fields import shown
 from quire.formats.test.parse import parse
 from quire.formats.test.syntax import Act, ActKind
 from quire.patterns import late_pattern
@@ -23,7 +22,7 @@ from quire.plan.reach import Reached, reached_steps
 from quire.plan.thread import Thread
 from quire.plan.uses import OWN, OWN_TOOLS
 from quire.plan.vocabulary import JOINT, last_label
-from quire.wording import Suggestions, did_you_mean, first_of
+from quire.wording import Suggestions, did_you_mean, first_of, quoted
 
 if TYPE_CHECKING:
     from quire.formats.test.expected import Check, Expect
@@ -90,7 +89,7 @@ class _Checks:
     def expects_nothing(self, case: Case) -> None:
         prompted = self._steps.model_steps()
         help = f'look at the prompts, at least: `prompts: {{"{prompted[0]}": {{contains: …}}}}`' if prompted else ""
-        message = f"the case {shown(case.name)} expects nothing but that the run completes"
+        message = f"the case {quoted(case.name)} expects nothing but that the run completes"
         self._report(all_codes.ASSERTS_NOTHING, message, case.span, help)
 
     def _act(self, act: Act, case: Case) -> None:
@@ -109,9 +108,9 @@ class _Checks:
         if self._steps.is_known(name):
             return True
         if self._plan.thread:
-            self._report(all_codes.UNKNOWN_STEP, f"there is no step {shown(name)}", span, _TURNS)
+            self._report(all_codes.UNKNOWN_STEP, f"there is no step {quoted(name)}", span, _TURNS)
             return False
-        self._report(all_codes.UNKNOWN_STEP, f"there is no step {shown(name)}", span, self._instead(name))
+        self._report(all_codes.UNKNOWN_STEP, f"there is no step {quoted(name)}", span, self._instead(name))
         return False
 
     def _instead(self, name: str) -> str:
@@ -152,7 +151,7 @@ class _Checks:
         if self._prompts is None or _ROW in text or text in (self._system or ""):
             return
         if not any(text in prompt for prompt in self._prompts):
-            message = f"no prompt of the document contains {shown(text)}"
+            message = f"no prompt of the document contains {quoted(text)}"
             self._report(all_codes.IMPOSSIBLE_CONTAINS, message, span, "its prompts are fixed texts without values")
 
     def _answers(self, answers: Mapping[str, tuple[GivenAnswer, ...]], spans: Mapping[str, Span], case: Case) -> None:
@@ -185,7 +184,7 @@ class _Checks:
         if name in ALIASES.values() or (name in ALIASES and self._steps.models_call_tools()):
             return
         listed = f"it calls {', '.join(first_of(self._tools, _MOST_NAMED))}" if self._tools else "it calls no tools"
-        message = f"the document never calls the tool {shown(name)}"
+        message = f"the document never calls the tool {quoted(name)}"
         self._report(all_codes.UNKNOWN_TOOL, message, span, did_you_mean(nearest, listed))
 
     def _expect(self, expect: Expect | None, case: Case) -> None:
@@ -220,7 +219,7 @@ class _Checks:
         if known is None or check.name in known:
             return
         listed = f"it makes {', '.join(first_of(known, _MOST_NAMED))}" if known else "it gives no value a name"
-        message = f"the document never makes {shown(check.name)}"
+        message = f"the document never makes {quoted(check.name)}"
         help = did_you_mean(self._suggestions.nearest(check.name, known), listed)
         self._report(all_codes.NEVER_MADE, message, check.span, help)
 

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from quire.formats.test import codes, expected
 from quire.formats.test.expected import Check, Matcher, Subject
-from quire.formats.test.fields import shown, visible
 from quire.formats.yaml import EXPR, Entry, Mapping, Node, Scalar, Sequence, describe
 from quire.safe_regex import MAX_PATTERN, can_match
 from quire.schema_limits import problem_of
-from quire.wording import did_you_mean
+from quire.wording import did_you_mean, quoted
 
 if TYPE_CHECKING:
     from quire.formats.test.fields import TestFields
@@ -83,7 +82,7 @@ class ExpectReader:
         for name, one in entries:
             matcher: Matcher | None
             if subject == "steps":
-                status = self._fields.choice(one, expected.STEP_STATUSES, f"the status of step {shown(name)}")
+                status = self._fields.choice(one, expected.STEP_STATUSES, f"the status of step {quoted(name)}")
                 matcher = None if status is None else expected.Equal(status, one.value.span)
             elif subject == "calls":
                 matcher = self._calls(one)
@@ -112,7 +111,7 @@ class ExpectReader:
             return self._listed(node)
         if _is_matcher(node) or (isinstance(node, Scalar) and node.tag):
             return self._matchers.matcher(node)
-        self._fields.wrong(subject, "a list", node, visible(entry), "write [ ] around it")
+        self._fields.wrong(subject, "a list", node, entry.visible, "write [ ] around it")
         return None
 
     def _listed(self, node: Sequence) -> expected.Listed:
@@ -162,7 +161,7 @@ class MatcherReader:
         named = tests[0].key.text
         hint = f'all keys are matchers, or none; for a key that is named {named}: json: {{"{named}.KEY": …}}'
         help = did_you_mean(nearest, hint)
-        message = f"{shown(other.text)} stands beside the matcher {tests[0].key.text}"
+        message = f"{quoted(other.text)} stands beside the matcher {tests[0].key.text}"
         self._report(message, other.span, help)
         return None
 
@@ -225,10 +224,10 @@ class MatcherReader:
             return None
         if not can_match(pattern):
             if len(pattern) > MAX_PATTERN:
-                self._report(f"the pattern is longer than {MAX_PATTERN:,} characters", visible(entry))
+                self._report(f"the pattern is longer than {MAX_PATTERN:,} characters", entry.visible)
             else:
                 help = "RE2 has no look-around and no back references; a bracket itself is written \\("
-                self._report("the pattern is not valid", visible(entry), help)
+                self._report("the pattern is not valid", entry.visible, help)
             return None
         return expected.Matches(pattern, entry.value.span)
 
@@ -254,7 +253,7 @@ class MatcherReader:
         value = node.value if isinstance(node, Scalar) and not isinstance(node.value, bool) else None
         if isinstance(value, int | float) and abs(value) <= 1e15:
             return expected.Limit(float(value), key == "least", node.span)
-        self._report(f"{key} must be a number, not {describe(node)}", visible(entry))
+        self._report(f"{key} must be a number, not {describe(node)}", entry.visible)
         return None
 
     def _several(self, entry: Entry, key: str) -> Matcher | None:

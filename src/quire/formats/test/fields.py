@@ -30,7 +30,7 @@ from quire.patterns import late_pattern
 from quire.plan.pipeline_work import Formula
 from quire.source import Source, Span
 from quire.units import seconds_of
-from quire.wording import LONGEST_QUOTED, cut, did_you_mean
+from quire.wording import LONGEST_QUOTED, did_you_mean, quoted
 
 if TYPE_CHECKING:
     from quire.values import Value
@@ -39,16 +39,6 @@ if TYPE_CHECKING:
 _DRIVE = late_pattern(r"[A-Za-z]:")
 HIDDEN = late_pattern("[\x00-\x1f\x7f-\x9f]")
 LONGEST_PATH = 1000
-
-
-def shown(text: str) -> str:
-    """Return a text in quotes, cut if it is long."""
-    return f'"{cut(text, LONGEST_QUOTED, LONGEST_QUOTED - 3)}"'
-
-
-def visible(entry: Entry) -> Span:
-    """Return where to point for a value: at its key if the value is empty."""
-    return entry.value.span if entry.value.span.start < entry.value.span.end else entry.key.span
 
 
 class TestFields(Findings):
@@ -87,7 +77,7 @@ class TestFields(Findings):
         if fix and any(around.get(edit.new) is not None for edit in fix.edits):
             fix = None
         help = did_you_mean(nearest) or help or f"the keys are {', '.join(known)}"
-        self.report(codes.UNKNOWN_KEY, f"{shown(key.text)} is not a key of {what}", key.span, help, fix)
+        self.report(codes.UNKNOWN_KEY, f"{quoted(key.text)} is not a key of {what}", key.span, help, fix)
 
     def missing(
         self, message: str, node: YamlMapping, entries: Collection[str], help: str, span: Span | None = None
@@ -99,13 +89,13 @@ class TestFields(Findings):
     def mapping(self, entry: Entry, what: str, help: str = "") -> YamlMapping | None:
         if isinstance(entry.value, YamlMapping):
             return entry.value
-        self.wrong(what, "a mapping", entry.value, visible(entry), help)
+        self.wrong(what, "a mapping", entry.value, entry.visible, help)
         return None
 
     def items(self, entry: Entry, what: str, help: str = "") -> tuple[Node, ...]:
         if isinstance(entry.value, Sequence):
             return entry.value.items
-        self.wrong(what, "a list", entry.value, visible(entry), help or "write [ ] around it")
+        self.wrong(what, "a list", entry.value, entry.visible, help or "write [ ] around it")
         return ()
 
     def named(self, mapping: YamlMapping, what: str) -> list[tuple[str, Entry]]:
@@ -128,11 +118,11 @@ class TestFields(Findings):
         found: dict[str, Entry] = {}
         for name, entry in entries:
             if found.setdefault(name, entry) is not entry:
-                self.report(codes.SYNTAX, f"the key {shown(name)} is here twice", entry.key.span)
+                self.report(codes.SYNTAX, f"the key {quoted(name)} is here twice", entry.key.span)
         return list(found.items())
 
     def text(self, entry: Entry, what: str, *, empty: bool = False) -> str | None:
-        return self.text_of(entry.value, what, visible(entry), empty=empty)
+        return self.text_of(entry.value, what, entry.visible, empty=empty)
 
     def text_of(self, node: Node, what: str, span: Span | None = None, *, empty: bool = False) -> str | None:
         if isinstance(node, Scalar) and isinstance(node.value, str) and not node.tag:
@@ -158,7 +148,7 @@ class TestFields(Findings):
         node = entry.value
         if isinstance(node, Scalar) and isinstance(node.value, bool):
             return node.value
-        self.wrong(what, "true or false", node, visible(entry))
+        self.wrong(what, "true or false", node, entry.visible)
         return None
 
     def number(self, entry: Entry, what: str, most: float | None = None) -> float | None:
@@ -168,18 +158,18 @@ class TestFields(Findings):
         if isinstance(value, int | float) and 0 <= value <= (1e15 if most is None else most):
             return float(value)
         wanted = "a number of at least 0" if most is None else f"a number from 0 to {most:g}"
-        self.wrong(what, wanted, node, visible(entry))
+        self.wrong(what, wanted, node, entry.visible)
         return None
 
     def count(self, entry: Entry, what: str, least: int = 1) -> int | None:
         node = entry.value
         if isinstance(node, Scalar) and type(node.value) is int and least <= node.value <= 10**9:
             return node.value
-        self.wrong(what, f"a whole number of at least {least}", node, visible(entry))
+        self.wrong(what, f"a whole number of at least {least}", node, entry.visible)
         return None
 
     def choice(self, entry: Entry, options: Collection[str], what: str) -> str | None:
-        return self.choice_of(entry.value, options, what, visible(entry))
+        return self.choice_of(entry.value, options, what, entry.visible)
 
     def choice_of(self, node: Node, options: Collection[str], what: str, span: Span | None = None) -> str | None:
         value = node.value if isinstance(node, Scalar) and not node.tag else None
@@ -188,7 +178,7 @@ class TestFields(Findings):
         wanted = f"one of {', '.join(options)}" if len(options) > 2 else " or ".join(options)
         if isinstance(value, str):
             nearest = self.suggestions.nearest(value, options)
-            message = f"{what} must be {wanted}, not {shown(value)}"
+            message = f"{what} must be {wanted}, not {quoted(value)}"
             fix = word_fix(value, options, node.span) if nearest else None
             self.report(codes.SYNTAX, message, span or node.span, did_you_mean(nearest), fix)
         else:
@@ -202,8 +192,8 @@ class TestFields(Findings):
             seconds = seconds_of(node.value)
             if seconds is not None:
                 return seconds
-        text = shown(node.text) if isinstance(node, Scalar) and node.text else describe(node)
-        self.report(codes.SYNTAX, f"{what} must be a time such as 20ms, 30m, 48h or 7d, not {text}", visible(entry))
+        text = quoted(node.text) if isinstance(node, Scalar) and node.text else describe(node)
+        self.report(codes.SYNTAX, f"{what} must be a time such as 20ms, 30m, 48h or 7d, not {text}", entry.visible)
         return None
 
     def value(self, node: Node) -> Value:
@@ -230,9 +220,9 @@ class TestFields(Findings):
             return True
         if outside:
             help = "name a file below the folder of the test, without .. and without a leading /"
-            self.report(codes.OUTSIDE, f"{what} {shown(text)} leaves the folder", span, help)
+            self.report(codes.OUTSIDE, f"{what} {quoted(text)} leaves the folder", span, help)
         else:
-            self.report(codes.SYNTAX, f"{what} {shown(text)} cannot be the name of a file", span)
+            self.report(codes.SYNTAX, f"{what} {quoted(text)} cannot be the name of a file", span)
         return False
 
     def formula(self, node: Node, what: str, code: Code = codes.SYNTAX) -> Formula | None:
@@ -259,7 +249,7 @@ class TestFields(Findings):
         for read in reads(expression):
             if read.path[0] not in EXPRESSION_NAMES:
                 nearest = self.suggestions.nearest(read.path[0], EXPRESSION_NAMES)
-                message = f"{shown(read.path[0])} is not a name that an expectation can read"
+                message = f"{quoted(read.path[0])} is not a name that an expectation can read"
                 help = did_you_mean(nearest) or f"there are {', '.join(EXPRESSION_NAMES)}"
                 self.report(codes.MATCHER, message, place(self.source, scalar, read.span), help)
                 return None

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Literal, cast
 from quire.diagnostics import Severity
 from quire.formats.test import codes
 from quire.formats.test.expectations import ExpectReader
-from quire.formats.test.fields import HIDDEN, TestFields, shown, visible
+from quire.formats.test.fields import HIDDEN, TestFields
 from quire.formats.test.settings import Defaults, SettingReader
 from quire.formats.test.syntax import Act, ActKind, Case, Judge, Live, Rows, Setting, TestFile, TestReading, Text
 from quire.formats.yaml import TEST_TAGS, Entry, Mapping, Node, Scalar, Sequence, describe, read_yaml, text_of
 from quire.formats.yaml import codes as yaml_codes
 from quire.source import MAX_TEST_BYTES, NOWHERE, Source, Span
+from quire.wording import quoted
 
 if TYPE_CHECKING:
     from quire.formats.test.scripts import Entries
@@ -82,7 +83,7 @@ class _FileReader:
 
     def _document(self, entry: Entry) -> Text | None:
         text = self.fields.text(entry, "document")
-        place = visible(entry)
+        place = entry.visible
         return Text(text, place) if text is not None and self.fields.path(text, "the path", place, above=True) else None
 
     def _always(self, entry: Entry) -> tuple[Formula, ...]:
@@ -111,7 +112,7 @@ class _FileReader:
             self.fields.missing("the file has no cases", file, entries, _SHAPE, first)
             return ()
         if not isinstance(entry.value, Sequence) or not entry.value.items:
-            self.fields.wrong("cases", "a list of at least one case", entry.value, visible(entry), _SHAPE)
+            self.fields.wrong("cases", "a list of at least one case", entry.value, entry.visible, _SHAPE)
             return ()
         cases = (self._case(node, defaults) for node in entry.value.items)
         return tuple(case for case in cases if case is not None)
@@ -127,7 +128,7 @@ class _FileReader:
         if named is None:
             place = node.entries[0].key.span if node.entries else node.span
             fields.missing("the case has no name", node, entries, "write name: before its other keys", place)
-        span = visible(named) if named else node.span
+        span = named.visible if named else node.span
         setting = defaults.complete(self._settings.setting(entries), span)
         get = entries.get
         expected = get("expect")
@@ -159,7 +160,7 @@ class _FileReader:
         first = self._names.setdefault(name, entry.value.span)
         if first is not entry.value.span:
             line = self.fields.source.position(first.start).line
-            message = f"the case {shown(name)} is here twice"
+            message = f"the case {quoted(name)} is here twice"
             self.fields.report(codes.DUPLICATE_CASE, message, entry.value.span, f"the first is on line {line}")
         return name
 
@@ -169,7 +170,7 @@ class _FileReader:
             return None
         if reason := text_of(entry.value):
             return reason
-        self.fields.wrong(key, "the reason as a text", entry.value, visible(entry), f"write {key}: why")
+        self.fields.wrong(key, "the reason as a text", entry.value, entry.visible, f"write {key}: why")
         return ""
 
 
@@ -206,7 +207,7 @@ class ActReader:
             return None
         kind, entry, get = ActKind(kinds[0]), entries[kinds[0]], entries.get
         if kind is ActKind.CANCEL and fields.flag(entry, "cancel") is False:
-            fields.report(codes.SYNTAX, "cancel can only be true", visible(entry), "leave the entry out")
+            fields.report(codes.SYNTAX, "cancel can only be true", entry.visible, "leave the entry out")
         expected = get("expect")
         return Act(
             kind,
@@ -254,7 +255,7 @@ def _each(fields: TestFields, entry: Entry) -> tuple[str, tuple[dict[str, Value]
     text = text_of(node)
     if text is not None:
         if not text.endswith(ROW_FILES):
-            fields.report(codes.ROWS, f"{shown(text)} is not a .csv or .jsonl file", visible(entry))
+            fields.report(codes.ROWS, f"{quoted(text)} is not a .csv or .jsonl file", entry.visible)
         elif fields.path(text, "the path", node.span):
             return text, ()
         return "", ()
@@ -262,7 +263,7 @@ def _each(fields: TestFields, entry: Entry) -> tuple[str, tuple[dict[str, Value]
         message = f"each must be a list of rows, or the name of a file, not {describe(node)}"
         if isinstance(node, Sequence):
             message = "each has no rows, so the case never runs"
-        fields.report(codes.ROWS, message, visible(entry))
+        fields.report(codes.ROWS, message, entry.visible)
         return "", ()
     rows: list[dict[str, Value]] = []
     for item in node.items:
@@ -277,7 +278,7 @@ def _each(fields: TestFields, entry: Entry) -> tuple[str, tuple[dict[str, Value]
 def _matrix(fields: TestFields, entry: Entry) -> dict[str, tuple[Value, ...]]:
     node = entry.value
     if not isinstance(node, Mapping) or not node.entries:
-        fields.report(codes.ROWS, f"matrix must be a mapping of lists, not {describe(node)}", visible(entry))
+        fields.report(codes.ROWS, f"matrix must be a mapping of lists, not {describe(node)}", entry.visible)
         return {}
     axes: dict[str, tuple[Value, ...]] = {}
     for name, one in fields.named(node, "a column"):
@@ -285,7 +286,7 @@ def _matrix(fields: TestFields, entry: Entry) -> dict[str, tuple[Value, ...]]:
             axes[name] = tuple(fields.value(item) for item in one.value.items)
         else:
             what = "an empty list" if isinstance(one.value, Sequence) else describe(one.value)
-            fields.report(codes.ROWS, f"{name} of matrix must be a list of values, not {what}", visible(one))
+            fields.report(codes.ROWS, f"{name} of matrix must be a list of values, not {what}", one.visible)
     return axes
 
 
@@ -329,4 +330,4 @@ def _judge(fields: TestFields, entry: Entry) -> Judge | None:
             return None
     rubric = entries["rubric"]
     text = fields.text(rubric, "rubric")
-    return Judge(text, entry.value.span) if text and fields.path(text, "the path", visible(rubric)) else None
+    return Judge(text, entry.value.span) if text and fields.path(text, "the path", rubric.visible) else None

@@ -13,12 +13,12 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from quire.formats.test import codes
-from quire.formats.test.fields import shown, visible
 from quire.formats.test.syntax import Entry as Reply
 from quire.formats.test.syntax import Script, ScriptedError, ToolScript, When
 from quire.formats.yaml import Entry, Mapping, Node, Scalar, Sequence, describe
 from quire.plan.vocabulary import typed_way
 from quire.values import Value, encode
+from quire.wording import quoted
 
 if TYPE_CHECKING:
     from quire.formats.test.fields import TestFields
@@ -40,7 +40,7 @@ class ScriptParts:
     def error(self, entry: Entry, what: str, kind: str) -> ScriptedError | None:
         node = entry.value
         if not isinstance(node, Mapping):
-            text = self.fields.text_of(node, what, visible(entry))
+            text = self.fields.text_of(node, what, entry.visible)
             return ScriptedError(kind, text) if text is not None else None
         entries = self.fields.keys(node, "cases.-.model.-.error", what)
         kind = (self.fields.text(entries["kind"], "kind") if "kind" in entries else None) or kind
@@ -62,7 +62,7 @@ class ScriptParts:
         node = entry.value
         if isinstance(node, Scalar) and type(node.value) is int and 1 <= node.value <= 10**9:
             return node.value
-        self.fields.wrong("times", "a whole number of at least 1, or any", node, visible(entry))
+        self.fields.wrong("times", "a whole number of at least 1, or any", node, entry.visible)
         return otherwise
 
 
@@ -88,7 +88,7 @@ class ModelReader(ScriptParts):
         if isinstance(node, Sequence):
             entries = (self._listed(item) for item in node.items)
             return Script(tuple(reply for reply in entries if reply is not None), False, node.span)
-        self.fields.wrong("model", "a mapping by step, or a list of replies", node, visible(entry))
+        self.fields.wrong("model", "a mapping by step, or a list of replies", node, entry.visible)
         return None
 
     def _step(self, label: str, entry: Entry) -> list[Reply]:
@@ -102,7 +102,7 @@ class ModelReader(ScriptParts):
                 help = "a JSON object as a reply is written reply: {…}"
                 reply = self._reply(self.fields.keys(node, "cases.-.model.STEP", "a reply", help), node)
             else:
-                reply = self._bare(node, visible(entry) if node is entry.value else node.span)
+                reply = self._bare(node, entry.visible if node is entry.value else node.span)
             if reply is None:
                 continue
             if label == DEFAULT:
@@ -240,19 +240,19 @@ class ToolReader(ScriptParts):
         if not isinstance(node, Mapping):
             help = "a list of results is written sequence: […]" if isinstance(node, Sequence) else ""
             help = help or "a result is written {returns: …}"
-            message = f"the tool {shown(name)} is real or a mapping, not {describe(node)}"
+            message = f"the tool {quoted(name)} is real or a mapping, not {describe(node)}"
             fields.report(codes.SYNTAX, message, node.span, help)
             return None
         place = "cases.-.tools.NAME.when.-" if when else "cases.-.tools.NAME"
-        entries = fields.keys(node, place, f"the tool {shown(name)}")
+        entries = fields.keys(node, place, f"the tool {quoted(name)}")
         does = [key for key in _BEHAVES if key in entries]
         if len(does) > 1:
-            message = f"the tool {shown(name)} has both {does[0]} and {does[1]}"
+            message = f"the tool {quoted(name)} has both {does[0]} and {does[1]}"
             fields.report(codes.SYNTAX, message, entries[does[1]].key.span, "use sequence, or when and else")
             return None
         if not does and "crash" not in entries:
             help = "write returns, echo, raises, sequence or when"
-            fields.missing(f"the tool {shown(name)} does nothing", node, entries, help)
+            fields.missing(f"the tool {quoted(name)} does nothing", node, entries, help)
             return None
         if "else" in entries and "when" not in entries:
             fields.report(codes.SYNTAX, "else goes with when", entries["else"].key.span)
@@ -282,7 +282,7 @@ class ToolReader(ScriptParts):
         if entry is None:
             return False
         if self.fields.flag(entry, what) is False:
-            self.fields.report(codes.SYNTAX, f"{what} can only be true", visible(entry), f"leave {what} out")
+            self.fields.report(codes.SYNTAX, f"{what} can only be true", entry.visible, f"leave {what} out")
         return True
 
     def _sequence(self, entry: Entry, name: str) -> tuple[ToolScript, ...]:

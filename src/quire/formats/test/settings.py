@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec.structs import replace
 
 from quire.formats.test import codes
-from quire.formats.test.fields import TestFields, keys_of, shown, visible
+from quire.formats.test.fields import TestFields, keys_of
 from quire.formats.test.scripts import ModelReader, ToolReader
 from quire.formats.test.syntax import FileContent, GivenAnswer, Script, Setting, ToolScript
 from quire.formats.yaml import Entry, Mapping, Node, Scalar, Sequence
 from quire.plan.vocabulary import typed_way
+from quire.wording import quoted
 
 if TYPE_CHECKING:
     from quire.formats.test.scripts import Entries
@@ -87,7 +88,7 @@ class SettingReader:
             if isinstance(node.value, bool):
                 return "yes" if node.value else "no"
             return node.text
-        self.fields.wrong("an answer", "text", node, visible(entry) if node is entry.value else None)
+        self.fields.wrong("an answer", "text", node, entry.visible if node is entry.value else None)
         return None
 
     def files(self, entry: Entry) -> dict[str, FileContent]:
@@ -107,7 +108,7 @@ class SettingReader:
                 fields.missing("the file to copy is missing", node, entries, "write {file: PATH}")
                 return None
             name = fields.text(entries["file"], "file")
-            if name is None or not fields.path(name, "the path", visible(entries["file"])):
+            if name is None or not fields.path(name, "the path", entries["file"].visible):
                 return None
             return FileContent(copy_of=name, span=node.span)
         if isinstance(node, Scalar) and node.value is None and not node.tag:
@@ -123,8 +124,8 @@ class SettingReader:
             if text is not None:
                 datetime.fromisoformat(text)
         except ValueError:
-            message = f"clock must be a moment such as 2026-01-31T09:00:00Z, not {shown(text or '')}"
-            self.fields.report(codes.SYNTAX, message, visible(entry))
+            message = f"clock must be a moment such as 2026-01-31T09:00:00Z, not {quoted(text or '')}"
+            self.fields.report(codes.SYNTAX, message, entry.visible)
         return text or ""
 
     def _cassette(self, entry: Entry) -> str | bool | None:
@@ -132,7 +133,7 @@ class SettingReader:
         if isinstance(node, Scalar) and isinstance(node.value, bool):
             return node.value
         text = self.fields.text(entry, "cassette")
-        return text if text is not None and self.fields.path(text, "the path", visible(entry)) else None
+        return text if text is not None and self.fields.path(text, "the path", entry.visible) else None
 
 
 def _spans(entries: Entries) -> dict[str, Span]:

@@ -84,6 +84,11 @@ class Entry(Struct, gc=False):
     key: Scalar
     value: Node
 
+    @property
+    def visible(self) -> Span:
+        """Where to point for a value: at its key if the value is empty."""
+        return self.value.span if self.value.span.start < self.value.span.end else self.key.span
+
 
 class Sequence(Struct, gc=False):
     items: tuple[Node, ...]

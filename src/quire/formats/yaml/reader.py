@@ -48,7 +48,7 @@ from quire.formats.yaml.nodes import (
 )
 from quire.formats.yaml.parser_events import Events
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span
-from quire.wording import cut
+from quire.wording import LONGEST_QUOTED, cut, quoted
 
 _OWN = "tag:yaml.org,2002:"
 _PROPERTIES = re.compile(r"(?:[!&][^ \t\n]*+|#[^\n]*+|[ \t\n]++)*")
@@ -282,7 +282,7 @@ class _Builder:
                 same = entries.setdefault((type(name), name), entry)
             if same is not entry:
                 line = self._source.position(same.key.span.start).line
-                message = f"the key {_short(key.text)} is here twice"
+                message = f"the key {quoted(key.text)} is here twice"
                 place, help = done.place(at), f"the first is on line {line}"
                 self.found.append(Diagnostic(codes.DUPLICATE_KEY, message, place, "", help))
         if merge is not None:
@@ -312,10 +312,6 @@ class _Builder:
             what = "list" if isinstance(key, Sequence) else "mapping"
             message, help = f"a {what} cannot be a key", "put text that begins with { or [ in quotes"
         self.found.append(Diagnostic(codes.KEY, message, place, "", help))
-
-
-def _short(text: str) -> str:
-    return f'"{cut(text, 60, 57)}"'
 
 
 MAX_DEPTH = 100
@@ -407,4 +403,4 @@ def _stand_in(name: str, span: Span) -> Scalar:
 
 
 def _short_name(name: str) -> str:
-    return cut(name, 60, 57)
+    return cut(name, LONGEST_QUOTED, LONGEST_QUOTED - 3)
