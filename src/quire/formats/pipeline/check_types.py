@@ -324,10 +324,10 @@ class TypeWalker:
             self._path(reference.path, tuple(places), scope, prompt)
 
     def _cases(self, body: syntax.MatchBody, scope: KnownTypes) -> None:
-        known = self._shapes.infer(body.on.expression.root, scope)
-        if isinstance(known, Enum):
-            labels = [python_text(value) for value in known.values]
-        elif known == Simple(Kind.BOOL):
+        type = self._shapes.infer(body.on.expression.root, scope)
+        if isinstance(type, Enum):
+            labels = [python_text(value) for value in type.values]
+        elif type == Simple(Kind.BOOL):
             labels = ["True", "False"]
         else:
             return

@@ -71,15 +71,15 @@ class Shapes(Struct, frozen=True):
             case nodes.Constant(value=value):
                 return _literal(value)
             case nodes.Path(segments=segments):
-                known, rest = scope.begin(segments)
+                type, rest = scope.begin(segments)
                 for segment in rest:
-                    inside = parts_of(self.resolved(known)) or ()
-                    known = next((field.type for field in inside if field.name == segment), None)
-                return known
+                    inside = parts_of(self.resolved(type)) or ()
+                    type = next((field.type for field in inside if field.name == segment), None)
+                return type
             case nodes.ListOf(items=[first, *others]):
-                known = self.infer(first, scope)
-                alike = all(self.infer(item, scope) == known for item in others)
-                return ListOf(known) if known is not None and alike and not isinstance(known, ListOf) else None
+                type = self.infer(first, scope)
+                alike = all(self.infer(item, scope) == type for item in others)
+                return ListOf(type) if type is not None and alike and not isinstance(type, ListOf) else None
             case nodes.Compare() | nodes.Not():
                 return BOOL
             case nodes.Negate() | nodes.Total():
@@ -97,8 +97,8 @@ class Shapes(Struct, frozen=True):
             case nodes.Arithmetic(first=first, rest=operands):
                 if any(operator != "+" for operator, _ in operands):
                     return NUMBER
-                known = self.infer(first, scope)
-                kind = Simple(known.kind) if isinstance(known, Simple) else None
+                type = self.infer(first, scope)
+                kind = Simple(type.kind) if isinstance(type, Simple) else None
                 return kind if kind in (NUMBER, TEXT) else None
             case nodes.Logic(operands=parts):
                 types = [self.infer(part, scope) for part in parts]

@@ -69,12 +69,12 @@ class _DocumentReader:
         self._declared.append(declared)
         self.fields.dialect = self._dialect(node.find("dialect"))
         planned = [key for key in _PLANNED if key != _INPUT or not self.fields.dialect]
-        known = tuple(entry for entry in node.entries if entry.key.value not in planned)
+        supported = tuple(entry for entry in node.entries if entry.key.value not in planned)
         for entry in node.entries:
             if entry.key.value in planned:
                 help = f"{ADD_DIALECT}; without it {_INSTEAD}" if entry.key.value == _INPUT else _INSTEAD
                 report(codes.PLANNED, f"{entry.key.value} is not yet supported", entry.key.span, help)
-        document = Mapping(known, node.span)
+        document = Mapping(supported, node.span)
         entries = self.fields.entries(document, _KEYS, "a pipeline document", codes.DOCUMENT_KEY, (_INPUT,))
         name = self.fields.name(declared, "the name of a pipeline")
         about = entries.get("description")

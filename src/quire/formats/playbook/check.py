@@ -1,6 +1,6 @@
-"""Run all checks of a playbook that go beyond reading it.
+"""Run all checks of a playbook that go beyond reading it: the advice that `check` adds to the findings of the reader.
 
-The advice that `check` adds to the findings of the reader. Each lint is one function over the tree or the text.
+Each lint is one function over the tree or the text.
 """
 
 from __future__ import annotations
@@ -155,12 +155,10 @@ class _Lint:
             help = f"step {label} captures it" if label else "the question is asked later"
             return Diagnostic(lints.READ_EARLY, message, span, "nothing is there yet", help)
         missing = self._missing.get(name) or self._look_for(name)
-        fix = missing.fix
-        if fix is not None and any(fix.edits[0].new in names for names in available):
-            edit = replace(fix.edits[0], span=Span(span.start + 2, span.start + 2 + len(name)))
-            fix = replace(fix, edits=(edit,))
-        else:
-            fix = None
+        fix: Fix | None = None
+        if missing.fix is not None and any(missing.fix.edits[0].new in names for names in available):
+            edit = replace(missing.fix.edits[0], span=Span(span.start + 2, span.start + 2 + len(name)))
+            fix = replace(missing.fix, edits=(edit,))
         return Diagnostic(missing.code, missing.message, span, "sent as it stands", missing.help, fix)
 
     def _look_for(self, name: str) -> _Missing:
@@ -283,15 +281,15 @@ class _Lint:
 
         An output counts as read if a model is asked later, because the model sees every result.
         """
-        told = self._facts.inputs | self._read
+        names = self._facts.inputs | self._read
         steps = self._playbook.steps
         last = next((at for at in reversed(range(len(steps))) if any(map(_asks_model, family(steps[at])))), 0)
         for parent in steps[last:-1]:
             members = list(family(parent))
             for at, step in enumerate(members):
                 output = step.output
-                if output and output.name not in told and not any(map(_asks_model, members[at + 1 :])):
-                    told.add(output.name)
+                if output and output.name not in names and not any(map(_asks_model, members[at + 1 :])):
+                    names.add(output.name)
                     message = f'The output "{output.name}" is never read'
                     yield Diagnostic(lints.UNUSED_OUTPUT, message, output.name_span)
 
@@ -305,15 +303,15 @@ def _set_by(step: Step) -> set[str]:
 
 
 def _labels(parent: Step) -> Iterator[Diagnostic]:
-    seen: set[str] = set()
+    labels: set[str] = set()
     for arm in parent.arms:
         for step in arm.steps:
-            if step.label in seen:
+            if step.label in labels:
                 yield Diagnostic(lints.SUBSTEP_LABEL, f"The label {step.label} is here twice", step.span)
             elif step.label[:-1].lstrip("0") != str(parent.number).lstrip("0") and step.title:
                 message = f"The label {step.label} does not belong to step {parent.number}"
                 yield Diagnostic(lints.SUBSTEP_LABEL, message, step.span, "", f"begin it with {parent.number}")
-            seen.add(step.label)
+            labels.add(step.label)
 
 
 def _question(elicitation: syntax.Elicitation) -> Iterator[Diagnostic]:
@@ -331,12 +329,12 @@ def _question(elicitation: syntax.Elicitation) -> Iterator[Diagnostic]:
 
 
 def _twice(options: Sequence[str], span: Span) -> Iterator[Diagnostic]:
-    seen: set[str] = set()
+    earlier: set[str] = set()
     for option in options:
-        if option in seen:
+        if option in earlier:
             yield Diagnostic(lints.DUPLICATE_OPTIONS, f'The option "{option}" is here twice', span)
             return
-        seen.add(option)
+        earlier.add(option)
 
 
 def _tool(tool: syntax.ToolCall) -> Iterator[Diagnostic]:
@@ -370,11 +368,8 @@ def missing_prompt_files(playbook: Playbook, has_file: HasFile) -> Iterator[Diag
             path = step.prompt.ref.removeprefix("file:")
             if values is None and "{{" in path:
                 values = gather(playbook).values
-            missing = [
-                one
-                for one in _paths(path, values or {})
-                if not leaves_folder(one) and not has_file(one.replace("\\", "/"))
-            ]
+            inside = [choice for choice in _paths(path, values or {}) if not leaves_folder(choice)]
+            missing = [choice for choice in inside if not has_file(choice.replace("\\", "/"))]
             if missing:
                 message = f"there is no file {missing[0]} beside the playbook"
                 label = "refused when the run starts" if missing == [path] else "the step fails with this value"
@@ -388,10 +383,10 @@ def _paths(path: str, values: Mapping[str, set[str]]) -> list[str]:
     """Return the paths that a path can become; none if that is not known."""
     paths = [path]
     for name in dict.fromkeys(match[1] for match in PLACEHOLDER.finditer(path)):
-        known = sorted(values.get(name, ()))
-        if not known or len(paths) * len(known) > _MOST_PATHS:
+        choices = sorted(values.get(name, ()))
+        if not choices or len(paths) * len(choices) > _MOST_PATHS:
             return []
-        paths = [_filled(one, name, value) for one in paths for value in known]
+        paths = [_filled(path, name, value) for path in paths for value in choices]
     return paths
 
 

@@ -78,7 +78,8 @@ def lint_text(reading: ParseResult, scanned: Scan | None = None) -> Iterator[Dia
                     yield from _trailing(step, result)
                 elicitation = step.elicitation
                 if elicitation and any(
-                    one.endswith("\\") for one in (elicitation.prompt, *elicitation.options, elicitation.default or "")
+                    quoted.endswith("\\")
+                    for quoted in (elicitation.prompt, *elicitation.options, elicitation.default or "")
                 ):
                     message, help = "A backslash at the end of a text", "a quote inside the text needs a quote after it"
                     yield Diagnostic(lints.BACKSLASH_QUOTE, message, elicitation.span, "the quote ends the text", help)

@@ -43,11 +43,14 @@ def arguments(text: str) -> Arguments:
             at = match.end()
     out.append(text[at:])
 
+    def no_constant(name: str) -> object:
+        raise ValueError(f"{name} is not a JSON value")
+
     def number(spelling: str) -> object:
         return nodes.ValueSlot(holes[int(spelling[len(marker) :])]) if spelling.startswith(marker) else float(spelling)
 
     try:
-        tree = json.loads("".join(out), parse_float=number, parse_constant=_no_constant)
+        tree = json.loads("".join(out), parse_float=number, parse_constant=no_constant)
     except RecursionError:
         raise ValueError(f"the arguments are nested deeper than {MAX_DEPTH}") from None
     except json.JSONDecodeError as error:
@@ -83,10 +86,6 @@ def _outside_strings(text: str) -> list[tuple[int, int]]:
         at += 1
     stretches.append((at, len(text)))
     return stretches
-
-
-def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is not a JSON value")
 
 
 SCHEMES = ("library", "file", "mcp")
@@ -133,7 +132,7 @@ def _step(step: syntax.Step, position: int, heir: Capture | None) -> Step:
         ask = _ask(step.elicitation) if step.elicitation else None
         content = step.content
         if content or step.prompt:
-            closing = tuple(wanted for wanted in (capture, heir) if wanted and wanted.field)
+            closing = tuple(capturing for capturing in (capture, heir) if capturing and capturing.field)
             work = nodes.Think(
                 template(content),
                 _prompt(step.prompt) if step.prompt else None,

@@ -41,12 +41,12 @@ class _BodyReader:
     The text between the special lines of a step is kept as positions in the document.
     """
 
-    def __init__(self, source: Source, scanned: Scan, found: list[Diagnostic], *, extended: bool) -> None:
+    def __init__(self, source: Source, scanned: Scan, findings: list[Diagnostic], *, extended: bool) -> None:
         self._text = source.text
         self._extended = extended
         self._scan = scanned
-        self._found = found
-        self._sections = Sections(source, scanned.blocks, found, extended=extended)
+        self._found = findings
+        self._sections = Sections(source, scanned.blocks, findings, extended=extended)
         self._steps: list[Step] = []
         self._next_number = 1
         self._compared: set[str] = set()

@@ -139,6 +139,10 @@ class Elicitation(_Placed, Struct):
     start: int
     end: int
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return (self.prompt, *self.options, self.default or "")
+
 
 class ToolCall(_Placed, Struct, frozen=True):
     """`@tool(connection, tool, {…})`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from quire.formats.test import codes, expected
@@ -35,17 +36,15 @@ class ExpectReader:
         if node is None:
             return None
         checks: list[Check] = []
-        for key, one in self._fields.keys(node, "cases.-.expect", "expect").items():
-            self._subject(key, one, checks)  # type: ignore[arg-type]
+        for key, part in self._fields.keys(node, "cases.-.expect", "expect").items():
+            self._subject(key, part, checks)  # type: ignore[arg-type]
         return expected.Expect(tuple(checks), entry.key.span)
 
     def _subject(self, subject: Subject, entry: Entry, checks: list[Check]) -> None:
         if subject == "that":
-            nodes = self._fields.items(entry, "that")
-            found = ((node, self._fields.formula(node, "an entry of that", codes.MATCHER)) for node in nodes)
-            checks += [
-                Check(subject, expected.Holds(formula, node.span), "", node.span) for node, formula in found if formula
-            ]
+            for node in self._fields.items(entry, "that"):
+                if formula := self._fields.formula(node, "an entry of that", codes.MATCHER):
+                    checks.append(Check(subject, expected.Holds(formula, node.span), "", node.span))
         elif subject in _WHOLE:
             self._add(subject, "", self._matchers.matcher(entry.value), entry, checks)
         elif subject in ("status", "exit"):
@@ -79,20 +78,20 @@ class ExpectReader:
         entries = self._fields.named(node, "a name")
         if subject == "used":
             entries = list(self._fields.keys(node, "cases.-.expect.used", "used").items())
-        for name, one in entries:
+        for name, part in entries:
             matcher: Matcher | None
             if subject == "steps":
-                status = self._fields.choice(one, expected.STEP_STATUSES, f"the status of step {quoted(name)}")
-                matcher = None if status is None else expected.Equal(status, one.value.span)
+                status = self._fields.choice(part, expected.STEP_STATUSES, f"the status of step {quoted(name)}")
+                matcher = None if status is None else expected.Equal(status, part.value.span)
             elif subject == "calls":
-                matcher = self._calls(one)
-            elif subject in ("prompts", "asked") and isinstance(one.value, Sequence):
-                matcher = self._listed(one.value)
+                matcher = self._calls(part)
+            elif subject in ("prompts", "asked") and isinstance(part.value, Sequence):
+                matcher = self._listed(part.value)
             elif subject == "files":
-                matcher = self._file(name, one)
+                matcher = self._file(name, part)
             else:
-                matcher = self._matchers.matcher(one.value)
-            self._add(subject, name, matcher, one, checks)
+                matcher = self._matchers.matcher(part.value)
+            self._add(subject, name, matcher, part, checks)
 
     def _add(self, subject: Subject, name: str, matcher: Matcher | None, entry: Entry, checks: list[Check]) -> None:
         if matcher is not None:
@@ -115,8 +114,7 @@ class ExpectReader:
         return None
 
     def _listed(self, node: Sequence) -> expected.Listed:
-        found = [self._matchers.matcher(item) for item in node.items]
-        return expected.Listed(tuple(one for one in found if one is not None), node.span)
+        return expected.Listed(self._matchers.matchers(node.items), node.span)
 
     def _calls(self, entry: Entry) -> Matcher | None:
         node = entry.value
@@ -145,6 +143,14 @@ class MatcherReader:
     def __init__(self, fields: TestFields) -> None:
         self._fields = fields
 
+    def matchers(self, nodes: Iterable[Node]) -> tuple[Matcher, ...]:
+        """Read several matchers; those that cannot be read are left out."""
+        return tuple(matcher for node in nodes if (matcher := self.matcher(node)) is not None)
+
+    def _by_name(self, entries: list[tuple[str, Entry]]) -> tuple[tuple[str, Matcher], ...]:
+        matchers = ((name, self.matcher(entry.value)) for name, entry in entries)
+        return tuple((name, matcher) for name, matcher in matchers if matcher is not None)
+
     def matcher(self, node: Node) -> Matcher | None:
         if isinstance(node, Scalar):
             return self._tagged(node) if node.tag else expected.Equal(node.value, node.span)
@@ -154,8 +160,8 @@ class MatcherReader:
         if not tests:
             return self._mapping(node)
         if len(tests) == len(node.entries):
-            found = [one for one in map(self._test, tests) if one is not None]
-            return found[0] if len(found) == 1 else expected.AllOf(tuple(found), node.span)
+            matchers = [matcher for matcher in map(self._test, tests) if matcher is not None]
+            return matchers[0] if len(matchers) == 1 else expected.AllOf(tuple(matchers), node.span)
         other = next(entry.key for entry in node.entries if entry.key.value not in _TESTS)
         nearest = self._fields.suggestions.nearest(other.text, expected.TESTS)
         named = tests[0].key.text
@@ -178,20 +184,16 @@ class MatcherReader:
         return expected.Snapshot(node.span)
 
     def _sequence(self, node: Sequence) -> Matcher | None:
-        found = [self.matcher(item) for item in node.items]
-        kept = [one for one in found if one is not None]
-        values = [one.value for one in kept if isinstance(one, expected.Equal)]
-        return (
-            expected.Equal(values, node.span) if len(values) == len(kept) else expected.Listed(tuple(kept), node.span)
-        )
+        matchers = self.matchers(node.items)
+        values = [matcher.value for matcher in matchers if isinstance(matcher, expected.Equal)]
+        is_plain = len(values) == len(matchers)
+        return expected.Equal(values, node.span) if is_plain else expected.Listed(matchers, node.span)
 
     def _mapping(self, node: Mapping) -> Matcher | None:
-        found = [(name, self.matcher(entry.value)) for name, entry in self._fields.named(node, "a key")]
-        kept = [(name, one) for name, one in found if one is not None]
-        values = {name: one.value for name, one in kept if isinstance(one, expected.Equal)}
-        return (
-            expected.Equal(values, node.span) if len(values) == len(kept) else expected.Fields(tuple(kept), node.span)
-        )
+        matchers = self._by_name(self._fields.named(node, "a key"))
+        values = {name: matcher.value for name, matcher in matchers if isinstance(matcher, expected.Equal)}
+        is_plain = len(values) == len(matchers)
+        return expected.Equal(values, node.span) if is_plain else expected.Fields(matchers, node.span)
 
     def _test(self, entry: Entry) -> Matcher | None:
         node, key = entry.value, entry.key.value
@@ -214,9 +216,9 @@ class MatcherReader:
 
     def _parts(self, node: Node, key: str) -> tuple[Value, ...]:
         nodes = node.items if isinstance(node, Sequence) else (node,)
-        if not nodes or any(isinstance(one, Scalar) and one.value in ("", None) and not one.tag for one in nodes):
+        if not nodes or any(isinstance(part, Scalar) and part.value in ("", None) and not part.tag for part in nodes):
             self._report(f"{key} is empty, so it says nothing", node.span)
-        return tuple(self._fields.value(one) for one in nodes)
+        return tuple(self._fields.value(part) for part in nodes)
 
     def _matches(self, entry: Entry) -> Matcher | None:
         pattern = self._fields.text(entry, "matches")
@@ -233,10 +235,7 @@ class MatcherReader:
 
     def _json(self, entry: Entry) -> Matcher | None:
         node = self._fields.mapping(entry, "json", 'write {json: {"a.b": …}}')
-        if node is None:
-            return None
-        found = [(path, self.matcher(one.value)) for path, one in self._fields.named(node, "a path")]
-        return expected.JsonAt(tuple((path, one) for path, one in found if one is not None), node.span)
+        return None if node is None else expected.JsonAt(self._by_name(self._fields.named(node, "a path")), node.span)
 
     def _schema(self, entry: Entry) -> Matcher | None:
         before = len(self._fields.diagnostics)
@@ -259,10 +258,9 @@ class MatcherReader:
     def _several(self, entry: Entry, key: str) -> Matcher | None:
         node = entry.value
         if not isinstance(node, Sequence):
-            one = self.matcher(node)
-            return None if one is None else expected.Items(one, key == "all", node.span)
-        found = [self.matcher(item) for item in node.items]
-        if not found:
+            matcher = self.matcher(node)
+            return None if matcher is None else expected.Items(matcher, key == "all", node.span)
+        if not node.items:
             self._report(f"{key} is empty, so it says nothing", node.span)
-        kept = tuple(one for one in found if one is not None)
-        return expected.OneOf(kept, node.span) if key == "any" else expected.AllOf(kept, node.span)
+        matchers = self.matchers(node.items)
+        return expected.OneOf(matchers, node.span) if key == "any" else expected.AllOf(matchers, node.span)

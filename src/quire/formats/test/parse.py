@@ -2,8 +2,6 @@
 
 All mistakes are reported, not only the first one: a part that cannot be read is left out, and reading continues after
 it. Reading takes linear time.
-
-Read the parts of a case that follow its setting: acts of `then`, rows, and the terms of live runs.
 """
 
 from __future__ import annotations
@@ -23,7 +21,6 @@ from quire.wording import quoted
 
 if TYPE_CHECKING:
     from quire.formats.test.scripts import Entries
-    from quire.plan.pipeline_work import Formula
     from quire.values import Value
 
 
@@ -68,7 +65,8 @@ class _FileReader:
         entries = self.fields.keys(node, "", "a test file")
         document = self._document(entries["document"]) if "document" in entries else None
         about = self.fields.text(entries["about"], "about", empty=True) if "about" in entries else ""
-        always = self._always(entries["always"]) if "always" in entries else ()
+        nodes = self.fields.items(entries["always"], "always") if "always" in entries else ()
+        always = (self.fields.formula(node, "an entry of always") for node in nodes)
         coverage = entries.get("coverage")
         defaults = self._defaults(entries.get("defaults"))
         cases = self._cases(entries, defaults, node)
@@ -76,7 +74,7 @@ class _FileReader:
             document,
             cases,
             about or "",
-            always,
+            tuple(formula for formula in always if formula is not None),
             self._coverage(coverage) if coverage else {},
             coverage.key.span if coverage else NOWHERE,
         )
@@ -86,16 +84,12 @@ class _FileReader:
         place = entry.visible
         return Text(text, place) if text is not None and self.fields.path(text, "the path", place, above=True) else None
 
-    def _always(self, entry: Entry) -> tuple[Formula, ...]:
-        formulas = (self.fields.formula(node, "an entry of always") for node in self.fields.items(entry, "always"))
-        return tuple(formula for formula in formulas if formula is not None)
-
     def _coverage(self, entry: Entry) -> dict[str, float]:
         node = self.fields.mapping(entry, "coverage", "write {all: 100}, or kinds of decisions")
         if node is None:
             return {}
         entries = self.fields.keys(node, "coverage", "coverage")
-        numbers = {kind: self.fields.number(one, kind, 100) for kind, one in entries.items()}
+        numbers = {kind: self.fields.number(share, kind, 100) for kind, share in entries.items()}
         return {kind: number for kind, number in numbers.items() if number is not None}
 
     def _defaults(self, entry: Entry | None) -> Defaults:
@@ -216,8 +210,8 @@ class ActReader:
             self._options(kind, entry) if kind in (ActKind.RESUME, ActKind.FORK) else {},
             (fields.duration(entry, "advance") or 0.0) if kind is ActKind.ADVANCE else 0.0,
             self._settings.files(entry) if kind is ActKind.EDIT else {},
-            self._settings.model(one) if (one := get("model")) else None,
-            self._settings.tools(one) if (one := get("tools")) else {},
+            self._settings.model(part) if (part := get("model")) else None,
+            self._settings.tools(part) if (part := get("tools")) else {},
             self._expect.expect(expected) if expected else None,
         )
 
@@ -231,7 +225,7 @@ class ActReader:
         entries = fields.keys(mapping, f"cases.-.then.-.{kind.value}", kind.value)
         if kind is ActKind.FORK and "from" not in entries:
             fields.missing("fork needs the step that it goes on from", mapping, entries, "write {from: STEP}")
-        return {key: self._option(key, one) for key, one in entries.items()}
+        return {key: self._option(key, option) for key, option in entries.items()}
 
     def _option(self, key: str, entry: Entry) -> Value:
         if key in ("set", "limit"):
@@ -268,7 +262,7 @@ def _each(fields: TestFields, entry: Entry) -> tuple[str, tuple[dict[str, Value]
     rows: list[dict[str, Value]] = []
     for item in node.items:
         if isinstance(item, Mapping):
-            rows.append({name: fields.value(one.value) for name, one in fields.named(item, "a column")})
+            rows.append({name: fields.value(cell.value) for name, cell in fields.named(item, "a column")})
         else:
             message = f"a row is a mapping of columns to values, not {describe(item)}"
             fields.report(codes.ROWS, message, item.span, "write {column: value}")
@@ -281,12 +275,12 @@ def _matrix(fields: TestFields, entry: Entry) -> dict[str, tuple[Value, ...]]:
         fields.report(codes.ROWS, f"matrix must be a mapping of lists, not {describe(node)}", entry.visible)
         return {}
     axes: dict[str, tuple[Value, ...]] = {}
-    for name, one in fields.named(node, "a column"):
-        if isinstance(one.value, Sequence) and one.value.items:
-            axes[name] = tuple(fields.value(item) for item in one.value.items)
+    for name, axis in fields.named(node, "a column"):
+        if isinstance(axis.value, Sequence) and axis.value.items:
+            axes[name] = tuple(fields.value(item) for item in axis.value.items)
         else:
-            what = "an empty list" if isinstance(one.value, Sequence) else describe(one.value)
-            fields.report(codes.ROWS, f"{name} of matrix must be a list of values, not {what}", one.visible)
+            what = "an empty list" if isinstance(axis.value, Sequence) else describe(axis.value)
+            fields.report(codes.ROWS, f"{name} of matrix must be a list of values, not {what}", axis.visible)
     return axes
 
 
@@ -296,14 +290,14 @@ def read_live(fields: TestFields, entry: Entry) -> Live | None:
     if node is None:
         return None
     get = fields.keys(node, "cases.-.live", "live").get
-    tools = fields.choice(one, ("scripted", "real"), "tools of live") if (one := get("tools")) else None
+    tools = fields.choice(part, ("scripted", "real"), "tools of live") if (part := get("tools")) else None
     return Live(
-        fields.number(one, "pass", 1) if (one := get("pass")) else None,
-        fields.count(one, "repeat") if (one := get("repeat")) else None,
-        _judge(fields, one) if (one := get("judge")) else None,
-        _similar(fields, one) if (one := get("similar")) else {},
-        fields.number(one, "cost") if (one := get("cost")) else None,
-        fields.number(one, "seconds") if (one := get("seconds")) else None,
+        fields.number(part, "pass", 1) if (part := get("pass")) else None,
+        fields.count(part, "repeat") if (part := get("repeat")) else None,
+        _judge(fields, part) if (part := get("judge")) else None,
+        _similar(fields, part) if (part := get("similar")) else {},
+        fields.number(part, "cost") if (part := get("cost")) else None,
+        fields.number(part, "seconds") if (part := get("seconds")) else None,
         cast('Literal["scripted", "real"]', tools or "scripted"),
         entry.key.span,
     )
@@ -317,7 +311,7 @@ def _similar(fields: TestFields, entry: Entry) -> dict[str, Value]:
     if "to" not in entries:
         fields.missing("similar needs a text to compare with", node, entries, "write {to: TEXT, least: 0.7}")
         return {}
-    least = fields.number(one, "least", 1) if (one := entries.get("least")) else None
+    least = fields.number(share, "least", 1) if (share := entries.get("least")) else None
     return {"to": fields.text(entries["to"], "to") or "", "least": 0.7 if least is None else least}
 
 

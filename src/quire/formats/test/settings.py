@@ -61,12 +61,13 @@ class SettingReader:
         node = self.fields.mapping(entry, "answers", "write the label of the step before its answer")
         if node is None:
             return {}
-        found: dict[str, tuple[GivenAnswer, ...]] = {}
-        for label, one in self.fields.named(node, "the label of a step"):
-            parts = one.value.items if isinstance(one.value, Sequence) else (one.value,)
-            answers = (self._answer(part, one) for part in parts)
-            found[typed_way(label)] = tuple(answer for answer in answers if answer is not None)
-        return found
+        by_step: dict[str, tuple[GivenAnswer, ...]] = {}
+        for label, answer_entry in self.fields.named(node, "the label of a step"):
+            value = answer_entry.value
+            parts = value.items if isinstance(value, Sequence) else (value,)
+            answers = (self._answer(part, answer_entry) for part in parts)
+            by_step[typed_way(label)] = tuple(answer for answer in answers if answer is not None)
+        return by_step
 
     def _answer(self, node: Node, entry: Entry) -> GivenAnswer | None:
         fields = self.fields
@@ -95,7 +96,7 @@ class SettingReader:
         node = self.fields.mapping(entry, "files", "write the path of each file before its text")
         if node is None:
             return {}
-        contents = {path: self._file(path, one) for path, one in self.fields.named(node, "the path of a file")}
+        contents = {path: self._file(path, part) for path, part in self.fields.named(node, "the path of a file")}
         return {path: content for path, content in contents.items() if content is not None}
 
     def _file(self, path: str, entry: Entry) -> FileContent | None:
@@ -144,9 +145,9 @@ def _spans(entries: Entries) -> dict[str, Span]:
             continue
         spans[key] = entry.key.span
         if key in _PLACED and isinstance(entry.value, Mapping):
-            for one in entry.value.entries:
-                name = typed_way(one.key.text) if key in ("model", "answers") else one.key.text
-                spans[f"{key}.{name}"] = one.key.span
+            for part in entry.value.entries:
+                name = typed_way(part.key.text) if key in ("model", "answers") else part.key.text
+                spans[f"{key}.{name}"] = part.key.span
     return spans
 
 

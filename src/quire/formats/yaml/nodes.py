@@ -137,7 +137,7 @@ def describe(node: Node) -> str:
     return "text" if isinstance(node.value, str) else f"the number {node.text}"
 
 
-def literal(node: Node, found: list[Diagnostic]) -> Value:
+def literal(node: Node, findings: list[Diagnostic]) -> Value:
     """Return the value of a node.
 
     Parts that are not literals are reported and left out. The reader's limit bounds the recursion.
@@ -146,15 +146,15 @@ def literal(node: Node, found: list[Diagnostic]) -> Value:
         if node.tag:
             marks = "the whole value of an argument" if node.tag == EXPR else "a prompt"
             message = f"{node.tag} cannot stand here: it marks {marks}"
-            found.append(Diagnostic(codes.MISPLACED_TAG, message, node.span))
+            findings.append(Diagnostic(codes.MISPLACED_TAG, message, node.span))
             return None
         return node.value
     if isinstance(node, Sequence):
-        return [literal(item, found) for item in node.items]
-    return {name: literal(entry.value, found) for name, entry in named(node, found)}
+        return [literal(item, findings) for item in node.items]
+    return {name: literal(entry.value, findings) for name, entry in named(node, findings)}
 
 
-def named(mapping: Mapping, found: list[Diagnostic]) -> list[tuple[str, Entry]]:
+def named(mapping: Mapping, findings: list[Diagnostic]) -> list[tuple[str, Entry]]:
     """Return the entries by name. A key that is not text is reported and left out."""
     entries: list[tuple[str, Entry]] = []
     for entry in mapping.entries:
@@ -164,7 +164,7 @@ def named(mapping: Mapping, found: list[Diagnostic]) -> list[tuple[str, Entry]]:
         else:
             help = f'write "{entry.key.text}" if text is meant' if entry.key.text else ""
             message = f"a key must be text, not {describe(entry.key)}"
-            found.append(Diagnostic(codes.KEY, message, entry.key.span, "", help))
+            findings.append(Diagnostic(codes.KEY, message, entry.key.span, "", help))
     return entries
 
 
@@ -281,8 +281,8 @@ def _offsets(text: str, scalar: Scalar) -> list[int] | None:
 
 def _literal_block(body: str, text: str, start: int) -> list[int] | None:
     at: list[int] = []
-    wanted = text.split("\n")
-    for line, (begin, written) in zip(wanted, _lines(body, start), strict=False):
+    resolved = text.split("\n")
+    for line, (begin, written) in zip(resolved, _lines(body, start), strict=False):
         if not written.endswith(line):
             return None
         begin += len(written) - len(line)
@@ -297,22 +297,22 @@ def _folded(body: str, scalar: Scalar, start: int) -> list[int] | None:
     end = len(body) if pattern is _ANY else len(body) - 1
     pieces = ((start + match.start(), match[0]) for match in pattern.finditer(body, begin, end))
     written = [(at, piece) for at, piece in pieces if not _blank(piece)]
-    wanted = [character for character in scalar.text if not character.isspace()]
-    if len(written) != len(wanted) or any(
-        len(piece) == 1 and piece != character for (_, piece), character in zip(written, wanted, strict=True)
+    visible = [character for character in scalar.text if not character.isspace()]
+    if len(written) != len(visible) or any(
+        len(piece) == 1 and piece != character for (_, piece), character in zip(written, visible, strict=True)
     ):
         return None
-    found: list[int] = []
+    offsets: list[int] = []
     places = iter(written)
     after = start + begin
     for character in scalar.text:
         if character.isspace():
-            found.append(after)
+            offsets.append(after)
         else:
             at, piece = next(places)
-            found.append(at)
+            offsets.append(at)
             after = at + len(piece)
-    return [*found, after]
+    return [*offsets, after]
 
 
 def _blank(piece: str) -> bool:

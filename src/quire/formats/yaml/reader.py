@@ -69,10 +69,10 @@ class YamlReading(Struct, frozen=True):
     documents: tuple[Node, ...]
     diagnostics: tuple[Diagnostic, ...]
 
-    def with_findings(self, found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    def with_findings(self, findings: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
         """Return these findings and those of a later reader, without those about parts that are already reported."""
-        known = {diagnostic.span.start for diagnostic in self.diagnostics}
-        fresh = (finding for finding in dict.fromkeys(found) if finding.span.start not in known)
+        reported = {diagnostic.span.start for diagnostic in self.diagnostics}
+        fresh = (finding for finding in dict.fromkeys(findings) if finding.span.start not in reported)
         return tuple(sorted([*self.diagnostics, *fresh], key=_in_order))
 
 
@@ -239,8 +239,8 @@ class _Builder:
             message, help = f"{shown} cannot mark {what}", "leave the tag out"
         else:
             message = f"the tag {shown} is not known"
-            known = f"{EXPR}, {SNAPSHOT}" if SNAPSHOT in self._tags else EXPR
-            help = f"there are {known} and YAML's own, such as !!str; put text that begins with ! in quotes"
+            tags = f"{EXPR}, {SNAPSHOT}" if SNAPSHOT in self._tags else EXPR
+            help = f"there are {tags} and YAML's own, such as !!str; put text that begins with ! in quotes"
         self.found.append(Diagnostic(codes.TAG, message, span, "", help))
 
     def _alias(self, event: yaml.AliasEvent, span: Span, stack: list[_Open]) -> Node:
