@@ -48,9 +48,8 @@ def _hook(element: Element, findings: DirectiveFindings) -> Hook:
     event = element.attributes.get("event", "").strip()
     name = element.attributes.get("id", "").strip()
     if not event:
-        findings.report(
-            codes.HOOK, "a hook needs an event", element.opening, f"events are {', '.join(vocabulary.SENT_EVENTS)}"
-        )
+        message = "a hook needs an event"
+        findings.report(codes.HOOK, message, element.opening, f"events are {', '.join(vocabulary.SENT_EVENTS)}")
     elif event in vocabulary.HOOK_EVENTS and not vocabulary.HOOK_EVENTS[event].sent:
         message = f"nothing sets off the event {event} here, so the hook never acts"
         help = f"events are {', '.join(vocabulary.SENT_EVENTS)}"

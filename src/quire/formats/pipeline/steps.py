@@ -80,9 +80,8 @@ class StepReader:
         for key in language.NEEDED[kind]:
             if key not in entries:
                 fix = self._fields.key_fix(body, key, _USUAL[key]) if kind == "for_each" and key in _USUAL else None
-                self._fields.report(
-                    codes.MISSING, f"{kind} needs the key {key}", entry.key.span, language.WHY.get(key, ""), fix
-                )
+                message = f"{kind} needs the key {key}"
+                self._fields.report(codes.MISSING, message, entry.key.span, language.WHY.get(key, ""), fix)
         if kind == "stop" and self._fans:
             message = "stop would end the whole pipeline while its other items or branches are under way"
             help = "stop after the fan; inside of one, the value of an item is what its last step gives"

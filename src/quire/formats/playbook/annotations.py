@@ -146,9 +146,8 @@ def _check_default(question: Elicitation, default: str, findings: list[Diagnosti
         return
     message = f'The default "{default}" is not an answer that this {question.kind} accepts'
     help = "the answers are " + (", ".join(f'"{answer}"' for answer in allowed[:8]) if allowed else "none")
-    findings.append(
-        Diagnostic(reader.BAD_DEFAULT, message, question.span, "unattended, this would be the answer", help)
-    )
+    label = "unattended, this would be the answer"
+    findings.append(Diagnostic(reader.BAD_DEFAULT, message, question.span, label, help))
 
 
 def _prompt(text: str, at: int, findings: list[Diagnostic]) -> syntax.PromptReference | Ignored | None:

@@ -76,13 +76,10 @@ def lint_text(reading: ParseResult, scanned: Scan | None = None) -> Iterator[Dia
             for step in family(parent):
                 if has_directives:
                     yield from _trailing(step, result)
-                elicitation = step.elicitation
-                if elicitation and any(
-                    quoted.endswith("\\")
-                    for quoted in (elicitation.prompt, *elicitation.options, elicitation.default or "")
-                ):
+                question = step.elicitation
+                if question and any(text.endswith("\\") for text in question.texts):
                     message, help = "A backslash at the end of a text", "a quote inside the text needs a quote after it"
-                    yield Diagnostic(lints.BACKSLASH_QUOTE, message, elicitation.span, "the quote ends the text", help)
+                    yield Diagnostic(lints.BACKSLASH_QUOTE, message, question.span, "the quote ends the text", help)
 
 
 def _known(line: Match[str]) -> str:

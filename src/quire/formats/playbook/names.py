@@ -64,10 +64,8 @@ class _Names:
         is_certain = close and name not in self._captured_by
         fix = name_fix(name, self._known, condition.variable_span) if is_certain else None
         message = f'Undeclared branch variable: "{name}"'
-        label = "neither an input nor captured before"
-        self._findings.append(
-            Diagnostic(reader.UNDECLARED_VARIABLE, message, condition.variable_span, label, help, fix)
-        )
+        span, label = condition.variable_span, "neither an input nor captured before"
+        self._findings.append(Diagnostic(reader.UNDECLARED_VARIABLE, message, span, label, help, fix))
 
 
 def family(step: Step) -> Sequence[Step]:
