@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from quire.expr import templates, text_functions
+from quire.expr import text_functions
 from quire.expr.arguments import At, charge_list, charge_text, needs_list, needs_map, needs_whole
 from quire.expr.operators import SMALL
 from quire.expr.text_functions import charge_digits
@@ -252,7 +252,7 @@ _WORK: dict[str, Callable[..., Any]] = {
     "round": text_functions.nearest,
     "floor": text_functions.floor,
     "ceil": text_functions.ceil,
-    "format": templates.fill,
+    "format": text_functions.fill,
     "split": text_functions.split,
     "trim": text_functions.trim,
     "lower": text_functions.lower,

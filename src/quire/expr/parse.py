@@ -273,7 +273,8 @@ class _Parser:
         arguments = [self._expression(_OR)]
         while len(arguments) < function.least or function.key == "must" or self._token.text == ",":
             comma = self._expect(",", usage=usage)
-            if function.key == "must" or self._lambda_follows():
+            lambda_follows = self._token.kind == "name" and self._tokens[self._at + 1].text == "->"
+            if function.key == "must" or lambda_follows:
                 if not function.key or len(arguments) > 1:
                     raise ExprSyntaxError(f"{name} takes no lambda here", self._token.span, f"write {usage}")
                 parameter, key = self._lambda(usage)
@@ -286,9 +287,6 @@ class _Parser:
         if name == "format":
             _check_template(call)
         return call
-
-    def _lambda_follows(self) -> bool:
-        return self._token.kind == "name" and self._tokens[self._at + 1].text == "->"
 
     def _get(self, token: Token, base: Node, usage: str) -> Node:
         self._expect(",", usage=usage)
@@ -319,7 +317,7 @@ def _check_template(call: FunctionCall) -> None:
     template = call.arguments[0]
     if not isinstance(template, Constant) or not isinstance(template.value, str):
         return
-    from quire.expr.templates import WrongTemplate, template_of
+    from quire.expr.text_functions import WrongTemplate, template_of
 
     try:
         problem = template_of(template.value).mismatch(len(call.arguments) - 1)

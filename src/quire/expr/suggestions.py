@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -101,12 +102,6 @@ def _template(text: str) -> str:
     return " + ".join(piece if is_path else _quoted(piece) for is_path, piece in parts)
 
 
-def _unbraced(text: str) -> str:
-    """`{acc} + item`: names need no braces."""
-    # Spaces keep two names apart that stand side by side.
-    return " ".join(_REFERENCE.sub(r" \1 ", text).split())
-
-
 def _pieces(text: str) -> Iterator[tuple[bool, str]]:
     at = 0
     for match in _REFERENCE.finditer(text):
@@ -118,15 +113,8 @@ def _pieces(text: str) -> Iterator[tuple[bool, str]]:
         yield False, text[at:]
 
 
-def _filter(text: str) -> str:
-    """`ctx.rows | sum`, as templates write it."""
-    match = _FILTER.fullmatch(text)
-    return _call(match[2], match[1], match[3]) if match else ""
-
-
-def _method(text: str) -> str:
-    """`ctx.rows.map(…)`, as Python and JavaScript write it."""
-    match = _METHOD.fullmatch(text)
+def _called(pattern: re.Pattern[str], text: str) -> str:
+    match = pattern.fullmatch(text)
     return _call(match[2], match[1], match[3]) if match else ""
 
 
@@ -182,15 +170,6 @@ def _choice(text: str) -> str:
     return " ".join((match[1].strip(), "and", match[2].strip(), "or", match[3].strip())) if match else ""
 
 
-def _key(text: str) -> str:
-    return _KEY.sub(r"\1.\3", text)
-
-
-def _lambdas(text: str) -> str:
-    """`map(ctx.rows, lambda r: r.n)`."""
-    return _LAMBDA.sub(lambda match: f"{match[1] or match[2]} ->", text)
-
-
 def _words(text: str) -> str:
     """Prose without quotes."""
     words = text.strip()
@@ -205,13 +184,14 @@ def _quoted(text: str) -> str:
 _GUESSES: tuple[Callable[[str], str], ...] = (
     _comprehension,
     _choice,
-    _filter,
-    _method,
+    partial(_called, _FILTER),  # ctx.rows | sum, as templates write it
+    partial(_called, _METHOD),  # ctx.rows.map(…), as Python and JavaScript write it
     _function,
-    _lambdas,
-    _unbraced,
+    lambda text: _LAMBDA.sub(r"\1\2 ->", text),  # map(ctx.rows, lambda r: r.n)
+    # {acc} + item: names need no braces. Spaces keep two names apart that stand side by side.
+    lambda text: " ".join(_REFERENCE.sub(r" \1 ", text).split()),
     _template,
-    _key,
+    lambda text: _KEY.sub(r"\1.\3", text),
     _words,
 )
 

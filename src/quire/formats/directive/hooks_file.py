@@ -182,15 +182,12 @@ def condition_remarks(condition: Value) -> list[str]:
     """
     if not isinstance(condition, Mapping):
         return []
-    parts = [part for name in ("any", "all") for part in _parts(condition.get(name))] + [condition.get("not")]
+    lists = [value for name in ("any", "all") if isinstance(value := condition.get(name), list | tuple)]
+    parts = [*(part for value in lists for part in value), condition.get("not")]
     remarks = [remark for part in parts for remark in condition_remarks(part)]
     if condition.get("op") == "in" and not isinstance(condition.get("value"), list | tuple):
         remarks.append("the value of the operator in is not a list, so the condition never holds")
     return remarks
-
-
-def _parts(value: Value) -> Sequence[Value]:
-    return value if isinstance(value, list | tuple) else ()
 
 
 def _hint(name: str, known: Sequence[str]) -> str:

@@ -49,7 +49,9 @@ class _Lowering:
 
     def step(self, step: syntax.Step, position: int, label: str) -> Step:
         """Lower a step. Labels of nested steps continue with a dot: `2.do`, `2.collect`, `3.security`."""
-        work, guard = self._work(step.body, label), _guard(step.guard) if step.guard else None
+        work, guard = self._work(step.body, label), None
+        if keys := step.guard:
+            guard = plan.Guard(_optional(keys.when), keys.on_error, _optional(keys.default), keys.timeout)
         if isinstance(step.body, syntax.ShellBody) and guard is not None and guard.timeout is not None:
             # A command that takes too long is ended by its tool, which knows how.
             work, guard = _command(step.body, guard.timeout), replace(guard, timeout=None)
@@ -76,7 +78,9 @@ class _Lowering:
             case syntax.AgentBody():
                 tools = None if body.tools is None else tuple(tool.text for tool in body.tools)
                 prompt, file = ("", body.prompt.text) if body.is_file else (body.prompt.text, "")
-                settings = _settings(body.settings or syntax.AgentSettings()) if self._dialect else None
+                keys = body.settings or syntax.AgentSettings()
+                numbers = keys.turns, keys.max_tokens, keys.temperature
+                settings = plan.AgentStepSettings(_text(keys.model) or "", *numbers) if self._dialect else None
                 return plan.Agent(template(prompt), _text(body.identity), tools, _text(body.schema), file, settings)
             case syntax.CallBody():
                 return self._call(body.target)
@@ -132,10 +136,6 @@ class _Lowering:
         return plan.Call(self.full(target.pipeline.text), passes)
 
 
-def _guard(keys: syntax.GuardKeys) -> plan.Guard:
-    return plan.Guard(_optional(keys.when), keys.on_error, _optional(keys.default), keys.timeout)
-
-
 def _command(body: syntax.ShellBody, timeout: float | None = None) -> plan.Invoke:
     """Lower a `shell` step. Only what it says becomes an argument: a call that says no more is as it always was."""
     arguments: list[tuple[str, Literal | Formula]] = [("command", _argument(body.command))]
@@ -152,12 +152,6 @@ def _command(body: syntax.ShellBody, timeout: float | None = None) -> plan.Invok
     if timeout is not None:
         arguments.append(("timeout", Literal(math.ceil(timeout))))
     return plan.Invoke("shell", tuple(arguments), _text(body.schema), piped=body.stdin is None)
-
-
-def _settings(settings: syntax.AgentSettings) -> plan.AgentStepSettings:
-    return plan.AgentStepSettings(
-        _text(settings.model) or "", settings.turns, settings.max_tokens, settings.temperature
-    )
 
 
 def _optional(expression: syntax.ExpressionText | None) -> Formula | None:

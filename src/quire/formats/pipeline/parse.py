@@ -81,8 +81,10 @@ class _DocumentReader:
         description = self.fields.text(about, "description", empty=True) if about else None
         inputs = read_inputs(entries[_INPUT], self._schemas) if _INPUT in entries else None
         self.fields.diagnostics += inputs.diagnostics if inputs else ()
-        steps = self._all_steps(entries.get("steps"), declared)
-        if steps is None:
+        if "steps" not in entries:
+            report(codes.MISSING, "the pipeline needs the key steps, a list of steps", declared.key.span)
+        steps = self._steps.block(entries["steps"]) if "steps" in entries else ()
+        if not steps:
             return None
         return Pipeline(
             name or Name("", declared.value.span),
@@ -146,12 +148,6 @@ class _DocumentReader:
         message = f"the one dialect is quire, not {self.fields.described(entry.value)}"
         self.fields.report(codes.DIALECT, message, place, fix=word_fix(text or "", (_DIALECT,), place))
         return True
-
-    def _all_steps(self, entry: Entry | None, declared: Entry) -> tuple[Step, ...] | None:
-        if entry is None:
-            self.fields.report(codes.MISSING, "the pipeline needs the key steps, a list of steps", declared.key.span)
-            return None
-        return self._steps.block(entry) or None
 
 
 _INSTEAD = "inputs need no declaration: a step reads ctx.NAME"

@@ -123,7 +123,10 @@ def _sequence(steps: tuple[syntax.Step, ...], heir: Capture | None) -> Sequence:
 
 
 def _step(step: syntax.Step, position: int, heir: Capture | None) -> Step:
-    capture = _capture(step.output) if step.output else None
+    capture = None
+    if output := step.output:
+        type = cast("nodes.CaptureType | None", output.type)
+        capture = Capture(output.name, type, output.options, output.field)
     work: nodes.Think | nodes.UseTool | None = None
     ask = None
     if step.tool:
@@ -170,10 +173,6 @@ def _match(step: syntax.Step, serves: Capture | None) -> nodes.Match:
         # An input takes precedence over a result of the same name, so such a condition need not wait for the result.
         decide_first=all(condition.variable != own or condition.source == "input" for condition in conditions),
     )
-
-
-def _capture(output: syntax.OutputCapture) -> Capture:
-    return Capture(output.name, cast("nodes.CaptureType | None", output.type), output.options, output.field)
 
 
 def _ask(elicitation: syntax.Elicitation) -> nodes.Ask:

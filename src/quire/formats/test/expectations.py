@@ -203,7 +203,9 @@ class MatcherReader:
             case "matches":
                 return self._matches(entry)
             case "json":
-                return self._json(entry)
+                paths = self._fields.mapping(entry, "json", 'write {json: {"a.b": …}}')
+                named = self._fields.named(paths, "a path") if paths else []
+                return expected.JsonAt(self._by_name(named), node.span) if paths else None
             case "schema":
                 return self._schema(entry)
             case "most" | "least":
@@ -232,10 +234,6 @@ class MatcherReader:
                 self._report("the pattern is not valid", entry.visible, help)
             return None
         return expected.Matches(pattern, entry.value.span)
-
-    def _json(self, entry: Entry) -> Matcher | None:
-        node = self._fields.mapping(entry, "json", 'write {json: {"a.b": …}}')
-        return None if node is None else expected.JsonAt(self._by_name(self._fields.named(node, "a path")), node.span)
 
     def _schema(self, entry: Entry) -> Matcher | None:
         before = len(self._fields.diagnostics)

@@ -1,16 +1,10 @@
 """The nodes of a parsed YAML text: three kinds, each with its position in the source.
 
-Plain scalars are resolved by the core schema of YAML 1.2 (see `scalars`); quoted scalars and blocks are text. With
-aliases one node is at several places of the tree, and its span is that of the anchored text. Nodes are not frozen, but
-never changed once the reader has returned them.
-
-`literal` turns nodes into plain values, and `named` reads mappings whose keys must be text.
-
-Resolve the values of scalars, and map positions in their text back to the source.
-
-Plain scalars follow the core schema of YAML 1.2, tagged ones their tag. So `1`, `+1`, `007`, `0x1F`, `0o17`, `.5`, `1.`
-and `1e3` are numbers; `on`, `no`, `12:30`, `1_000` and `2026-01-01`, which YAML 1.1 read as something else, are text,
-as the author most likely meant. `.inf` and `.nan` are numbers that JSON cannot represent, so they are refused.
+With aliases one node is at several places of the tree, and its span is that of the anchored text. Nodes are not frozen,
+but never changed once the reader has returned them. Quoted scalars and blocks are text, plain ones follow the core
+schema of YAML 1.2, tagged ones their tag. So `1`, `+1`, `007`, `0x1F`, `0o17`, `.5`, `1.` and `1e3` are numbers; `on`,
+`no`, `12:30`, `1_000` and `2026-01-01`, which YAML 1.1 read as something else, are text, as the author most likely
+meant. `.inf` and `.nan` are numbers that JSON cannot represent, so they are refused.
 
 `place` finds where a part of a scalar's text is in the source, so that errors in an expression can point at it. It is
 exact for text on one line, with or without quotes and escapes, for literal blocks, and for folded text, where white

@@ -1,12 +1,8 @@
 """Read YAML strictly, into nodes with positions and diagnostics. Never raises because of the content of a text.
 
 Strict means that nothing is dropped silently: duplicate keys, aliases without anchor and unknown tags are errors.
-Reading takes linear time and does not recurse.
-
-`<<` gives a mapping the entries of others. Its own entries take precedence, then those of the first mapping, then those
-of the next.
-
-Anchors and aliases of a YAML text, within limits.
+Reading takes linear time and does not recurse. `<<` gives a mapping the entries of others: its own entries take
+precedence, then those of the first mapping, then those of the next.
 
 An alias is the node of its anchor, with the position of the anchor. Nodes are shared, never copied, so an alias costs
 nothing to read; but code that walks the tree meets the node at every alias. So the limits apply to the text with all
@@ -276,7 +272,8 @@ class _Builder:
                 continue
             entry = Entry(key, value)
             name = key.value
-            if name == "<<" and key.style is Style.PLAIN and self._untagged(key):
+            is_tagged = "!" in self._text[key.span.start : key.body.start]
+            if name == "<<" and key.style is Style.PLAIN and not is_tagged:
                 same = merge = merge or entry
             else:
                 same = entries.setdefault((type(name), name), entry)
@@ -301,9 +298,6 @@ class _Builder:
                 help = 'a key that is really called so is written "<<"'
                 self.found.append(Diagnostic(codes.MERGE_KEY, message, merge.key.span, "", help))
         return entries
-
-    def _untagged(self, key: Scalar) -> bool:
-        return "!" not in self._text[key.span.start : key.body.start]
 
     def _bad_key(self, key: Node, place: Span) -> None:
         if isinstance(key, Scalar):
