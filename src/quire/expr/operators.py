@@ -189,26 +189,19 @@ def each(name: EachName, source: Closure, parameter: str, body: Closure, cost: i
         run.charge((len(items) if applied is None else applied) * cost + len(run.names), span)
         return items, dict(run.names)
 
-    def mapped(run: Run) -> object:
+    def collected(run: Run) -> object:
         items, inner = begin(run)
         outer, run.names = run.names, inner
         results = []
         for item in items:
             inner[parameter] = item
-            results.append(body(run))
+            value = body(run)
+            if name == "map":
+                results.append(value)
+            elif value:
+                results.append(item)
         run.names = outer
         return results
-
-    def filtered(run: Run) -> object:
-        items, inner = begin(run)
-        outer, run.names = run.names, inner
-        passing = []
-        for item in items:
-            inner[parameter] = item
-            if body(run):
-                passing.append(item)
-        run.names = outer
-        return passing
 
     def first(run: Run, sought: bool, otherwise: object, result: object) -> object:
         """Return `result` if the lambda gives `sought` for some element, else `otherwise`."""
@@ -224,8 +217,8 @@ def each(name: EachName, source: Closure, parameter: str, body: Closure, cost: i
         return otherwise
 
     codes: dict[EachName, Closure] = {
-        "map": mapped,
-        "filter": filtered,
+        "map": collected,
+        "filter": collected,
         "all": lambda run: first(run, False, True, False),
         "any": lambda run: first(run, True, False, True),
         "find": lambda run: first(run, True, None, _ITEM),

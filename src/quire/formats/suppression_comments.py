@@ -15,14 +15,18 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from quire.formats import YAML
 from quire.patterns import late_pattern
 from quire.source import Source, Span
+
+if TYPE_CHECKING:
+    from quire.formats.playbook.scan import Scan
 
 WORD = "quire:"
 """The word that such a comment begins with. Most documents do not have it."""
@@ -67,7 +71,7 @@ def _in_playbook(source: Source) -> Iterator[Comment]:
     heads = [line for line in result.lines if line.lastindex in (STEP, SECTION)]
     starts = [line.start() for line in heads]
     title = result.title.start() if result.title else 0
-    for span in _in_markdown(source, Span(0, len(source.text)), result.blocks):
+    for span in _in_markdown(source, Span(0, len(source.text)), result):
         at = bisect_right(starts, span.start) - 1
         covers = None
         if span.start < title and at < 0:
@@ -104,20 +108,20 @@ def _in_directive(source: Source) -> Iterator[Comment]:
     from quire.formats.markdown import Fence, find_fence
     from quire.formats.playbook.scan import scan
 
-    fences = scan(source.text).blocks
+    scanned = scan(source.text)
     fence = find_fence(source.text, "xml")
     if not isinstance(fence, Fence):
         return
-    for span in _in_markdown(source, Span(0, fence.whole.start), fences):
+    for span in _in_markdown(source, Span(0, fence.whole.start), scanned):
         yield _comment(source, span, Span(0, len(source.text)) if _is_alone(source, span) else None)
     yield from _in_xml(source, fence.content)
-    for span in _in_markdown(source, Span(fence.whole.end, len(source.text)), fences):
+    for span in _in_markdown(source, Span(fence.whole.end, len(source.text)), scanned):
         yield _comment(source, span, None)
 
 
-def _in_markdown(source: Source, part: Span, fences: Sequence[tuple[int, int]]) -> Iterator[Span]:
+def _in_markdown(source: Source, part: Span, scanned: Scan) -> Iterator[Span]:
     """Yield comments that end a line outside of fences. A second comment on a line is not looked for."""
-    text, starts, last = source.text, [start for start, _ in fences], 0
+    text, last = source.text, 0
     for match in _OPENING.finditer(text, part.start, part.end):
         number = source.position(match.start()).line
         if number == last:
@@ -125,9 +129,7 @@ def _in_markdown(source: Source, part: Span, fences: Sequence[tuple[int, int]]) 
         last = number
         line = source.line_span(number)
         end = text.find("-->", match.end(), line.end)
-        fence = bisect_right(starts, match.start()) - 1
-        in_fence = fence >= 0 and match.start() < fences[fence][1]
-        if end >= 0 and not in_fence and not text[end + 3 : line.end].strip():
+        if end >= 0 and not scanned.is_fenced(match.start()) and not text[end + 3 : line.end].strip():
             yield Span(match.start(), end + 3)
 
 

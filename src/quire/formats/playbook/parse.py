@@ -35,6 +35,17 @@ _DIRECTIVE = 1 + len("@output(")
 _TICKS = 1 + len("```")
 
 
+_FIELDS: dict[type, str] = {
+    syntax.Elicitation: "elicitation",
+    syntax.PromptReference: "prompt",
+    syntax.ToolCall: "tool",
+    syntax.ContextChoice: "context",
+    syntax.ModelChoice: "model",
+    syntax.OutputCapture: "output",
+}
+"""The field of a step that has a kind of directive."""
+
+
 class _BodyReader:
     """Reads the special lines of one document into steps.
 
@@ -212,15 +223,11 @@ class _BodyReader:
     def _read_output(self, line: Match[str], parent: Step) -> None:
         if self._nested:
             return
-        self._cut_out(line, parent)
-        step = self._step or self._owner(parent)
-        if step.output:
-            note_replaced(step.output, line, self._found)
         name, type, quoted, field = line.group(groups.NAME, groups.TYPE, groups.OPTIONS, groups.FIELD)
         options = tuple(quoted.split('"')[1::2]) if quoted else ()
         type = syntax.OUTPUT_TYPES.get(type.lower(), "string") if type else None
         at, end = line.start(groups.NAME) - _DIRECTIVE, line.start(groups.OUTPUT) - 1
-        step.output = syntax.OutputCapture(name, type, options, field, at, end)
+        self._give(syntax.OutputCapture(name, type, options, field, at, end), line, parent)
 
     def _give(self, directive: Directive | Ignored | None, line: Match[str], parent: Step) -> None:
         """Give a directive to the current step. None means that the line is text."""
@@ -229,20 +236,9 @@ class _BodyReader:
         self._cut_out(line, parent)
         if isinstance(directive, Ignored):
             return
-        step = self._owner(parent)
-        replaced: Directive | None
-        if isinstance(directive, syntax.Elicitation):
-            replaced, step.elicitation = step.elicitation, directive
-        elif isinstance(directive, syntax.PromptReference):
-            replaced, step.prompt = step.prompt, directive
-        elif isinstance(directive, syntax.ToolCall):
-            replaced, step.tool = step.tool, directive
-        elif isinstance(directive, syntax.ContextChoice):
-            replaced, step.context = step.context, directive
-        elif isinstance(directive, syntax.ModelChoice):
-            replaced, step.model = step.model, directive
-        else:
-            replaced, step.output = step.output, directive
+        step, name = self._owner(parent), _FIELDS[type(directive)]
+        replaced: Directive | None = getattr(step, name)
+        setattr(step, name, directive)
         if replaced:
             note_replaced(replaced, line, self._found)
 
