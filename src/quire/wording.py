@@ -91,6 +91,11 @@ def cut(text: str, most: int, kept: int | None = None) -> str:
     return text if len(text) <= most else f"{text[: most - 1 if kept is None else kept]}…"
 
 
+def quoted(text: str) -> str:
+    """Return a text of a document in double quotes, cut if it is long."""
+    return f'"{cut(text, LONGEST_QUOTED, LONGEST_QUOTED - 3)}"'
+
+
 def cut_line(line: str, most: int) -> str:
     """Return a line of at most `most` characters; a longer one with an ellipsis right behind a word."""
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
@@ -104,6 +109,12 @@ def cut_off(text: str, most: int) -> str:
 def first_of(names: Sequence[str], most: int) -> list[str]:
     """Return the first names, with an ellipsis in place of the others."""
     return [*names[:most], "…"] if len(names) > most else [*names]
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Return the first names in a row, and how many more there are."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def pluralize(noun: str, count: int) -> str:

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from quire.expr import EvalError, ExpressionError, ExprSyntaxError, compile, parse
-from quire.expr.limits import MAX_ITEMS, MAX_LENGTH, MAX_NESTING, MAX_TEXT
+from quire.expr.values import MAX_ITEMS, MAX_LENGTH, MAX_NESTING, MAX_TEXT
 from quire.values import Value, decode, encode
 
 DEEP = {

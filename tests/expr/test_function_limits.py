@@ -15,7 +15,7 @@ from tests.growth import within
 
 from quire.expr import EvalError, ExpressionError, ExprSyntaxError, compile, parse
 from quire.expr.functions import FUNCTIONS
-from quire.expr.limits import MAX_NESTING
+from quire.expr.values import MAX_NESTING
 from quire.values import Value, decode, encode
 
 LONG = "ab" * 4_000_000

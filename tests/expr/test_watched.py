@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from quire.expr import compile, parse
-from quire.expr.limits import Closure, Run
 from quire.expr.syntax import Node
+from quire.expr.values import Closure, Run
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ _DEEPEST = 12
 NO_PARTS: Mapping[str, AbstractValue] = MappingProxyType({})
 """Shared by all values without parts: each value would get an empty map of its own."""
 LONGEST_VALUE, MOST_ITEMS_OF_A_VALUE = 16_000_000, 1_000_000
-"""Characters and items of the largest value that an expression makes, as `quire.expr.limits` has them: playbooks have
+"""Characters and items of the largest value that an expression makes, as `quire.expr.values` has them: playbooks have
 no expressions, and do not load them."""
 _ITEMS_OF_A_REPLY = number(MAX_REPLY_CHARACTERS)
 """A token may hold many items, so only the longest text bounds how many a reply lists."""

@@ -18,8 +18,6 @@ from quire.analysis.labels import AUTHORED, MODEL, Label, joined
 from quire.analysis.scope import PER_ITEM, Names
 from quire.analysis.written_sizes import LONGEST_NUMBER, PARSED, written_length
 from quire.expr.functions import FUNCTIONS
-from quire.expr.limits import MAX_ITEMS as MOST_ITEMS_OF_A_VALUE
-from quire.expr.limits import MAX_TEXT as LONGEST_VALUE
 from quire.expr.syntax import (
     Arithmetic,
     Compare,
@@ -38,6 +36,8 @@ from quire.expr.syntax import (
     Total,
     reads_below,
 )
+from quire.expr.values import MAX_ITEMS as MOST_ITEMS_OF_A_VALUE
+from quire.expr.values import MAX_TEXT as LONGEST_VALUE
 from quire.schema_types import Simple
 from quire.values import MAX_DEPTH
 

@@ -36,7 +36,7 @@ from quire.analysis.facts import Condition, EffectFact, FanFact, ModelFact, Plac
 from quire.analysis.labels import AUTHORED, Label, chosen_by, joined
 from quire.analysis.model_costs import tried
 from quire.analysis.pipeline_calls import condition_of, value_of
-from quire.expr.limits import MAX_ITEMS as MOST_ITEMS_OF_A_LIST
+from quire.expr.values import MAX_ITEMS as MOST_ITEMS_OF_A_LIST
 from quire.plan.nodes import may_stop
 from quire.plan.pipeline_work import Transform
 from quire.plan.vocabulary import MAX_ITEMS

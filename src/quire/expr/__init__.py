@@ -7,9 +7,9 @@ and, in documents of the Quire dialect, the functions of `functions.py`, and no 
 
 from quire.expr.compile import Compiled, compile
 from quire.expr.errors import EvalError, ExpressionError, ExprSyntaxError, NeedsDialect
-from quire.expr.kinds import python_text
 from quire.expr.parse import parse
 from quire.expr.syntax import RESERVED, Expression, Read, reads
+from quire.expr.values import python_text
 
 __all__ = [
     "RESERVED",

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quire.expr.errors import EvalError
-from quire.expr.kinds import NUMBERS, is_list, is_map, kind
-from quire.expr.limits import MAX_ITEMS, MAX_TEXT
+from quire.expr.values import MAX_ITEMS, MAX_TEXT, NUMBERS, is_list, is_map, kind
 
 if TYPE_CHECKING:
-    from quire.expr.limits import Run
+    from quire.expr.values import Run
     from quire.source import Span
 
 
@@ -52,8 +51,8 @@ def needs_whole(value: Any, at: At, position: int, least: int | None = None, mos
     bounds = "" if least is None else f" from {least} to {most}"
     if type(value) is int:
         raise at.fails(f"{at.name} needs a whole number{bounds}", position)
-    given = "one with decimals" if type(value) is float else kind(value)
-    raise at.fails(f"{at.name} needs a whole number{bounds}, not {given}", position)
+    shown = "one with decimals" if type(value) is float else kind(value)
+    raise at.fails(f"{at.name} needs a whole number{bounds}, not {shown}", position)
 
 
 def needs_list(value: object, at: At, position: int = 0) -> Sequence[Any]:

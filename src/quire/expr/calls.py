@@ -1,6 +1,4 @@
-"""Compile calls of functions to closures. Loaded with the first expression that calls one.
-
-Functions of lists and maps.
+"""Functions of lists and maps, and calls of all functions as closures. Loaded with the first expression with a call.
 
 Work and size are charged before anything is built. Elements are not copied: a result shares them with its source.
 """
@@ -11,15 +9,14 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from quire.expr import templates, text_functions
+from quire.expr import text_functions
 from quire.expr.arguments import At, charge_list, charge_text, needs_list, needs_map, needs_whole
-from quire.expr.kinds import NUMBERS, is_list, is_map, kind
-from quire.expr.limits import MAX_ITEMS, Run, measure
 from quire.expr.operators import SMALL
 from quire.expr.text_functions import charge_digits
+from quire.expr.values import MAX_ITEMS, NUMBERS, Run, is_list, is_map, kind, measure
 
 if TYPE_CHECKING:
-    from quire.expr.limits import Closure
+    from quire.expr.values import Closure
 
 
 _FARTHEST = 1 << 53
@@ -98,8 +95,8 @@ def zip_of(run: Run, at: At, *sources: Any) -> list[Any]:
 
 def range_of(run: Run, at: At, start: Any, end: Any = None) -> list[int]:
     bounds = [
-        needs_whole(one, at, position, -_FARTHEST, _FARTHEST)
-        for position, one in enumerate((start, end)[: len(at.places)])
+        needs_whole(bound, at, position, -_FARTHEST, _FARTHEST)
+        for position, bound in enumerate((start, end)[: len(at.places)])
     ]
     begin, stop = bounds if len(bounds) == 2 else (0, bounds[0])
     charge_list(max(0, stop - begin), run, at)
@@ -107,21 +104,21 @@ def range_of(run: Run, at: At, start: Any, end: Any = None) -> list[int]:
 
 
 def keys(run: Run, at: At, source: Any) -> list[str]:
-    found = needs_map(source, at)
-    charge_list(len(found), run, at)
-    return list(found)
+    mapping = needs_map(source, at)
+    charge_list(len(mapping), run, at)
+    return list(mapping)
 
 
 def values(run: Run, at: At, source: Any) -> list[Any]:
-    found = needs_map(source, at)
-    charge_list(len(found), run, at)
-    return list(found.values())
+    mapping = needs_map(source, at)
+    charge_list(len(mapping), run, at)
+    return list(mapping.values())
 
 
 def entries(run: Run, at: At, source: Any) -> list[Any]:
-    found = needs_map(source, at)
-    charge_list(3 * len(found), run, at, 2)
-    return [{"key": key, "value": value} for key, value in found.items()]
+    mapping = needs_map(source, at)
+    charge_list(3 * len(mapping), run, at, 2)
+    return [{"key": key, "value": value} for key, value in mapping.items()]
 
 
 def merge(run: Run, at: At, *sources: Any) -> dict[str, Any]:
@@ -131,13 +128,13 @@ def merge(run: Run, at: At, *sources: Any) -> dict[str, Any]:
             raise at.wants("maps, or a list of maps", sources[0], 0)
         maps = tuple(sources[0])
     merged: dict[str, Any] = {}
-    for position, one in enumerate(maps):
-        if not is_map(one):
+    for position, element in enumerate(maps):
+        if not is_map(element):
             if len(sources) > 1:
-                raise at.wants("maps", one, position)
-            raise at.fails(f"merge needs a list of maps, but one element is {kind(one)}", 0)
-        run.charge(1 + 2 * len(one), at.span)
-        merged.update(one)
+                raise at.wants("maps", element, position)
+            raise at.fails(f"merge needs a list of maps, but one element is {kind(element)}", 0)
+        run.charge(1 + 2 * len(element), at.span)
+        merged.update(element)
         if len(merged) > MAX_ITEMS:
             raise at.fails(f"the map has more than {MAX_ITEMS:,} items")
     return merged
@@ -145,11 +142,11 @@ def merge(run: Run, at: At, *sources: Any) -> dict[str, Any]:
 
 def sort(run: Run, at: At, items: Any, by: Sequence[Any] | None = None) -> list[Any]:
     """Return the elements in the order of their keys, or of themselves."""
-    found = needs_list(items, at)
-    _check_order(found if by is None else by, run, at, 1 + len(found).bit_length(), by is not None)
+    elements = needs_list(items, at)
+    _check_order(elements if by is None else by, run, at, 1 + len(elements).bit_length(), by is not None)
     if by is None:
-        return sorted(found)
-    return [found[position] for position in sorted(range(len(found)), key=by.__getitem__)]
+        return sorted(elements)
+    return [elements[position] for position in sorted(range(len(elements)), key=by.__getitem__)]
 
 
 def least(run: Run, at: At, *values: Any, by: Sequence[Any] | None = None) -> Any:
@@ -161,20 +158,20 @@ def greatest(run: Run, at: At, *values: Any, by: Sequence[Any] | None = None) ->
 
 
 def _extreme(choose: Callable[..., Any], run: Run, at: At, values: Sequence[Any], by: Sequence[Any] | None) -> Any:
-    found = needs_list(values[0], at) if len(values) == 1 else values
-    if not found:
+    elements = needs_list(values[0], at) if len(values) == 1 else values
+    if not elements:
         return None
-    _check_order(found if by is None else by, run, at, 1, by is not None)
-    return choose(found) if by is None else found[choose(range(len(found)), key=by.__getitem__)]
+    _check_order(elements if by is None else by, run, at, 1, by is not None)
+    return choose(elements) if by is None else elements[choose(range(len(elements)), key=by.__getitem__)]
 
 
 def distinct(run: Run, at: At, items: Any, by: Sequence[Any] | None = None) -> list[Any]:
-    found = needs_list(items, at)
-    charge_list(len(found), run, at, 2)
-    kept: dict[object, Any] = {}
-    for item, key in zip(found, found if by is None else by, strict=True):
-        kept.setdefault(key if type(key) in _HASHABLE else _hashable(key, run, at), item)
-    return list(kept.values())
+    elements = needs_list(items, at)
+    charge_list(len(elements), run, at, 2)
+    firsts: dict[object, Any] = {}
+    for item, key in zip(elements, elements if by is None else by, strict=True):
+        firsts.setdefault(key if type(key) in _HASHABLE else _hashable(key, run, at), item)
+    return list(firsts.values())
 
 
 def group(run: Run, at: At, items: Sequence[Any], by: Sequence[Any]) -> list[Any]:
@@ -183,12 +180,12 @@ def group(run: Run, at: At, items: Sequence[Any], by: Sequence[Any]) -> list[Any
     groups: dict[object, dict[str, Any]] = {}
     for item, key in zip(items, by, strict=True):
         hashed = key if type(key) in _HASHABLE else _hashable(key, run, at)
-        known = groups.get(hashed)
-        if known is None:
+        members = groups.get(hashed)
+        if members is None:
             run.charge(6, at.span)
             groups[hashed] = {"key": key, "items": [item]}
         else:
-            known["items"].append(item)
+            members["items"].append(item)
     return list(groups.values())
 
 
@@ -255,7 +252,7 @@ _WORK: dict[str, Callable[..., Any]] = {
     "round": text_functions.nearest,
     "floor": text_functions.floor,
     "ceil": text_functions.ceil,
-    "format": templates.fill,
+    "format": text_functions.fill,
     "split": text_functions.split,
     "trim": text_functions.trim,
     "lower": text_functions.lower,
@@ -290,12 +287,6 @@ def call(arguments: tuple[Closure, ...], at: At) -> Closure:
     if len(arguments) == 1:
         (only,) = arguments
         return lambda run: work(run, at, only(run))
-    if len(arguments) == 2:
-        one, other = arguments
-        return lambda run: work(run, at, one(run), other(run))
-    if len(arguments) == 3:
-        first, second, third = arguments
-        return lambda run: work(run, at, first(run), second(run), third(run))
     return lambda run: work(run, at, *[argument(run) for argument in arguments])
 
 

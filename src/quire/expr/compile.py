@@ -1,12 +1,8 @@
 """Compile the tree of an expression to closures.
 
 Everything that follows from the tree alone (the length of a path, the operator, the cost of a lambda) is decided here
-once, not at each evaluation.
-
-Read values from the bindings: paths, which fail if a key is missing, and `get`, which does not.
-
-A path is first read with plain subscripts. Only if one of them fails is it walked again, segment by segment, to find
-the store that it may refer to or to say what is missing.
+once, not at each evaluation. A path is first read with plain subscripts. Only if one of them fails is it walked again,
+segment by segment, to find the store that it may refer to or to say what is missing.
 """
 
 from __future__ import annotations
@@ -15,35 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from quire.expr import operators
+from quire.expr import operators, syntax
 from quire.expr.errors import EvalError, ExprSyntaxError
-from quire.expr.kinds import is_list, is_map, kind
-from quire.expr.limits import MAX_ITEMS, MAX_STEPS, Closure, Run, measure
-from quire.expr.syntax import (
-    RESERVED,
-    Arithmetic,
-    Compare,
-    Constant,
-    Each,
-    Expression,
-    FunctionCall,
-    Get,
-    Join,
-    ListOf,
-    Logic,
-    MapOf,
-    Negate,
-    Node,
-    Not,
-    Path,
-    Read,
-    Total,
-    children,
-    reads,
-    walk,
-)
+from quire.expr.syntax import RESERVED, Each, Expression, FunctionCall, Node, Path, Read, children, reads, walk
+from quire.expr.values import MAX_ITEMS, MAX_STEPS, Closure, Run, is_list, is_map, kind, measure
 from quire.source import Span
 from quire.wording import did_you_mean, nearest
 
@@ -120,7 +93,7 @@ def compile(expression: Expression, around: Around | None = None) -> Compiled:
 _CALL = 5
 """Nodes that take as long as calling a function, beside the work that the function charges itself."""
 
-_BUILDERS = (ListOf, MapOf, Each, Arithmetic)
+_BUILDERS = (syntax.ListOf, syntax.MapOf, Each, syntax.Arithmetic)
 
 
 def _builds(node: Node) -> bool:
@@ -135,38 +108,40 @@ def _builds(node: Node) -> bool:
 class _Compiler:
     def code(self, node: Node, bound: frozenset[str]) -> Closure:
         match node:
-            case Constant(value=value):
+            case syntax.Constant(value=value):
                 return operators.constant(value)
             case Path():
                 return read(node, bound)
-            case ListOf(items=items):
-                return _list(tuple(self.code(item, bound) for item in items))
-            case MapOf(entries=entries):
-                return _map(tuple((key, self.code(part, bound)) for key, part in entries))
-            case Not(operand=operand, times=times):
+            case syntax.ListOf(items=items):
+                elements = tuple(self.code(item, bound) for item in items)
+                return lambda run: [element(run) for element in elements]
+            case syntax.MapOf(entries=entries):
+                members = tuple((key, self.code(part, bound)) for key, part in entries)
+                return lambda run: {key: member(run) for key, member in members}
+            case syntax.Not(operand=operand, times=times):
                 return operators.negation(self.code(operand, bound), times)
-            case Negate(operand=operand, times=times, span=span):
+            case syntax.Negate(operand=operand, times=times, span=span):
                 return operators.minus(self.code(operand, bound), times, span)
-            case Logic(operator=operator, operands=operands):
+            case syntax.Logic(operator=operator, operands=operands):
                 parts = tuple(self.code(operand, bound) for operand in operands)
-                return operators.conjunction(parts) if operator == "and" else operators.disjunction(parts)
-            case Compare(operator=sign, left=left, right=right, span=span):
+                return operators.logic(parts, decides=operator == "or")
+            case syntax.Compare(operator=sign, left=left, right=right, span=span):
                 return operators.comparison(sign, self.code(left, bound), self.code(right, bound), span)
-            case Arithmetic(first=first, rest=rest):
+            case syntax.Arithmetic(first=first, rest=rest):
                 start = first.span.start
                 terms = tuple((sign, self.code(part, bound), Span(start, part.span.end)) for sign, part in rest)
                 return operators.arithmetic(self.code(first, bound), terms)
             case Each(name=name, source=source, parameter=parameter, body=body, span=span):
                 code = self.code(body, bound | {parameter})
                 return operators.each(name, self.code(source, bound), parameter, code, _cost(body), span, source.span)
-            case Total(name="count", source=source):
+            case syntax.Total(name="count", source=source):
                 return operators.count(self.code(source, bound), source.span)
-            case Total(source=source, span=span):
+            case syntax.Total(source=source, span=span):
                 return operators.total(self.code(source, bound), span, source.span)
-            case Join(source=source, separator=separator, span=span):
+            case syntax.Join(source=source, separator=separator, span=span):
                 between = self.code(separator, bound)
                 return operators.join(self.code(source, bound), between, span, source.span, separator.span)
-            case Get(base=base, keys=keys, default=default):
+            case syntax.Get(base=base, keys=keys, default=default):
                 return get(self.code(base, bound), keys, self.code(default, bound) if default is not None else None)
             case FunctionCall():
                 return self._call(node, bound)
@@ -194,23 +169,6 @@ class _WatchedCompiler(_Compiler):
 _COMPILER = _Compiler()
 
 
-def _list(items: tuple[Closure, ...]) -> Closure:
-    def build(run: Run) -> object:
-        return [item(run) for item in items]
-
-    return build
-
-
-def _map(entries: tuple[tuple[str, Closure], ...]) -> Closure:
-    def build(run: Run) -> object:
-        found: dict[str, Any] = {}
-        for key, part in entries:
-            found[key] = part(run)
-        return found
-
-    return build
-
-
 def _cost(body: Node) -> int:
     """Return the number of nodes that one application visits. A lambda inside is charged when it is applied."""
     cost = 1
@@ -228,59 +186,22 @@ def _cost(body: Node) -> int:
     return cost
 
 
-_MISSED = (KeyError, TypeError)
-
-
 def read(path: Path, bound: frozenset[str]) -> Closure:
     """Compile a path. `bound` are the lambda parameters in scope."""
-    segments = path.segments
-    root = segments[0]
-
-    def carefully(run: Run) -> Value:
-        return _carefully(path, run)
-
+    root, *rest = path.segments
     if root not in RESERVED and root not in bound:
-        return carefully
-    match segments[1:]:
-        case ():
+        return lambda run: _carefully(path, run)
 
-            def binding(run: Run) -> object:
-                try:
-                    return run.names[root]
-                except KeyError:
-                    return _carefully(path, run)
+    def plainly(run: Run) -> object:
+        try:
+            value = run.names[root]
+            for segment in rest:
+                value = value[segment]
+        except (KeyError, TypeError):
+            return _carefully(path, run)
+        return value
 
-            return binding
-        case (first,):
-
-            def member(run: Run) -> object:
-                try:
-                    return run.names[root][first]
-                except _MISSED:
-                    return _carefully(path, run)
-
-            return member
-        case (first, second):
-
-            def member_of_member(run: Run) -> object:
-                try:
-                    return run.names[root][first][second]
-                except _MISSED:
-                    return _carefully(path, run)
-
-            return member_of_member
-        case rest:
-
-            def deeper(run: Run) -> object:
-                try:
-                    value = run.names[root]
-                    for segment in rest:
-                        value = value[segment]
-                except _MISSED:
-                    return _carefully(path, run)
-                return value
-
-            return deeper
+    return plainly
 
 
 def get(base: Closure, keys: tuple[str, ...], default: Closure | None) -> Closure:

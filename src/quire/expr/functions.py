@@ -46,9 +46,9 @@ class Function(Struct, frozen=True):
         """True if the result may be a new list or map, which has to be measured."""
         return self.gives not in ("text", "number", "boolean") and self.name not in _GIVE_ELEMENTS
 
-    def kinds(self, position: int, given: int) -> frozenset[str]:
+    def kinds(self, position: int, count: int) -> frozenset[str]:
         """Return the kinds that the argument at a position may have if so many are given."""
-        if given == 1 and self.alone:
+        if count == 1 and self.alone:
             return frozenset(self.alone.split(" or "))
         return frozenset(self.takes[min(position, len(self.takes) - 1)].split(" or "))
 
@@ -437,5 +437,5 @@ def meant(name: str, other: tuple[str, ...]) -> str | None:
 
     `other` are functions beside those of the table.
     """
-    known = next((own for own, names in _MEANT.items() if name.lower() in names), None)
-    return known or nearest(name, (*FUNCTIONS, *other))
+    own_name = next((own for own, names in _MEANT.items() if name.lower() in names), None)
+    return own_name or nearest(name, (*FUNCTIONS, *other))

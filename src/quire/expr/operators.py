@@ -12,8 +12,20 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from quire.expr.errors import EvalError
-from quire.expr.kinds import NUMBERS, ORDERED, is_list, kind
-from quire.expr.limits import MAX_BITS, MAX_DIGITS, MAX_TEXT, Closure, Run, charge_texts, concatenate, equal
+from quire.expr.values import (
+    MAX_BITS,
+    MAX_DIGITS,
+    MAX_TEXT,
+    NUMBERS,
+    ORDERED,
+    Closure,
+    Run,
+    charge_texts,
+    concatenate,
+    equal,
+    is_list,
+    kind,
+)
 from quire.source import Span
 
 if TYPE_CHECKING:
@@ -35,26 +47,14 @@ def negation(operand: Closure, times: int) -> Closure:
     return lambda run: bool(operand(run))
 
 
-def conjunction(operands: tuple[Closure, ...]) -> Closure:
+def logic(operands: tuple[Closure, ...], decides: bool) -> Closure:
+    """Compile a chain: its value is that of the first operand which is as true as `decides`, or that of the last."""
     *firsts, last = operands
 
     def decide(run: Run) -> object:
         for part in firsts:
             value: object = part(run)
-            if not value:
-                return value
-        return last(run)
-
-    return decide
-
-
-def disjunction(operands: tuple[Closure, ...]) -> Closure:
-    *firsts, last = operands
-
-    def decide(run: Run) -> object:
-        for part in firsts:
-            value: object = part(run)
-            if value:
+            if bool(value) is decides:
                 return value
         return last(run)
 
@@ -69,13 +69,13 @@ def comparison(sign: CompareOperator, left: Closure, right: Closure, span: Span)
     holds = {"<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge}[sign]
 
     def compare(run: Run) -> object:
-        one, other = left(run), right(run)
-        if type(one) in ORDERED and type(other) in ORDERED:
-            return holds(one, other)
-        if isinstance(one, str) and isinstance(other, str):
-            charge_texts(one, other, run, span)
-            return holds(one, other)
-        raise EvalError(f"{sign} compares two numbers or two texts, not {kind(one)} and {kind(other)}", span)
+        first, second = left(run), right(run)
+        if type(first) in ORDERED and type(second) in ORDERED:
+            return holds(first, second)
+        if isinstance(first, str) and isinstance(second, str):
+            charge_texts(first, second, run, span)
+            return holds(first, second)
+        raise EvalError(f"{sign} compares two numbers or two texts, not {kind(first)} and {kind(second)}", span)
 
     return compare
 
@@ -140,53 +140,42 @@ def _add(left: Any, right: Any, run: Run, span: Span) -> object:
     if is_list(left) and is_list(right):
         return concatenate(left, right, run, span)
     message = f"+ needs two numbers, two texts or two lists, not {kind(left)} and {kind(right)}"
-    raise EvalError(message, span, _hint(left, right))
+    hint = ""
+    if isinstance(left, bool) or isinstance(right, bool):
+        hint = "a boolean is not a number"
+    elif is_list(left) or is_list(right):
+        hint = "to append one element, write list + [element]"
+    raise EvalError(message, span, hint)
 
 
-def _subtract(left: Any, right: Any, run: Run, span: Span) -> object:
-    _numbers("-", left, right, span)
-    try:
-        return storable(left - right, run, span)
-    except OverflowError:
-        raise EvalError("the number is too large", span) from None
+def _of_numbers(sign: str, compute: Operation) -> Operation:
+    def step(left: Any, right: Any, run: Run, span: Span) -> object:
+        if type(left) not in NUMBERS or type(right) not in NUMBERS:
+            raise EvalError(f"{sign} needs two numbers, not {kind(left)} and {kind(right)}", span)
+        try:
+            return compute(left, right, run, span)
+        except OverflowError:
+            raise EvalError("the number is too large", span) from None
 
-
-def _multiply(left: Any, right: Any, run: Run, span: Span) -> object:
-    _numbers("*", left, right, span)
-    try:
-        return storable(left * right, run, span)
-    except OverflowError:
-        raise EvalError("the number is too large", span) from None
+    return step
 
 
 def _divide(left: Any, right: Any, run: Run, span: Span) -> object:
-    _numbers("/", left, right, span)
     if right == 0:
         raise EvalError("division by zero", span)
     storable(left, run, span)
-    try:
-        if isinstance(left, int) and isinstance(right, int):
-            whole, remainder = divmod(left, right)
-            return whole if remainder == 0 else left / right
-        return storable(left / right, run, span)
-    except OverflowError:
-        raise EvalError("the number is too large", span) from None
+    if isinstance(left, int) and isinstance(right, int):
+        whole, remainder = divmod(left, right)
+        return whole if remainder == 0 else left / right
+    return storable(left / right, run, span)
 
 
-def _numbers(sign: str, left: object, right: object, span: Span) -> None:
-    if type(left) not in NUMBERS or type(right) not in NUMBERS:
-        raise EvalError(f"{sign} needs two numbers, not {kind(left)} and {kind(right)}", span)
-
-
-def _hint(left: object, right: object) -> str:
-    if isinstance(left, bool) or isinstance(right, bool):
-        return "a boolean is not a number"
-    if is_list(left) or is_list(right):
-        return "to append one element, write list + [element]"
-    return ""
-
-
-_STEPS: dict[ArithmeticOperator, Operation] = {"+": _add, "-": _subtract, "*": _multiply, "/": _divide}
+_STEPS: dict[ArithmeticOperator, Operation] = {
+    "+": _add,
+    "-": _of_numbers("-", lambda left, right, run, span: storable(left - right, run, span)),
+    "*": _of_numbers("*", lambda left, right, run, span: storable(left * right, run, span)),
+    "/": _of_numbers("/", _divide),
+}
 
 
 def each(name: EachName, source: Closure, parameter: str, body: Closure, cost: int, span: Span, place: Span) -> Closure:
@@ -200,44 +189,36 @@ def each(name: EachName, source: Closure, parameter: str, body: Closure, cost: i
         run.charge((len(items) if applied is None else applied) * cost + len(run.names), span)
         return items, dict(run.names)
 
-    def mapped(run: Run) -> object:
+    def collected(run: Run) -> object:
         items, inner = begin(run)
         outer, run.names = run.names, inner
-        found = []
+        results = []
         for item in items:
             inner[parameter] = item
-            found.append(body(run))
+            value = body(run)
+            if name == "map":
+                results.append(value)
+            elif value:
+                results.append(item)
         run.names = outer
-        return found
+        return results
 
-    def filtered(run: Run) -> object:
-        items, inner = begin(run)
-        outer, run.names = run.names, inner
-        found = []
-        for item in items:
-            inner[parameter] = item
-            if body(run):
-                found.append(item)
-        run.names = outer
-        return found
-
-    def first(run: Run, wanted: bool, instead: object, found: object) -> object:
-        """Return `found` if the lambda gives `wanted` for some element, else `instead`."""
+    def first(run: Run, sought: bool, otherwise: object, result: object) -> object:
+        """Return `result` if the lambda gives `sought` for some element, else `otherwise`."""
         items, inner = begin(run, 0)
         outer, run.names = run.names, inner
-        result = instead
         for item in items:
             run.charge(cost, span)
             inner[parameter] = item
-            if bool(body(run)) is wanted:
-                result = item if found is _ITEM else found
+            if bool(body(run)) is sought:
+                otherwise = item if result is _ITEM else result
                 break
         run.names = outer
-        return result
+        return otherwise
 
     codes: dict[EachName, Closure] = {
-        "map": mapped,
-        "filter": filtered,
+        "map": collected,
+        "filter": collected,
         "all": lambda run: first(run, False, True, False),
         "any": lambda run: first(run, True, False, True),
         "find": lambda run: first(run, True, None, _ITEM),

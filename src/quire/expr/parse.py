@@ -6,38 +6,20 @@ Depth is counted, so that a thousand brackets give an error message and not a cr
 from __future__ import annotations
 
 import math
-from typing import cast
+from collections.abc import Callable
+from typing import TypeVar, cast
 
 from msgspec.structs import replace
 
+from quire.expr import syntax
 from quire.expr.errors import ExprSyntaxError, NeedsDialect
-from quire.expr.limits import MAX_DIGITS, MAX_LENGTH, MAX_NESTING
-from quire.expr.syntax import (
-    KEYWORDS,
-    Arithmetic,
-    ArithmeticOperator,
-    Compare,
-    CompareOperator,
-    Constant,
-    Each,
-    EachName,
-    Expression,
-    FunctionCall,
-    Get,
-    Join,
-    ListOf,
-    Logic,
-    MapOf,
-    Negate,
-    Node,
-    Not,
-    Total,
-    path_of,
-    walk,
-)
+from quire.expr.syntax import KEYWORDS, Constant, Expression, FunctionCall, Node, path_of, walk
 from quire.expr.tokens import Token, tokens, unquote
+from quire.expr.values import MAX_DIGITS, MAX_LENGTH, MAX_NESTING
 from quire.source import Span
 from quire.wording import cut, did_you_mean, nearest, pluralize
+
+Part = TypeVar("Part")
 
 _OR, _AND, _NOT, _COMPARE, _ADD, _MULTIPLY = range(1, 7)
 _RANKS = {
@@ -80,14 +62,14 @@ def parse(text: str, *, dialect: bool = False) -> Expression:
         raise ExprSyntaxError(
             f"the expression has {len(text):,} characters; {MAX_LENGTH:,} is the most", Span(MAX_LENGTH, len(text))
         )
-    found = tokens(text)
+    stream = tokens(text)
     try:
-        root = _Parser(found, dialect).whole()
+        root = _Parser(stream, dialect).whole()
     except RecursionError:
         # The caller's stack was already so deep that less room was left than our own limit.
         raise ExprSyntaxError(_TOO_DEEP, Span(0, len(text)), _SPLIT) from None
     # The depth of a node never exceeds the number of tokens.
-    for node, depth in walk(root) if len(found) > MAX_NESTING else ():
+    for node, depth in walk(root) if len(stream) > MAX_NESTING else ():
         if depth > MAX_NESTING:
             raise ExprSyntaxError(_TOO_DEEP, node.span, _SPLIT)
     return Expression(text, root)
@@ -98,8 +80,8 @@ _SPLIT = "split it into several steps"
 
 
 class _Parser:
-    def __init__(self, found: list[Token], dialect: bool) -> None:
-        self._tokens = found
+    def __init__(self, stream: list[Token], dialect: bool) -> None:
+        self._tokens = stream
         self._dialect = dialect
         self._at = 0
         self._depth = 0
@@ -153,7 +135,7 @@ class _Parser:
         while self._token.text == word:
             self._take()
             operands.append(self._expression(rank + 1))
-        return Logic("or" if rank == _OR else "and", tuple(operands), _across(first, operands[-1]))
+        return syntax.Logic("or" if rank == _OR else "and", tuple(operands), _across(first, operands[-1]))
 
     def _comparison(self, left: Node) -> Node:
         operator = self._take()
@@ -162,14 +144,14 @@ class _Parser:
         if _RANKS.get(following.text) == _COMPARE:
             help = "write `a < b and b < c`, or put one of them in parentheses"
             raise ExprSyntaxError("comparisons cannot be chained", following.span, help)
-        return Compare(cast(CompareOperator, operator.text), left, right, _across(left, right))
+        return syntax.Compare(cast(syntax.CompareOperator, operator.text), left, right, _across(left, right))
 
     def _arithmetic(self, first: Node, rank: int) -> Node:
-        rest: list[tuple[ArithmeticOperator, Node]] = []
+        rest: list[tuple[syntax.ArithmeticOperator, Node]] = []
         while _RANKS.get(self._token.text) == rank:
-            operator = cast(ArithmeticOperator, self._take().text)
+            operator = cast(syntax.ArithmeticOperator, self._take().text)
             rest.append((operator, self._expression(rank + 1)))
-        return Arithmetic(first, tuple(rest), _across(first, rest[-1][1]))
+        return syntax.Arithmetic(first, tuple(rest), _across(first, rest[-1][1]))
 
     def _operand(self, level: int) -> Node:
         first = self._token
@@ -179,12 +161,12 @@ class _Parser:
                 self._take()
                 times += 1
             operand = self._expression(_COMPARE)
-            return Not(operand, times, Span(first.start, operand.span.end))
+            return syntax.Not(operand, times, Span(first.start, operand.span.end))
         while self._token.text == "-":
             self._take()
             times += 1
         operand = self._primary()
-        return Negate(operand, times, Span(first.start, operand.span.end)) if times else operand
+        return syntax.Negate(operand, times, Span(first.start, operand.span.end)) if times else operand
 
     def _primary(self) -> Node:
         token = self._take()
@@ -198,9 +180,11 @@ class _Parser:
             inside = self._expression(_OR)
             return replace(inside, span=Span(token.start, self._expect(")").end))
         if token.text == "[":
-            return self._list(token)
+            items, end = self._separated("]", lambda: self._expression(_OR))
+            return syntax.ListOf(items, Span(token.start, end))
         if token.text == "{":
-            return self._map(token)
+            entries, end = self._separated("}", self._entry)
+            return syntax.MapOf(entries, Span(token.start, end))
         help = "numbers have no sign +" if token.text == "+" else ""
         raise ExprSyntaxError(f"expected a value, not {_shown(token)}", token.span, help)
 
@@ -224,23 +208,15 @@ class _Parser:
             places.append(member.span)
         return path_of(tuple(segments), tuple(places), Span(token.start, places[-1].end))
 
-    def _list(self, opening: Token) -> Node:
-        items: list[Node] = []
-        if self._token.text != "]":
-            items.append(self._expression(_OR))
+    def _separated(self, end: str, parse_part: Callable[[], Part]) -> tuple[tuple[Part, ...], int]:
+        """Parse the parts of a list or a map. Return them and the position after the closing bracket."""
+        parts: list[Part] = []
+        if self._token.text != end:
+            parts.append(parse_part())
             while self._token.text == ",":
                 self._take()
-                items.append(self._expression(_OR))
-        return ListOf(tuple(items), Span(opening.start, self._expect("]", "or a comma").end))
-
-    def _map(self, opening: Token) -> Node:
-        entries: list[tuple[str, Node]] = []
-        if self._token.text != "}":
-            entries.append(self._entry())
-            while self._token.text == ",":
-                self._take()
-                entries.append(self._entry())
-        return MapOf(tuple(entries), Span(opening.start, self._expect("}", "or a comma").end))
+                parts.append(parse_part())
+        return tuple(parts), self._expect(end, "or a comma").end
 
     def _entry(self) -> tuple[str, Node]:
         key = self._take()
@@ -258,16 +234,16 @@ class _Parser:
         source = self._expression(_OR)
         match name:
             case "count" | "sum":
-                return Total("count" if name == "count" else "sum", source, self._closed(token, usage))
+                return syntax.Total("count" if name == "count" else "sum", source, self._closed(token, usage))
             case "join":
                 self._expect(",", usage=usage)
                 separator = self._expression(_OR)
-                return Join(source, separator, self._closed(token, usage))
+                return syntax.Join(source, separator, self._closed(token, usage))
             case "get":
                 return self._get(token, source, usage)
         self._expect(",", usage=usage)
         parameter, body = self._lambda(usage)
-        return Each(cast(EachName, name), source, parameter, body, self._closed(token, usage))
+        return syntax.Each(cast(syntax.EachName, name), source, parameter, body, self._closed(token, usage))
 
     def _lambda(self, usage: str) -> tuple[str, Node]:
         parameter = self._take()
@@ -297,7 +273,8 @@ class _Parser:
         arguments = [self._expression(_OR)]
         while len(arguments) < function.least or function.key == "must" or self._token.text == ",":
             comma = self._expect(",", usage=usage)
-            if function.key == "must" or self._lambda_follows():
+            lambda_follows = self._token.kind == "name" and self._tokens[self._at + 1].text == "->"
+            if function.key == "must" or lambda_follows:
                 if not function.key or len(arguments) > 1:
                     raise ExprSyntaxError(f"{name} takes no lambda here", self._token.span, f"write {usage}")
                 parameter, key = self._lambda(usage)
@@ -311,9 +288,6 @@ class _Parser:
             _check_template(call)
         return call
 
-    def _lambda_follows(self) -> bool:
-        return self._token.kind == "name" and self._tokens[self._at + 1].text == "->"
-
     def _get(self, token: Token, base: Node, usage: str) -> Node:
         self._expect(",", usage=usage)
         keys = self._take()
@@ -324,7 +298,7 @@ class _Parser:
         if self._token.text == ",":
             self._take()
             default = self._expression(_OR)
-        return Get(base, tuple(unquote(keys).split(".")), default, self._closed(token, usage))
+        return syntax.Get(base, tuple(unquote(keys).split(".")), default, self._closed(token, usage))
 
     def _closed(self, opening: Token, usage: str) -> Span:
         return Span(opening.start, self._expect(")", usage=usage).end)
@@ -333,9 +307,9 @@ class _Parser:
         token = self._take()
         if token.text == mark:
             return token
-        wanted = f"{mark} {other}".strip()
+        expected = f"{mark} {other}".strip()
         help = f"write {usage}" if usage and token.text != "->" else self._instead(token.text)
-        raise ExprSyntaxError(f"expected {wanted}, not {_shown(token)}", token.span, help)
+        raise ExprSyntaxError(f"expected {expected}, not {_shown(token)}", token.span, help)
 
 
 def _check_template(call: FunctionCall) -> None:
@@ -343,7 +317,7 @@ def _check_template(call: FunctionCall) -> None:
     template = call.arguments[0]
     if not isinstance(template, Constant) or not isinstance(template.value, str):
         return
-    from quire.expr.templates import WrongTemplate, template_of
+    from quire.expr.text_functions import WrongTemplate, template_of
 
     try:
         problem = template_of(template.value).mismatch(len(call.arguments) - 1)

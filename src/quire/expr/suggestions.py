@@ -1,15 +1,15 @@
 """Guess what was meant by a text that is not an expression, and say how that is written.
 
 People and models who know other languages write templates, filters, methods, comprehensions and lambdas of those. Only
-texts that could not be parsed come here. A suggestion is itself an expression; a guess that is not one is dropped.
-
-Find mistakes in valid expressions: escapes that drop their backslash, and keys that are written twice.
+texts that could not be parsed come to `meant`. A suggestion is itself an expression; a guess that is not one is
+dropped. `slips` finds mistakes in valid expressions: escapes that drop their backslash, and repeated keys.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -102,12 +102,6 @@ def _template(text: str) -> str:
     return " + ".join(piece if is_path else _quoted(piece) for is_path, piece in parts)
 
 
-def _unbraced(text: str) -> str:
-    """`{acc} + item`: names need no braces."""
-    # Spaces keep two names apart that stand side by side.
-    return " ".join(_REFERENCE.sub(r" \1 ", text).split())
-
-
 def _pieces(text: str) -> Iterator[tuple[bool, str]]:
     at = 0
     for match in _REFERENCE.finditer(text):
@@ -119,15 +113,8 @@ def _pieces(text: str) -> Iterator[tuple[bool, str]]:
         yield False, text[at:]
 
 
-def _filter(text: str) -> str:
-    """`ctx.rows | sum`, as templates write it."""
-    match = _FILTER.fullmatch(text)
-    return _call(match[2], match[1], match[3]) if match else ""
-
-
-def _method(text: str) -> str:
-    """`ctx.rows.map(…)`, as Python and JavaScript write it."""
-    match = _METHOD.fullmatch(text)
+def _called(pattern: re.Pattern[str], text: str) -> str:
+    match = pattern.fullmatch(text)
     return _call(match[2], match[1], match[3]) if match else ""
 
 
@@ -143,14 +130,14 @@ def _function(text: str) -> str:
 
 
 def _call(name: str, source: str, rest: str) -> str:
-    known = _ALIKE.get(name, name)
-    if known in _EACH:
-        return f"{known}({source}, {_lambda(rest)})"
-    if known == "join":
+    own_name = _ALIKE.get(name, name)
+    if own_name in _EACH:
+        return f"{own_name}({source}, {_lambda(rest)})"
+    if own_name == "join":
         separator = re.search(r"'[^']*'|\"[^\"]*\"", rest)
         return f"join({source}, {separator[0] if separator else _quoted(', ')})"
-    arguments = rest.strip().removeprefix("(").removesuffix(")").strip() if known not in _KNOWN else ""
-    return f"{known}({source}, {arguments})" if arguments else f"{known}({source})"
+    arguments = rest.strip().removeprefix("(").removesuffix(")").strip() if own_name not in _KNOWN else ""
+    return f"{own_name}({source}, {arguments})" if arguments else f"{own_name}({source})"
 
 
 def _lambda(rest: str) -> str:
@@ -183,15 +170,6 @@ def _choice(text: str) -> str:
     return " ".join((match[1].strip(), "and", match[2].strip(), "or", match[3].strip())) if match else ""
 
 
-def _key(text: str) -> str:
-    return _KEY.sub(r"\1.\3", text)
-
-
-def _lambdas(text: str) -> str:
-    """`map(ctx.rows, lambda r: r.n)`."""
-    return _LAMBDA.sub(lambda match: f"{match[1] or match[2]} ->", text)
-
-
 def _words(text: str) -> str:
     """Prose without quotes."""
     words = text.strip()
@@ -206,13 +184,14 @@ def _quoted(text: str) -> str:
 _GUESSES: tuple[Callable[[str], str], ...] = (
     _comprehension,
     _choice,
-    _filter,
-    _method,
+    partial(_called, _FILTER),  # ctx.rows | sum, as templates write it
+    partial(_called, _METHOD),  # ctx.rows.map(…), as Python and JavaScript write it
     _function,
-    _lambdas,
-    _unbraced,
+    lambda text: _LAMBDA.sub(r"\1\2 ->", text),  # map(ctx.rows, lambda r: r.n)
+    # {acc} + item: names need no braces. Spaces keep two names apart that stand side by side.
+    lambda text: " ".join(_REFERENCE.sub(r" \1 ", text).split()),
     _template,
-    _key,
+    lambda text: _KEY.sub(r"\1.\3", text),
     _words,
 )
 
@@ -236,12 +215,8 @@ def slips(expression: Expression) -> Iterator[Slip]:
                 yield Slip(UNKNOWN_ESCAPE, message, span, f"write \\\\{character} to keep the backslash")
     for node, _ in walk(expression.root):
         if isinstance(node, MapOf):
-            yield from _repeated(node)
-
-
-def _repeated(node: MapOf) -> Iterator[Slip]:
-    last = {key: at for at, (key, _) in enumerate(node.entries)}
-    for at, (key, value) in enumerate(node.entries):
-        if last[key] != at:
-            message = f"the key {key} is here twice: the last value counts"
-            yield Slip(REPEATED_KEY, message, value.span, "leave this value out, or give it another key")
+            last = dict(node.entries)
+            for key, value in node.entries:
+                if last[key] is not value:
+                    message = f"the key {key} is here twice: the last value counts"
+                    yield Slip(REPEATED_KEY, message, value.span, "leave this value out, or give it another key")

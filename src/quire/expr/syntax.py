@@ -223,36 +223,36 @@ def reads(expression: Expression) -> tuple[Read, ...]:
     They are found once: the checks of a document, its proof and its rules ask for them, and an editor again after every
     key.
     """
-    known = _KNOWN_READS.get(id(expression))
-    if known is None or known[0] is not expression:
+    entry = _KNOWN_READS.get(id(expression))
+    if entry is None or entry[0] is not expression:
         if len(_KNOWN_READS) >= _MOST_KNOWN:
             _KNOWN_READS.clear()
-        known = _KNOWN_READS[id(expression)] = expression, tuple(reads_below(expression.root))
-    return known[1]
+        entry = _KNOWN_READS[id(expression)] = expression, tuple(reads_below(expression.root))
+    return entry[1]
 
 
 def reads_below(root: Node) -> list[Read]:
     """Return the reads of a part of an expression, in the order of the text."""
-    found: list[Read] = []
+    below: list[Read] = []
     waiting = [root]
     while waiting:
         node = waiting.pop()
         if type(node) is Path:
-            found.append(_read(node.segments, node.span))
+            below.append(_read(node.segments, node.span))
         elif type(node) is Get and type(node.base) is Path:
-            found.append(_read(node.base.segments, node.base.span))
-            found.append(_read(node.base.segments + node.keys, node.span, optional=True))
+            below.append(_read(node.base.segments, node.base.span))
+            below.append(_read(node.base.segments + node.keys, node.span, optional=True))
             if node.default is not None:
                 waiting.append(node.default)
         elif type(node) is Each:
-            found += reads_below(node.source)
-            found += _reads_outside(node.body, node.parameter)
+            below += reads_below(node.source)
+            below += _reads_outside(node.body, node.parameter)
         elif type(node) is FunctionCall and node.key is not None:
-            found += reads_below(node.arguments[0])
-            found += _reads_outside(node.key, node.parameter)
+            below += reads_below(node.arguments[0])
+            below += _reads_outside(node.key, node.parameter)
         else:
             waiting += children(node)[::-1]
-    return found
+    return below
 
 
 def _reads_outside(body: Node, parameter: str) -> list[Read]:

@@ -1,15 +1,11 @@
-"""Functions of texts.
+"""Functions of texts and numbers, and values as texts and texts as values: `text`, `json` and `parse`.
 
-Letters are those of Unicode 14 on every Python: capitals that later versions added to letters stay as they are, so
-that a run gives the same values when another Python replays it.
+Another Python that replays a run computes the same values. So letters are those of Unicode 14: capitals that later
+versions added to letters stay as they are; and messages do not repeat what Python's JSON reader says. A value that
+shares its parts may be small in memory and huge as text: every value is measured before it is written.
 
-Values as texts and texts as values: `text`, `json` and `parse`.
-
-A value that shares its parts may be small in memory and huge as text, so every value is measured before it is written.
-Messages do not repeat what Python's JSON reader says: that changes from version to version, and a replay must not.
-
-Functions of numbers. Rounding looks at the number as it is written in decimal digits, and halves go away from zero:
-`round(2.675, 2)` is 2.68, although the nearest binary number is a little smaller.
+Rounding looks at the number as it is written in decimal digits, and halves go away from zero: `round(2.675, 2)` is
+2.68, although the nearest binary number is a little smaller.
 """
 
 from __future__ import annotations
@@ -19,14 +15,26 @@ import math
 import re
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-from quire.expr.arguments import At, charge_list, charge_text, needs_number, needs_text, needs_whole
-from quire.expr.kinds import ATOMS, FLAT, NUMBERS, is_list, is_map
-from quire.expr.limits import MAX_DIGITS, MAX_ITEMS, MAX_TEXT, Run, equal, measure
+from quire.expr.arguments import At, charge_list, charge_text, needs_map, needs_number, needs_text, needs_whole
 from quire.expr.operators import SMALL, storable
+from quire.expr.values import (
+    ATOMS,
+    FLAT,
+    MAX_DIGITS,
+    MAX_ITEMS,
+    MAX_TEXT,
+    NUMBERS,
+    Run,
+    equal,
+    is_list,
+    is_map,
+    measure,
+)
 from quire.values import InvalidValue, clean, decode
-from quire.wording import cut
+from quire.wording import cut, pluralize
 
 # Letters whose other case came with Unicode 15 to 17.
 _LATER = re.compile(
@@ -64,13 +72,13 @@ def upper(run: Run, at: At, source: Any) -> str:
 def _cased(text: str, change: Callable[[str], str], run: Run, at: At) -> str:
     run.charge(len(text) >> 4, at.span)
     if text.isascii() or not _LATER.search(text):
-        found = change(text)
+        changed = change(text)
     else:
         parts = _LATER.split(text)
-        found = "".join(part if number % 2 else change(part) for number, part in enumerate(parts))
-    if len(found) > MAX_TEXT:
+        changed = "".join(part if number % 2 else change(part) for number, part in enumerate(parts))
+    if len(changed) > MAX_TEXT:
         raise at.fails(f"the text has more than {MAX_TEXT:,} characters")
-    return found
+    return changed
 
 
 def replace(run: Run, at: At, source: Any, old: Any, new: Any) -> str:
@@ -141,9 +149,7 @@ def text(run: Run, at: At, value: Any) -> str:
 
 
 def json(run: Run, at: At, value: Any, indent: Any = None) -> str:
-    if indent is None:
-        return written(value, run, at)
-    return written(value, run, at, needs_whole(indent, at, 1, 1, _WIDEST))
+    return written(value, run, at, 0 if indent is None else needs_whole(indent, at, 1, 1, _WIDEST))
 
 
 def written(value: Any, run: Run, at: At, indent: int = 0) -> str:
@@ -156,14 +162,14 @@ def written(value: Any, run: Run, at: At, indent: int = 0) -> str:
     if items > _FEW or indent:
         charge_text(characters + charge_digits(value, run, at, indent), run, at)
     try:
-        found = clean((_encoder(indent) if indent else _one_line).encode(value))
+        text = clean((_encoder(indent) if indent else _one_line).encode(value))
     except (TypeError, ValueError):
         raise at.fails(f"{at.name} is given a number or a map that cannot be stored", 0) from None
-    if len(found) > MAX_TEXT:
+    if len(text) > MAX_TEXT:
         raise at.fails(f"the text has more than {MAX_TEXT:,} characters")
-    if len(found) > _SHORT + 6 * characters:
-        run.charge(len(found) >> 1, at.span)
-    return found
+    if len(text) > _SHORT + 6 * characters:
+        run.charge(len(text) >> 1, at.span)
+    return text
 
 
 def charge_digits(value: object, run: Run, at: At, indent: int = 0) -> int:
@@ -239,8 +245,8 @@ def number(run: Run, at: At, value: Any, default: Any = _MISSING) -> Any:
     elif match[1] is None and match[2] is None:
         run.charge(len(text) >> 2, at.span)
         return int(text)
-    elif math.isfinite(found := float(text)):
-        return found
+    elif math.isfinite(value := float(text)):
+        return value
     else:
         problem = f"{cut(text, 40)} is too large"
     if default is not _MISSING:
@@ -263,17 +269,21 @@ def ceil(run: Run, at: At, value: Any) -> int:
 
 def nearest(run: Run, at: At, value: Any, decimals: Any = 0) -> int | float:
     """Return the nearest number with so many decimals; a whole number if there are none."""
-    found = needs_number(value, at, 0)
+    number = needs_number(value, at, 0)
     digits = needs_whole(decimals, at, 1, -MOST_DECIMALS, MOST_DECIMALS) if decimals != 0 else 0
-    if isinstance(found, int):
-        return found if digits >= 0 else storable(_whole(found, 10**-digits), run, at.span)
+    if isinstance(number, int):
+        if digits >= 0:
+            return number
+        unit = 10**-digits
+        rounded = (abs(number) + unit // 2) // unit * unit
+        return storable(rounded if number > 0 else -rounded, run, at.span)
     if digits == 0:
         # The difference between a number and its whole part is exact.
-        below = math.floor(abs(found))
-        above = below + (abs(found) - below >= 0.5)
-        return above if found > 0 else -above
-    rounded = _quantized(found, digits)
-    return storable(float(rounded), run, at.span) + 0.0 if digits > 0 else int(rounded)
+        below = math.floor(abs(number))
+        above = below + (abs(number) - below >= 0.5)
+        return above if number > 0 else -above
+    quantized = _quantized(number, digits)
+    return storable(float(quantized), run, at.span) + 0.0 if digits > 0 else int(quantized)
 
 
 def decimals(value: int | float, digits: int) -> str:
@@ -288,6 +298,112 @@ def _quantized(value: float, digits: int) -> Decimal:
     return _EXACT.quantize(Decimal(repr(value)), _UNITS[digits])
 
 
-def _whole(value: int, unit: int) -> int:
-    rounded = (abs(value) + unit // 2) // unit * unit
-    return rounded if value > 0 else -rounded
+_PLACE = re.compile(r"\{\{|\}\}|\{([^{}]*+)\}|[{}]")
+_PLACE_PATH = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*+(?:\.[A-Za-z_][A-Za-z0-9_-]*+)*")
+_REMEMBERED = 1_000
+"""Templates up to this length are remembered in their parsed form."""
+
+
+class WrongTemplate(ValueError):
+    """A text that cannot be filled in. The message says why."""
+
+
+class Template(NamedTuple):
+    """A text with places for values.
+
+    A place is `{}` or `{name}`, where the name may be a path with dots into maps; nothing else is computed in a place.
+    """
+
+    parts: tuple[str | tuple[str, ...], ...]
+    """Texts, and places as the keys of a path. A place without a name has none."""
+    places: int
+    named: bool
+
+    def mismatch(self, values: int) -> str:
+        """Say how the places differ from the number of values; empty if they fit."""
+        if self.named:
+            return "" if values == 1 else f"a text with {{names}} takes one map, not {values} values"
+        if self.places == values:
+            return ""
+        places = f"{self.places} {pluralize('place', self.places)}"
+        return f"the text has {places} for {values} {pluralize('value', values)}"
+
+
+def template_of(text: str) -> Template:
+    """Split a text into its parts. Raises `WrongTemplate`."""
+    return _known_template(text) if len(text) <= _REMEMBERED else _split_template(text)
+
+
+def _split_template(text: str) -> Template:
+    parts: list[str | tuple[str, ...]] = []
+    at = 0
+    for match in _PLACE.finditer(text):
+        parts.append(text[at : match.start()])
+        at = match.end()
+        mark, name = match[0], match[1]
+        if name is None:
+            if len(mark) == 1:
+                raise WrongTemplate(f"a {mark} stands alone: to write one, double it")
+            parts.append(mark[0])
+        elif not name:
+            parts.append(())
+        elif _PLACE_PATH.fullmatch(name):
+            parts.append(tuple(name.split(".")))
+        else:
+            raise WrongTemplate(f"{cut(mark, 30)} is not a place: write {{}} or {{name}}, and {{{{ for a brace")
+    parts.append(text[at:])
+    places = [part for part in parts if not isinstance(part, str)]
+    if places and not all(places) and any(places):
+        raise WrongTemplate("places with and without a name cannot be mixed")
+    return Template(tuple(part for part in parts if part != ""), len(places), any(places))
+
+
+_known_template = lru_cache(256)(_split_template)
+
+
+def fill(run: Run, at: At, source: Any, *values: Any) -> str:
+    """`format`: fill in the places of a text, or write a number with decimals."""
+    if not isinstance(source, str):
+        return _with_decimals(run, at, source, values)
+    charge_text(len(source), run, at)
+    try:
+        template = template_of(source)
+    except WrongTemplate as error:
+        raise at.fails(str(error), 0) from None
+    if problem := template.mismatch(len(values)):
+        raise at.fails(problem, 0)
+    run.charge(2 * len(template.parts), at.span)
+    following = iter(values)
+    pieces: list[str] = []
+    room = MAX_TEXT
+    for part in template.parts:
+        if isinstance(part, str):
+            piece = part
+        else:
+            piece = text(run, at, _member(values[0], part, at) if part else next(following))
+        pieces.append(piece)
+        room -= len(piece)
+        if room < 0:
+            raise at.fails(f"the text has more than {MAX_TEXT:,} characters")
+    run.charge((MAX_TEXT - room) >> 4, at.span)
+    return "".join(pieces)
+
+
+def _with_decimals(run: Run, at: At, value: Any, values: tuple[Any, ...]) -> str:
+    if type(value) not in NUMBERS:
+        raise at.wants("a text or a number", value, 0)
+    if len(values) != 1:
+        raise at.fails("format takes a number and how many decimals it is to have")
+    digits = needs_whole(values[0], at, 1, 0, MOST_DECIMALS)
+    if isinstance(value, int):
+        charge_digits([value], run, at)
+    return decimals(value, digits)
+
+
+def _member(values: object, keys: tuple[str, ...], at: At) -> Any:
+    value: Any = needs_map(values, at, 1)
+    for key in keys:
+        if not is_map(value) or key not in value:
+            raise at.fails(f"there is no {'.'.join(keys)} for the place {{{'.'.join(keys)}}}", 1)
+        value = value[key]
+    return value

@@ -58,19 +58,19 @@ class Token(NamedTuple):
 
 def tokens(text: str) -> list[Token]:
     """Return all tokens, with an `end` token as the last one. Raises `ExprSyntaxError`."""
-    found: list[Token] = []
-    at, length, match = 0, len(text), _TOKEN.match
+    parts: list[Token] = []
+    at, length, match_at = 0, len(text), _TOKEN.match
     while at < length:
-        one = match(text, at)
-        if one is None:
+        match = match_at(text, at)
+        if match is None:
             raise _unexpected(text, at)
-        kind, end = one.lastgroup, one.end()
+        kind, end = match.lastgroup, match.end()
         if kind is not None:
-            found.append(Token(kind, one[0], at, end))  # type: ignore[arg-type]
+            parts.append(Token(kind, match[0], at, end))  # type: ignore[arg-type]
         at = end
-    last = found[-1].end if found else 0
-    found.append(Token("end", "", last, last + 1))
-    return found
+    last = parts[-1].end if parts else 0
+    parts.append(Token("end", "", last, last + 1))
+    return parts
 
 
 def unquote(token: Token) -> str:

@@ -114,9 +114,9 @@ def find_fences(lines: Sequence[str]) -> Fences:
     stacks: dict[str, tuple[list[int], list[int]]] = {"`": ([], []), "~": ([], [])}
     for at, character, length, closes in reversed(marks):
         lengths, where = stacks[character]
-        found = bisect_left(lengths, -length + 1)
-        if found:
-            nearest[at] = where[found - 1]
+        above = bisect_left(lengths, -length + 1)
+        if above:
+            nearest[at] = where[above - 1]
         if closes:
             while lengths and -lengths[-1] <= length:
                 lengths.pop()

@@ -26,9 +26,9 @@ def word_fix(written: str, known: Collection[str], span: Span) -> Fix | None:
     if not _SHORTEST <= len(written) <= _LONGEST:
         return None
     meant: dict[str, list[str]] = {}
-    for one in known:
-        if len(one) <= _LONGEST:
-            meant.setdefault(_folded(one), []).append(one)
+    for name in known:
+        if len(name) <= _LONGEST:
+            meant.setdefault(_folded(name), []).append(name)
     folded = _folded(written)
     near = [folded] if folded in meant else _near_names(folded, meant)
     if len(near) != 1 or len(meant[near[0]]) != 1 or _digits(folded) != _digits(near[0]):
@@ -55,7 +55,7 @@ def name_guess(written: str, known: Collection[str], span: Span) -> Fix | None:
         return fix
     if not _SHORTEST <= len(written) <= _LONGEST:
         return None
-    near = _near_names(written, [one for one in known if len(one) <= _LONGEST])
+    near = _near_names(written, [name for name in known if len(name) <= _LONGEST])
     if len(near) != 1 or _digits(written) != _digits(near[0]):
         return None
     return replace(replacing(span, written, near[0]), safe=False)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from quire.wording import did_you_mean, first_of, nearest
+from quire.wording import did_you_mean, first_of, listed, nearest
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.syntax import Pipeline
@@ -31,10 +31,6 @@ ItemKind: TypeAlias = Literal["directive", "knowledge"]
 _SHOWN = 8
 
 
-def _fine(name: str, value: Value) -> str:
-    return ""
-
-
 class DocumentInterface(Struct, frozen=True):
     """A callee as its callers see it."""
 
@@ -46,25 +42,21 @@ class DocumentInterface(Struct, frozen=True):
     """All names that it accepts; None if it accepts any."""
     gives: FieldType | None = None
     """The type of its result; None if that is not known."""
-    wrong: Callable[[str, Value], str] = _fine
+    wrong: Callable[[str, Value], str] = lambda name, value: ""
     """Returns what is wrong with a value for an input, else an empty text."""
 
     def missing(self, names: Collection[str]) -> str:
         """Return a sentence that lists the required inputs that are not among the names; empty if none is missing."""
         owed = [name for name in self.required if name not in names]
-        more = len(owed) - _SHOWN
-        listed = ", ".join(owed[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
-        return f"the {self.format} {self.name} needs {listed}, which it is not given" if owed else ""
+        return f"the {self.format} {self.name} needs {listed(owed, _SHOWN)}, which it is not given" if owed else ""
 
     def unknown(self, names: Mapping[str, object]) -> list[tuple[str, str]]:
         """Return the names that the callee does not accept, each with a hint at what may be meant."""
         known = self.known
         if known is None:
             return []
-        return [(name, self._hint(name, known)) for name in names if name not in known]
-
-    def _hint(self, name: str, known: tuple[str, ...]) -> str:
-        return did_you_mean(nearest(name, known), f"it takes {', '.join(known[:_SHOWN]) or 'none'}")
+        takes = f"it takes {', '.join(known[:_SHOWN]) or 'none'}"
+        return [(name, did_you_mean(nearest(name, known), takes)) for name in names if name not in known]
 
 
 MAX_DOCUMENTS = 1_000
@@ -268,23 +260,23 @@ def _rings(edges: _Edges, through: Iterable[str]) -> list[list[str]]:
     """Return the shortest way from each of these documents back to itself, if there is one; each ring once."""
     left = _circling(edges)
     size = sum(map(len, left.values())) + 1
-    found: dict[frozenset[str], list[str]] = {}
+    rings: dict[frozenset[str], list[str]] = {}
     for start in [key for key in through if key in left][: _MAX_STEPS // size + 1]:
         before = _before(start, left, start)
-        if start in before and len(found) < MAX_CIRCLES:
+        if start in before and len(rings) < MAX_CIRCLES:
             ring = _way(before, start, before[start])
-            found.setdefault(frozenset(ring), ring)
-    return list(found.values())
+            rings.setdefault(frozenset(ring), ring)
+    return list(rings.values())
 
 
 def _circling(edges: _Edges) -> dict[str, list[str]]:
     """Return the part of a graph in which every way continues without end: empty if there is no circle."""
     left = {key: dict.fromkeys(targets) for key, targets in edges.items()}
     callers: dict[str, list[str]] = {}
-    for key, found in left.items():
-        for one in found:
-            callers.setdefault(one, []).append(key)
-    ends = [key for key, found in left.items() if not found]
+    for key, targets in left.items():
+        for target in targets:
+            callers.setdefault(target, []).append(key)
+    ends = [key for key, targets in left.items() if not targets]
     while ends:
         end = ends.pop()
         del left[end]
@@ -292,7 +284,7 @@ def _circling(edges: _Edges) -> dict[str, list[str]]:
             left[key].pop(end)
             if not left[key]:
                 ends.append(key)
-    return {key: list(found) for key, found in left.items()}
+    return {key: list(targets) for key, targets in left.items()}
 
 
 def _way(before: Mapping[str, str], start: str, end: str) -> list[str]:

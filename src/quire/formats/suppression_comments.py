@@ -1,28 +1,23 @@
-"""Find comments that begin with `quire:` in playbooks and directives, and the part that each one covers.
+"""Find the comments that begin with `quire:`, and the part of the document that each one covers.
 
+- YAML (pipelines, tests): a comment behind a line covers that line. On a line of its own it covers the next line and
+  all lines below that are indented deeper: a whole step, for instance. Above everything else it covers the file.
+- Knowledge: the same for the YAML of its metadata, which is not sent to a model.
 - Before the title of a playbook, and before the fence of a directive, a comment covers the file.
 - In `## INPUTS` and `## ARTIFACTS` of a playbook it covers the next line.
 - In the XML of a directive a comment behind a line covers that line, and one on a line of its own covers the next
   element. Only places where the format skips comments count: `<permissions>`, for instance, is sent as it is.
 
-Everything else is text for a model. Code fences are skipped: they show examples.
-
-Find the comments that begin with `quire:`, and the part of the document that each one covers.
-
-- YAML (pipelines, tests): a comment behind a line covers that line. On a line of its own it covers the next line and
-  all lines below that are indented deeper: a whole step, for instance. Above everything else it covers the file.
-- Knowledge: the same for the YAML of its metadata, which is not sent to a model.
-- Playbooks and directives: see `markdown_comments`.
-
-A comment inside a text, such as a prompt, covers nothing.
+Everything else is text for a model, where a comment covers nothing. Code fences are skipped: they show examples.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -30,15 +25,45 @@ from quire.formats import YAML
 from quire.patterns import late_pattern
 from quire.source import Source, Span
 
+if TYPE_CHECKING:
+    from quire.formats.playbook.scan import Scan
+
+WORD = "quire:"
+"""The word that such a comment begins with. Most documents do not have it."""
+
 _OPENING = late_pattern(r"<!--[ \t]*+quire:")
-_TAG = late_pattern(r"<!--|<!\[CDATA\[|<\?|<(/?)([^\s/>]++)")
-_REST = late_pattern(r"""(?:[^>"']++|"[^"]*+"|'[^']*+')*>""")
-_ENDS = {"<!--": "-->", "<![CDATA[": "]]>", "<?": "?>"}
 _SKIPPING = ("", "directive", "metadata", "inputs", "outputs", "hooks", "context", "cost")
 """The elements in which comments are skipped; the empty name is for the place before the root."""
+_COMMENT = late_pattern(r"(?<![^ \t\n])#[ \t]*+quire:[^\n]*+")
+_BODY_KEY = late_pattern(r"^(?:body|content)[ \t]*+:", re.MULTILINE)
 
 
-def in_playbook(source: Source) -> Iterator[Comment]:
+class Comment(Struct, frozen=True):
+    """A comment that begins with `quire:`."""
+
+    text: str
+    """The words, without the signs of the comment."""
+    span: Span
+    covers: Span | None
+    """The part of the document that it is about; None if the comment is a part of a text."""
+    whole: bool = False
+    """True if it covers the file."""
+
+
+def comments(source: Source, format: str) -> Iterator[Comment]:
+    """Yield the comments of a document, in the order of its text."""
+    match format:
+        case "playbook":
+            yield from _in_playbook(source)
+        case "directive":
+            yield from _in_directive(source)
+        case "knowledge":
+            yield from _in_knowledge(source)
+        case _:
+            yield from _in_yaml(source, Span(0, len(source.text)))
+
+
+def _in_playbook(source: Source) -> Iterator[Comment]:
     """Yield the comments of a playbook that end a line outside of fences."""
     from quire.formats.playbook.scan import SECTION, STEP, scan
 
@@ -46,19 +71,16 @@ def in_playbook(source: Source) -> Iterator[Comment]:
     heads = [line for line in result.lines if line.lastindex in (STEP, SECTION)]
     starts = [line.start() for line in heads]
     title = result.title.start() if result.title else 0
-    for span in _in_markdown(source, Span(0, len(source.text)), result.blocks):
+    for span in _in_markdown(source, Span(0, len(source.text)), result):
         at = bisect_right(starts, span.start) - 1
         covers = None
         if span.start < title and at < 0:
             covers = Span(0, len(source.text))
-        elif at >= 0 and heads[at].lastindex == SECTION and _is_list(heads[at][SECTION]):
-            covers = _next_line(source, span)
+        elif at >= 0 and heads[at].lastindex == SECTION:
+            # Only some lines of these sections have a meaning.
+            is_list = " ".join(heads[at][SECTION].upper().split()) in ("INPUTS", "ARTIFACTS", "OUTPUT")
+            covers = _next_line(source, span) if is_list else None
         yield _comment(source, span, covers if _is_alone(source, span) else None)
-
-
-def _is_list(section: str) -> bool:
-    """Tell whether only some lines of a section have a meaning."""
-    return " ".join(section.upper().split()) in ("INPUTS", "ARTIFACTS", "OUTPUT")
 
 
 def labelled_steps(source: Source) -> dict[str, tuple[Span, ...]]:
@@ -66,40 +88,40 @@ def labelled_steps(source: Source) -> dict[str, tuple[Span, ...]]:
     next marker as well."""
     from quire.formats.playbook.scan import CONDITION, LABEL, MARKER, NUMBER, SECTION, STEP, SUBSTEP, scan
 
-    found: dict[str, list[Span]] = {}
+    steps: dict[str, list[Span]] = {}
     step_end = substep_end = len(source.text)
     for line in reversed(scan(source.text).lines):
         kind, at = line.lastindex, line.start()
         if kind == STEP:
-            found.setdefault(line[NUMBER] or "0", []).append(Span(at, step_end))
+            steps.setdefault(line[NUMBER] or "0", []).append(Span(at, step_end))
         elif kind == SUBSTEP:
-            found.setdefault(line[LABEL], []).append(Span(at, substep_end))
+            steps.setdefault(line[LABEL], []).append(Span(at, substep_end))
         if kind in (STEP, SECTION):
             step_end = substep_end = at
         elif kind in (SUBSTEP, MARKER, CONDITION):
             substep_end = at
-    return {label: tuple(reversed(spans)) for label, spans in found.items()}
+    return {label: tuple(reversed(spans)) for label, spans in steps.items()}
 
 
-def in_directive(source: Source) -> Iterator[Comment]:
+def _in_directive(source: Source) -> Iterator[Comment]:
     """Yield the comments before the fence, in it, and those of the body, which are text."""
     from quire.formats.markdown import Fence, find_fence
     from quire.formats.playbook.scan import scan
 
-    fences = scan(source.text).blocks
+    scanned = scan(source.text)
     fence = find_fence(source.text, "xml")
     if not isinstance(fence, Fence):
         return
-    for span in _in_markdown(source, Span(0, fence.whole.start), fences):
+    for span in _in_markdown(source, Span(0, fence.whole.start), scanned):
         yield _comment(source, span, Span(0, len(source.text)) if _is_alone(source, span) else None)
     yield from _in_xml(source, fence.content)
-    for span in _in_markdown(source, Span(fence.whole.end, len(source.text)), fences):
+    for span in _in_markdown(source, Span(fence.whole.end, len(source.text)), scanned):
         yield _comment(source, span, None)
 
 
-def _in_markdown(source: Source, part: Span, fences: Sequence[tuple[int, int]]) -> Iterator[Span]:
+def _in_markdown(source: Source, part: Span, scanned: Scan) -> Iterator[Span]:
     """Yield comments that end a line outside of fences. A second comment on a line is not looked for."""
-    text, starts, last = source.text, [start for start, _ in fences], 0
+    text, last = source.text, 0
     for match in _OPENING.finditer(text, part.start, part.end):
         number = source.position(match.start()).line
         if number == last:
@@ -107,9 +129,7 @@ def _in_markdown(source: Source, part: Span, fences: Sequence[tuple[int, int]]) 
         last = number
         line = source.line_span(number)
         end = text.find("-->", match.end(), line.end)
-        fence = bisect_right(starts, match.start()) - 1
-        in_fence = fence >= 0 and match.start() < fences[fence][1]
-        if end >= 0 and not in_fence and not text[end + 3 : line.end].strip():
+        if end >= 0 and not scanned.is_fenced(match.start()) and not text[end + 3 : line.end].strip():
             yield Span(match.start(), end + 3)
 
 
@@ -145,13 +165,14 @@ class _Open:
 
 def _in_xml(source: Source, content: Span) -> Iterator[Comment]:
     """Yield the comments of the XML, in the order in which the parts that they cover end."""
+    from quire.formats.directive.xml import ENDS, REST_OF_TAG, TAG
     from quire.plan.vocabulary import OPAQUE
 
     text, at = source.text, content.start
     stack = [_Open("", content.start, [])]
-    while match := _TAG.search(text, at, content.end):
+    while match := TAG.search(text, at, content.end):
         inner = stack[-1]
-        if closing := _ENDS.get(match[0]):
+        if closing := ENDS.get(match[0]):
             end = text.find(closing, match.end(), content.end)
             at = content.end if end < 0 else end + len(closing)
             if match[0] == "<!--" and _OPENING.match(text, match.start()) and end >= 0:
@@ -163,7 +184,7 @@ def _in_xml(source: Source, content: Span) -> Iterator[Comment]:
                 else:
                     yield _comment(source, span, _whole_line(source, source.position(span.start).line))
             continue
-        rest = _REST.match(text, match.end(), content.end)
+        rest = REST_OF_TAG.match(text, match.end(), content.end)
         at = rest.end() if rest else content.end
         name, is_closing, is_empty = match[2], bool(match[1]), text.endswith("/>", match.start(), at)
         if not is_closing:
@@ -185,49 +206,18 @@ def _comment(source: Source, span: Span, covers: Span | None) -> Comment:
     return Comment(text, span, covers, covers == Span(0, len(source.text)))
 
 
-WORD = "quire:"
-"""The word that such a comment begins with. Most documents do not have it."""
-
-_COMMENT = late_pattern(r"(?<![^ \t\n])#[ \t]*+quire:[^\n]*+")
-_BODY_KEY = late_pattern(r"^(?:body|content)[ \t]*+:", re.MULTILINE)
-
-
-class Comment(Struct, frozen=True):
-    """A comment that begins with `quire:`."""
-
-    text: str
-    """The words, without the signs of the comment."""
-    span: Span
-    covers: Span | None
-    """The part of the document that it is about; None if the comment is a part of a text."""
-    whole: bool = False
-    """True if it covers the file."""
-
-
-def comments(source: Source, format: str) -> Iterator[Comment]:
-    """Yield the comments of a document, in the order of its text."""
-    if WORD not in source.text:
-        return
-    if format in ("playbook", "directive"):
-        yield from (in_playbook if format == "playbook" else in_directive)(source)
-    elif format == "knowledge":
-        yield from _knowledge(source)
-    else:
-        yield from _yaml(source, Span(0, len(source.text)))
-
-
-def _knowledge(source: Source) -> Iterator[Comment]:
+def _in_knowledge(source: Source) -> Iterator[Comment]:
     """Yield the comments of the metadata. A YAML file without a key for its text is a text as a whole."""
     from quire.formats.markdown import Fence, find_fence
 
     fence = None if PurePath(source.name).suffix.lower() in YAML else find_fence(source.text, "yaml")
     if isinstance(fence, Fence):
-        yield from _yaml(source, fence.content)
+        yield from _in_yaml(source, fence.content)
     else:
-        yield from _yaml(source, Span(0, len(source.text)), is_text=not _BODY_KEY.search(source.text))
+        yield from _in_yaml(source, Span(0, len(source.text)), is_text=not _BODY_KEY.search(source.text))
 
 
-def _yaml(source: Source, part: Span, *, is_text: bool = False) -> Iterator[Comment]:
+def _in_yaml(source: Source, part: Span, *, is_text: bool = False) -> Iterator[Comment]:
     """Yield the comments of a part that is YAML; `is_text` if it is sent to a model as it is."""
     matches = list(_COMMENT.finditer(source.text, part.start, part.end))
     if not matches:
@@ -283,7 +273,7 @@ class _Lines:
         if at == len(depths):
             return Span(comment.end, comment.end)
         depth, end = depths[at] or 0, at + 1
-        while end < len(depths) and ((found := depths[end]) is None or found > depth):
+        while end < len(depths) and ((below := depths[end]) is None or below > depth):
             end += 1
         return Span(self._start(at), self._start(end) if end < len(depths) else self._end)
 

@@ -1,19 +1,13 @@
-"""Comments that hide findings: `quire: allow CODE because "reason"`, in the comment of the format.
-
-A comment is read only where the format itself skips comments, so it never changes the prompt that a model is sent. The
-rules for the places are in `comments`; reading the words of a comment and hiding findings is in `allows`.
-
-Read `quire: allow CODE because "reason"`, and hide the findings that such comments cover.
+"""Read the comments `quire: allow CODE because "reason"`, hide the findings they cover, and report wrong ones (AL).
 
 In a playbook, whose steps have no place for a comment, `in step 3` may stand before `because`. Errors are never hidden.
 A comment that hides nothing is an error itself, so that none is left behind when its cause is gone. Of several comments
-for one finding the first one hides it.
-
-AL: findings about the comments that hide findings.
+for one finding the first one hides it. Where a comment may stand is in `suppression_comments`.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
@@ -23,7 +17,7 @@ from msgspec import Struct
 
 from quire.diagnostics import Code, Diagnostic, Edit, Fix, Severity, make
 from quire.formats import format_of
-from quire.formats.suppression_comments import WORD, Comment, comments
+from quire.formats.suppression_comments import WORD, Comment, comments, labelled_steps
 from quire.patterns import late_pattern
 from quire.source import NOWHERE, Source, Span
 from quire.wording import cut_line, did_you_mean, nearest
@@ -54,11 +48,11 @@ class Allow(Struct, frozen=True):
     whole: bool = False
     """True if it covers the file, and so findings without a place."""
 
-    def hides(self, found: Diagnostic) -> bool:
-        if found.code.id != self.code or found.severity is Severity.ERROR:
+    def hides(self, finding: Diagnostic) -> bool:
+        if finding.code.id != self.code or finding.severity is Severity.ERROR:
             return False
-        at = found.span.start
-        if found.span == NOWHERE:
+        at = finding.span.start
+        if finding.span == NOWHERE:
             return self.whole
         if self.whole:
             # A comment never hides what is wrong with its own letters.
@@ -84,7 +78,7 @@ class Applied(Struct, frozen=True):
 def allows_of(source: Source) -> tuple[Allow, ...]:
     """Return the comments of a document that are well-formed, in the order of its text. Raises `CannotStart` for a file
     that Quire does not know."""
-    return tuple(one for one in _read(source) if isinstance(one, Allow))
+    return tuple(allow for allow in _read(source) if isinstance(allow, Allow))
 
 
 def applied(
@@ -95,13 +89,11 @@ def applied(
 ) -> Applied:
     """Hide findings, and add those about the comments. `known` returns every code; a code for which `was_searched` is
     false is not reported as hiding nothing."""
-    if WORD not in source.text:
+    comments_read = list(_read(source))
+    if not comments_read:
         return Applied(found)
-    read = list(_read(source))
-    if not read:
-        return Applied(found)
-    allows = [one for one in read if isinstance(one, Allow)]
-    wrong = [one for one in read if isinstance(one, Diagnostic)]
+    allows = [allow for allow in comments_read if isinstance(allow, Allow)]
+    wrong = [finding for finding in comments_read if isinstance(finding, Diagnostic)]
     by_code: dict[str, list[int]] = {}
     for number, allow in enumerate(allows):
         by_code.setdefault(allow.code, []).append(number)
@@ -114,33 +106,33 @@ def applied(
             hidden.append(Hidden(finding, allows[first]))
             used.add(first)
     if unused := [allow for number, allow in enumerate(allows) if number not in used]:
-        is_complete = not any(one.severity is Severity.ERROR for one in found)
-        findings += _about_unused(
-            source, unused, {code.id: code for code in known()}, was_searched, is_complete, hidden
-        )
-    return Applied(tuple(sorted(findings, key=lambda one: one.span.start)), tuple(hidden))
+        is_complete = not any(finding.severity is Severity.ERROR for finding in found)
+        findings += _about_unused(source, unused, known(), was_searched, is_complete, hidden)
+    return Applied(tuple(sorted(findings, key=lambda finding: finding.span.start)), tuple(hidden))
 
 
 def _about_unused(
     source: Source,
     allows: list[Allow],
-    codes: dict[str, Code],
+    known: Iterable[Code],
     was_searched: Callable[[Code], bool],
     is_complete: bool,
     hidden: list[Hidden],
 ) -> Iterator[Diagnostic]:
+    codes = {code.id: code for code in known}
     for allow in allows:
         code = codes.get(allow.code)
         if code is None:
             shown = cut_line(allow.code, 40)
-            named = next((one.id for one in codes.values() if one.name == shown.lower()), None)
+            named = next((other.id for other in codes.values() if other.name == shown.lower()), None)
             close = named or nearest(allow.code, codes)
             yield Diagnostic(UNKNOWN, f"there is no code {shown}", allow.span, help=did_you_mean(close))
         elif code.severity is Severity.ERROR:
             message = f"{code.id} is an error, and errors are not hidden"
             yield Diagnostic(OF_ERROR, message, allow.span, help="correct the document, and drop the comment")
         elif is_complete and was_searched(code):
-            yield _hides_nothing(source, allow, next((one.allow for one in hidden if allow.hides(one.finding)), None))
+            instead = next((other.allow for other in hidden if allow.hides(other.finding)), None)
+            yield _hides_nothing(source, allow, instead)
 
 
 def _hides_nothing(source: Source, allow: Allow, instead: Allow | None) -> Diagnostic:
@@ -169,8 +161,8 @@ def _read(source: Source) -> Iterator[Allow | Diagnostic]:
     if WORD not in source.text:
         return
     format = format_of(source)
-    ordered = sorted(islice(comments(source, format), MOST + 1), key=lambda one: one.span.start)
-    steps = _Steps(source)
+    ordered = sorted(islice(comments(source, format), MOST + 1), key=lambda comment: comment.span.start)
+    steps = _Steps(source) if format == "playbook" else None
     for comment in ordered[:MOST]:
         if (read := _allow(format, comment, steps)) is not None:
             yield read
@@ -187,8 +179,6 @@ class _Steps:
 
     @cached_property
     def by_label(self) -> dict[str, tuple[Span, ...]]:
-        from quire.formats.suppression_comments import labelled_steps
-
         return labelled_steps(self._source)
 
     def moved(self, comment: Comment, after_code: int) -> Fix | None:
@@ -200,7 +190,8 @@ class _Steps:
         line = self._source.line_span(self._source.position(at).line)
         if text[line.start : line.end].strip() != text[at : comment.span.end]:
             return None
-        around = [(span.start, label) for label, spans in self.by_label.items() for span in spans if at in _range(span)]
+        steps = [(span, label) for label, spans in self.by_label.items() for span in spans]
+        around = [(span.start, label) for span, label in steps if span.start <= at < span.end]
         where = f" in step {max(around)[1]}" if around else ""
         top = len(signature_line(text))
         top += 1 if top else 0
@@ -210,17 +201,13 @@ class _Steps:
         return Fix("move the comment before the title", edits, safe=False)
 
 
-def _range(span: Span) -> range:
-    return range(span.start, span.end)
-
-
-def _allow(format: str, comment: Comment, steps: _Steps) -> Allow | Diagnostic | None:
+def _allow(format: str, comment: Comment, steps: _Steps | None) -> Allow | Diagnostic | None:
     """Return the comment, or the finding about it; None for a comment that only begins like one."""
     order = _ORDER.match(comment.text)
     if not order or (order[1] != "allow" and not (order[1].lower() in _MEANT and _CODE.match(order[2] or ""))):
         return None
     if comment.covers is None:
-        return _in_text(format, comment, steps)
+        return _in_text(format, comment, order, steps)
     code = "" if order[2] == "because" else order[2] or ""
     rest = _REST.fullmatch(comment.text, order.end())
     step, reason = (rest[1] or "", " ".join(rest[2].split())) if rest else ("", "")
@@ -232,10 +219,10 @@ def _allow(format: str, comment: Comment, steps: _Steps) -> Allow | Diagnostic |
     if len(reason) > LONGEST_REASON:
         message = f"the reason has {len(reason):,} characters, more than {LONGEST_REASON}"
         return Diagnostic(FORM, message, comment.span)
-    if step and not (format == "playbook" and comment.whole):
-        help = "put the comment before the title" if format == "playbook" else "put the comment above the step"
+    if step and (steps is None or not comment.whole):
+        help = "put the comment before the title" if steps else "put the comment above the step"
         return Diagnostic(FORM, "in step cannot stand here", comment.span, help=help)
-    covers = steps.by_label.get(step, ()) if step else (comment.covers,)
+    covers = steps.by_label.get(step, ()) if steps and step else (comment.covers,)
     return Allow(code.upper(), reason, comment.span, covers, step, comment.whole and not step)
 
 
@@ -252,17 +239,18 @@ def _form_problem(word: str, code: str, rest: str, *, is_read: bool) -> str:
     return "the comment ends in a reason in double quotes, and has nothing else between its code and because"
 
 
-def _in_text(format: str, comment: Comment, steps: _Steps) -> Diagnostic:
-    help, fix = "put it above the step, as a comment of YAML", None
-    if format == "playbook":
-        help = 'put it before the title: <!-- quire: allow CODE in step 3 because "the reason" -->'
-        order = _ORDER.match(comment.text)
-        rest = _REST.fullmatch(comment.text, order.end()) if order and order[1] == "allow" else None
-        fix = steps.moved(comment, order.end()) if order and rest and not rest[1] else None
-    elif format == "directive":
-        help = "put it before the fence, or above the element in the fence"
-    elif format == "knowledge":
-        help = "put it into the metadata"
+_PLACES = {
+    "playbook": 'before the title: <!-- quire: allow CODE in step 3 because "the reason" -->',
+    "directive": "before the fence, or above the element in the fence",
+    "knowledge": "into the metadata",
+}
+"""Where a comment belongs that was found in a text, by format."""
+
+
+def _in_text(format: str, comment: Comment, order: re.Match[str], steps: _Steps | None) -> Diagnostic:
+    rest = _REST.fullmatch(comment.text, order.end()) if order[1] == "allow" else None
+    fix = steps.moved(comment, order.end()) if steps and rest and not rest[1] else None
+    help = f"put it {_PLACES.get(format, 'above the step, as a comment of YAML')}"
     message = "this comment is a part of a text, so it hides nothing"
     return Diagnostic(IS_TEXT, message, comment.span, help=help, fix=fix)
 

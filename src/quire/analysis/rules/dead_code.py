@@ -21,6 +21,7 @@ from quire.expr import EvalError, python_text
 from quire.expr.syntax import RESERVED, Compare, Constant, Logic, Node, Not, Path
 from quire.plan.pipeline_work import Agent, Block, Fail, Formula, Invoke, Repeat, Select, Stop, Transform
 from quire.schema_types import Enum, Kind, Simple
+from quire.wording import listed
 
 if TYPE_CHECKING:
     from quire.analysis.facts import ChoiceFact, Condition
@@ -197,7 +198,7 @@ def _match(work: Select, choice: ChoiceFact, conditions: KnownConditions) -> Ite
         excluded = conditions.different(choice.within, read) if equal is None else set()
         dead = [label for label in labels if (label in excluded if equal is None else label != equal)]
     if dead:
-        message = f"no run of step {place.step.label} takes {_listed(dead)}: a choice around it excludes that"
+        message = f"no run of step {place.step.label} takes {listed(dead, _SHOWN)}: a choice around it excludes that"
         yield Diagnostic(codes.DEAD_ARM, message, work.on.span)
     possible = _texts(subject.type)
     if work.default is not None and possible is not None and possible <= set(labels):
@@ -219,11 +220,6 @@ def _texts(type: object) -> set[str] | None:
         case Simple(kind=Kind.BOOL):
             return {"True", "False"}
     return None
-
-
-def _listed(names: list[str]) -> str:
-    more = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def _chains(plan: Plan) -> Iterator[Diagnostic]:

@@ -1,11 +1,7 @@
-"""Run all checks of a directive that go beyond reading it.
+"""Run all checks of a directive that go beyond reading it: its values, its place, and the files around it.
 
-Without a resolver only the file itself is checked. Trust is checked elsewhere.
-
-Check a directive against its place and the files around it: parents, knowledge, and circles of calls.
-
-Trust is not checked here, except that the
-directives a hook runs must have a valid signature if they have one.
+Without a resolver only the file itself is checked. Trust is checked elsewhere, except that the directives a hook runs
+must have a valid signature if they have one.
 """
 
 from __future__ import annotations
@@ -22,9 +18,17 @@ from quire.errors import BadConfiguration, QuireError
 from quire.formats.directive import codes as all_codes
 from quire.formats.directive.codes import codes
 from quire.formats.directive.item_references import documents_called
-from quire.formats.directive.limits import conflicting_limits, cost_values, leaves_no_room, limit_problem
 from quire.formats.directive.parse import parse
-from quire.formats.directive.syntax import Combined, Directive, Text, shown
+from quire.formats.directive.syntax import (
+    Combined,
+    Directive,
+    Text,
+    conflicting_limits,
+    cost_values,
+    leaves_no_room,
+    limit_problem,
+    shown,
+)
 from quire.formats.directive.validate import identity_problems, missing_fields, parallel_problem, practice
 from quire.formats.near_names import name_fix, word_fix
 from quire.plan.templates import InputReference, can_be_inserted, is_static, references
@@ -61,15 +65,8 @@ def check_reading(
     if not reading.whole:
         return reading.diagnostics
     directive = reading.partial
-    findings = [
-        *reading.diagnostics,
-        *fatal(directive),
-        *_warnings(directive),
-        *_no_room(directive),
-        *practice(directive),
-    ]
-    findings += foreign(directive, reading.source)
-    findings += check_signing(directive, place)
+    findings = [*reading.diagnostics, *fatal(directive), *_warnings(directive), *_no_room(directive)]
+    findings += [*practice(directive), *foreign(directive, reading.source), *check_signing(directive, place)]
     if resolver is not None and place is not None:
         findings += check_items(directive, reading.source, resolver, place)
     return tuple(sorted(findings, key=lambda finding: (finding.span.start, finding.span.end)))
@@ -114,17 +111,15 @@ def errors_of(reading: ParseResult) -> tuple[Diagnostic, ...]:
 
 
 def _names(what: str, declared: tuple[Parameter, ...]) -> Iterator[Diagnostic]:
-    seen: set[str] = set()
+    names: set[str] = set()
     for parameter in declared:
         if not parameter.name:
-            yield Diagnostic(
-                all_codes.PARAMETER, f"an {what} has no name", parameter.span, "", f'write <{what} name="…">'
-            )
-        elif parameter.name in seen:
-            yield Diagnostic(
-                all_codes.PARAMETER, f"the {what} {shown(parameter.name)} is declared twice", parameter.span
-            )
-        seen.add(parameter.name)
+            message, help = f"an {what} has no name", f'write <{what} name="…">'
+            yield Diagnostic(all_codes.PARAMETER, message, parameter.span, "", help)
+        elif parameter.name in names:
+            message = f"the {what} {shown(parameter.name)} is declared twice"
+            yield Diagnostic(all_codes.PARAMETER, message, parameter.span)
+        names.add(parameter.name)
 
 
 def _warnings(directive: Directive) -> Iterator[Diagnostic]:
@@ -132,9 +127,8 @@ def _warnings(directive: Directive) -> Iterator[Diagnostic]:
     does_something = bool(directive.body or any(section.tag == "process" for section in directive.sections))
     missing = missing_fields(directive)
     if does_something and "model" in missing:
-        yield Diagnostic(
-            all_codes.NO_MODEL, "no model is asked for", root, "", 'write <model tier="low" /> in <metadata>'
-        )
+        help = 'write <model tier="low" /> in <metadata>'
+        yield Diagnostic(all_codes.NO_MODEL, "no model is asked for", root, "", help)
     if does_something and "permissions" in missing:
         message = "no permissions are asked for, and there is no parent to inherit them from"
         yield Diagnostic(all_codes.NO_PERMISSIONS, message, root, "", "write <permissions> in <metadata>, or extends")
@@ -181,7 +175,7 @@ def _unknown_paths(tests: Iterable[Test]) -> Iterator[Diagnostic]:
 
 
 def _inputs(directive: Directive) -> Iterator[Diagnostic]:
-    declared = {one.name: one for one in directive.inputs if one.name}
+    declared = {parameter.name: parameter for parameter in directive.inputs if parameter.name}
     used: set[str] = set()
     suggestions = Suggestions()
     for reference, span in _references(directive):
@@ -198,17 +192,15 @@ def _inputs(directive: Directive) -> Iterator[Diagnostic]:
         # A reference to it is reported where it stands.
         if not can_be_inserted(name) and name not in {match[3] for match, _ in _foreign(directive)}:
             help = "use letters, digits and _ for its name"
-            yield _finding(
-                all_codes.INPUT_NAME, f"{{input:{shown(name)}}} is not replaced by its value", parameter.span, help
-            )
+            message = f"{{input:{shown(name)}}} is not replaced by its value"
+            yield Diagnostic(all_codes.INPUT_NAME, message, parameter.span, "", help)
         if name in used:
             continue
         if words is None:
             words = _words(directive)
         if name not in words:
-            yield _finding(
-                all_codes.UNUSED_INPUT, f"the input {shown(name)} is never used", parameter.span, _USE.format(name)
-            )
+            message, help = f"the input {shown(name)} is never used", _USE.format(name)
+            yield Diagnostic(all_codes.UNUSED_INPUT, message, parameter.span, "", help)
 
 
 def foreign(directive: Directive, source: Source) -> Iterator[Diagnostic]:
@@ -254,8 +246,7 @@ def _references(directive: Directive) -> Iterator[tuple[InputReference, Span]]:
         for action in hook.actions:
             for _, value in (*action.attributes, *action.parameters):
                 # `${inputs.x}` may have no value there: then it is empty.
-                found = (one for one in references(value) if value[one.span.start] == "{")
-                yield from ((one, action.span) for one in found)
+                yield from ((read, action.span) for read in references(value) if value[read.span.start] == "{")
     for text, span in ((directive.success, directive.success_span), (directive.failure, directive.failure_span)):
         for reference in references(text):
             yield reference, span
@@ -269,10 +260,6 @@ def _words(directive: Directive) -> set[str]:
     texts = [directive.body, *(section.raw for section in directive.sections)]
     texts += [value for hook in directive.hooks for action in hook.actions for _, value in action.parameters]
     return {word for text in texts for word in _SPLIT.split(text)}
-
-
-def _finding(code: Code, message: str, span: Span, help: str) -> Diagnostic:
-    return Diagnostic(code, message, span, "", help)
 
 
 _USE = "put {{input:{}}} where it goes, or leave it out"
@@ -294,10 +281,8 @@ _LOOKED = 200
 
 def check_signing(directive: Directive, place: PurePath | None) -> Iterator[Diagnostic]:
     """Report what signing refuses besides missing fields; without a place only problems that do not depend on it."""
-    problems = [*identity_problems(directive, place)]
-    if parallel := parallel_problem(directive):
-        problems.append(parallel)
-    for problem in problems:
+    parallel = parallel_problem(directive)
+    for problem in (*identity_problems(directive, place), *([parallel] if parallel else ())):
         yield Diagnostic(_SIGNING[problem.kind], problem.message, problem.span, "", problem.help)
 
 
@@ -331,13 +316,13 @@ class _Items:
         self._suppressed.update(item.text for position, item in context if position == "suppress")
         if directive.extends:
             yield from self._parents(directive.extends)
-        told: dict[tuple[str, When], tuple[Code, str, str] | None] = {}
-        for item, when in self._wanted():
+        problems: dict[tuple[str, When], tuple[Code, str, str] | None] = {}
+        for item, when in self._needed():
             key = item.text, when
-            if key not in told and len(told) < _LOOKED:
-                told[key] = self._knowledge(item.text, when)
-            if found := told.get(key):
-                code, message, help = found
+            if key not in problems and len(problems) < _LOOKED:
+                problems[key] = self._knowledge(item.text, when)
+            if problem := problems.get(key):
+                code, message, help = problem
                 yield Diagnostic(code, message, item.span, "", help)
         yield from self._hook_directives()
         if self._whole_chain:
@@ -345,11 +330,11 @@ class _Items:
 
     def _suppressing(self, context: Sequence[tuple[str, Text]]) -> Iterator[Diagnostic]:
         texts = [item for position, item in context if position == "suppress" and item.text not in self._layers]
-        known = {*self._layers, *self._resolver.project_layers()} if texts else ()
+        present = {*self._layers, *self._resolver.project_layers()} if texts else ()
         for item in texts:
-            if item.text not in known:
-                close = self._suggestions.nearest(item.text, known)
-                help = did_you_mean(close, f"there are: {', '.join(sorted(known)[:_POINTED]) or 'none'}")
+            if item.text not in present:
+                close = self._suggestions.nearest(item.text, present)
+                help = did_you_mean(close, f"there are: {', '.join(sorted(present)[:_POINTED]) or 'none'}")
                 message = f"nothing brings the layer {shown(item.text)}, so nothing is suppressed"
                 yield Diagnostic(all_codes.SUPPRESSES_NOTHING, message, item.span, "", help)
 
@@ -358,23 +343,24 @@ class _Items:
 
         If one judges the outputs and cannot be used, the thread cannot start.
         """
-        told: dict[str, tuple[str, str] | None] = {}
+        problems: dict[str, tuple[str, str] | None] = {}
         for hook in self._directive.hooks:
             code = all_codes.CHECKER if _when(hook.event) == "return" else all_codes.HOOK_TARGET
             for action in hook.actions:
-                wanted = action.attribute("item_id")
-                if action.primary != "execute" or action.attribute("item_type") != "directive" or not is_static(wanted):
+                item_id = action.attribute("item_id")
+                is_directive = action.primary == "execute" and action.attribute("item_type") == "directive"
+                if not is_directive or not is_static(item_id):
                     continue
-                if wanted not in told and len(told) < _LOOKED:
-                    told[wanted] = self._hook_directive(wanted)
-                if found := told.get(wanted):
-                    yield Diagnostic(code, found[0], action.span, "", found[1])
+                if item_id not in problems and len(problems) < _LOOKED:
+                    problems[item_id] = self._hook_directive(item_id)
+                if problem := problems.get(item_id):
+                    yield Diagnostic(code, problem[0], action.span, "", problem[1])
 
     def _hook_directive(self, item_id: str) -> tuple[str, str] | None:
         try:
             if self._resolver.directive(item_id) is None:
-                known = self._resolver.ids("directive")
-                return f"there is no directive {shown(item_id)}", self._hint("directives", item_id, known)
+                help = self._hint("directives", item_id, self._resolver.ids("directive"))
+                return f"there is no directive {shown(item_id)}", help
             problem = self._resolver.distrust(item_id)
         except BadConfiguration:
             raise
@@ -383,12 +369,11 @@ class _Items:
         return (problem, "look at it, then sign it again") if problem else None
 
     def _parents(self, extends: Text) -> Iterator[Diagnostic]:
-        own = self._place.with_suffix("").as_posix()
-        chain = [own]
-        wanted = extends.text
-        while wanted:
+        chain = [self._place.with_suffix("").as_posix()]
+        parent_id = extends.text
+        while parent_id:
             try:
-                parent = self._resolver.directive(wanted)
+                parent = self._resolver.directive(parent_id)
             except BadConfiguration:
                 raise  # not a problem of this file
             except QuireError as error:
@@ -398,24 +383,24 @@ class _Items:
             if parent is None:
                 self._whole_chain = False
                 through = f", which {chain[-1]} extends" if len(chain) > 1 else ""
-                message = f"there is no directive {shown(wanted)}{through}"
-                known = [one for one in self._resolver.ids("directive") if one not in chain]
-                yield Diagnostic(all_codes.PARENT, message, extends.span, "", self._hint("directives", wanted, known))
+                message = f"there is no directive {shown(parent_id)}{through}"
+                others = [item_id for item_id in self._resolver.ids("directive") if item_id not in chain]
+                help = self._hint("directives", parent_id, others)
+                yield Diagnostic(all_codes.PARENT, message, extends.span, "", help)
                 return
             if parent.id in chain:
                 circle = [*chain[chain.index(parent.id) :], parent.id]
                 way = circle if len(circle) <= _POINTED else [*circle[: _POINTED - 1], "…", parent.id]
                 message = f"extends goes round in a circle: {' → '.join(way)}"
-                yield Diagnostic(
-                    all_codes.EXTENDS_CIRCLE, message, extends.span, "", "let one of them extend none of these"
-                )
+                help = "let one of them extend none of these"
+                yield Diagnostic(all_codes.EXTENDS_CIRCLE, message, extends.span, "", help)
                 return
             self._suppressed.update(parent.suppress)
             self._layers.update(parent.layers)
             chain.append(parent.id)
-            wanted = parent.extends
+            parent_id = parent.extends
 
-    def _wanted(self) -> Iterator[tuple[Text, When]]:
+    def _needed(self) -> Iterator[tuple[Text, When]]:
         """Yield the ids that are known before the thread starts, and when they are needed."""
         directive = self._directive
         items = directive.context.items if directive.context else ()

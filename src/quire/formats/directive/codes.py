@@ -2,16 +2,6 @@
 
 DR0xx are errors (from DR020 on those that only `check` and a run find), DR1xx warnings, DR2xx lints of `check`, DR3xx
 notes. Findings about knowledge files are KN, with the same hundreds. Ids are never reused.
-
-DR1xx: the directive runs, but a part of it probably not as intended.
-
-DR0xx: errors that stop a directive from being read, and from DR020 on those that stop it from running.
-
-DR3xx: good practice, and how the reader treated something unusual. Notes never make a check fail.
-
-DR2xx: advice of `check`.
-
-KN: findings about knowledge files.
 """
 
 from __future__ import annotations
@@ -29,8 +19,8 @@ def knowledge_codes() -> tuple[Code, ...]:
 
 def codes() -> tuple[Code, ...]:
     """Return the codes of directives, in the order of their ids."""
-    found = [code for code in codes_in(sys.modules[__name__]) if code.id.startswith("DR")]
-    return tuple(sorted(found, key=lambda code: code.id))
+    own = [code for code in codes_in(sys.modules[__name__]) if code.id.startswith("DR")]
+    return tuple(sorted(own, key=lambda code: code.id))
 
 
 _warning = partial(make, Severity.WARNING)

@@ -16,22 +16,10 @@ from typing import TYPE_CHECKING
 
 from quire.formats.directive import codes
 from quire.formats.directive.syntax import Action, Combined, Condition, DirectiveFindings, Hook, Test, shown
-from quire.formats.near_names import word_fix
-from quire.plan.vocabulary import (
-    CONTROL,
-    DECISIONS,
-    HOOK_EVENTS,
-    ITEM_TYPES,
-    OPAQUE,
-    OPERATORS,
-    POSITIONS,
-    PRIMARIES,
-    SENT_EVENTS,
-    number,
-)
+from quire.plan import vocabulary
+from quire.plan.vocabulary import PRIMARIES
 from quire.safe_regex import can_match
 from quire.values import InvalidValue, Value, decode
-from quire.wording import did_you_mean
 
 if TYPE_CHECKING:
     from quire.formats.directive.xml import Element
@@ -41,32 +29,36 @@ _COMBINED = ("any", "all", "not")
 TESTS = ("condition", *_COMBINED)
 
 
-def read_hooks(element: Element, found: DirectiveFindings) -> tuple[Hook, ...]:
-    return tuple(_hook(child, found) for child in found.known_children(element, ("hook",)))
+def read_hooks(element: Element, findings: DirectiveFindings) -> tuple[Hook, ...]:
+    return tuple(_hook(child, findings) for child in findings.known_children(element, ("hook",)))
 
 
 def read_action(element: Element, primary: str) -> Action:
     """Read an element whose attributes describe an action. Parameters are in a `value` attribute or in the text."""
-    elements = [child for child in element.children if child.tag == "param"]
-    parameters = [(one.attributes.get("name", ""), one.attributes.get("value", one.all_text)) for one in elements]
+    parameters = tuple(
+        (child.attributes.get("name", ""), child.attributes.get("value", child.all_text))
+        for child in element.children
+        if child.tag == "param"
+    )
     attributes = tuple((name, value) for name, value in element.attributes.items() if name != "primary")
-    return Action(primary, attributes, tuple(parameters), element.opening)
+    return Action(primary, attributes, parameters, element.opening)
 
 
 def _hook(element: Element, findings: DirectiveFindings) -> Hook:
     event = element.attributes.get("event", "").strip()
     name = element.attributes.get("id", "").strip()
     if not event:
-        findings.report(codes.HOOK, "a hook needs an event", element.opening, f"events are {', '.join(SENT_EVENTS)}")
-    elif event in HOOK_EVENTS and not HOOK_EVENTS[event].sent:
+        message = "a hook needs an event"
+        findings.report(codes.HOOK, message, element.opening, f"events are {', '.join(vocabulary.SENT_EVENTS)}")
+    elif event in vocabulary.HOOK_EVENTS and not vocabulary.HOOK_EVENTS[event].sent:
         message = f"nothing sets off the event {event} here, so the hook never acts"
-        help = f"events are {', '.join(SENT_EVENTS)}"
+        help = f"events are {', '.join(vocabulary.SENT_EVENTS)}"
         findings.report(codes.HOOK_WORD, message, element.attribute_span(findings.source, "event"), help)
     else:
-        _known(event, tuple(HOOK_EVENTS), "event", element, findings)
+        _check_word(event, tuple(vocabulary.HOOK_EVENTS), "event", element, findings)
     position = element.attributes.get("position", "").strip()
     if position:
-        _known(position, POSITIONS, "position", element, findings)
+        _check_word(position, vocabulary.POSITIONS, "position", element, findings)
     tests: list[Test] = []
     actions: list[Action] = []
     nested = False
@@ -74,14 +66,12 @@ def _hook(element: Element, findings: DirectiveFindings) -> Hook:
         if child.tag in TESTS:
             tests += _test(child, findings)
         else:
-            inner = [one for one in child.children if one.tag in PRIMARIES]
+            inner = [action for action in child.children if action.tag in PRIMARIES]
             nested = nested or bool(inner)
-            actions += [_checked(one, one.tag, findings) for one in inner]
-            if not inner:
-                actions.append(_action(child, findings))
-            for one in child.children:
-                if one.tag not in ("param", *PRIMARIES):
-                    findings.stray(one, "action", ("param", *PRIMARIES))
+            actions += [_checked(action, action.tag, findings) for action in inner] or [_action(child, findings)]
+            for other in child.children:
+                if other.tag not in ("param", *PRIMARIES):
+                    findings.stray(other, "action", ("param", *PRIMARIES))
     if not actions:
         findings.report(codes.HOOK, f'the hook "{shown(name)}" has no action', element.opening, _ACTION)
     return Hook(name, event, tuple(tests), tuple(actions), position, nested, element.opening)
@@ -100,34 +90,27 @@ def _checked(element: Element, primary: str, findings: DirectiveFindings) -> Act
     action = read_action(element, primary)
     item_type = action.attribute("item_type")
     if item_type and "${" not in item_type:
-        _known(item_type, ITEM_TYPES, "item_type", element, findings)
-    if action.attribute("item_id") == CONTROL:
+        _check_word(item_type, vocabulary.ITEM_TYPES, "item_type", element, findings)
+    if action.attribute("item_id") == vocabulary.CONTROL:
         _control(element, action, findings)
     return action
 
 
 def _control(element: Element, action: Action, findings: DirectiveFindings) -> None:
     """Report a control action that decides nothing. A decision that is filled in at the event cannot be checked."""
-    given = dict([*action.attributes, *action.parameters]).get("action")
-    if given is None:
+    decision = dict([*action.attributes, *action.parameters]).get("action")
+    if decision is None:
         message = 'the control action decides nothing: it has no parameter "action"'
         findings.report(codes.HOOK, message, element.opening, 'write <param name="action">retry</param>')
-    elif given not in DECISIONS and "${" not in given:
-        named = [
-            child for child in element.children if child.tag == "param" and child.attributes.get("name") == "action"
-        ]
+    elif decision not in vocabulary.DECISIONS and "${" not in decision:
         span = element.attribute_span(findings.source, "action")
-        if named:
-            last = named[-1]
-            span = (
-                last.attribute_span(findings.source, "value")
-                if "value" in last.attributes
-                else last.text_span(findings.source)
-            )
-        meant = findings.suggestions.nearest(given, DECISIONS)
-        help = did_you_mean(meant, f"known: {', '.join(DECISIONS)}")
-        message = f'the control action "{shown(given)}" is not known, so the hook decides nothing'
-        findings.report(codes.HOOK_WORD, message, span, help, word_fix(given, DECISIONS, span) if meant else None)
+        for child in element.children:
+            if child.tag == "param" and child.attributes.get("name") == "action":
+                by_attribute = "value" in child.attributes
+                source = findings.source
+                span = child.attribute_span(source, "value") if by_attribute else child.text_span(source)
+        message = f'the control action "{shown(decision)}" is not known, so the hook decides nothing'
+        findings.unknown_word(codes.HOOK_WORD, message, decision, vocabulary.DECISIONS, span)
 
 
 def _test(element: Element, findings: DirectiveFindings) -> list[Test]:
@@ -141,7 +124,7 @@ def _test(element: Element, findings: DirectiveFindings) -> list[Test]:
     if not path or not op:
         findings.report(codes.HOOK, "a condition needs a path and an op", element.opening, _CONDITION)
     else:
-        _known(op, OPERATORS, "op", element, findings)
+        _check_word(op, vocabulary.OPERATORS, "op", element, findings)
     text = element.attributes.get("value")
     if text is None:
         text = element.own_text or None
@@ -156,14 +139,10 @@ def _test(element: Element, findings: DirectiveFindings) -> list[Test]:
     return [Condition(path, op, value, element.opening), *inner]
 
 
-def _known(word: str, known: tuple[str, ...], what: str, element: Element, findings: DirectiveFindings) -> None:
-    if word in known:
-        return
-    meant = findings.suggestions.nearest(word, known)
-    help = did_you_mean(meant, f"known: {', '.join(known)}")
-    span = element.attribute_span(findings.source, what)
-    message = f'the {what} "{shown(word)}" is not known, so the hook never acts'
-    findings.report(codes.HOOK_WORD, message, span, help, word_fix(word, known, span) if meant else None)
+def _check_word(word: str, known: tuple[str, ...], what: str, element: Element, findings: DirectiveFindings) -> None:
+    if word not in known:
+        message = f'the {what} "{shown(word)}" is not known, so the hook never acts'
+        findings.unknown_word(codes.HOOK_WORD, message, word, known, element.attribute_span(findings.source, what))
 
 
 def _value(text: str, op: str) -> Value:
@@ -176,7 +155,7 @@ def _value(text: str, op: str) -> Value:
             return decode(word)
         except InvalidValue:
             return text
-    value = number(word)
+    value = vocabulary.number(word)
     return text if value is None else value
 
 
@@ -190,7 +169,7 @@ _FIRST = ("query", "scope", "item_type", "item_id")
 
 def read_actions(element: Element) -> list[Action]:
     """Return every action in an element or below it, in the order of the file."""
-    return [read_action(one, one.tag) for one in (element, *element.iter()) if one.tag in PRIMARIES]
+    return [read_action(action, action.tag) for action in (element, *element.iter()) if action.tag in PRIMARIES]
 
 
 def readable(element: Element, source: Source) -> str:
@@ -203,9 +182,9 @@ def readable(element: Element, source: Source) -> str:
 
 def call(action: Action) -> str:
     """Write an action as a call: `rye_execute(item_type="tool", item_id="rye/bash", parameters={"command": "ls"})`."""
-    given = dict(action.attributes)
-    names = [name for name in _FIRST if name in given] + [name for name in given if name not in _FIRST]
-    arguments = [f"{name}={_quoted(given[name])}" for name in names]
+    values = dict(action.attributes)
+    names = [name for name in _FIRST if name in values] + [name for name in values if name not in _FIRST]
+    arguments = [f"{name}={json.dumps(values[name], ensure_ascii=False)}" for name in names]
     if action.parameters:
         arguments.append(f"parameters={json.dumps(dict(action.parameters), ensure_ascii=False)}")
     return f"rye_{action.primary}({', '.join(arguments)})"
@@ -215,11 +194,7 @@ def _render(element: Element, source: Source) -> str:
     if element.tag in PRIMARIES:
         beside = element.own_text
         return f"`{call(read_action(element, element.tag))}`" + (f" {beside}" if beside else "")
-    if element.tag in OPAQUE or not element.parts:
+    if element.tag in vocabulary.OPAQUE or not element.parts:
         return element.raw(source)
     inside = "".join(part if isinstance(part, str) else _render(part, source) for part in element.parts)
     return f"{source.text[element.start : element.inner_start]}{inside}</{element.tag}>"
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)

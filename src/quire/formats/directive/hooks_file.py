@@ -46,8 +46,8 @@ class HooksFile:
             elif hook is None or judges(hook.event) or hook.event not in SENT_EVENTS:
                 self.loses_a_gate = True
         place = self._source.position
-        told = ((place(at), what) for at, what in sorted([*self._problems, *self._remarks]))
-        return tuple(hooks), tuple(f"{self._source.name}:{at.line}:{at.column}: {what}" for at, what in told)
+        lines = ((place(at), what) for at, what in sorted([*self._problems, *self._remarks]))
+        return tuple(hooks), tuple(f"{self._source.name}:{at.line}:{at.column}: {what}" for at, what in lines)
 
     def _entries(self, documents: Sequence[yaml.Node]) -> Sequence[yaml.Node]:
         if not documents:
@@ -140,8 +140,8 @@ class HooksFile:
         self._note(findings)
         return value
 
-    def _note(self, found: Iterable[Diagnostic]) -> None:
-        self._problems += ((finding.span.start, finding.message) for finding in found)
+    def _note(self, findings: Iterable[Diagnostic]) -> None:
+        self._problems += ((finding.span.start, finding.message) for finding in findings)
 
     def _wrong(self, node: yaml.Node, problem: str) -> None:
         self._problems.append((node.span.start, problem))
@@ -167,8 +167,8 @@ def condition_problems(condition: Value) -> list[str]:
             case "path" | "op" | "value":
                 pass
             case _:
-                known = ["path", "op", "value", "any", "all", "not"]
-                problems.append(f"the key {name} of a condition is not known: {_hint(name, known)}")
+                keys = ["path", "op", "value", "any", "all", "not"]
+                problems.append(f"the key {name} of a condition is not known: {_hint(name, keys)}")
     pattern = condition.get("value") if condition.get("op") == "regex" else None
     if isinstance(pattern, str) and compiled(pattern) is None:
         problems.append(f"the pattern {pattern} is not one of RE2")
@@ -182,15 +182,12 @@ def condition_remarks(condition: Value) -> list[str]:
     """
     if not isinstance(condition, Mapping):
         return []
-    parts = [part for name in ("any", "all") for part in _parts(condition.get(name))] + [condition.get("not")]
+    lists = [value for name in ("any", "all") if isinstance(value := condition.get(name), list | tuple)]
+    parts = [*(part for value in lists for part in value), condition.get("not")]
     remarks = [remark for part in parts for remark in condition_remarks(part)]
     if condition.get("op") == "in" and not isinstance(condition.get("value"), list | tuple):
         remarks.append("the value of the operator in is not a list, so the condition never holds")
     return remarks
-
-
-def _parts(value: Value) -> Sequence[Value]:
-    return value if isinstance(value, list | tuple) else ()
 
 
 def _hint(name: str, known: Sequence[str]) -> str:

@@ -98,9 +98,9 @@ def _of_action(action: Action) -> Call:
 
 def _call(primary: str, arguments: Iterable[tuple[str, str]], span: Span, thread: str) -> Call:
     """Build a call. `thread` is the directive that is passed to a tool which starts one."""
-    given = dict(reversed(list(arguments)))
-    type = given.get("item_type") or given.get("scope") or ("tool" if primary == "execute" else "")
-    item = given.get("item_id", "")
+    values = dict(reversed(list(arguments)))
+    type = values.get("item_type") or values.get("scope") or ("tool" if primary == "execute" else "")
+    item = values.get("item_id", "")
     if not type or _ANY.search(type):
         return Call(primary, f"rye.{primary}", True, span)
     if not item or _ANY.search(item):

@@ -56,28 +56,24 @@ def read_knowledge(source: Source, *, limit: int = MAX_DOCUMENT_BYTES) -> Knowle
     if head.startswith("---") and head.partition("\n")[0].rstrip() == "---":
         at = len(text) - len(head)
         message = "the metadata stands in --- frontmatter, which is not read"
-        return _refused(
-            source, kinds.FRONT_MATTER, message, Span(at, at + 3), "put it between a line ```yaml and a line ```"
-        )
+        help = "put it between a line ```yaml and a line ```"
+        return _refused(source, kinds.FRONT_MATTER, message, Span(at, at + 3), help)
     fence = find_fence(text, "yaml")
     if isinstance(fence, Missing):
         if fence.reason == "unclosed":
-            near = fence.near or NOWHERE
-            return _refused(
-                source, kinds.KNOWLEDGE_UNCLOSED, "the yaml fence is never closed", near, "close it with a line of ```"
-            )
+            message, help = "the yaml fence is never closed", "close it with a line of ```"
+            return _refused(source, kinds.KNOWLEDGE_UNCLOSED, message, fence.near or NOWHERE, help)
         if _is_plain_yaml(text[begin:]):
             return _yaml_file(source)
         message = "there is no yaml fence in this file, and so no metadata and no body"
-        return Knowledge(source, {}, "", (Diagnostic(kinds.NO_METADATA, message, NOWHERE, "", _SHAPE),))
+        return _refused(source, kinds.NO_METADATA, message, NOWHERE, _SHAPE)
     metadata, findings = _metadata(source, fence.content)
     before = text[begin : fence.whole.start]
     if before.strip():
         start = begin + len(before) - len(before.lstrip())
         message = "what stands before the yaml fence is not part of the body"
-        findings.append(
-            Diagnostic(kinds.BEFORE, message, Span(start, begin + len(before.rstrip())), "", "move it below the fence")
-        )
+        span = Span(start, begin + len(before.rstrip()))
+        findings.append(Diagnostic(kinds.BEFORE, message, span, "", "move it below the fence"))
     return Knowledge(source, metadata, clean(text[fence.whole.end :].strip()), tuple(findings))
 
 
@@ -91,29 +87,29 @@ def knowledge_issues(source: Source, path: PurePath) -> list[str]:
 
 def place_problems(metadata: Mapping[str, Value], path: PurePath) -> dict[str, str]:
     """Return what does not match the file's path below `.ai/knowledge`, by field."""
-    found: dict[str, str] = {}
+    problems: dict[str, str] = {}
     folder = path.parent.as_posix().strip("/")
     folder = "" if folder == "." else folder
     name, category = metadata.get("name"), metadata.get("category")
     if isinstance(name, str) and name and name != path.stem:
-        found["name"] = f"the name '{shown(name)}' must equal the name of the file, '{path.stem}'"
+        problems["name"] = f"the name '{shown(name)}' must equal the name of the file, '{path.stem}'"
     if category is not None and (not isinstance(category, str) or category.strip("/") != folder):
         problem = f"the category '{shown(str(category))}' must equal the folder below .ai/knowledge, '{folder}'"
-        found["category"] = problem
-    return found
+        problems["category"] = problem
+    return problems
 
 
 def field_problems(metadata: Mapping[str, Value]) -> list[str]:
     """Return what is wrong with the fields of the metadata."""
-    found = [f"missing required field: {name}" for name in REQUIRED if metadata.get(name) in (None, "")]
+    problems = [f"missing required field: {name}" for name in REQUIRED if metadata.get(name) in (None, "")]
     version = metadata.get("version")
     if version not in (None, "") and not (isinstance(version, str) and VERSION.fullmatch(version)):
-        found.append(f"the version '{shown(str(version))}' must be three numbers, such as 1.0.0")
+        problems.append(f"the version '{shown(str(version))}' must be three numbers, such as 1.0.0")
     for name in ("name", "title", "entry_type"):
         value = metadata.get(name)
         if value is not None and not isinstance(value, str):
-            found.append(f"{name} must be text, not {shown(str(value))}")
-    return found
+            problems.append(f"{name} must be text, not {shown(str(value))}")
+    return problems
 
 
 def check_knowledge(source: Source, place: PurePath | None = None) -> tuple[Diagnostic, ...]:
@@ -177,13 +173,9 @@ def _metadata(source: Source, content: Span) -> tuple[dict[str, Value], list[Dia
     shift = content.start - len(before)
     blank = Source(source.name, before + source.text[content.start : content.end])
     yaml = read_yaml(blank)
-    findings = [
-        _moved(diagnostic, shift, "the YAML of the metadata cannot be read: ") for diagnostic in yaml.diagnostics
-    ]
-    if findings:
-        return {}, findings
-    if not yaml.documents:
-        return {}, findings
+    if yaml.diagnostics or not yaml.documents:
+        lead = "the YAML of the metadata cannot be read: "
+        return {}, [_moved(finding, shift, lead) for finding in yaml.diagnostics]
     node = yaml.documents[0]
     if len(yaml.documents) > 1 or not isinstance(node, YamlMapping):
         message = "the metadata is not a list of keys and values"
@@ -191,8 +183,7 @@ def _metadata(source: Source, content: Span) -> tuple[dict[str, Value], list[Dia
         return {}, [Diagnostic(kinds.METADATA, message, span, "", "write one key: value a line")]
     problems: list[Diagnostic] = []
     value = literal(node, problems)
-    findings += [_moved(problem, shift) for problem in problems]
-    return (dict(value) if isinstance(value, Mapping) else {}), findings
+    return (dict(value) if isinstance(value, Mapping) else {}), [_moved(problem, shift) for problem in problems]
 
 
 def _moved(finding: Diagnostic, shift: int, before: str = "") -> Diagnostic:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from quire.formats.directive import syntax
-from quire.formats.directive.limits import conflicting_limits, cost_values
+from quire.formats.directive.syntax import conflicting_limits, cost_values
 from quire.plan.built_in_tools import canonical_grant
 from quire.plan.nodes import Input, InputType, Plan, Sequence, Step
 from quire.plan.thread import Acknowledgement, Context, Hook, HookAction, Parameter, Permission, Thread
@@ -24,7 +24,7 @@ def lower(directive: syntax.Directive) -> Plan:
     return Plan(
         title=work.name,
         format="directive",
-        inputs=tuple(_input(one) for one in work.inputs),
+        inputs=tuple(_input(parameter) for parameter in work.inputs),
         body=Sequence((Step(position=1, label="thread", title=work.name, work=work, span=directive.root),)),
         description=work.description,
     )
@@ -73,17 +73,16 @@ def thread(directive: syntax.Directive) -> Thread:
 def limits(directive: syntax.Directive) -> dict[str, Value]:
     """Return the limits of `<limits>` and, where it has none, those of `<cost>`, under their canonical names."""
     merged = _cost_limits(directive.cost) if directive.cost else {}
-    given = directive.limits or ()
-    merged |= {LIMIT_ALIASES[name]: _limit(name, value) for name, value in given if name in LIMIT_ALIASES}
-    merged |= {name: _limit(name, value) for name, value in given if name not in LIMIT_ALIASES}
+    own = directive.limits or ()
+    merged |= {LIMIT_ALIASES[name]: _limit(name, value) for name, value in own if name in LIMIT_ALIASES}
+    merged |= {name: _limit(name, value) for name, value in own if name not in LIMIT_ALIASES}
     return merged
 
 
 def _cost_limits(cost: syntax.Cost) -> dict[str, Value]:
-    given = {name: value.text for name, value in cost_values(cost)}
-    named = ("turns", "tokens", "spend", "spawns", "duration_seconds")
-    found: dict[str, Value] = {name: number_or_text(given[name]) for name in named if name in given}
-    return found | {name: text for name, text in given.items() if name == "spend_currency"}
+    values = dict(cost_values(cost))
+    names = ("turns", "tokens", "spend", "spawns", "duration_seconds", "spend_currency")
+    return {name: _limit(name, values[name]) for name in names if name in values}
 
 
 def condition(tests: Iterable[syntax.Test]) -> dict[str, Value]:
@@ -99,10 +98,8 @@ def _test(test: syntax.Test) -> dict[str, Value]:
         if test.kind == "not":
             return {"not": condition(test.parts)}
         return {test.kind: [_test(part) for part in test.parts]}
-    found: dict[str, Value] = {"path": test.path, "op": test.op}
-    if test.value is not None:
-        found["value"] = test.value
-    return found
+    value: dict[str, Value] = {} if test.value is None else {"value": test.value}
+    return {"path": test.path, "op": test.op, **value}
 
 
 def _hook(hook: syntax.Hook) -> Hook:
@@ -113,8 +110,8 @@ def _hook(hook: syntax.Hook) -> Hook:
 def _action(action: syntax.Action) -> HookAction:
     """Lower an action. Attributes other than type and id are parameters, such as the query of a fetch."""
     extra = [(name, value) for name, value in action.attributes if name not in ("item_type", "item_id")]
-    given: dict[str, Value] = dict([*extra, *action.parameters])
-    return HookAction(action.primary, action.attribute("item_type"), action.attribute("item_id"), tuple(given.items()))
+    values: dict[str, Value] = dict([*extra, *action.parameters])
+    return HookAction(action.primary, action.attribute("item_type"), action.attribute("item_id"), tuple(values.items()))
 
 
 def _parameters(declared: Iterable[syntax.Parameter]) -> Iterable[Parameter]:

@@ -1,13 +1,11 @@
 """Parse a directive into a syntax tree and findings. Never raises because of the content of a text.
 
-All mistakes are reported, not only the first one. The readable parts are returned even if there are errors. Simple
-elements (texts, attributes, cost, context, inputs and outputs) are read here; permissions and hooks have modules of
-their own.
+All mistakes are reported, not only the first one. The readable parts are returned even if there are errors. Hooks are
+read in `hooks`.
 
-Read `<permissions>`: turn nested elements into capability strings, in the order of the file.
-
-`<execute><tool>rye/bash</tool></execute>` is `rye.execute.tool.rye.bash`. A text directly in `<execute>` is everything
-after `rye.execute.`. A star directly in `<permissions>` grants everything, regardless of the elements beside it.
+`<permissions>` are turned into capabilities: `<execute><tool>rye/bash</tool></execute>` is `rye.execute.tool.rye.bash`.
+A text directly in `<execute>` is everything after `rye.execute.`. A star directly in `<permissions>` grants everything,
+regardless of the elements beside it.
 """
 
 from __future__ import annotations
@@ -16,27 +14,11 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from quire.formats.directive import codes
+from quire.formats.directive import codes, syntax
 from quire.formats.directive.hooks import read_actions, read_hooks, readable
-from quire.formats.directive.syntax import (
-    Acknowledge,
-    Attributes,
-    Context,
-    Cost,
-    Directive,
-    DirectiveFindings,
-    Extra,
-    Grant,
-    Parameter,
-    ParseResult,
-    Permissions,
-    Section,
-    Text,
-    shown,
-)
+from quire.formats.directive.syntax import Directive, DirectiveFindings, Text, shown
 from quire.formats.directive.xml import Element, read_xml
-from quire.formats.markdown import Fence, Missing, find_fence, signature_line
-from quire.formats.near_names import word_fix
+from quire.formats.markdown import Missing, find_fence, signature_line
 from quire.plan.vocabulary import CONTEXT, ITEM_TYPES, OPAQUE, PARAMETER_TYPES, PRIMARIES, TIERS
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span, is_open_text
 from quire.wording import did_you_mean
@@ -48,18 +30,14 @@ if TYPE_CHECKING:
 _TAGS = ("acknowledge", *PRIMARIES)
 
 
-def read_permissions(element: Element, found: DirectiveFindings) -> Permissions:
-    return _Reader(found).read(element)
-
-
-class _Reader:
-    def __init__(self, found: DirectiveFindings) -> None:
-        self._found = found
-        self._grants: list[Grant] = []
+class _PermissionsReader:
+    def __init__(self, findings: DirectiveFindings) -> None:
+        self._findings = findings
+        self._grants: list[syntax.Grant] = []
         self._bare_texts: set[tuple[str, str]] = set()
-        self._acknowledged: list[Acknowledge] = []
+        self._acknowledged: list[syntax.Acknowledge] = []
 
-    def read(self, element: Element) -> Permissions:
+    def read(self, element: Element) -> syntax.Permissions:
         for part in element.parts:
             if isinstance(part, str):
                 self._bare(part.strip(), element, "rye")
@@ -69,8 +47,8 @@ class _Reader:
                 self._acknowledge(part)
             else:
                 self._unknown(part)
-        raw = element.raw(self._found.source)
-        return Permissions(tuple(self._grants), tuple(self._acknowledged), raw, element.opening)
+        raw = element.raw(self._findings.source)
+        return syntax.Permissions(tuple(self._grants), tuple(self._acknowledged), raw, element.opening)
 
     def _primary(self, element: Element) -> None:
         prefix = f"rye.{element.tag}"
@@ -79,15 +57,15 @@ class _Reader:
                 self._bare(part.strip(), element, prefix)
                 continue
             if part.tag not in ITEM_TYPES:
-                meant = self._found.suggestions.nearest(part.tag, ITEM_TYPES)
+                meant = self._findings.suggestions.nearest(part.tag, ITEM_TYPES)
                 help = did_you_mean(meant, f"item types are {', '.join(ITEM_TYPES)}", form="<{}>")
                 message = f"<{shown(part.tag)}> in <{element.tag}> is not a type of item, so this grants nothing useful"
-                self._found.report(codes.ITEM_TYPE, message, part.opening, help)
+                self._findings.report(codes.ITEM_TYPE, message, part.opening, help)
             for child in part.children:
-                self._found.stray(child, part.tag, ())
+                self._findings.stray(child, part.tag, ())
             pattern = part.own_text
             if pattern:
-                self._grant(f"{prefix}.{part.tag}", pattern, part.text_span(self._found.source))
+                self._grant(f"{prefix}.{part.tag}", pattern, part.text_span(self._findings.source))
             else:
                 self._nothing(f"an empty <{shown(part.tag)}> in <{element.tag}>", part.opening)
 
@@ -99,124 +77,123 @@ class _Reader:
         if not text:
             return
         # With children around it, finding the exact position is not worth a search.
-        span = element.opening if element.children else element.text_span(self._found.source)
-        if text == "*" or (prefix != "rye" and not any(sign.isspace() for sign in text)):
-            if (prefix, text) not in self._bare_texts:
-                self._bare_texts.add((prefix, text))
-                self._grant(prefix, text, span)
-                if text.partition(".")[0] not in ITEM_TYPES and not set(text) & set("*?["):
-                    self._nothing(f'the text "{shown(text)}" in <{element.tag}>', span)
-        else:
+        span = element.opening if element.children else element.text_span(self._findings.source)
+        is_grant = text == "*" or (prefix != "rye" and not any(sign.isspace() for sign in text))
+        if is_grant and (prefix, text) in self._bare_texts:
+            return
+        if is_grant:
+            self._bare_texts.add((prefix, text))
+            self._grant(prefix, text, span)
+        if not is_grant or (text.partition(".")[0] not in ITEM_TYPES and not set(text) & set("*?[")):
             self._nothing(f'the text "{shown(text)}" in <{element.tag}>', span)
 
     def _nothing(self, what: str, span: Span) -> None:
-        self._found.report(codes.IGNORED_TEXT, f"{what} grants nothing", span, _SHAPE)
+        self._findings.report(codes.IGNORED_TEXT, f"{what} grants nothing", span, _SHAPE)
 
     def _grant(self, prefix: str, pattern: str, span: Span) -> None:
         if any(sign.isspace() for sign in pattern):
             message = f'the pattern "{shown(pattern)}" has a space in it and so matches no item'
-            self._found.report(codes.IGNORED_TEXT, message, span, "write one element for each pattern")
-        self._grants.append(Grant(f"{prefix}.{pattern.replace('/', '.')}", span))
+            self._findings.report(codes.IGNORED_TEXT, message, span, "write one element for each pattern")
+        self._grants.append(syntax.Grant(f"{prefix}.{pattern.replace('/', '.')}", span))
 
     def _acknowledge(self, element: Element) -> None:
         risk = element.attributes.get("risk", "").strip()
         if risk in TIERS:
-            self._acknowledged.append(Acknowledge(risk, element.all_text, element.opening))
+            self._acknowledged.append(syntax.Acknowledge(risk, element.all_text, element.opening))
             return
-        meant = self._found.suggestions.nearest(risk, TIERS) if risk else None
+        meant = self._findings.suggestions.nearest(risk, TIERS) if risk else None
         help = did_you_mean(meant, f"the risks are {', '.join(TIERS)}")
         if "risk" not in element.attributes:
-            self._found.report(codes.RISK, "<acknowledge> does not say which risk it means", element.opening, help)
+            self._findings.report(codes.RISK, "<acknowledge> does not say which risk it means", element.opening, help)
             return
-        span = element.attribute_span(self._found.source, "risk")
-        self._found.report(codes.RISK, f'the risk "{shown(risk)}" of <acknowledge> is not a tier of risk', span, help)
+        span = element.attribute_span(self._findings.source, "risk")
+        message = f'the risk "{shown(risk)}" of <acknowledge> is not a tier of risk'
+        self._findings.report(codes.RISK, message, span, help)
 
     def _unknown(self, element: Element) -> None:
-        meant = self._found.suggestions.nearest(element.tag, _TAGS)
+        meant = self._findings.suggestions.nearest(element.tag, _TAGS)
         help = did_you_mean(meant, f"known there: {', '.join(_TAGS)}", form="<{}>")
         if element.tag in ("search", "load"):
             help = "it is called fetch now"
         message = f"<{shown(element.tag)}> is not known inside <permissions>"
-        self._found.report(codes.PERMISSION_TAG, message, element.opening, help)
+        self._findings.report(codes.PERMISSION_TAG, message, element.opening, help)
 
 
 _SHAPE = "write <execute><tool>rye.file-system.*</tool></execute>, or * for everything"
 
 
-def read_text(element: Element, found: DirectiveFindings) -> Text:
-    return Text(element.all_text, element.text_span(found.source))
+def read_text(element: Element, findings: DirectiveFindings) -> Text:
+    return Text(element.all_text, element.text_span(findings.source))
 
 
-def read_attributes(element: Element, found: DirectiveFindings) -> Attributes:
+def read_attributes(element: Element, findings: DirectiveFindings) -> syntax.Attributes:
     """Read an element that has only attributes."""
     if element.all_text or element.children:
         message = f"<{element.tag}> is read from its attributes only: what stands in it has no effect"
         form = 'model tier="low" /> or <model id="NAME"' if element.tag == "model" else f'{element.tag} name="value"'
-        found.report(codes.IGNORED_TEXT, message, element.opening, f"write <{form} />")
-    return _attributes(element, found)
+        findings.report(codes.IGNORED_TEXT, message, element.opening, f"write <{form} />")
+    return _attributes(element, findings)
 
 
-def read_cost(element: Element, found: DirectiveFindings) -> Cost:
-    cost = Cost(span=element.opening)
-    for child in found.known_children(element, ("context", "duration", "spend")):
-        text = Text(child.own_text, child.text_span(found.source)) if child.own_text else None
+def read_cost(element: Element, findings: DirectiveFindings) -> syntax.Cost:
+    cost = syntax.Cost(span=element.opening)
+    for child in findings.known_children(element, ("context", "duration", "spend")):
+        text = Text(child.own_text, child.text_span(findings.source)) if child.own_text else None
         if child.tag == "context":
-            cost.context, cost.tokens = _attributes(child, found), text
+            cost.context, cost.tokens = _attributes(child, findings), text
         elif child.tag == "duration":
             cost.duration = text
         else:
             cost.spend = text
             currency = child.attributes.get("currency", "").strip()
-            cost.currency = Text(currency, child.attribute_span(found.source, "currency")) if currency else None
+            cost.currency = Text(currency, child.attribute_span(findings.source, "currency")) if currency else None
     return cost
 
 
-def read_context(element: Element, found: DirectiveFindings) -> Context:
-    children = found.known_children(element, CONTEXT)
-    return Context(tuple((child.tag, read_text(child, found)) for child in children if child.all_text), element.opening)
+def read_context(element: Element, findings: DirectiveFindings) -> syntax.Context:
+    children = findings.known_children(element, CONTEXT)
+    return syntax.Context(
+        tuple((child.tag, read_text(child, findings)) for child in children if child.all_text), element.opening
+    )
 
 
-def read_inputs(element: Element, found: DirectiveFindings) -> tuple[Parameter, ...]:
-    return tuple(_parameter(child, found) for child in found.known_children(element, ("input",)))
+def read_inputs(element: Element, findings: DirectiveFindings) -> tuple[syntax.Parameter, ...]:
+    return tuple(_parameter(child, findings) for child in findings.known_children(element, ("input",)))
 
 
-def read_outputs(element: Element, found: DirectiveFindings) -> tuple[tuple[Parameter, ...], Text, Text]:
+def read_outputs(element: Element, findings: DirectiveFindings) -> tuple[tuple[syntax.Parameter, ...], Text, Text]:
     """Read the outputs, and the messages that close the thread. A child of any other name is an output of that name."""
-    outputs: list[Parameter] = []
+    outputs: list[syntax.Parameter] = []
     closing = {"success": Text("", element.opening), "failure": Text("", element.opening)}
     for child in element.children:
         if child.tag == "output":
-            outputs.append(_parameter(child, found))
+            outputs.append(_parameter(child, findings))
         elif child.tag in closing:
-            closing[child.tag] = read_text(child, found)
+            closing[child.tag] = read_text(child, findings)
         else:
-            keyed = Parameter(child.tag, description=child.all_text, keyed=True, span=child.opening)
-            outputs.append(keyed)
+            outputs.append(syntax.Parameter(child.tag, description=child.all_text, keyed=True, span=child.opening))
     return tuple(outputs), closing["success"], closing["failure"]
 
 
-def _parameter(element: Element, findings: DirectiveFindings) -> Parameter:
-    given = element.attributes
-    type = given.get("type", "").strip() or "string"
+def _parameter(element: Element, findings: DirectiveFindings) -> syntax.Parameter:
+    attributes = element.attributes
+    type = attributes.get("type", "").strip() or "string"
     if type not in PARAMETER_TYPES:
-        meant = findings.suggestions.nearest(type, PARAMETER_TYPES)
-        help = did_you_mean(meant, f"types are {', '.join(PARAMETER_TYPES[:6])}")
-        span = element.attribute_span(findings.source, "type")
         message = f'values of the type "{shown(type)}" are not checked'
-        findings.report(
-            codes.PARAMETER_TYPE, message, span, help, word_fix(type, PARAMETER_TYPES, span) if meant else None
-        )
-    return Parameter(
-        name=given.get("name", "").strip(),
+        help = f"types are {', '.join(PARAMETER_TYPES[:6])}"
+        span = element.attribute_span(findings.source, "type")
+        findings.unknown_word(codes.PARAMETER_TYPE, message, type, PARAMETER_TYPES, span, help)
+    return syntax.Parameter(
+        name=attributes.get("name", "").strip(),
         type=type,
         required=findings.truth(element, "required"),
-        default=given.get("default"),
+        default=attributes.get("default"),
         description=element.all_text,
         span=element.opening,
     )
 
 
-def _attributes(element: Element, findings: DirectiveFindings) -> Attributes:
+def _attributes(element: Element, findings: DirectiveFindings) -> syntax.Attributes:
     spans = element.attribute_spans(findings.source)
     return tuple(
         (name, Text(value.strip(), spans.get(name, element.opening))) for name, value in element.attributes.items()
@@ -227,7 +204,7 @@ _READERS: Mapping[str, Callable[[Element, DirectiveFindings], object]] = {
     **dict.fromkeys(("description", "category", "author"), read_text),
     **dict.fromkeys(("model", "limits"), read_attributes),
     "cost": read_cost,
-    "permissions": read_permissions,
+    "permissions": lambda element, findings: _PermissionsReader(findings).read(element),
     "context": read_context,
     "hooks": read_hooks,
 }
@@ -237,14 +214,14 @@ ROOT = ("metadata", "inputs", "outputs", "process", "success_criteria", "descrip
 _ATTRIBUTES = ("name", "version", "extends")
 
 
-def parse(source: Source, *, limit: int = MAX_DOCUMENT_BYTES) -> ParseResult:
+def parse(source: Source, *, limit: int = MAX_DOCUMENT_BYTES) -> syntax.ParseResult:
     """Parse the text of a directive."""
     if source.exceeds(limit):
         findings = DirectiveFindings(source)
         message = f"the file is larger than {limit:,} bytes"
         findings.report(codes.TOO_LARGE, message, NOWHERE, "move texts to knowledge files")
-        return ParseResult(source, Directive(), tuple(findings.diagnostics))
-    return ParseResult(source, *(_open_parsed if is_open_text(source.text) else _parsed)(source.text))
+        return syntax.ParseResult(source, Directive(), tuple(findings.diagnostics))
+    return syntax.ParseResult(source, *(_open_parsed if is_open_text(source.text) else _parsed)(source.text))
 
 
 def _parse_text(text: str) -> tuple[Directive, tuple[Diagnostic, ...]]:
@@ -270,7 +247,10 @@ def _read(directive: Directive, findings: DirectiveFindings) -> None:
         return
     directive.fence = fence.whole
     directive.preamble = text[len(directive.signature) : fence.whole.start].strip()
-    _read_body(directive, fence, text)
+    after = text[fence.whole.end :]
+    directive.body = after.strip()
+    start = fence.whole.end + len(after) - len(after.lstrip())
+    directive.body_span = Span(start, start + len(directive.body))
     root, wrong = read_xml(findings.source, fence.content)
     findings.diagnostics += wrong
     if root is None:
@@ -280,13 +260,6 @@ def _read(directive: Directive, findings: DirectiveFindings) -> None:
         findings.report(codes.ROOT, message, root.opening, "the first xml fence of the file holds the directive")
         return
     _RootReader(directive, findings).read(root)
-
-
-def _read_body(directive: Directive, fence: Fence, text: str) -> None:
-    after = text[fence.whole.end :]
-    directive.body = after.strip()
-    start = fence.whole.end + len(after) - len(after.lstrip())
-    directive.body_span = Span(start, start + len(directive.body))
 
 
 def _report_missing(missing: Missing, findings: DirectiveFindings) -> None:
@@ -302,18 +275,17 @@ def _report_missing(missing: Missing, findings: DirectiveFindings) -> None:
         findings.report(codes.NO_FENCE, message, near, "write ```xml at the start of the line, and nothing after it")
     else:
         message = "there is no xml fence in this file, and so no directive"
-        findings.report(
-            codes.NO_FENCE, message, near, "put the <directive> element between a line ```xml and a line ```"
-        )
+        help = "put the <directive> element between a line ```xml and a line ```"
+        findings.report(codes.NO_FENCE, message, near, help)
 
 
 class _RootReader:
-    def __init__(self, directive: Directive, found: DirectiveFindings) -> None:
+    def __init__(self, directive: Directive, findings: DirectiveFindings) -> None:
         self._directive = directive
-        self._found = found
+        self._findings = findings
 
     def read(self, root: Element) -> None:
-        directive, findings = self._directive, self._found
+        directive, findings = self._directive, self._findings
         directive.root = root.opening
         spans = root.attribute_spans(findings.source)
         texts = {
@@ -345,7 +317,7 @@ class _RootReader:
             findings.report(codes.IGNORED_TEXT, message, root.opening, "instructions go after the fence")
 
     def _metadata(self, element: Element) -> None:
-        directive, findings = self._directive, self._found
+        directive, findings = self._directive, self._findings
         elements = {child.tag: child for child in reversed(element.children)}
         self._repeated(element.children, elements, METADATA)
         for name, read in _READERS.items():
@@ -353,8 +325,8 @@ class _RootReader:
                 setattr(directive, name, read(elements[name], findings))
         directive.extras = tuple(self._extra(child) for child in element.children if child.tag not in METADATA)
 
-    def _extra(self, element: Element) -> Extra:
-        findings = self._found
+    def _extra(self, element: Element) -> syntax.Extra:
+        findings = self._findings
         meant = findings.suggestions.nearest(element.tag, (*METADATA, "inputs", "outputs"))
         if meant in ("inputs", "outputs"):
             message = f"<{shown(element.tag)}> has no meaning in <metadata>"
@@ -367,26 +339,26 @@ class _RootReader:
         else:
             message = f"<{shown(element.tag)}> has no effect: it is kept as text"
             findings.report(codes.EXTRA, message, element.opening)
-        return Extra(element.tag, element.own_text, element.raw(findings.source), element.opening)
+        return syntax.Extra(element.tag, element.own_text, element.raw(findings.source), element.opening)
 
-    def _section(self, element: Element) -> Section:
-        findings = self._found
+    def _section(self, element: Element) -> syntax.Section:
+        findings = self._findings
         text = readable(element, findings.source)
         if element.tag in METADATA:
             message = f"<{element.tag}> has no effect outside of <metadata>"
             findings.report(codes.STRAY, message, element.opening, "move it into <metadata>")
         elif element.tag not in (*ROOT, *OPAQUE):
             findings.stray(element, "directive", ROOT)
-        return Section(element.tag, element.raw(findings.source), text, element.opening)
+        return syntax.Section(element.tag, element.raw(findings.source), text, element.opening)
 
     def _repeated(self, children: Iterable[Element], first: dict[str, Element], names: Iterable[str]) -> None:
         for child in children:
             if child.tag in names and first[child.tag] is not child:
-                line = self._found.source.position(first[child.tag].start).line
+                line = self._findings.source.position(first[child.tag].start).line
                 message = f"a second <{child.tag}> has no effect"
-                self._found.report(codes.REPEATED, message, child.opening, f"the one on line {line} counts")
+                self._findings.report(codes.REPEATED, message, child.opening, f"the one on line {line} counts")
 
     def _unknown_attribute(self, name: str, span: Span) -> None:
-        meant = self._found.suggestions.nearest(name, _ATTRIBUTES)
+        meant = self._findings.suggestions.nearest(name, _ATTRIBUTES)
         help = did_you_mean(meant, "known there: name, version, extends")
-        self._found.report(codes.STRAY, f"the attribute {shown(name)} of <directive> has no effect", span, help)
+        self._findings.report(codes.STRAY, f"the attribute {shown(name)} of <directive> has no effect", span, help)

@@ -1,8 +1,6 @@
-"""The syntax tree of a directive: the content of the file with positions, before it is interpreted.
+"""The syntax tree of a directive with positions, the questions about its limits, and the findings of a reading.
 
 Nodes are not frozen, because the reader fills the directive part by part, but never changed afterwards.
-
-Collect the findings of a reading, with a limited number of suggestions.
 """
 
 from __future__ import annotations
@@ -13,9 +11,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from quire.diagnostics import Diagnostic, Edit, Findings, Fix, Severity
+from quire.diagnostics import Code, Diagnostic, Edit, Findings, Fix, Severity
 from quire.formats.directive import codes
 from quire.formats.near_names import word_fix
+from quire.plan.vocabulary import CURRENCY, INTEGER_LIMITS, LARGEST_LIMIT, LIMIT_ALIASES, number
 from quire.source import NOWHERE, Source, Span
 from quire.wording import LONGEST_QUOTED, cut, did_you_mean
 
@@ -202,6 +201,56 @@ class Directive(Struct):
     fence: Span = NOWHERE
 
 
+def limit_problem(name: str, text: str) -> str | None:
+    """Return what is wrong with the value of a limit, as the end of a sentence; None if it is right."""
+    canonical = LIMIT_ALIASES.get(name, name)
+    if canonical == "spend_currency":
+        if text.strip().upper() == CURRENCY:
+            return None
+        return f"must be {CURRENCY}, not '{shown(text)}': costs are counted in US dollars"
+    value = number(text)
+    if canonical in INTEGER_LIMITS and not isinstance(value, int):
+        return f"must be an integer, not '{shown(text)}'"
+    if value is None:
+        return f"must be a number, not '{shown(text)}'"
+    if value > LARGEST_LIMIT:
+        return f"must not be above {LARGEST_LIMIT:,}, and is {shown(text)}"
+    return f"must not be below 0, and is {shown(text)}" if value < 0 else None
+
+
+def leaves_no_room(name: str, text: str) -> bool:
+    """Tell whether a limit is reached before the first turn."""
+    return LIMIT_ALIASES.get(name, name) in ("turns", "tokens", "spend", "duration_seconds") and number(text) == 0
+
+
+def conflicting_limits(directive: Directive) -> Iterator[tuple[str, Text]]:
+    """Yield a message for each limit that `<limits>` sets twice, to different numbers, and the second of the values."""
+    texts = dict(directive.limits or ())
+    for alias, name in LIMIT_ALIASES.items():
+        text, other = texts.get(alias), texts.get(name)
+        if text is None or other is None or number(text.text) == number(other.text):
+            continue
+        values = f"{shown(text.text)} and {shown(other.text)}"
+        message = f"{alias} and {name} are the same limit, and have the values {values}"
+        yield message, max(text, other, key=lambda value: value.span.start)
+
+
+def cost_values(cost: Cost) -> Iterator[tuple[str, Text]]:
+    """Yield the values of `<cost>` under the names of the limits."""
+    for name, value in cost.context:
+        if name == "turns":
+            yield "turns", value
+        elif name == "spawn_threshold":
+            yield "spawns", value
+    named = {
+        "tokens": cost.tokens,
+        "duration_seconds": cost.duration,
+        "spend": cost.spend,
+        "spend_currency": cost.currency,
+    }
+    yield from ((name, text) for name, text in named.items() if text is not None)
+
+
 _READABLE = (codes.PERMISSION_TAG, codes.RISK)
 
 
@@ -248,6 +297,14 @@ class DirectiveFindings(Findings):
         help = did_you_mean(meant, f"known there: {', '.join(known)}", form="<{}>")
         message = f"<{shown(element.tag)}> has no meaning in <{parent}>"
         self.report(codes.STRAY, message, element.opening, help, self.tag_fix(element, known) if meant else None)
+
+    def unknown_word(
+        self, code: Code, message: str, word: str, known: tuple[str, ...], span: Span, otherwise: str = ""
+    ) -> None:
+        """Report a word that is not one of the known ones. `otherwise` is the help if none is near."""
+        meant = self.suggestions.nearest(word, known)
+        help = did_you_mean(meant, otherwise or f"known: {', '.join(known)}")
+        self.report(code, message, span, help, word_fix(word, known, span) if meant else None)
 
     def tag_fix(self, element: Element, known: Collection[str]) -> Fix | None:
         """Return edits that correct both tags of an element."""

@@ -1,6 +1,6 @@
-"""Check that a directive may be signed, and list all problems, one per line. Good practice is not required.
+"""Check that a directive may be signed, and find where it departs from good practice.
 
-Good practice from the guide to directives. All findings are notes and lints: none of them stops a directive.
+All findings about good practice are notes and lints: signing does not require it, and none of them stops a directive.
 """
 
 from __future__ import annotations
@@ -15,9 +15,16 @@ from msgspec import Struct
 from quire.diagnostics import Diagnostic, Severity
 from quire.formats.directive import codes
 from quire.formats.directive.item_references import calls_of, calls_of_hooks
-from quire.formats.directive.limits import conflicting_limits, cost_values, limit_problem
 from quire.formats.directive.parse import parse
-from quire.formats.directive.syntax import Directive, Parameter, shown, text_of
+from quire.formats.directive.syntax import (
+    Directive,
+    Parameter,
+    conflicting_limits,
+    cost_values,
+    limit_problem,
+    shown,
+    text_of,
+)
 from quire.formats.markdown import Fence, find_fence
 from quire.plan.vocabulary import LIMIT_ALIASES, LIMITS
 from quire.source import Span
@@ -53,7 +60,8 @@ def issues(source: Source, path: PurePath) -> list[str]:
         return [f"line {source.position(finding.span.start).line}: {finding.message}" for finding in wrong]
     directive = reading.partial
     identity = (problem.message for problem in identity_problems(directive, path))
-    return [*identity, *_missing(directive), *_values(directive)]
+    missing = (f"missing required field: {name}" for name in missing_fields(directive))
+    return [*identity, *missing, *_values(directive)]
 
 
 def missing_fields(directive: Directive) -> list[str]:
@@ -104,10 +112,6 @@ def parallel_problem(directive: Directive) -> Problem | None:
     return None
 
 
-def _missing(directive: Directive) -> Iterator[str]:
-    yield from (f"missing required field: {name}" for name in missing_fields(directive))
-
-
 def _values(directive: Directive) -> Iterator[str]:
     suggestions = Suggestions()
     for name, value in directive.limits or ():
@@ -117,10 +121,9 @@ def _values(directive: Directive) -> Iterator[str]:
         elif problem := limit_problem(name, value.text):
             yield f"limits.{name} {problem}"
     yield from (f"limits: {message}" for message, _ in conflicting_limits(directive))
-    if directive.cost:
-        for name, cost in cost_values(directive.cost):
-            if problem := limit_problem(name, cost.text):
-                yield f"the cost for {name} {problem}"
+    for name, cost in cost_values(directive.cost) if directive.cost else ():
+        if problem := limit_problem(name, cost.text):
+            yield f"the cost for {name} {problem}"
     if wrong := parallel_problem(directive):
         yield wrong.message
     yield from _parameters("inputs", directive.inputs)
@@ -128,13 +131,13 @@ def _values(directive: Directive) -> Iterator[str]:
 
 
 def _parameters(where: str, declared: tuple[Parameter, ...]) -> Iterator[str]:
-    seen: set[str] = set()
+    names: set[str] = set()
     for at, parameter in enumerate(declared, 1):
         if not parameter.name:
             yield f"missing required field: name of number {at} of the {where}"
-        elif parameter.name in seen:
+        elif parameter.name in names:
             yield f"{where}: '{shown(parameter.name)}' is declared twice"
-        seen.add(parameter.name)
+        names.add(parameter.name)
 
 
 _COMPARISONS = 20_000
@@ -164,10 +167,8 @@ def practice(directive: Directive) -> Iterator[Diagnostic]:
     yield from _sign_last(directive)
     for section in directive.sections:
         if section.tag == "process":
-            message = "the process stands inside the fence"
-            yield Diagnostic(
-                codes.INSIDE, message, section.span, "", "put it after the fence, where it needs no escapes"
-            )
+            message, help = "the process stands inside the fence", "put it after the fence, where it needs no escapes"
+            yield Diagnostic(codes.INSIDE, message, section.span, "", help)
 
 
 def _name(directive: Directive) -> Iterator[Diagnostic]:
@@ -194,9 +195,8 @@ def _permissions(directive: Directive) -> Iterator[Diagnostic]:
     for call in calls:
         if not call.always_allowed and not any(call.covered_by(grant.capability) for grant in grants):
             message = f"no permission covers {shown(call.needs)}, which this calls for"
-            yield Diagnostic(
-                codes.UNGRANTED, message, call.span, "", "grant it in <permissions>, or leave the call out"
-            )
+            help = "grant it in <permissions>, or leave the call out"
+            yield Diagnostic(codes.UNGRANTED, message, call.span, "", help)
     if not instructions or len(grants) > _GRANTS:
         return
     text = " ".join([directive.body, *(section.text for section in directive.sections)]).lower()

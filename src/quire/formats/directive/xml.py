@@ -4,8 +4,6 @@ lxml decides whether the text is well-formed and resolves references; a parallel
 Everything before a mistake is kept, so that a directive with one mistake still has its name. A DOCTYPE is refused
 before anything is parsed, so there is no entity that could grow. `explain` describes XML that is not well-formed in our
 own words, with the position of the cause.
-
-Parse XML with lxml, with a parser that is used again for the next text.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from msgspec import Struct, field
 
@@ -28,16 +26,8 @@ if TYPE_CHECKING:
 
 # Error numbers of libxml2 for mistakes that people make.
 _EMPTY, _AFTER_ROOT, _BAD_REFERENCE, _NO_SEMICOLON, _UNKNOWN_ENTITY = 4, 5, 9, 23, 26
-_LESS_IN_VALUE, _NO_QUOTES, _OPEN_VALUE, _TWICE, _NAME, _OPEN_TAG, _CROSSED, _UNFINISHED = (
-    38,
-    39,
-    40,
-    42,
-    68,
-    73,
-    76,
-    77,
-)
+_LESS_IN_VALUE, _NO_QUOTES, _OPEN_VALUE, _TWICE = 38, 39, 40, 42
+_NAME, _OPEN_TAG, _CROSSED, _UNFINISHED = 68, 73, 76, 77
 
 _REFERENCE = re.compile(r"&[^\s;&<]*;?")
 _AMPERSAND = "write &amp; for an ampersand"
@@ -65,11 +55,9 @@ def explain(code: int, message: str, text: str, at: int) -> Wrong:
         return Wrong("the XML goes on after the root element", Span(at, at + 1), "one fence holds one <directive>")
     if code in (_BAD_REFERENCE, _NO_SEMICOLON, _UNKNOWN_ENTITY):
         start = max(text.rfind("&", 0, at), 0)
-        return Wrong(
-            f"the XML holds the unknown reference {_reference(text[start : start + 20])}",
-            Span(start, at),
-            _AMPERSAND,
-        )
+        reference = _REFERENCE.match(text[start : start + 20])
+        message = f"the XML holds the unknown reference {reference[0] if reference else '&'}"
+        return Wrong(message, Span(start, at), _AMPERSAND)
     if code in (_CROSSED, _UNFINISHED):
         start = text.rfind("</", 0, at) if code == _CROSSED else at
         shown = text[start:at].strip()[:60]
@@ -91,7 +79,9 @@ def explain(code: int, message: str, text: str, at: int) -> Wrong:
         return Wrong("the XML has a tag that is not well-formed", Span(at, at + 1), 'an attribute is name="value"')
     if code == _OPEN_TAG:
         return Wrong("the XML has a tag without its end", _back(text, at, "<"), "a tag ends with > or />")
-    return Wrong(f"the XML is not well-formed: {_one_line(message)}", Span(at, at + 1))
+    # Line and column of the parser count from the start of the fence.
+    message = " ".join(message.partition(", line ")[0].split())
+    return Wrong(f"the XML is not well-formed: {message}", Span(at, at + 1))
 
 
 def _back(text: str, at: int, sign: str) -> Span:
@@ -99,25 +89,16 @@ def _back(text: str, at: int, sign: str) -> Span:
     return Span(max(start, 0), max(at, start + 1))
 
 
-def _one_line(message: str) -> str:
-    """Return the message without line and column, which count from the start of the fence."""
-    return " ".join(message.partition(", line ")[0].split())
-
-
-def _reference(text: str) -> str:
-    """Return the reference at the start of a text, as written: up to its semicolon, or to where it must have ended."""
-    match = _REFERENCE.match(text)
-    return match[0] if match else "&"
-
-
 MAX_FENCE: Final = 100_000
 MAX_DEPTH: Final = 64
 
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _SPECIAL = re.compile(r"<!--|<!\[CDATA\[|<!|<(template|example|raw)(?=[\s>])[^<>]*+>")
-_TAG = re.compile(r"<!--|<!\[CDATA\[|<\?|<(/?)([^\s/>]++)")
-_REST = re.compile(r"""(?:[^>"']++|"[^"]*+"|'[^']*+')*>""")
-_ENDS = {"<!--": "-->", "<![CDATA[": "]]>", "<?": "?>"}
+TAG = re.compile(r"<!--|<!\[CDATA\[|<\?|<(/?)([^\s/>]++)")
+"""The beginning of a tag, or of something that is not one."""
+REST_OF_TAG = re.compile(r"""(?:[^>"']++|"[^"]*+"|'[^']*+')*>""")
+ENDS = {"<!--": "-->", "<![CDATA[": "]]>", "<?": "?>"}
+"""The ends of what is not a tag, by its beginning."""
 _ATTRIBUTE = re.compile(r"""([^\s=/>"']++)\s*+=\s*+("[^"]*+"|'[^']*+')""")
 _NOT_NEWLINE = re.compile(r"[^\n]")
 
@@ -190,7 +171,8 @@ def read_xml(source: Source, content: Span) -> tuple[Element | None, list[Diagno
     base = content.start + len(text) - len(stripped)
     if len(stripped) > MAX_FENCE:
         message = f"the XML of the fence has {len(stripped):,} characters, more than {MAX_FENCE:,}"
-        return None, [Diagnostic(codes.TOO_LARGE, message, _first_line(source, content), "", _SMALLER)]
+        first_line = source.line_span(source.position(content.start).line)
+        return None, [Diagnostic(codes.TOO_LARGE, message, first_line, "", _SMALLER)]
     illegal = _ILLEGAL.search(stripped)
     if illegal:
         message = f"the XML holds the character U+{ord(illegal[0]):04X}, which XML does not allow"
@@ -217,7 +199,7 @@ def _mask(text: str) -> tuple[str, int | None]:
         name = match[1]
         if name and match[0].endswith("/>"):
             continue
-        close = f"</{name}" if name else _ENDS[match[0]]
+        close = f"</{name}" if name else ENDS[match[0]]
         end = -1 if close in unclosed else text.find(close, at)
         if end < 0:
             # The parser reports parts that are never closed; their end is not searched for again.
@@ -251,14 +233,14 @@ class _Builder:
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         start, name = self._next()
-        rest = _REST.match(self._text, self._at)
+        rest = REST_OF_TAG.match(self._text, self._at)
         self._at = rest.end() if rest else len(self._text)
         # Without resolved entities libxml2 returns every ampersand of an attribute as `&#38;`.
-        given = {key: value.replace("&#38;", "&") for key, value in attributes.items()}
-        element = Element(name, given, self._base + start, self._base + self._at)
+        attributes = {key: value.replace("&#38;", "&") for key, value in attributes.items()}
+        element = Element(name, attributes, self._base + start, self._base + self._at)
         raw = self._text[start : self._at]
         names = [match[1] for match in _ATTRIBUTE.finditer(raw, len(name) + 1)]
-        if any(":" in one or one == "xmlns" for one in (name, *names)):
+        if any(":" in written or written == "xmlns" for written in (name, *names)):
             message = f"the XML of a directive has no namespaces, and so no {raw[:60]}"
             raise _Stop(Diagnostic(codes.NAMESPACE, message, element.opening, "", "write the name without a colon"))
         if len(self.open) >= MAX_DEPTH:
@@ -297,8 +279,8 @@ class _Builder:
 
     def _next(self) -> tuple[int, str]:
         """Return the next tag. lxml has already seen it, so there is one."""
-        while match := _TAG.search(self._text, self._at):
-            closing = _ENDS.get(match[0])
+        while match := TAG.search(self._text, self._at):
+            closing = ENDS.get(match[0])
             if closing is None:
                 self._at = match.end()
                 return match.start(), match[2]
@@ -311,7 +293,7 @@ def _parse(source: Source, text: str, base: int) -> tuple[Element | None, list[D
 
     builder = _Builder(source, text, base)
     try:
-        feed(builder, text.encode())
+        _feed(builder, text.encode())
     except _Stop as stop:
         builder.abandon(stop.finding.span.start)
         return builder.root, [stop.finding]
@@ -332,37 +314,23 @@ def _parse(source: Source, text: str, base: int) -> tuple[Element | None, list[D
 def _offset(text: str, line: int, column: int) -> int:
     start = 0
     for _ in range(line - 1):
-        found = text.find("\n", start)
-        if found < 0:
+        end = text.find("\n", start)
+        if end < 0:
             break
-        start = found + 1
+        start = end + 1
     end = text.find("\n", start)
     return min(start + column - 1, len(text) if end < 0 else end)
-
-
-def _first_line(source: Source, content: Span) -> Span:
-    return source.line_span(source.position(content.start).line)
 
 
 _SMALLER = "put long texts after the fence, or into knowledge files"
 _NO_DOCTYPE = "remove it; &lt; &gt; &amp; &quot; and &#…; are known without"
 
 
-class Builder(Protocol):
-    """Makes something of the tags and texts of one text."""
-
-    def start(self, tag: str, attributes: dict[str, str]) -> None: ...
-
-    def end(self, tag: str) -> None: ...
-
-    def data(self, text: str) -> None: ...
-
-
 class _Target:
     """Passes what a parser sees on to the builder of the text that is parsed."""
 
     def __init__(self) -> None:
-        self.builder: Builder | None = None
+        self.builder: _Builder | None = None
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         if self.builder is not None:
@@ -385,15 +353,15 @@ _IDLE: list[tuple[etree.XMLParser, _Target]] = []
 read, until the next search for garbage, and an editor has a text parsed after each letter."""
 
 
-def feed(builder: Builder, data: bytes) -> None:
+def _feed(builder: _Builder, data: bytes) -> None:
     """Give a builder the tags and texts of some XML. Raises `XMLSyntaxError`, and what the builder raises."""
-    parser, target = _IDLE.pop() if _IDLE else _parser()
+    parser, target = _IDLE.pop() if _IDLE else _new_parser()
     target.builder = builder
     try:
         parser.feed(data)
         parser.close()
     except BaseException:
-        target.builder = None
+        target.builder = None  # closing must not call it
         with suppress(Exception):
             parser.close()  # so that it begins anew
         raise
@@ -402,7 +370,7 @@ def feed(builder: Builder, data: bytes) -> None:
         _IDLE.append((parser, target))
 
 
-def _parser() -> tuple[etree.XMLParser, _Target]:
+def _new_parser() -> tuple[etree.XMLParser, _Target]:
     from lxml import etree
 
     target = _Target()

@@ -1,8 +1,6 @@
-"""Run all checks of a pipeline file that go beyond reading it.
+"""Run all checks of a pipeline file that go beyond reading it, those of limits that its runs would exceed among them.
 
 Without a resolver only the file itself is considered: a target that is not in it may be registered elsewhere.
-
-Report limits that every run of a pipeline would exceed, or that a step exceeds whenever it runs.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ from collections import ChainMap
 from collections.abc import Callable, Collection, Mapping
 from itertools import islice
 from operator import attrgetter
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -30,26 +28,8 @@ from quire.formats.pipeline.codes import codes, warnings
 from quire.formats.pipeline.fields import Fields
 from quire.formats.pipeline.lower import lower
 from quire.formats.pipeline.parse import parse
-from quire.formats.pipeline.syntax import (
-    AgentBody,
-    CallBody,
-    FailBody,
-    FoldBody,
-    ForEachBody,
-    Literal,
-    MatchBody,
-    ParallelBody,
-    Pipeline,
-    PipelineFile,
-    RepeatBody,
-    ShellBody,
-    Step,
-    StepsBody,
-    StopBody,
-    ToolBody,
-    TransformBody,
-)
-from quire.formats.pipeline.walks import targets, walk
+from quire.formats.pipeline.syntax import ForEachBody, Literal, Pipeline, PipelineFile, Step
+from quire.formats.pipeline.walks import all_targets, in_role, targets, walk
 from quire.plan.nodes import Sequence
 from quire.plan.reach import cap_problem, depth_problem, reach, too_many_items
 
@@ -58,7 +38,6 @@ if TYPE_CHECKING:
     from quire.formats.pipeline.syntax import ParseResult
     from quire.formats.resolver import DocumentResolver
     from quire.plan.nodes import Plan
-    from quire.plan.nodes import Step as PlanStep
     from quire.schema import Field, FieldType
     from quire.source import Source
 
@@ -100,33 +79,28 @@ def check_reading(
         check_stores(pipeline, fields)
         check_texts(pipeline, fields)
         check_inputs(pipeline, fields)
-        gives = _result_types(pipeline, find, resolver)
-        check_types(pipeline, file.schemas, fields, gives, _declared_inputs(pipeline, find), resolver)
-    known = {diagnostic.span.start for diagnostic in reading.diagnostics}
-    fresh = (
-        diagnostic
-        for diagnostic in dict.fromkeys(fields.diagnostics)
-        if reading.file or diagnostic.span.start not in known
-    )
-    findings = [*reading.diagnostics, *fresh]
-    return tuple(sorted(findings, key=attrgetter("span.start", "span.end")))
+        gives, takes = _interfaces(pipeline, find, resolver)
+        check_types(pipeline, file.schemas, fields, gives, takes, resolver)
+    reported = set() if reading.file else {finding.span.start for finding in reading.diagnostics}
+    fresh = (finding for finding in dict.fromkeys(fields.diagnostics) if finding.span.start not in reported)
+    return tuple(sorted([*reading.diagnostics, *fresh], key=attrgetter("span.start", "span.end")))
 
 
-def _declared_inputs(pipeline: Pipeline, find: Find) -> Mapping[str, Mapping[str, Field]]:
-    """Return the inputs that the called pipelines declare, by name."""
-    names = {target.pipeline.text for _, step in walk(pipeline) for target in targets(step)}
-    callees = {name: find(name, pipeline) for name in names}
-    declaring = {name: callee.input for name, callee in callees.items() if callee and callee.input is not None}
-    return {name: {one.name: one for one in inputs} for name, inputs in declaring.items()}
-
-
-def _result_types(pipeline: Pipeline, find: Find, resolver: DocumentResolver | None) -> Mapping[str, FieldType]:
-    """Return the known result types of the documents that a pipeline calls, by name."""
-    if resolver is None:
-        return {}
-    names = {target.pipeline.text for _, step in walk(pipeline) for target in targets(step)}
-    called = {name: resolver.document(name) for name in names if find(name, pipeline) is None}
-    return {name: interface.gives for name, interface in called.items() if interface and interface.gives is not None}
+def _interfaces(
+    pipeline: Pipeline, find: Find, resolver: DocumentResolver | None
+) -> tuple[dict[str, FieldType], dict[str, dict[str, Field]]]:
+    """Return the known result types of the other documents that a pipeline calls, and the inputs that the called
+    pipelines declare, by name."""
+    gives: dict[str, FieldType] = {}
+    takes: dict[str, dict[str, Field]] = {}
+    for name in {target.pipeline.text for target in all_targets(pipeline)}:
+        callee = find(name, pipeline)
+        if callee is not None and callee.input is not None:
+            takes[name] = {field.name: field for field in callee.input}
+        interface = resolver.document(name) if resolver and callee is None else None
+        if interface is not None and interface.gives is not None:
+            gives[name] = interface.gives
+    return gives, takes
 
 
 MOST_PIPELINES = 100
@@ -172,28 +146,19 @@ def check_plans(
 
 def _can_reach_a_limit(step: Step, own: Collection[str], callees: Collection[str]) -> bool:
     """Tell without lowering whether a step can call a model, fan out, or call a known document."""
-    match step.body:
-        case AgentBody() | FoldBody() | ForEachBody() | ParallelBody() | RepeatBody():
-            return True
-        case TransformBody() | ToolBody() | ShellBody() | CallBody() | MatchBody():
-            return any(target.pipeline.text in own or target.pipeline.text in callees for target in targets(step))
-        case StepsBody() | FailBody() | StopBody():
-            return False
-        case _:
-            assert_never(step.body)
+    if in_role(step, "prompt") or in_role(step, "step") or in_role(step, "branches"):
+        return True
+    return any(target.pipeline.text in own or target.pipeline.text in callees for target in targets(step))
 
 
 def _check_depth(pipeline: Pipeline, plan: Plan, documents: Mapping[str, Plan], fans: int, fields: Fields) -> None:
     """Report the first step that is nested too deep; all steps below it are as well."""
-    nested = replace(plan, body=Sequence(tuple(step for step in plan.body.steps if _leads_on(step))))
+    # Only steps that have others inside, or may call a document, lead deeper.
+    leading = (step for step in plan.body.steps if step.match is not None or (step.work and not step.work.is_leaf))
+    nested = replace(plan, body=Sequence(tuple(leading)))
     for at in islice(reach(nested, documents), MOST_STEPS):
         if problem := depth_problem(at, documents, fans):
             # A step of another file is reported at the name of this pipeline.
             where = f"step {at.place}: " if at.document else ""
             fields.report(warnings.TOO_DEEP, f"{where}{problem}", pipeline.name.span if at.document else at.step.span)
             return
-
-
-def _leads_on(step: PlanStep) -> bool:
-    """Tell whether a step has others inside, or may call a document."""
-    return step.match is not None or not (step.work is None or step.work.is_leaf)

@@ -14,27 +14,17 @@ from typing import TYPE_CHECKING, cast
 from quire.diagnostics import replacing
 from quire.expr.suggestions import slips
 from quire.formats.near_names import name_fix, word_fix
+from quire.formats.pipeline import syntax
 from quire.formats.pipeline.codes import warnings
 from quire.formats.pipeline.inline import ALWAYS_THERE
 from quire.formats.pipeline.inputs import further_inputs, needed_inputs
 from quire.formats.pipeline.prompts import attempts, foreign, references
-from quire.formats.pipeline.syntax import (
-    Argument,
-    FoldBody,
-    ForEachBody,
-    Literal,
-    Name,
-    Pipeline,
-    PipelineFile,
-    RepeatBody,
-    Step,
-    Text,
-)
+from quire.formats.pipeline.syntax import Literal, Pipeline, PipelineFile, Step, Text
 from quire.formats.pipeline.walks import expressions, holes, in_role, inner_expressions, own_prompts, schema_of, walk
 from quire.plain_schema import plainly_fits
 from quire.plan.built_in_tools import MEANT_TOOLS
 from quire.schema import Schema, refs
-from quire.wording import did_you_mean
+from quire.wording import did_you_mean, quoted
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.fields import Fields
@@ -60,10 +50,10 @@ def _check_step(step: Step, names: Collection[str], fields: Fields) -> None:
     for prompt in own_prompts(step):
         _check_prompt(prompt, names, fields)
     tools = [name.text for name in in_role(step, "tool")]
-    given = [argument for arguments in in_role(step, "arguments") for argument in arguments]
-    commands = [value for name, value in given if "shell" in tools and name.text == "command"]
+    named = [argument for arguments in in_role(step, "arguments") for argument in arguments]
+    commands = [value for name, value in named if "shell" in tools and name.text == "command"]
     commands += in_role(step, "command")
-    for value in (*(value for _, value in given), *in_role(step, "command"), *in_role(step, "argument")):
+    for value in (*(value for _, value in named), *in_role(step, "command"), *in_role(step, "argument")):
         _check_argument(value, fields)
     for command in commands:
         _check_command(command, fields)
@@ -78,9 +68,9 @@ def _mistakable(pipeline: Pipeline) -> Collection[str]:
         return ()
     names = {*needed_inputs(pipeline), *further_inputs(pipeline), "pipe"}
     names.update(step.output.text for step in steps if step.output)
-    if any(isinstance(step.body, ForEachBody | FoldBody) for step in steps):
+    if any(isinstance(step.body, syntax.ForEachBody | syntax.FoldBody) for step in steps):
         names.add("item")
-    if any(isinstance(step.body, FoldBody | RepeatBody) for step in steps):
+    if any(isinstance(step.body, syntax.FoldBody | syntax.RepeatBody) for step in steps):
         names.add("acc")
     return names if any(True for prompt in prompts for _ in references(prompt)) else {*names, "ctx"}
 
@@ -93,7 +83,7 @@ def _check_prompt(prompt: Text, names: Collection[str], fields: Fields) -> None:
         inside = text[1:-1].strip()
         is_path = any(reference.span.end == len(inside) + 2 for reference in references(f"{{{inside}}}"))
         help = f"write {{{inside}}}" if is_path else "compute it in a transform step, and refer to its output"
-        message = f"{fields.shown(text)} is not a reference: the model is sent it as it stands"
+        message = f"{quoted(text)} is not a reference: the model is sent it as it stands"
         place = fields.at(prompt, part)
         fix = replacing(place, text, f"{{{inside}}}") if is_path else None
         fields.report(warnings.NO_REFERENCE, message, place, help, fix)
@@ -114,24 +104,24 @@ def _check_foreign(
         is_meant = root == "ctx" and not single.isdisjoint((path, rest))
         if is_meant or not (exists or root in names):
             return
-        message = f"{fields.shown(text)} is an escape: the model is sent {fields.shown(text[1:-1])}"
+        message = f"{quoted(text)} is an escape: the model is sent {quoted(text[1:-1])}"
         code = warnings.NO_REFERENCE if root == "ctx" else warnings.FOREIGN
     elif text.startswith("$"):
         if root not in _ROOTS:
             return
-        message = f"the $ before {fields.shown(text[1:])} is text: the model is sent it before the value"
+        message = f"the $ before {quoted(text[1:])} is text: the model is sent it before the value"
     else:
         is_foreign = exists or text[:5].lower() == "{ctx."
         if text[1:].partition(".")[0] in names or not (is_foreign or text.startswith("{input:")):
             return  # a store or an input has the name of the root; or other braces
-        message = f"{fields.shown(text)} is not how a pipeline refers to a value: the model is sent it as it stands"
+        message = f"{quoted(text)} is not how a pipeline refers to a value: the model is sent it as it stands"
         code = warnings.FOREIGN if is_foreign else warnings.NO_REFERENCE
     place = fields.at(prompt, part)
     fix = replacing(place, text, f"{{{path}}}") if code is warnings.FOREIGN else None
     fields.report(code, message, place, f"write {{{path}}}", fix)
 
 
-def _check_argument(value: Argument | None, fields: Fields) -> None:
+def _check_argument(value: syntax.Argument | None, fields: Fields) -> None:
     if not isinstance(value, Literal):
         return
     for text in _texts(value.value):
@@ -146,16 +136,14 @@ def _check_argument(value: Argument | None, fields: Fields) -> None:
             return
 
 
-def _check_command(value: Argument, fields: Fields) -> None:
+def _check_command(value: syntax.Argument, fields: Fields) -> None:
     if not isinstance(value, Literal):
         return
     command = value.value
-    if isinstance(command, str) and command:
-        return
-    if isinstance(command, list) and command and all(isinstance(word, str) for word in command):
-        return
-    message = "a command is a text, or a list of texts with at least one"
-    fields.report(warnings.COMMAND, message, value.span, 'write numbers in quotes: [sleep, "1"]')
+    is_list = isinstance(command, list) and all(isinstance(word, str) for word in command)
+    if not command or not (is_list or isinstance(command, str)):
+        message = "a command is a text, or a list of texts with at least one"
+        fields.report(warnings.COMMAND, message, value.span, 'write numbers in quotes: [sleep, "1"]')
 
 
 def _texts(value: Value) -> Iterator[str]:
@@ -174,7 +162,7 @@ def check_schema_names(file: PipelineFile, fields: Fields) -> None:
     names = [name for step in _steps(file) if (name := schema_of(step))]
     for name in names:
         if name.text not in defined and name.text not in file.unread:
-            message = f"the schema {fields.shown(name.text)} is not defined in this file"
+            message = f"the schema {quoted(name.text)} is not defined in this file"
             help = fields.suggestion(name.text, defined)
             fix = name_fix(name.text, defined, name.span) if help else None
             fields.report(warnings.UNKNOWN_SCHEMA, message, name.span, help, fix)
@@ -204,8 +192,10 @@ def check_tool_names(file: PipelineFile, known: Collection[str], fields: Fields)
     for step in _steps(file):
         offered = [name for names in in_role(step, "tools") for name in names]
         for name in (*in_role(step, "tool"), *offered):
-            if not _is_there(name.text, there, pattern=name in offered):
-                message = f"there is no tool {fields.shown(name.text)} in this workspace"
+            # An agent may name several tools with `*`.
+            is_pattern = name in offered and "*" in name.text
+            if not (any(fnmatchcase(tool, name.text) for tool in there) if is_pattern else name.text in there):
+                message = f"there is no tool {quoted(name.text)} in this workspace"
                 help = did_you_mean(MEANT_TOOLS.get(name.text)) or fields.suggestion(name.text, there)
                 fields.report(warnings.UNKNOWN_TOOL, message, name.span, help)
 
@@ -214,15 +204,8 @@ def check_python_tools(file: PipelineFile, resolver: DocumentResolver, fields: F
     for step in _steps(file):
         for name in in_role(step, "tool"):
             if problem := resolver.python_problem(name.text):
-                message = f"{fields.shown(name.text)} cannot be used: {problem}"
+                message = f"{quoted(name.text)} cannot be used: {problem}"
                 fields.report(warnings.PYTHON_TOOL, message, name.span)
-
-
-def _is_there(name: str, known: Collection[str], *, pattern: bool) -> bool:
-    """Tell whether a tool exists. An agent may name several tools with `*`."""
-    if pattern and "*" in name:
-        return any(fnmatchcase(one, name) for one in known)
-    return name in known
 
 
 def check_identities(file: PipelineFile, known: Collection[str] | None, fields: Fields) -> None:
@@ -230,7 +213,7 @@ def check_identities(file: PipelineFile, known: Collection[str] | None, fields: 
         return
     for identity in (identity for step in _steps(file) for identity in in_role(step, "identity")):
         if identity.text not in known:
-            message = f"there is no identity {fields.shown(identity.text)} in this workspace"
+            message = f"there is no identity {quoted(identity.text)} in this workspace"
             help = fields.suggestion(identity.text, known) or f"[agents.{identity.text}] in quire.toml declares it"
             fields.report(warnings.UNKNOWN_IDENTITY, message, identity.span, help)
 
@@ -248,38 +231,40 @@ def check_arguments(file: PipelineFile, resolver: DocumentResolver, fields: Fiel
                 _check(name, arguments, schema, fields)
 
 
-def _check(called: Name, arguments: list[tuple[Name, Argument]], schema: Mapping[str, Value], fields: Fields) -> None:
+def _check(
+    called: syntax.Name,
+    arguments: list[tuple[syntax.Name, syntax.Argument]],
+    schema: Mapping[str, Value],
+    fields: Fields,
+) -> None:
     tool = called.text
     properties = cast("Mapping[str, Mapping[str, Value]]", schema.get("properties", {}))
-    given = {name.text for name, _ in arguments}
-    missing = [name for name in cast("list[str]", schema.get("required", [])) if name not in given]
+    written = {name.text for name, _ in arguments}
+    missing = [name for name in cast("list[str]", schema.get("required", [])) if name not in written]
     if missing:
         message = f"{tool} needs {', '.join(missing)}"
         fields.report(warnings.ARGUMENTS, message, called.span, f"it takes {', '.join(properties)}")
     for name, value in arguments:
-        known = properties.get(name.text)
-        if known is None:
+        parameter = properties.get(name.text)
+        if parameter is None:
             if schema.get("additionalProperties") is False:
                 help = fields.suggestion(name.text, properties)
-                unset = [one for one in properties if one not in given]
+                unset = [key for key in properties if key not in written]
                 fix = word_fix(name.text, unset, name.span) if help else None
                 help = help or f"it takes {', '.join(properties)}"
-                fields.report(warnings.ARGUMENTS, f"{tool} takes no {fields.shown(name.text)}", name.span, help, fix)
-        elif isinstance(value, Literal) and (tool, name.text) != _COMMAND:
-            problem = _problem(value.value, known)
-            if problem:
-                message = f"{name.text} of {tool} is wrong: {problem}"
-                fields.report(warnings.ARGUMENTS, message, value.span)
+                fields.report(warnings.ARGUMENTS, f"{tool} takes no {quoted(name.text)}", name.span, help, fix)
+        elif isinstance(value, Literal) and (tool, name.text) != _COMMAND and (problem := _problem(value, parameter)):
+            fields.report(warnings.ARGUMENTS, f"{name.text} of {tool} is wrong: {problem}", value.span)
 
 
-def _problem(value: Value, schema: Mapping[str, Value]) -> str:
-    """Return the first thing that is wrong with a value.
+def _problem(argument: Literal, schema: Mapping[str, Value]) -> str:
+    """Return the first thing that is wrong with an argument.
 
     Most values are clearly right, and then no library is loaded.
     """
-    if plainly_fits(schema, value):
+    if plainly_fits(schema, argument.value):
         return ""
     import jsonschema_rs
 
-    error = next(iter(jsonschema_rs.validator_for(dict(schema)).iter_errors(value)), None)
+    error = next(iter(jsonschema_rs.validator_for(dict(schema)).iter_errors(argument.value)), None)
     return error.message if error else ""

@@ -1,9 +1,8 @@
-"""Check the stores of a pipeline: read before they are written, written where no step can read them, and names that are
-nearly another.
+"""Check the stores and the declared inputs of a pipeline.
 
-Check declared inputs: names that steps read without a declaration, inputs that no step reads, and what callers pass.
-
-A pipeline without `input:` takes anything, and is not looked at here.
+Stores: read before they are written, written where no step can read them, and names that are nearly another. Inputs:
+names that steps read without a declaration, inputs that no step reads, and what callers pass. A pipeline without
+`input:` takes anything.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping
 from operator import itemgetter
-from typing import TYPE_CHECKING, TypeAlias, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -96,8 +95,8 @@ class _StoreCheck:
         elif at is None and fields.suggestions.are_left:
             help = fields.suggestion(name, [*self._stores.before(use), *(self.declared or ())])
             if help and use.in_prompt and use.path[0] != "ctx":
-                told = f"the model is sent {{{'.'.join(use.path)}}} as it stands"
-                message = f"no step writes {name}: unless it is an input, {told}"
+                sent = f"the model is sent {{{'.'.join(use.path)}}} as it stands"
+                message = f"no step writes {name}: unless it is an input, {sent}"
                 fields.report(_MISSPELT, message, _place(use, fields), help)
             elif help and self.declared is None:
                 message = f"no step writes {name}, so it is an input"
@@ -118,10 +117,10 @@ class _WrittenStores:
         if first is not use.first:
             stores = sorted((written.ends, at, name) for at, (name, written) in enumerate(use.first.items()))
             self._sorted[id(use.first)] = use.first, stores
-        found = stores[: bisect_left(stores, (use.index, -1, ""))]
-        if len(found) <= MOST_CHOICES:
-            found.sort(key=itemgetter(1))
-        return [name for _, _, name in found[: MOST_CHOICES + 1]]
+        earlier = stores[: bisect_left(stores, (use.index, -1, ""))]
+        if len(earlier) <= MOST_CHOICES:
+            earlier.sort(key=itemgetter(1))
+        return [name for _, _, name in earlier[: MOST_CHOICES + 1]]
 
 
 def _check_uncertain(name: str, use: Use, fields: Fields) -> None:
@@ -162,15 +161,16 @@ def _check_output(step: Step, lost: bool, fields: Fields) -> None:
     if lost and not isinstance(step.body, FoldBody):
         message = f"{step.output.text} cannot be read: the copy of the stores that it is written to ends here"
         fields.report(warnings.LOST_OUTPUT, message, step.output.span, "the output of the whole step keeps the result")
-    if step.output.text in RESERVED:
-        message = f"{step.output.text} alone never means this store"
-        fields.report(warnings.HIDDEN_STORE, message, step.output.span, f"it is read as ctx.{step.output.text}")
-    elif step.output.text == "errors":
-        fields.report(warnings.HIDDEN_STORE, HIDES_ERRORS, step.output.span, "give it another name")
+    _check_hidden(step.output.text, "store", step.output.span, fields)
 
 
-Given: TypeAlias = "FieldType | None"
-"""A type that was inferred; None if it is not known."""
+def _check_hidden(name: str, what: str, span: Span, fields: Fields) -> None:
+    """Report a store or an input whose name alone means something else."""
+    if name in RESERVED:
+        message = f"{name} alone never means this {what}"
+        fields.report(warnings.HIDDEN_STORE, message, span, f"it is read as ctx.{name}")
+    elif name == "errors":
+        fields.report(warnings.HIDDEN_STORE, HIDES_ERRORS, span, "give it another name")
 
 
 def check_inputs(pipeline: Pipeline, fields: Fields) -> None:
@@ -186,11 +186,7 @@ def check_inputs(pipeline: Pipeline, fields: Fields) -> None:
         for name in unread_inputs(pipeline, check.names):
             fields.report(codes.UNREAD, f"no step reads the input {name}", check.names[name])
     for name, span in check.names.items():
-        if name in RESERVED:
-            message = f"{name} alone never means this input"
-            fields.report(warnings.HIDDEN_STORE, message, span, f"it is read as ctx.{name}")
-        elif name == "errors":
-            fields.report(warnings.HIDDEN_STORE, HIDES_ERRORS, span, "give it another name")
+        _check_hidden(name, "input", span, fields)
 
 
 class _InputCheck:
@@ -213,9 +209,9 @@ class _InputCheck:
         elif name not in self.names and name not in self._inner and not self._any_store and not _is_other(use, name):
             message = f"{name} is not a declared input, and no step writes it"
             # Collecting the names takes as long as looking through them, so both are limited.
-            written = (one for one in use.first if use.written(one))
-            known = [*self.names, *written] if fields.suggestions.are_left else []
-            help = fields.suggestion(name, known) or f"declare it under input, as in {name}: {{type: string}}"
+            written = (store for store in use.first if use.written(store))
+            names = [*self.names, *written] if fields.suggestions.are_left else []
+            help = fields.suggestion(name, names) or f"declare it under input, as in {name}: {{type: string}}"
             fields.report(codes.UNDECLARED, message, _place(use, fields), help)
 
 
@@ -235,27 +231,23 @@ def _check_optional(field: Field, use: Use, fields: Fields) -> None:
 
 def wrong_value(field: Field, value: Value) -> str:
     """Return what is certainly wrong with a value for an input of a callee, whose schemas are not known here."""
-
-    def fields_of(name: str) -> tuple[Field, ...]:
-        return ()
-
-    violation = next(violations((field,), {field.name: value}, fields_of), None)
+    violation = next(violations((field,), {field.name: value}, lambda name: ()), None)
     return str(violation) if violation else ""
 
 
-def wrong_type(field: Field, given: Given) -> str:
-    """Return why no value of a type fits an input; empty if one may."""
-    if given is None or _overlap(given, field.type):
+def wrong_type(field: Field, type: FieldType | None) -> str:
+    """Return why no value of a type fits an input; empty if one may, or if the type is not known."""
+    if type is None or _overlap(type, field.type):
         return ""
-    return f"it takes {type_words(field.type)}, and this is {type_words(given)}"
+    return f"it takes {type_words(field.type)}, and this is {type_words(type)}"
 
 
-def _overlap(given: FieldType, wanted: FieldType) -> bool:
-    if isinstance(given, Enum) and isinstance(wanted, Enum):
-        return any(value in wanted for value in given.values)
-    if isinstance(given, ListOf) and isinstance(wanted, ListOf):
+def _overlap(type: FieldType, other: FieldType) -> bool:
+    if isinstance(type, Enum) and isinstance(other, Enum):
+        return any(value in other for value in type.values)
+    if isinstance(type, ListOf) and isinstance(other, ListOf):
         return True  # both may be empty
-    return not set(_kinds(given)).isdisjoint(_kinds(wanted))
+    return not set(_kinds(type)).isdisjoint(_kinds(other))
 
 
 def _kinds(type: FieldType) -> Iterator[str]:

@@ -6,55 +6,23 @@ items and branches to the expressions that read them. If a type is not known, no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, assert_never
 
 from quire.expr import EvalError, compile, python_text, reads
-from quire.expr.syntax import (
-    Compare,
-    Constant,
-    Each,
-    FunctionCall,
-    Logic,
-    Node,
-    Path,
-    children,
-)
+from quire.expr.syntax import Compare, Constant, Each, FunctionCall, Logic, Node, Path, children
 from quire.formats.near_names import name_fix, word_fix
+from quire.formats.pipeline import syntax
 from quire.formats.pipeline.check_stores import wrong_type
 from quire.formats.pipeline.codes import errors, warnings
 from quire.formats.pipeline.known_types import NUMBER, KnownTypes, Shapes, Types, element, order_of, parts_of
-from quire.formats.pipeline.operand_types import OperandFinding, argument_problem, kind_of_node, operand_findings
+from quire.formats.pipeline.operand_types import argument_problem, failing_arguments, kind_of_node, operand_findings
 from quire.formats.pipeline.prompts import references
-from quire.formats.pipeline.syntax import (
-    AgentBody,
-    CallBody,
-    ExpressionText,
-    FailBody,
-    FoldBody,
-    ForEachBody,
-    GuardKeys,
-    MatchBody,
-    ParallelBody,
-    Pipeline,
-    RepeatBody,
-    ShellBody,
-    Step,
-    StepsBody,
-    StopBody,
-    Target,
-    Text,
-    ToolBody,
-    TransformBody,
-)
-from quire.formats.pipeline.walks import (
-    blocks,
-    expressions,
-    schema_of,
-    targets,
-)
+from quire.formats.pipeline.syntax import ExpressionText, Pipeline, Step, Target, Text
+from quire.formats.pipeline.walks import blocks, expressions, schema_of, targets
 from quire.schema import Enum, Field, FieldType, Kind, ListOf, Ref, Schema, Simple
 from quire.source import Span
+from quire.wording import quoted
 
 if TYPE_CHECKING:
     from quire.diagnostics import Fix
@@ -70,13 +38,13 @@ def check_types(
     pipeline: Pipeline,
     schemas: Iterable[Schema],
     fields: Fields,
-    gives: Mapping[str, FieldType] | None = None,
-    takes: Mapping[str, Mapping[str, Field]] | None = None,
-    resolver: DocumentResolver | None = None,
+    gives: Mapping[str, FieldType],
+    takes: Mapping[str, Mapping[str, Field]],
+    resolver: DocumentResolver | None,
 ) -> None:
     """Check the types of a pipeline. `gives` are the result types of documents of other formats, by name; `takes` the
     inputs that called pipelines declare. The resolver knows the arguments of tools, and the inputs of other formats."""
-    walker = TypeWalker(Shapes({schema.name: schema for schema in schemas}), fields, gives or {}, takes or {}, resolver)
+    walker = TypeWalker(Shapes({schema.name: schema for schema in schemas}), fields, gives, takes, resolver)
     walker.sequence(pipeline.steps, KnownTypes({field.name: field.type for field in pipeline.input or ()}, None, {}))
 
 
@@ -114,7 +82,7 @@ class TypeWalker:
             self._other_format(target, scope)
         self._arguments(step, scope)
         type = self._result(step, scope)
-        guard = step.guard or GuardKeys()
+        guard = step.guard or syntax.GuardKeys()
         if guard.default is not None:
             self._default(guard.default, step)
         skipped = guard.when is not None and guard.default is None
@@ -143,36 +111,36 @@ class TypeWalker:
     def _result(self, step: Step, scope: KnownTypes) -> FieldType | None:
         schema = schema_of(step)
         match step.body:
-            case AgentBody(prompt=prompt, is_file=is_file):
+            case syntax.AgentBody(prompt=prompt, is_file=is_file):
                 if not is_file:
                     self._prompt(prompt, scope)
-            case TransformBody(value=value):
+            case syntax.TransformBody(value=value):
                 return self._shapes.infer(value.expression.root, scope)
-            case CallBody(target=target):
+            case syntax.CallBody(target=target):
                 return self._gives.get(target.pipeline.text)
-            case MatchBody():
+            case syntax.MatchBody():
                 self._cases(step.body, scope)
                 self._blocks(step, scope)
-            case FoldBody():
+            case syntax.FoldBody():
                 return self._fold(step.body, scope)
-            case ForEachBody(source=source, do=do, collect=collect, default=default):
+            case syntax.ForEachBody(source=source, do=do, collect=collect, default=default):
                 around = scope.of_loops() if step.body.sees_loops else {}
                 each = scope.inside({**around, "item": self._item(source, scope)})
-                one = self.step(do, each)
+                result = self.step(do, each)
                 if default is not None:
                     self._examine(default.expression.root, each, default)
-                    one = one if one == self._shapes.infer(default.expression.root, each) else None
-                results = ListOf(one) if one is not None and not isinstance(one, ListOf) else None
+                    result = result if result == self._shapes.infer(default.expression.root, each) else None
+                results = ListOf(result) if result is not None and not isinstance(result, ListOf) else None
                 return self.step(collect, KnownTypes(dict(scope.stores), results, {**around, "errors": None}))
-            case ParallelBody():
+            case syntax.ParallelBody():
                 return self._parallel(step.body, scope)
-            case StepsBody(steps=steps):
+            case syntax.StepsBody(steps=steps):
                 return self.sequence(steps, scope)
-            case RepeatBody():
+            case syntax.RepeatBody():
                 return self._repeat(step.body, scope)
-            case StopBody() | FailBody():
+            case syntax.StopBody() | syntax.FailBody():
                 return None
-            case ToolBody() | ShellBody():
+            case syntax.ToolBody() | syntax.ShellBody():
                 pass
             case _:
                 assert_never(step.body)
@@ -181,83 +149,78 @@ class TypeWalker:
     def _passes(self, target: Target, scope: KnownTypes) -> None:
         """Report values whose type does not fit the input of a callee. Constants are checked with the calls."""
         fields = self._takes.get(target.pipeline.text, {})
-        for one in target.passes:
-            root = one.value.expression.root if one.value else None
-            if one.name.text not in fields or isinstance(root, Constant):
-                continue
-            given = scope.stores.get(one.name.text) if root is None else self._shapes.infer(root, scope)
-            if problem := wrong_type(fields[one.name.text], self._shapes.resolved(given)):
-                message = f"{target.pipeline.text} cannot take this {one.name.text}: {problem}"
-                self._fields.report(warnings.CALLEE_INPUTS, message, one.name.span)
+        for name, type in self._passed_types(target, scope) if fields else ():
+            if name.text in fields and (problem := wrong_type(fields[name.text], type)):
+                message = f"{target.pipeline.text} cannot take this {name.text}: {problem}"
+                self._fields.report(warnings.CALLEE_INPUTS, message, name.span)
 
     def _other_format(self, target: Target, scope: KnownTypes) -> None:
         """Report values of a type that no input of a playbook or a directive can take."""
         callee = self._resolver.document(target.pipeline.text) if self._resolver else None
         if callee is None or callee.format == "pipeline" or target.pipeline.text in self._takes:
             return
-        for one in target.passes:
-            root = one.value.expression.root if one.value else None
-            if isinstance(root, Constant):
-                continue
-            given = scope.stores.get(one.name.text) if root is None else self._shapes.infer(root, scope)
-            values = _all_values(self._shapes.resolved(given))
-            problems = [callee.wrong(one.name.text, value) for value in values]
+        for name, type in self._passed_types(target, scope):
+            problems = [callee.wrong(name.text, value) for value in _all_values(type)]
             if problems and all(problems):
-                message = f"the {callee.format} {callee.name} cannot take this {one.name.text}: {problems[0]}"
-                self._fields.report(errors.CALLEE_TYPE, message, one.name.span)
+                message = f"the {callee.format} {callee.name} cannot take this {name.text}: {problems[0]}"
+                self._fields.report(errors.CALLEE_TYPE, message, name.span)
+
+    def _passed_types(self, target: Target, scope: KnownTypes) -> Iterator[tuple[syntax.Name, FieldType | None]]:
+        """Yield the names that are passed to a callee with the types of their values, without constants."""
+        for passed in target.passes:
+            root = passed.value.expression.root if passed.value else None
+            if not isinstance(root, Constant):
+                type = scope.stores.get(passed.name.text) if root is None else self._shapes.infer(root, scope)
+                yield passed.name, self._shapes.resolved(type)
 
     def _arguments(self, step: Step, scope: KnownTypes) -> None:
         """Report arguments of a tool whose type does not fit its schema."""
         match step.body:
-            case ToolBody(name=name, args=args):
-                tool = name.text
-                given = [(one.text, value) for one, value in args]
-            case ShellBody(command=command):
-                tool, given = "shell", [("command", command)]
+            case syntax.ToolBody(name=name, args=args):
+                tool, values = name.text, [(argument.text, value) for argument, value in args]
+            case syntax.ShellBody(command=command):
+                tool, values = "shell", [("command", command)]
             case _:
                 return
         schema = self._resolver.parameters(tool) if self._resolver else None
         properties = schema.get("properties") if schema is not None else None
-        for argument, value in given if isinstance(properties, Mapping) else ():
-            wanted = properties.get(argument) if isinstance(properties, Mapping) else None
-            if not isinstance(value, ExpressionText) or not isinstance(wanted, Mapping):
+        for argument, value in values if isinstance(properties, Mapping) else ():
+            parameter = properties.get(argument) if isinstance(properties, Mapping) else None
+            if not isinstance(value, ExpressionText) or not isinstance(parameter, Mapping):
                 continue
             root = value.expression.root
-            known = self._shapes.known(root, scope)
             kind = kind_of_node(root, lambda part: self._shapes.known(part, scope))
-            if problem := argument_problem(wanted, known, kind):
+            if problem := argument_problem(parameter, self._shapes.known(root, scope), kind):
                 self._fields.report(errors.ARGUMENT_TYPE, f"{argument} of {tool} is wrong: {problem}", value.span)
 
     def _blocks(self, step: Step, scope: KnownTypes) -> None:
         """Check the blocks of a `match`, each for itself. A store keeps a type that is the same in all of them."""
-        found = []
-        for block in blocks(step):
-            inner = scope.inside(scope.names)
+        scopes = [scope.inside(scope.names) for _ in blocks(step)]
+        for block, inner in zip(blocks(step), scopes, strict=True):
             self.sequence(block, inner)
-            found.append(inner.stores)
-        for name in {name for stores in found for name in stores}:
-            first, *rest = (stores.get(name) for stores in found)
-            scope.stores[name] = first if all(one == first for one in rest) else None
+        for name in {name for inner in scopes for name in inner.stores}:
+            first, *rest = (inner.stores.get(name) for inner in scopes)
+            scope.stores[name] = first if all(type == first for type in rest) else None
 
-    def _fold(self, body: FoldBody, scope: KnownTypes) -> FieldType | None:
+    def _fold(self, body: syntax.FoldBody, scope: KnownTypes) -> FieldType | None:
         """Return the type of `acc` after a fold: that of its first value, if each round gives the same type again. That
         is known of a transform; to walk through other steps twice would take exponential time in nested ones."""
         item, first = self._item(body.source, scope), self._shapes.infer(body.init.expression.root, scope)
         names: Types = {**scope.of_loops(), "item": item, "acc": first}
         again = None
-        if isinstance(body.do.body, TransformBody) and body.do.guard is None and first is not None:
+        if isinstance(body.do.body, syntax.TransformBody) and body.do.guard is None and first is not None:
             again = self._shapes.infer(body.do.body.value.expression.root, scope.inside(names))
         type = first if again == first else None
         self.step(body.do, scope.inside({**names, "acc": type}))
         return type
 
-    def _repeat(self, body: RepeatBody, scope: KnownTypes) -> FieldType | None:
+    def _repeat(self, body: syntax.RepeatBody, scope: KnownTypes) -> FieldType | None:
         inner = scope.inside({**scope.names, "acc": None, "round": NUMBER})
         result = self.step(body.do, inner)
         self._examine(body.until.expression.root, inner.with_name("acc", result), body.until)
         return result
 
-    def _parallel(self, body: ParallelBody, scope: KnownTypes) -> FieldType | None:
+    def _parallel(self, body: syntax.ParallelBody, scope: KnownTypes) -> FieldType | None:
         around = scope.of_loops() if body.sees_loops else {}
         results = {name.text: self.step(branch, scope.inside(around)) for name, branch in body.branches}
         if body.default is not None:
@@ -280,7 +243,11 @@ class TypeWalker:
             self._path(node.segments, node.places, scope, text)
             return
         for finding in operand_findings(node, lambda part: self._shapes.known(part, scope), guarded=guarded):
-            fix = self._word_fix(finding, text)
+            fix: Fix | None = None
+            word = finding.word
+            if word is not None and isinstance(word.value, str):
+                inside = Span(word.span.start + 1, word.span.end - 1)  # without its quotes
+                fix = word_fix(word.value, finding.meant, self._fields.at(text, inside))
             self._fields.report(finding.code, finding.message, self._fields.at(text, finding.span), finding.help, fix)
         guarded = guarded or isinstance(node, Logic)
         if isinstance(node, Each):
@@ -295,17 +262,7 @@ class TypeWalker:
         for part in children(node):
             self._examine(part, scope, text, guarded)
 
-    def _word_fix(self, found: OperandFinding, text: Text) -> Fix | None:
-        """Return the fix of a misspelled text; the quotes around it stay."""
-        word = found.word
-        if word is None or not isinstance(word.value, str):
-            return None
-        inside = Span(word.span.start + 1, word.span.end - 1)
-        return word_fix(word.value, found.meant, self._fields.at(text, inside))
-
     def _call(self, node: FunctionCall, scope: KnownTypes, text: Text, guarded: bool) -> None:
-        from quire.formats.pipeline.operand_types import failing_arguments
-
         for argument in node.arguments:
             self._examine(argument, scope, text, guarded)
         if node.key is not None:
@@ -322,7 +279,7 @@ class TypeWalker:
                 return
             holder = ".".join(segments[:at])
             inside = parts_of(known)
-            field = next((one for one in inside or () if one.name == segment), None)
+            field = next((field for field in inside or () if field.name == segment), None)
             if field is None:
                 self._no_field(holder, segment, inside, self._fields.at(text, span))
                 return
@@ -348,7 +305,7 @@ class TypeWalker:
     def _ordering(self, node: Compare, scope: KnownTypes, text: Text) -> None:
         left = order_of(self._shapes.resolved(self._shapes.infer(node.left, scope)))
         right = order_of(self._shapes.resolved(self._shapes.infer(node.right, scope)))
-        wrong = next((one for one in (left, right) if one in _NEVER), None)
+        wrong = next((kind for kind in (left, right) if kind in _NEVER), None)
         if wrong is not None:
             message = f"{node.operator} cannot compare a {wrong}"
         elif left is not None and right is not None and left != right:
@@ -366,18 +323,18 @@ class TypeWalker:
                 at += len(segment) + 1
             self._path(reference.path, tuple(places), scope, prompt)
 
-    def _cases(self, body: MatchBody, scope: KnownTypes) -> None:
-        known = self._shapes.infer(body.on.expression.root, scope)
-        if isinstance(known, Enum):
-            labels = [python_text(value) for value in known.values]
-        elif known == Simple(Kind.BOOL):
+    def _cases(self, body: syntax.MatchBody, scope: KnownTypes) -> None:
+        type = self._shapes.infer(body.on.expression.root, scope)
+        if isinstance(type, Enum):
+            labels = [python_text(value) for value in type.values]
+        elif type == Simple(Kind.BOOL):
             labels = ["True", "False"]
         else:
             return
         allowed = frozenset(labels)
         for label, _ in body.cases:
             if label.text not in allowed:
-                message = f"the case {self._fields.shown(label.text)} can never be chosen"
+                message = f"the case {quoted(label.text)} can never be chosen"
                 help = f"the value is one of {', '.join(labels[:12])}"
                 self._fields.report(warnings.UNREACHABLE, message, label.span, help)
         named = {label.text for label, _ in body.cases}

@@ -19,7 +19,7 @@ from quire.formats.pipeline.syntax import RULE, Argument, ExpressionText, Litera
 from quire.formats.yaml import EXPR, Entry, Mapping, Node, Scalar, Sequence, describe, literal, named, place, text_of
 from quire.formats.yaml.codes import MISPLACED_TAG
 from quire.source import Source, Span
-from quire.wording import LONGEST_QUOTED, cut, did_you_mean
+from quire.wording import did_you_mean, quoted
 
 
 class PipelineFindings(Findings):
@@ -29,12 +29,15 @@ class PipelineFindings(Findings):
         """Return a `did you mean`, else an empty text."""
         return did_you_mean(self.suggestions.nearest(name, known))
 
-    def visible(self, entry: Entry) -> Span:
-        """Return where to point for a value: at its key if the value is empty."""
-        return entry.value.span if entry.value.span.start < entry.value.span.end else entry.key.span
+    def described(self, node: Node) -> str:
+        """Return a text in quotes, and the description of any other value."""
+        text = text_of(node)
+        return quoted(text) if text is not None else describe(node)
 
-    def shown(self, text: str) -> str:
-        return f'"{cut(text, LONGEST_QUOTED, LONGEST_QUOTED - 3)}"'
+    def quoting(self, node: Node) -> str:
+        """Return how to write a value that is not text but may be meant as one."""
+        is_plain = isinstance(node, Scalar) and not node.tag and node.text
+        return f'write "{node.text}" if it is meant as text' if isinstance(node, Scalar) and is_plain else ""
 
 
 MAX_PLACING = 3_000_000
@@ -54,7 +57,7 @@ def _parsed_expression(text: str, dialect: bool) -> Expression:
 
 
 class Fields(PipelineFindings):
-    """One reading: its source, its findings, and the expressions parsed so far."""
+    """One reading: its source and its findings."""
 
     def __init__(self, source: Source) -> None:
         super().__init__()
@@ -64,7 +67,6 @@ class Fields(PipelineFindings):
         self.placing = 0
         """Characters of the texts in which places were looked for."""
         self._guesses = _MAX_GUESSES
-        self._expressions: dict[tuple[bool, str], Expression] = {}
 
     def at(self, text: Text, part: Span) -> Span:
         """Return the position of a part of a text.
@@ -94,7 +96,7 @@ class Fields(PipelineFindings):
                 if fix and any(node.get(edit.new) is not None for edit in fix.edits):
                     fix = None
                 help = help or f"the keys are {', '.join(known)}"
-                self.report(code, f"{self.shown(text)} is not a key of {what}", entry.key.span, help, fix)
+                self.report(code, f"{quoted(text)} is not a key of {what}", entry.key.span, help, fix)
         return entries
 
     def key_fix(self, node: Mapping, key: str, value: str) -> Fix | None:
@@ -113,13 +115,13 @@ class Fields(PipelineFindings):
         return Fix(f"add {key}: {value}", (Edit(Span(at, at), "", new),), safe=False)
 
     def name(self, entry: Entry, what: str) -> Name | None:
-        return self.name_of(entry.value, what, self.visible(entry))
+        return self.name_of(entry.value, what, entry.visible)
 
     def name_of(self, node: Node, what: str, span: Span | None = None) -> Name | None:
         if isinstance(node, Scalar) and isinstance(node.value, str) and not node.tag:
             if is_name(node.value):
                 return Name(node.value, node.span)
-            self.report(codes.NAME, f"{self.shown(node.value)} cannot be {what}", node.span, RULE)
+            self.report(codes.NAME, f"{quoted(node.value)} cannot be {what}", node.span, RULE)
         elif not self.tagged(node, what):
             message = f"{what} must be text, not {describe(node)}"
             self.report(codes.NAME, message, span or node.span, self.quoting(node))
@@ -134,7 +136,7 @@ class Fields(PipelineFindings):
             self.report(codes.VALUE, f"{what} is empty", node.span)
         elif not self.tagged(node, what):
             help = self.quoting(node) or ("put the text in quotes" if isinstance(node, Mapping) else "")
-            self.report(codes.VALUE, f"{what} must be text, not {describe(node)}", self.visible(entry), help)
+            self.report(codes.VALUE, f"{what} must be text, not {describe(node)}", entry.visible, help)
         return None
 
     def placed_text(self, entry: Entry, what: str) -> Text | None:
@@ -156,7 +158,7 @@ class Fields(PipelineFindings):
         written = f'write "{node.text}"' if isinstance(node, Scalar) and node.text else ""
         quotes = "put the expression in quotes" if not isinstance(node, Scalar) else written
         message = f"{what} must be text that holds an expression, not {describe(node)}"
-        self.report(codes.NOT_AN_EXPRESSION, message, self.visible(entry), quotes)
+        self.report(codes.NOT_AN_EXPRESSION, message, entry.visible, quotes)
         return None
 
     def argument(self, node: Node) -> Argument | None:
@@ -174,8 +176,8 @@ class Fields(PipelineFindings):
         node = entry.value
         if isinstance(node, Scalar) and type(node.value) is int and node.value > 0:
             return True, node.value
-        shown = describe(node) if not isinstance(node, Scalar) or node.value is None else self.shown(node.text)
-        self.report(codes.LIMIT, f"{what} must be a whole number of at least 1, not {shown}", self.visible(entry))
+        shown = describe(node) if not isinstance(node, Scalar) or node.value is None else quoted(node.text)
+        self.report(codes.LIMIT, f"{what} must be a whole number of at least 1, not {shown}", entry.visible)
         return False, None
 
     def tagged(self, node: Node, what: str) -> bool:
@@ -186,23 +188,17 @@ class Fields(PipelineFindings):
         self.report(MISPLACED_TAG, message, node.span, f"leave {node.tag} out")
         return True
 
-    def quoting(self, node: Node) -> str:
-        return f'write "{node.text}" if it is meant as text' if isinstance(node, Scalar) and node.text else ""
-
     def _parsed(self, scalar: Scalar) -> ExpressionText | None:
         text = scalar.text
-        known = (self.dialect, text)
-        expression = self._expressions.get(known)
-        if expression is None:
-            try:
-                expression = self._expressions[known] = _parsed_expression(text, self.dialect)
-            except ExprSyntaxError as error:
-                # An error about the end of the text points one character after it, which is not part of the text.
-                help = ADD_DIALECT if isinstance(error, NeedsDialect) else self._meant(text) or error.help
-                part = Span(min(error.span.start, len(text)), min(error.span.end, len(text)))
-                where = place(self.source, scalar, part)
-                self.report(EXPRESSION_SYNTAX, error.message, where, help, self._function_fix(text, error, where))
-                return None
+        try:
+            expression = _parsed_expression(text, self.dialect)
+        except ExprSyntaxError as error:
+            # An error about the end of the text points one character after it, which is not part of the text.
+            help = ADD_DIALECT if isinstance(error, NeedsDialect) else self._meant(text) or error.help
+            part = Span(min(error.span.start, len(text)), min(error.span.end, len(text)))
+            where = place(self.source, scalar, part)
+            self.report(EXPRESSION_SYNTAX, error.message, where, help, self._function_fix(text, error, where))
+            return None
         return ExpressionText(text, scalar.body, scalar, expression=expression)
 
     def _function_fix(self, text: str, error: ExprSyntaxError, where: Span) -> Fix | None:
@@ -252,7 +248,7 @@ class TargetReader:
             text = text_of(node)
             help = f"write {{pipeline: {text}}}" if text else "write {pipeline: NAME}"
             message = f"{what} needs a target, a mapping with the key pipeline, not {describe(node)}"
-            report(codes.VALUE, message, self._fields.visible(entry), help)
+            report(codes.VALUE, message, entry.visible, help)
             return None
         entries = self._fields.entries(node, ("pipeline", "pass"), what, codes.KEY)
         if "pipeline" not in entries:
@@ -270,7 +266,7 @@ class TargetReader:
             return Name(text, node.span)
         if text is not None and "." in text:
             help = f"it is the name of a pipeline or KEY.NAME; {RULE}"
-            self._fields.report(codes.NAME, f"{self._fields.shown(text)} cannot be a target", node.span, help)
+            self._fields.report(codes.NAME, f"{quoted(text)} cannot be a target", node.span, help)
             return None
         return self._fields.name(entry, "the name of a pipeline")
 
@@ -285,9 +281,9 @@ class TargetReader:
                 if name:
                     passes.append(Pass(name))
         elif isinstance(node, Mapping):
-            for key, one in named(node, self._fields.diagnostics):
-                name = self._fields.name_of(one.key, "a name to pass")
-                value = self._fields.expression(one, f"{key} of pass")
+            for key, value_entry in named(node, self._fields.diagnostics):
+                name = self._fields.name_of(value_entry.key, "a name to pass")
+                value = self._fields.expression(value_entry, f"{key} of pass")
                 if name and value:
                     passes.append(Pass(name, value))
         else:

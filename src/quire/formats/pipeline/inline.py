@@ -1,10 +1,8 @@
-"""The static gate: refuse definitions that an agent wrote at run time if they contain something forbidden.
+"""Pipelines that an agent writes at run time: the static gate that refuses forbidden ones, and the report of mistakes.
 
 Steps are checked at any depth. The gate comes before anything is spawned, so a refused definition has no effect.
 Targets of `call` are not checked: they are registered independently of the agent, and a target that does not exist
 fails its step.
-
-Pipelines that an agent writes at run time: their text, and the report of everything that is wrong with it.
 """
 
 from __future__ import annotations
@@ -24,7 +22,6 @@ from quire.source import Source
 from quire.wording import LONGEST_QUOTED, Suggestions, cut, cut_line, did_you_mean
 
 if TYPE_CHECKING:
-    from quire.diagnostics import Edit
     from quire.formats.pipeline.syntax import ParseResult
     from quire.schema import Schema
     from quire.values import Value
@@ -35,7 +32,7 @@ DELEGATING = frozenset({"delegate_to_agent", "multi_agent__delegate"})
 LAUNCH_PREFIX = "pipeline__"
 ALWAYS_THERE = frozenset({"ask"})
 """Tools of the engine itself."""
-MOST_TOLD = 20
+_MOST_TOLD = 20
 
 
 class Problem(Struct, frozen=True):
@@ -60,16 +57,10 @@ class Refusal(Struct, frozen=True):
     problems: tuple[Problem, ...]
 
     def __str__(self) -> str:
-        told = "; ".join(str(problem) for problem in self.problems[:MOST_TOLD])
-        more = len(self.problems) - MOST_TOLD
-        return f"{told}; and {more} more" if more > 0 else told
+        return told(self.problems)
 
 
 Hint: TypeAlias = Callable[[str], str]
-
-
-def _no_hint(name: str) -> str:
-    return ""
 
 
 def gate(
@@ -78,7 +69,7 @@ def gate(
     known_tools: Collection[str],
     shell: bool,
     denied: Collection[str] = (),
-    hint: Hint = _no_hint,
+    hint: Hint = lambda name: "",
 ) -> Refusal | None:
     """Check a definition, also one that could be read only in part. Return None if nothing in it is forbidden.
 
@@ -161,9 +152,8 @@ class _Checker:
             message = f"the schema {_quoted(name.text)} is not defined in this definition"
         else:
             missing = next(iter(schema.undefined(self._schemas.get)), "")
-            message = (
-                f"the schema {_quoted(name.text)} refers to {_quoted(missing)}, which this definition does not define"
-            )
+            what = f"the schema {_quoted(name.text)} refers to {_quoted(missing)}"
+            message = f"{what}, which this definition does not define"
         if missing and missing not in self._unread:
             near = did_you_mean(self._suggestions.nearest(missing, self._schemas))
             lines = f"schema: {cut(missing, LONGEST_QUOTED)}", "fields: {NAME: {type: string}}", "---"
@@ -203,7 +193,6 @@ def _quoted(name: str) -> str:
 
 
 _FENCE = re.compile(r"\s*```[A-Za-z]*[ \t]*\n(.*?)\n?```\s*", re.DOTALL)
-_MOST_TOLD = 20
 _MOST_LISTED = 50
 _LONGEST_LINE = 120
 
@@ -236,20 +225,24 @@ class Mistake(Struct, frozen=True):
     def of(cls, source: Source, finding: Diagnostic, step: str = "") -> Mistake:
         at = source.position(finding.span.start)
         written = cut_line(source.line(at.line).strip(), _LONGEST_LINE)
-        fix = tuple(_edit(source, edit) for edit in edits_of(source, finding))
+        places = ((source.position(edit.span.start), edit) for edit in edits_of(source, finding))
+        fix: tuple[Value, ...] = tuple(
+            {"line": at.line, "column": at.column, "old": edit.old, "new": edit.new} for at, edit in places
+        )
         return cls(finding.code.id, at.line, at.column, finding.message, finding.help, step, written, fix)
 
     def as_json(self) -> dict[str, Value]:
-        found: dict[str, Value] = {
+        step: dict[str, Value] = {"step": self.step} if self.step else {}
+        return {
             "code": self.code,
             "line": self.line,
             "column": self.column,
             "message": self.message,
             "help": self.help,
+            **step,
+            "text": self.written,
+            "fix": list(self.fix),
         }
-        if self.step:
-            found["step"] = self.step
-        return {**found, "text": self.written, "fix": list(self.fix)}
 
     def __str__(self) -> str:
         step = f"step {self.step}, " if self.step else ""
@@ -257,28 +250,23 @@ class Mistake(Struct, frozen=True):
         return f"{step}line {self.line}, column {self.column}: {self.message}{help}"
 
 
-def _edit(source: Source, edit: Edit) -> Value:
-    at = source.position(edit.span.start)
-    return {"line": at.line, "column": at.column, "old": edit.old, "new": edit.new}
-
-
 def mistakes(reading: ParseResult, refusal: Refusal | None = None) -> tuple[Mistake, ...]:
     """Return everything that is wrong with a definition, in the order of its text."""
-    found = [Mistake.of(reading.source, finding) for finding in reading.of(Severity.ERROR)]
+    errors = [Mistake.of(reading.source, finding) for finding in reading.of(Severity.ERROR)]
     if refusal is not None:
-        found += [Mistake.of(reading.source, problem.finding, problem.path) for problem in refusal.problems]
-    return tuple(sorted(found, key=lambda mistake: (mistake.line, mistake.column)))
+        errors += [Mistake.of(reading.source, problem.finding, problem.path) for problem in refusal.problems]
+    return tuple(sorted(errors, key=lambda mistake: (mistake.line, mistake.column)))
 
 
-def told(found: Sequence[Mistake]) -> str:
+def told(mistakes: Sequence[Mistake | Problem]) -> str:
     """Return the mistakes as one line for the author of the definition."""
-    more = len(found) - _MOST_TOLD
-    return "; ".join(map(str, found[:_MOST_TOLD])) + (f"; and {more} more" if more > 0 else "")
+    more = len(mistakes) - _MOST_TOLD
+    return "; ".join(map(str, mistakes[:_MOST_TOLD])) + (f"; and {more} more" if more > 0 else "")
 
 
-def listed(found: Sequence[Mistake]) -> list[Value]:
+def listed(mistakes: Sequence[Mistake]) -> list[Value]:
     """Return the first mistakes as JSON objects."""
-    return [mistake.as_json() for mistake in found[:_MOST_LISTED]]
+    return [mistake.as_json() for mistake in mistakes[:_MOST_LISTED]]
 
 
 def as_list(error: str, errors: Sequence[Mapping[str, Value]]) -> str:
@@ -288,8 +276,9 @@ def as_list(error: str, errors: Sequence[Mapping[str, Value]]) -> str:
     """
     verdict = error.partition(": ")[0]
     lines = [f"{verdict}; nothing was started. Correct everything in this list, and send the whole definition:"]
-    for one in errors:
-        lines.append(f"- line {one['line']}, column {one['column']}, in `{one['text']}`: {one['message']}")
-        if one["help"]:
-            lines.append(f"  help: {one['help']}")
+    for mistake in errors:
+        where = f"line {mistake['line']}, column {mistake['column']}, in `{mistake['text']}`"
+        lines.append(f"- {where}: {mistake['message']}")
+        if mistake["help"]:
+            lines.append(f"  help: {mistake['help']}")
     return "\n".join(lines)

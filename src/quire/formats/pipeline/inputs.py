@@ -10,38 +10,13 @@ from typing import TYPE_CHECKING, TypeVar, assert_never, cast
 from msgspec import Struct
 
 from quire.expr import RESERVED, Read, reads
+from quire.formats.pipeline import syntax
 from quire.formats.pipeline.known_types import LOOP_NAMES
 from quire.formats.pipeline.prompts import PromptReference, references
-from quire.formats.pipeline.syntax import (
-    AgentBody,
-    CallBody,
-    FailBody,
-    FoldBody,
-    ForEachBody,
-    MatchBody,
-    Name,
-    ParallelBody,
-    Pipeline,
-    RepeatBody,
-    ShellBody,
-    Step,
-    StepsBody,
-    StopBody,
-    Text,
-    ToolBody,
-    TransformBody,
-)
-from quire.formats.pipeline.walks import (
-    blocks,
-    expressions,
-    own_prompts,
-    parts,
-    shared_parts,
-    targets,
-    walk,
-)
+from quire.formats.pipeline.walks import blocks, expressions, own_prompts, parts, shared_parts, targets, walk
 
 if TYPE_CHECKING:
+    from quire.formats.pipeline.syntax import Name, Pipeline, Step, Text
     from quire.source import Span
 
 _NONE: frozenset[str] = frozenset()
@@ -139,30 +114,30 @@ def optional_inputs(pipeline: Pipeline) -> tuple[str, ...]:
     return tuple(name for name in _unwritten(pipeline, optional=True) if name not in needed)
 
 
-def unread_inputs(pipeline: Pipeline, given: Iterable[str]) -> tuple[str, ...]:
-    """Return the given names that no step reads as an input: most of them are misspelled."""
+def unread_inputs(pipeline: Pipeline, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names that no step reads as an input: most of them are misspelled."""
     read: set[str] = set()
-    if any(isinstance(step.body, AgentBody) and step.body.is_file for _, step in walk(pipeline)):
+    if any(isinstance(step.body, syntax.AgentBody) and step.body.is_file for _, step in walk(pipeline)):
         return ()  # a prompt file may refer to any of them
-    found = list(uses(pipeline))
-    for use, after in zip_longest(found, found[1:]):
+    places = list(uses(pipeline))
+    for use, after in zip_longest(places, places[1:]):
         of_a_get = after is not None and after.optional and after.path[0] == "ctx"
         if use.path == ("ctx",) and not of_a_get:
             return ()
         if use.store is not None and not use.written(use.store):
             read.add(use.store)
-    return tuple(name for name in given if name not in read)
+    return tuple(name for name in names if name not in read)
 
 
 def _unwritten(pipeline: Pipeline, *, optional: bool) -> tuple[str, ...]:
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for use in uses(pipeline):
         if use.optional is not optional or (use.in_prompt and use.path[0] != "ctx"):
             continue
         name = use.store
         if name is not None and not use.written(name):
-            found.setdefault(name)
-    return tuple(found)
+            names.setdefault(name)
+    return tuple(names)
 
 
 class _UseWalk:
@@ -199,8 +174,8 @@ class _UseWalk:
         own: dict[str, Written] = {}
         for step in steps:
             for name, written in self._writes(step):
-                known = own.get(name) or outer.get(name)
-                if known is None or known.ends > written.ends:
+                before = own.get(name) or outer.get(name)
+                if before is None or before.ends > written.ends:
                     own[name] = written
         # Never a copy of what is around: a document may have thousands of scopes in thousands of stores.
         yield from self._sequence(steps, bindings, ChainMap(own, _writable(outer)) if own else outer, certain)
@@ -217,17 +192,17 @@ class _UseWalk:
     def _sequence(
         self, steps: Iterable[Step], bindings: frozenset[str], first: Mapping[str, Written], certain: Mapping[str, int]
     ) -> Iterator[Use]:
-        known = ChainMap({}, _writable(certain))
+        written = ChainMap({}, _writable(certain))
         for step in steps:
-            yield from self._step(step, bindings, first, known)
+            yield from self._step(step, bindings, first, written)
             for name, at in self._certain(step):
-                known.setdefault(name, at)
+                written.setdefault(name, at)
 
     def _certain(self, step: Step) -> Iterator[tuple[str, int]]:
         """Yield the stores that a step writes whenever the run goes on after it."""
         if step.guard is not None and step.guard.when is not None and step.guard.default is None:
             return
-        if isinstance(step.body, StepsBody) and not (
+        if isinstance(step.body, syntax.StepsBody) and not (
             step.guard and step.guard.on_error and step.guard.on_error.goes_on
         ):
             for part in step.body.steps:
@@ -241,10 +216,10 @@ class _UseWalk:
         """Yield the places of a step that read. `bindings` are for the step itself; nested steps have their own."""
         index = self._begins[id(step)]
 
-        def use(found: Read | PromptReference, text: Text, names: frozenset[str] = bindings, at: int = index) -> Use:
-            optional = isinstance(found, Read) and found.optional
-            in_prompt = isinstance(found, PromptReference)
-            return Use(found.path, step, text, found.span, at, names, first, certain, optional, in_prompt)
+        def use(read: Read | PromptReference, text: Text, names: frozenset[str] = bindings) -> Use:
+            optional = isinstance(read, Read) and read.optional
+            in_prompt = isinstance(read, PromptReference)
+            return Use(read.path, step, text, read.span, index, names, first, certain, optional, in_prompt)
 
         for expression in expressions(step):
             yield from (use(read, expression) for read in reads(expression.expression))
@@ -252,32 +227,23 @@ class _UseWalk:
             yield from (use(reference, prompt) for reference in references(prompt.text))
         for name in passed(step):
             yield Use(("ctx", name.text), step, None, name.span, index, bindings, first, certain)
-        if isinstance(step.body, StepsBody | MatchBody):
+        if isinstance(step.body, syntax.StepsBody | syntax.MatchBody):
             for block in blocks(step):
                 yield from self._sequence(block, bindings, first, certain)
             return
         for (_, part), names in zip(parts(step), inner_bindings(step, bindings, self.base), strict=True):
             yield from self.scope((part,), names, first, certain)
-        if isinstance(step.body, RepeatBody):
-            yield from self._until(step.body, inner_bindings(step, bindings, self.base)[0], step, first, certain)
-        elif isinstance(step.body, ForEachBody | ParallelBody) and step.body.default is not None:
+        if isinstance(step.body, syntax.RepeatBody):
+            # The test of a loop sees what its step has written.
+            names = inner_bindings(step, bindings, self.base)[0]
+            inner = {**dict(self._writes(step.body.do)), **first}
+            sure = {**dict(self._certain(step.body.do)), **certain}
+            for read in reads(step.body.until.expression):
+                at, text = self._ends[id(step)], step.body.until
+                yield Use(read.path, step, text, read.span, at, names, inner, sure, read.optional)
+        elif isinstance(step.body, syntax.ForEachBody | syntax.ParallelBody) and step.body.default is not None:
             names = inner_bindings(step, bindings, self.base)[0]
             yield from (use(read, step.body.default, names) for read in reads(step.body.default.expression))
-
-    def _until(
-        self,
-        body: RepeatBody,
-        names: frozenset[str],
-        step: Step,
-        first: Mapping[str, Written],
-        certain: Mapping[str, int],
-    ) -> Iterator[Use]:
-        """Yield the places that read in the test of a loop, which sees what its step has written."""
-        inner = {**dict(self._writes(body.do)), **first}
-        sure = {**dict(self._certain(body.do)), **certain}
-        for read in reads(body.until.expression):
-            at = self._ends[id(step)]
-            yield Use(read.path, step, body.until, read.span, at, names, inner, sure, read.optional)
 
 
 def _writable(names: Mapping[str, T]) -> MutableMapping[str, T]:
@@ -287,27 +253,35 @@ def _writable(names: Mapping[str, T]) -> MutableMapping[str, T]:
 
 def passed(step: Step) -> Iterator[Name]:
     """Yield the names that a step passes on in list form."""
-    return (one.name for target in targets(step) for one in target.passes if one.value is None)
+    return (passed.name for target in targets(step) for passed in target.passes if passed.value is None)
 
 
 def inner_bindings(step: Step, own: frozenset[str], base: frozenset[str] = _NONE) -> tuple[frozenset[str], ...]:
     """Return the bindings of each nested step, besides `ctx` and `pipe`. `own` are those of the step itself, `base`
     those that every step has."""
     match step.body:
-        case ForEachBody(sees_loops=sees_loops):
+        case syntax.ForEachBody(sees_loops=sees_loops):
             base = base | (own & LOOP_NAMES if sees_loops else _NONE)
             return base | {"item"}, base | {"errors"}
-        case ParallelBody(branches=branches, sees_loops=sees_loops):
+        case syntax.ParallelBody(branches=branches, sees_loops=sees_loops):
             base = base | (own & LOOP_NAMES if sees_loops else _NONE)
             names = frozenset(name.text for name, _ in branches)
             return (*(base for _ in branches), base | names | {"errors"})
-        case FoldBody():
+        case syntax.FoldBody():
             return (base | (own & {"round"}) | {"item", "acc"},)
-        case RepeatBody():
+        case syntax.RepeatBody():
             return (own | {"acc", "round"},)
-        case StepsBody() | MatchBody():
+        case syntax.StepsBody() | syntax.MatchBody():
             return tuple(own for _ in parts(step))
-        case TransformBody() | ToolBody() | ShellBody() | AgentBody() | CallBody() | FailBody() | StopBody():
+        case (
+            syntax.TransformBody()
+            | syntax.ToolBody()
+            | syntax.ShellBody()
+            | syntax.AgentBody()
+            | syntax.CallBody()
+            | syntax.FailBody()
+            | syntax.StopBody()
+        ):
             return ()
         case _:
             assert_never(step.body)

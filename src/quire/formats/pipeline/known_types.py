@@ -7,23 +7,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from quire.expr.syntax import (
-    RESERVED,
-    Arithmetic,
-    Compare,
-    Constant,
-    Each,
-    FunctionCall,
-    Join,
-    Logic,
-    Negate,
-    Node,
-    Not,
-    Path,
-    Total,
-    walk,
-)
-from quire.expr.syntax import ListOf as ListLiteral
+from quire.expr import syntax as nodes
+from quire.expr.syntax import RESERVED, Each, FunctionCall, Node, walk
 from quire.schema import Enum, Field, FieldType, Kind, ListOf, Object, Ref, Schema, Simple
 
 if TYPE_CHECKING:
@@ -83,23 +68,23 @@ class Shapes(Struct, frozen=True):
     def infer(self, node: Node, scope: KnownTypes) -> FieldType | None:
         """Return the type of an expression; None if it is not known."""
         match node:
-            case Constant(value=value):
+            case nodes.Constant(value=value):
                 return _literal(value)
-            case Path(segments=segments):
-                known, rest = scope.begin(segments)
+            case nodes.Path(segments=segments):
+                type, rest = scope.begin(segments)
                 for segment in rest:
-                    inside = parts_of(self.resolved(known)) or ()
-                    known = next((field.type for field in inside if field.name == segment), None)
-                return known
-            case ListLiteral(items=[first, *others]):
-                known = self.infer(first, scope)
-                alike = all(self.infer(item, scope) == known for item in others)
-                return ListOf(known) if known is not None and alike and not isinstance(known, ListOf) else None
-            case Compare() | Not():
+                    inside = parts_of(self.resolved(type)) or ()
+                    type = next((field.type for field in inside if field.name == segment), None)
+                return type
+            case nodes.ListOf(items=[first, *others]):
+                type = self.infer(first, scope)
+                alike = all(self.infer(item, scope) == type for item in others)
+                return ListOf(type) if type is not None and alike and not isinstance(type, ListOf) else None
+            case nodes.Compare() | nodes.Not():
                 return BOOL
-            case Negate() | Total():
+            case nodes.Negate() | nodes.Total():
                 return NUMBER
-            case Join():
+            case nodes.Join():
                 return TEXT
             case Each(name="all" | "any"):
                 return BOOL
@@ -108,18 +93,16 @@ class Shapes(Struct, frozen=True):
             case Each(name="map", source=source, parameter=parameter, body=body):
                 item = element(self.resolved(self.infer(source, scope)))
                 made = self.infer(body, scope.with_name(parameter, item))
-                if made is None or isinstance(made, ListOf) or _may_be_null(body):
-                    return None
-                return ListOf(made)
-            case Arithmetic(first=first, rest=operands):
+                return None if made is None or isinstance(made, ListOf) or _may_be_null(body) else ListOf(made)
+            case nodes.Arithmetic(first=first, rest=operands):
                 if any(operator != "+" for operator, _ in operands):
                     return NUMBER
-                known = self.infer(first, scope)
-                kind = Simple(known.kind) if isinstance(known, Simple) else None
+                type = self.infer(first, scope)
+                kind = Simple(type.kind) if isinstance(type, Simple) else None
                 return kind if kind in (NUMBER, TEXT) else None
-            case Logic(operands=parts):
-                found = [self.infer(part, scope) for part in parts]
-                return found[0] if all(one == found[0] for one in found) else None
+            case nodes.Logic(operands=parts):
+                types = [self.infer(part, scope) for part in parts]
+                return types[0] if all(type == types[0] for type in types) else None
             case FunctionCall():
                 from quire.formats.pipeline.operand_types import type_of_call
 
@@ -145,7 +128,7 @@ _NULL_OF_NOTHING = frozenset({"first", "last", "min", "max"})
 
 def _may_be_null(node: Node) -> bool:
     """Tell whether the value of an expression may be null although its type is known."""
-    return any(isinstance(one, FunctionCall) and one.name in _NULL_OF_NOTHING for one, _ in walk(node))
+    return any(isinstance(part, FunctionCall) and part.name in _NULL_OF_NOTHING for part, _ in walk(node))
 
 
 def element(type: FieldType | None) -> FieldType | None:

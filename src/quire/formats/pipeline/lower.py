@@ -6,39 +6,15 @@ import math
 from collections.abc import Mapping
 from typing import assert_never
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.expr import Compiled, Expression, compile
 from quire.expr.syntax import Path
 from quire.formats.pipeline import syntax
 from quire.formats.pipeline.prompts import template
-from quire.plan.nodes import (
-    Capture,
-    Plan,
-    Sequence,
-    Step,
-    Work,
-)
-from quire.plan.pipeline_work import (
-    Agent,
-    AgentStepSettings,
-    Block,
-    Call,
-    Fail,
-    Fold,
-    ForEach,
-    Formula,
-    Guard,
-    Invoke,
-    Literal,
-    OnError,
-    Parallel,
-    Repeat,
-    Select,
-    Stop,
-    Transform,
-)
+from quire.plan import pipeline_work as plan
+from quire.plan.nodes import Capture, Plan, Sequence, Step, Work
+from quire.plan.pipeline_work import Formula, Literal, OnError
 from quire.source import Span
 
 _ABORT = OnError("abort")
@@ -50,13 +26,9 @@ def lower(file: syntax.PipelineFile, pipeline: syntax.Pipeline, names: Mapping[s
 
     `names` maps the short names by which the pipelines of a registered file call each other to their full names.
     """
-    global _last
-    last = _last  # another thread may replace it
-    if not names and last is not None and _is_same(last, file, pipeline):
-        return last.plan
     lowering = _Lowering(names or {}, pipeline.dialect)
     steps = tuple(lowering.step(step, at, str(at)) for at, step in enumerate(pipeline.steps, 1))
-    plan = Plan(
+    return Plan(
         title=lowering.full(pipeline.name.text),
         format="pipeline",
         inputs=(),
@@ -64,32 +36,6 @@ def lower(file: syntax.PipelineFile, pipeline: syntax.Pipeline, names: Mapping[s
         description=pipeline.description,
         schemas={schema.name: schema for schema in file.schemas},
         declared=pipeline.input,
-    )
-    if not names:
-        _last = _Lowered(file, pipeline, plan)
-    return plan
-
-
-class _Lowered(Struct, frozen=True):
-    file: syntax.PipelineFile
-    pipeline: syntax.Pipeline
-    plan: Plan
-
-
-_last: _Lowered | None = None
-"""The last plan: a check of limits and the proof after it lower the same tree."""
-
-
-def _is_same(last: _Lowered, file: syntax.PipelineFile, pipeline: syntax.Pipeline) -> bool:
-    """Tell whether a tree is the one that was lowered last, or a copy that shares all its parts."""
-    known = last.pipeline
-    return (
-        known.steps is pipeline.steps
-        and last.file.schemas is file.schemas
-        and known.input is pipeline.input
-        and known.name is pipeline.name
-        and known.description is pipeline.description
-        and known.dialect is pipeline.dialect
     )
 
 
@@ -103,7 +49,9 @@ class _Lowering:
 
     def step(self, step: syntax.Step, position: int, label: str) -> Step:
         """Lower a step. Labels of nested steps continue with a dot: `2.do`, `2.collect`, `3.security`."""
-        work, guard = self._work(step.body, label), _guard(step.guard) if step.guard else None
+        work, guard = self._work(step.body, label), None
+        if keys := step.guard:
+            guard = plan.Guard(_optional(keys.when), keys.on_error, _optional(keys.default), keys.timeout)
         if isinstance(step.body, syntax.ShellBody) and guard is not None and guard.timeout is not None:
             # A command that takes too long is ended by its tool, which knows how.
             work, guard = _command(step.body, guard.timeout), replace(guard, timeout=None)
@@ -121,29 +69,33 @@ class _Lowering:
     def _work(self, body: syntax.Body, label: str) -> Work:
         match body:
             case syntax.TransformBody():
-                return Transform(_formula(body.value))
+                return plan.Transform(_formula(body.value))
             case syntax.ToolBody():
                 arguments = tuple((name.text, _argument(value)) for name, value in body.args)
-                return Invoke(body.name.text, arguments, _text(body.schema))
+                return plan.Invoke(body.name.text, arguments, _text(body.schema))
             case syntax.ShellBody():
                 return _command(body)
             case syntax.AgentBody():
                 tools = None if body.tools is None else tuple(tool.text for tool in body.tools)
                 prompt, file = ("", body.prompt.text) if body.is_file else (body.prompt.text, "")
-                settings = _settings(body.settings or syntax.AgentSettings()) if self._dialect else None
-                return Agent(template(prompt), _text(body.identity), tools, _text(body.schema), file, settings)
+                keys = body.settings or syntax.AgentSettings()
+                numbers = keys.turns, keys.max_tokens, keys.temperature
+                settings = plan.AgentStepSettings(_text(keys.model) or "", *numbers) if self._dialect else None
+                return plan.Agent(template(prompt), _text(body.identity), tools, _text(body.schema), file, settings)
             case syntax.CallBody():
                 return self._call(body.target)
             case syntax.MatchBody():
                 cases = tuple((case.text, self._target(target, f"{label}.{case.text}")) for case, target in body.cases)
-                return Select(_formula(body.on), cases, self._otherwise(body.default, f"{label}.default"))
+                if body.default is None or isinstance(body.default, syntax.ExpressionText):
+                    return plan.Select(_formula(body.on), cases, _optional(body.default))
+                return plan.Select(_formula(body.on), cases, self._target(body.default, f"{label}.default"))
             case syntax.StepsBody():
                 return self._block(body, label)
             case syntax.FoldBody():
                 do = self.step(body.do, 1, f"{label}.do")
-                return Fold(_source(body.source), _formula(body.init), do, body.max_items)
+                return plan.Fold(_source(body.source), _formula(body.init), do, body.max_items)
             case syntax.ForEachBody():
-                return ForEach(
+                return plan.ForEach(
                     _source(body.source),
                     self.step(body.do, 1, f"{label}.do"),
                     self.step(body.collect, 1, f"{label}.collect"),
@@ -158,42 +110,33 @@ class _Lowering:
                     (name.text, self.step(step, 1, f"{label}.{name.text}")) for name, step in body.branches
                 )
                 collect = self.step(body.collect, 1, f"{label}.collect")
-                return Parallel(branches, collect, body.on_error or _ABORT, _optional(body.default), body.sees_loops)
+                return plan.Parallel(
+                    branches, collect, body.on_error or _ABORT, _optional(body.default), body.sees_loops
+                )
             case syntax.RepeatBody():
                 do = self.step(body.do, 1, f"{label}.do")
                 keeps_last = body.on_max is not None and body.on_max.text == "keep"
-                return Repeat(_optional(body.init), do, _formula(body.until), body.max, keeps_last)
+                return plan.Repeat(_optional(body.init), do, _formula(body.until), body.max, keeps_last)
             case syntax.FailBody():
-                return Fail(_argument(body.message))
+                return plan.Fail(_argument(body.message))
             case syntax.StopBody():
-                return Stop(_optional(body.value))
+                return plan.Stop(_optional(body.value))
             case _:
                 assert_never(body)
 
-    def _block(self, body: syntax.StepsBody, label: str) -> Block:
+    def _block(self, body: syntax.StepsBody, label: str) -> plan.Block:
         steps = enumerate(body.steps, 1)
-        return Block(Sequence(tuple(self.step(step, at, f"{label}.{at}") for at, step in steps)))
+        return plan.Block(Sequence(tuple(self.step(step, at, f"{label}.{at}") for at, step in steps)))
 
-    def _target(self, target: syntax.Target | syntax.StepsBody, label: str) -> Call | Block:
+    def _target(self, target: syntax.Target | syntax.StepsBody, label: str) -> plan.Call | plan.Block:
         return self._call(target) if isinstance(target, syntax.Target) else self._block(target, label)
 
-    def _otherwise(
-        self, default: syntax.Target | syntax.StepsBody | syntax.ExpressionText | None, label: str
-    ) -> Call | Block | Formula | None:
-        if default is None or isinstance(default, syntax.ExpressionText):
-            return _optional(default)
-        return self._target(default, label)
-
-    def _call(self, target: syntax.Target) -> Call:
-        passes = tuple((one.name.text, _passed(one)) for one in target.passes)
-        return Call(self.full(target.pipeline.text), passes)
+    def _call(self, target: syntax.Target) -> plan.Call:
+        passes = tuple((passed.name.text, _passed(passed)) for passed in target.passes)
+        return plan.Call(self.full(target.pipeline.text), passes)
 
 
-def _guard(keys: syntax.GuardKeys) -> Guard:
-    return Guard(_optional(keys.when), keys.on_error, _optional(keys.default), keys.timeout)
-
-
-def _command(body: syntax.ShellBody, timeout: float | None = None) -> Invoke:
+def _command(body: syntax.ShellBody, timeout: float | None = None) -> plan.Invoke:
     """Lower a `shell` step. Only what it says becomes an argument: a call that says no more is as it always was."""
     arguments: list[tuple[str, Literal | Formula]] = [("command", _argument(body.command))]
     if body.stdin is not None:
@@ -208,11 +151,7 @@ def _command(body: syntax.ShellBody, timeout: float | None = None) -> Invoke:
         arguments.append(("text", Literal(True)))
     if timeout is not None:
         arguments.append(("timeout", Literal(math.ceil(timeout))))
-    return Invoke("shell", tuple(arguments), _text(body.schema), piped=body.stdin is None)
-
-
-def _settings(settings: syntax.AgentSettings) -> AgentStepSettings:
-    return AgentStepSettings(_text(settings.model) or "", settings.turns, settings.max_tokens, settings.temperature)
+    return plan.Invoke("shell", tuple(arguments), _text(body.schema), piped=body.stdin is None)
 
 
 def _optional(expression: syntax.ExpressionText | None) -> Formula | None:
@@ -226,12 +165,12 @@ def _formula(expression: syntax.ExpressionText) -> Formula:
 def _compiled(expression: Expression) -> Compiled:
     """Compile an expression, or return what the same one was compiled to before. An editor keeps the expressions of
     the steps that have not changed."""
-    found = _COMPILED.get(expression.text)
-    if found is None or found.expression is not expression:
+    compiled = _COMPILED.get(expression.text)
+    if compiled is None or compiled.expression is not expression:
         if len(_COMPILED) >= _MOST_COMPILED:
             _COMPILED.clear()
-        found = _COMPILED[expression.text] = compile(expression)
-    return found
+        compiled = _COMPILED[expression.text] = compile(expression)
+    return compiled
 
 
 _COMPILED: dict[str, Compiled] = {}
@@ -246,17 +185,17 @@ def _source(source: syntax.Argument | None) -> Literal | Formula | None:
     return None if source is None else _argument(source)
 
 
-def _passed(one: syntax.Pass) -> Formula:
+def _passed(passed: syntax.Pass) -> Formula:
     """Lower one passed name.
 
     In a list it means exactly the store of that name, even if it could not be written as a path.
     """
-    if one.value is not None:
-        return _formula(one.value)
-    name = one.name.text
+    if passed.value is not None:
+        return _formula(passed.value)
+    name = passed.name.text
     text = f"ctx.{name}"
     path = Path(("ctx", name), (Span(0, 3), Span(4, len(text))), Span(0, len(text)))
-    return Formula(text, compile(Expression(text, path)), one.name.span)
+    return Formula(text, compile(Expression(text, path)), passed.name.span)
 
 
 def _text(name: syntax.Name | None) -> str | None:

@@ -1,13 +1,7 @@
-"""Check the operands of operators and combinators: kinds with which they fail, values that may be null, and comparisons
-that never hold.
+"""Check operands of operators, and arguments of functions and tools, by their types; and infer the types of calls.
 
-Nothing is reported for an operand whose kind is not known before a run.
-
-Types of calls of functions of the Quire dialect: what they give, and arguments that are certain to fail.
-
-Nothing is reported for an argument whose kind is not known before a run.
-
-Compare the type of an argument of a tool with the JSON Schema of the argument.
+Reported are kinds with which an operator or a function fails, values that may be null, comparisons that never hold, and
+arguments that do not fit the JSON Schema of a tool. Nothing is reported if a kind is not known before a run.
 """
 
 from __future__ import annotations
@@ -20,23 +14,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.expr import EvalError, Expression, compile, python_text
+from quire.expr import syntax as nodes
 from quire.expr.functions import FUNCTIONS
-from quire.expr.syntax import (
-    Arithmetic,
-    Compare,
-    Constant,
-    Each,
-    FunctionCall,
-    Get,
-    Join,
-    MapOf,
-    Negate,
-    Node,
-    Path,
-    Total,
-)
-from quire.expr.syntax import ListOf as ListNode
+from quire.expr.syntax import Constant, FunctionCall, Node
 from quire.formats.pipeline.codes import errors as codes
+from quire.formats.pipeline.known_types import BOOL, NUMBER, TEXT
 from quire.schema import Enum, Field, FieldType, Kind, ListOf, Object, Ref, Simple, types_of
 
 if TYPE_CHECKING:
@@ -70,33 +52,33 @@ def operand_findings(node: Node, type_of: TypeOf, *, guarded: bool) -> Iterator[
     """Yield the problems of one operator, without those of its operands. `guarded` says that an `and`, an `or` or the
     `when` of the step may have looked at a value before."""
     match node:
-        case Arithmetic():
+        case nodes.Arithmetic():
             yield from _arithmetic(node, type_of)
-        case Negate(operand=operand):
-            if (given := kind_of_node(operand, type_of)) not in (None, "number"):
-                yield _wrong(operand, "-", "a number", given)
-        case Total(name=name, source=source):
+        case nodes.Negate(operand=operand):
+            if (kind := kind_of_node(operand, type_of)) not in (None, "number"):
+                yield _wrong(operand, "-", "a number", kind)
+        case nodes.Total(name=name, source=source):
             yield from _list(name, source, type_of, "number" if name == "sum" else "")
-        case Join(source=source, separator=separator):
+        case nodes.Join(source=source, separator=separator):
             yield from _list("join", source, type_of, "text")
-            if (given := kind_of_node(separator, type_of)) not in (None, "text"):
-                yield _wrong(separator, "join", "a text as separator", given)
-        case Each(name=name, source=source):
+            if (kind := kind_of_node(separator, type_of)) not in (None, "text"):
+                yield _wrong(separator, "join", "a text as separator", kind)
+        case nodes.Each(name=name, source=source):
             yield from _list(name, source, type_of, "")
-        case Compare(operator="==" | "!="):
+        case nodes.Compare(operator="==" | "!="):
             yield from _equality(node, type_of)
     if not guarded:
         for operand in _failing_on_null(node):
             if (what := _may_be_null(operand, type_of)) is not None:
-                help = "give get a default" if isinstance(operand, Get) else "write (… or DEFAULT)"
+                help = "give get a default" if isinstance(operand, nodes.Get) else "write (… or DEFAULT)"
                 yield OperandFinding(codes.MAY_BE_NULL, operand.span, f"{what} may be null, and then this fails", help)
 
 
-def _wrong(node: Node, what: str, wanted: str, given: str | None) -> OperandFinding:
-    return OperandFinding(codes.OPERAND_TYPE, node.span, f"{what} needs {wanted}, not {with_article(given or 'null')}")
+def _wrong(node: Node, what: str, needs: str, kind: str | None) -> OperandFinding:
+    return OperandFinding(codes.OPERAND_TYPE, node.span, f"{what} needs {needs}, not {with_article(kind or 'null')}")
 
 
-def _arithmetic(node: Arithmetic, type_of: TypeOf) -> Iterator[OperandFinding]:
+def _arithmetic(node: nodes.Arithmetic, type_of: TypeOf) -> Iterator[OperandFinding]:
     """Follow the chain from left to right, and yield the first operator that is certain to fail."""
     left = kind_of_node(node.first, type_of)
     if node.rest[0][0] != "+" and left not in (None, "number"):
@@ -114,21 +96,19 @@ def _arithmetic(node: Arithmetic, type_of: TypeOf) -> Iterator[OperandFinding]:
                 return
             left = "number"
         elif right is not None and (right not in _ADDED or (left is not None and left != right)):
-            message = "+ needs two numbers, two texts or two lists"
-            both = f"{message}, not {with_article(left)} and {with_article(right)}" if left else None
+            both = f"{with_article(left)} and {with_article(right)}" if left else with_article(right)
+            message = f"+ needs two numbers, two texts or two lists, not {both}"
             help = "text(…) makes a text of a number" if {left, right} == {"text", "number"} else ""
-            yield OperandFinding(
-                codes.OPERAND_TYPE, operand.span, both or f"{message}, not {with_article(right)}", help
-            )
+            yield OperandFinding(codes.OPERAND_TYPE, operand.span, message, help)
             return
         else:
             left = left or right
 
 
 def _list(what: str, source: Node, type_of: TypeOf, of: str) -> Iterator[OperandFinding]:
-    given = kind_of_node(source, type_of)
-    if given not in (None, "list"):
-        yield _wrong(source, what, "a list", given)
+    kind = kind_of_node(source, type_of)
+    if kind not in (None, "list"):
+        yield _wrong(source, what, "a list", kind)
         return
     type = type_of(source) if of else None
     item = kind_of_type(type.of) if isinstance(type, ListOf) else None
@@ -137,7 +117,7 @@ def _list(what: str, source: Node, type_of: TypeOf, of: str) -> Iterator[Operand
         yield _wrong(source, what, f"a list of {of}s", item)
 
 
-def _equality(node: Compare, type_of: TypeOf) -> Iterator[OperandFinding]:
+def _equality(node: nodes.Compare, type_of: TypeOf) -> Iterator[OperandFinding]:
     left, right = kind_of_node(node.left, type_of), kind_of_node(node.right, type_of)
     if left is None or right is None or "null" in (left, right):
         return
@@ -151,12 +131,11 @@ def _equality(node: Compare, type_of: TypeOf) -> Iterator[OperandFinding]:
         return
     if isinstance(node.left, Constant) and isinstance(node.right, Constant):
         return  # DD103 says it
-    named, given = (values, others) if not isinstance(node.left, Constant) else (others, values)
-    told = ", ".join(python_text(one) for one in given[:_SHOWN])
-    message = f"{node.operator} {outcome} holds: the value is never {told}"
-    help = f"it is one of {', '.join(python_text(one) for one in named[:_SHOWN])}"
-    word = next((one for one in (node.left, node.right) if isinstance(one, Constant)), None)
-    meant = tuple(one for one in named if isinstance(one, str))
+    possible, compared = (values, others) if not isinstance(node.left, Constant) else (others, values)
+    message = f"{node.operator} {outcome} holds: the value is never {', '.join(map(python_text, compared[:_SHOWN]))}"
+    help = f"it is one of {', '.join(map(python_text, possible[:_SHOWN]))}"
+    word = next((operand for operand in (node.left, node.right) if isinstance(operand, Constant)), None)
+    meant = tuple(value for value in possible if isinstance(value, str))
     yield OperandFinding(codes.NEVER_EQUAL, node.span, message, help, word, meant)
 
 
@@ -171,13 +150,13 @@ def _values(node: Node, type_of: TypeOf) -> Sequence[Value] | None:
 def _failing_on_null(node: Node) -> tuple[Node, ...]:
     """Return the operands with which an operator fails if they are null."""
     match node:
-        case Arithmetic(first=first, rest=rest):
+        case nodes.Arithmetic(first=first, rest=rest):
             return (first, *(operand for _, operand in rest))
-        case Negate(operand=operand):
+        case nodes.Negate(operand=operand):
             return (operand,)
-        case Compare(operator="<" | ">" | "<=" | ">=", left=left, right=right):
+        case nodes.Compare(operator="<" | ">" | "<=" | ">=", left=left, right=right):
             return (left, right)
-        case Total(source=source) | Join(source=source) | Each(source=source):
+        case nodes.Total(source=source) | nodes.Join(source=source) | nodes.Each(source=source):
             return (source,)
     return ()
 
@@ -185,46 +164,39 @@ def _failing_on_null(node: Node) -> tuple[Node, ...]:
 def _may_be_null(node: Node, type_of: TypeOf) -> str | None:
     """Return the operand for people if it may be null."""
     match node:
-        case Each(name="find"):
+        case nodes.Each(name="find"):
             return "find(…)"
-        case Get(base=Path(segments=("ctx", *_) as segments) as base, keys=keys, default=None):
+        case nodes.Get(base=nodes.Path(segments=("ctx", *_) as segments) as base, keys=keys, default=None):
             # Parameters of lambdas are left out: the list may have been filtered by the same value.
-            return None if _is_required(type_of(base), keys) else f"get({'.'.join(segments)}, '{keys[0]}')"
+            type = type_of(base)
+            fields = type.fields if isinstance(type, Object) and len(keys) == 1 else ()
+            is_required = any(field.name == keys[0] and field.required for field in fields)
+            return None if is_required else f"get({'.'.join(segments)}, '{keys[0]}')"
     return None
 
-
-def _is_required(type: FieldType | None, keys: tuple[str, ...]) -> bool:
-    if not isinstance(type, Object) or len(keys) != 1:
-        return False
-    return any(field.name == keys[0] and field.required for field in type.fields)
-
-
-Infer: TypeAlias = "Callable[[Node], FieldType | None]"
-"""Gives the type of an expression, with references followed; None if it is not known."""
 
 InferKey: TypeAlias = "Callable[[Node, FieldType | None], FieldType | None]"
 """Gives the type of the body of a lambda whose parameter has a type."""
 
-_BOOL, _NUMBER, _TEXT = Simple(Kind.BOOL), Simple(Kind.NUMBER), Simple(Kind.STRING)
-_SIMPLE = {"text": _TEXT, "number": _NUMBER, "boolean": _BOOL}
+_SIMPLE = {"text": TEXT, "number": NUMBER, "boolean": BOOL}
 _NAMES = {Kind.BOOL: "boolean", Kind.NUMBER: "number", Kind.STRING: "text"}
 _LONGEST_TRIED = 1_000
 _LARGEST = 200
 """Groups of larger types have no type: groups of groups would double it each time."""
 
 
-def type_of_call(call: FunctionCall, infer: Infer, infer_key: InferKey) -> FieldType | None:
+def type_of_call(call: FunctionCall, infer: TypeOf, infer_key: InferKey) -> FieldType | None:
     """Return the type of a call. Each argument is asked for once, or nested calls would take exponential time."""
     source = infer(call.arguments[0])
     match call.name:
         case "split" | "keys":
-            return ListOf(_TEXT)
+            return ListOf(TEXT)
         case "range":
-            return ListOf(_NUMBER)
+            return ListOf(NUMBER)
         case "sort" | "reverse" | "distinct" | "flatten":
             return source if isinstance(source, ListOf) else None
         case "slice":
-            return source if isinstance(source, ListOf) else _TEXT if kind_of_type(source) == "text" else None
+            return source if isinstance(source, ListOf) else TEXT if kind_of_type(source) == "text" else None
         case "first" | "last":
             return source.of if isinstance(source, ListOf) else None
         case "min" | "max":
@@ -238,7 +210,7 @@ def type_of_call(call: FunctionCall, infer: Infer, infer_key: InferKey) -> Field
             return _merged([source, *map(infer, call.arguments[1:])])
         case "number":
             plain = len(call.arguments) == 1 or kind_of_type(infer(call.arguments[1])) == "number"
-            return _NUMBER if plain else None
+            return NUMBER if plain else None
     return _SIMPLE.get(FUNCTIONS[call.name].gives)
 
 
@@ -259,11 +231,11 @@ def _merged(types: list[FieldType | None]) -> FieldType | None:
         if not isinstance(type, Object):
             return None
         for field in type.fields:
-            known = fields.get(field.name)
+            earlier = fields.get(field.name)
             # A field that may be missing may leave the value of an earlier map.
-            if known is not None and not field.required and known.type != field.type:
+            if earlier is not None and not field.required and earlier.type != field.type:
                 return None
-            fields[field.name] = field if known is None or field.required else known
+            fields[field.name] = field if earlier is None or field.required else earlier
     return Object(tuple(fields.values()))
 
 
@@ -296,32 +268,31 @@ def kind_of_value(value: Value) -> str:
     return "list" if isinstance(value, list | tuple) else "map"
 
 
-def kind_of_node(node: Node, infer: Infer) -> str | None:
+def kind_of_node(node: Node, infer: TypeOf) -> str | None:
     """Return the kind of an expression, which may be known where its type is not."""
     match node:
         case Constant(value=value):
             return kind_of_value(value)
-        case ListNode() | Each(name="map" | "filter"):
+        case nodes.ListOf() | nodes.Each(name="map" | "filter"):
             return "list"
-        case MapOf():
+        case nodes.MapOf():
             return "map"
         case FunctionCall(name=name) if FUNCTIONS[name].gives in ("list", "map"):
             return FUNCTIONS[name].gives
     return kind_of_type(infer(node))
 
 
-def failing_arguments(call: FunctionCall, infer: Infer) -> Iterator[tuple[Span, str]]:
+def failing_arguments(call: FunctionCall, infer: TypeOf) -> Iterator[tuple[Span, str]]:
     """Yield what is certain to fail in a call, with its place in the expression."""
     function = FUNCTIONS[call.name]
     failed = False
     for position, argument in enumerate(call.arguments):
-        wanted = function.kinds(position, 0 if call.key is not None else len(call.arguments))
-        if call.key is not None:
-            wanted = frozenset({"list"})
-        given = kind_of_node(argument, infer)
-        if given is not None and "any" not in wanted and given not in wanted:
+        takes = frozenset({"list"}) if call.key is not None else function.kinds(position, len(call.arguments))
+        kind = kind_of_node(argument, infer)
+        if kind is not None and "any" not in takes and kind not in takes:
             failed = True
-            yield argument.span, f"{call.name} needs {_either(wanted)}, not {with_article(given)}"
+            either = " or ".join(with_article(name) for name in ("text", "number", "list", "map") if name in takes)
+            yield argument.span, f"{call.name} needs {either}, not {with_article(kind)}"
     if not failed and (problem := _problem(call)) is not None:
         yield problem.span, problem.message
 
@@ -354,10 +325,6 @@ def _problem(call: FunctionCall) -> EvalError | None:
     return errors[0] if blamed and len(errors) == 2 and errors[0].message == errors[1].message else None
 
 
-def _either(kinds: frozenset[str]) -> str:
-    return " or ".join(with_article(kind) for kind in ("text", "number", "list", "map") if kind in kinds)
-
-
 def with_article(kind: str) -> str:
     """Return a kind for people."""
     return kind if kind == "null" else f"a {kind}"
@@ -369,10 +336,10 @@ def argument_problem(schema: Mapping[str, Value], type: FieldType | None, kind: 
         allowed = schema.get("enum")
         if isinstance(allowed, list) and not any(value in allowed for value in type.values):
             return f"it takes {', '.join(map(python_text, allowed[:_SHOWN]))}"
-    wanted = _kinds(schema)
-    if wanted is None or kind is None or kind in wanted:
+    kinds = _kinds(schema)
+    if kinds is None or kind is None or kind in kinds:
         return ""
-    return f"it takes {' or '.join(with_article(one) for one in sorted(wanted))}, not {with_article(kind)}"
+    return f"it takes {' or '.join(map(with_article, sorted(kinds)))}, not {with_article(kind)}"
 
 
 _JSON_KINDS = {
@@ -390,11 +357,10 @@ def _kinds(schema: Mapping[str, Value]) -> frozenset[str] | None:
     """Return the kinds that a schema of one argument allows; None if it may allow any."""
     if "enum" in schema:
         allowed = schema["enum"]
-        return frozenset(kind_of_value(one) for one in allowed) if isinstance(allowed, list) else None
+        return frozenset(map(kind_of_value, allowed)) if isinstance(allowed, list) else None
     if isinstance(several := schema.get("anyOf"), list):
-        parts = [_kinds(one) if isinstance(one, Mapping) else None for one in several]
+        parts = [_kinds(part) if isinstance(part, Mapping) else None for part in several]
         return None if None in parts else frozenset(kind for part in parts if part for kind in part)
     named = schema.get("type")
     names = [named] if isinstance(named, str) else named if isinstance(named, list) else []
-    found = frozenset(_JSON_KINDS[name] for name in names if isinstance(name, str) and name in _JSON_KINDS)
-    return found or None
+    return frozenset(_JSON_KINDS[name] for name in names if isinstance(name, str) and name in _JSON_KINDS) or None

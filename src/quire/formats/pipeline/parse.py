@@ -14,9 +14,10 @@ from quire.formats.pipeline.language import KEYS
 from quire.formats.pipeline.schemas import SchemaReading, read_inputs, read_schemas
 from quire.formats.pipeline.steps import StepReader
 from quire.formats.pipeline.syntax import Name, ParseResult, Pipeline, PipelineFile, Step, is_name
-from quire.formats.yaml import Entry, Mapping, Node, Sequence, YamlReading, describe, read_yaml, text_of
+from quire.formats.yaml import Entry, Mapping, Node, YamlReading, describe, read_yaml, text_of
 from quire.formats.yaml import codes as yaml_codes
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source
+from quire.wording import quoted
 
 _KEYS = ("pipeline", "description", "dialect", "steps")
 _INPUT = "input"
@@ -38,7 +39,7 @@ def parse(source: Source, *, registered: bool = False, limit: int = MAX_DOCUMENT
     read = [reader.document(node) for node in yaml.documents if not (isinstance(node, Mapping) and node.find("schema"))]
     reader.count(yaml, registered)
     diagnostics = yaml.with_findings([*schemas.diagnostics, *reader.fields.diagnostics])
-    pipelines, good = tuple(one for one in read if one), tuple(schemas.schemas.values())
+    pipelines, good = tuple(filter(None, read)), tuple(schemas.schemas.values())
     if not any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics):
         return ParseResult(source, PipelineFile(pipelines, good), diagnostics)
     if any(diagnostic.code in _NOTHING_TO_READ for diagnostic in yaml.diagnostics):
@@ -68,19 +69,22 @@ class _DocumentReader:
         self._declared.append(declared)
         self.fields.dialect = self._dialect(node.find("dialect"))
         planned = [key for key in _PLANNED if key != _INPUT or not self.fields.dialect]
-        known = tuple(entry for entry in node.entries if entry.key.value not in planned)
+        supported = tuple(entry for entry in node.entries if entry.key.value not in planned)
         for entry in node.entries:
             if entry.key.value in planned:
                 help = f"{ADD_DIALECT}; without it {_INSTEAD}" if entry.key.value == _INPUT else _INSTEAD
                 report(codes.PLANNED, f"{entry.key.value} is not yet supported", entry.key.span, help)
-        document = Mapping(known, node.span)
+        document = Mapping(supported, node.span)
         entries = self.fields.entries(document, _KEYS, "a pipeline document", codes.DOCUMENT_KEY, (_INPUT,))
         name = self.fields.name(declared, "the name of a pipeline")
-        description = self._description(entries.get("description"))
+        about = entries.get("description")
+        description = self.fields.text(about, "description", empty=True) if about else None
         inputs = read_inputs(entries[_INPUT], self._schemas) if _INPUT in entries else None
         self.fields.diagnostics += inputs.diagnostics if inputs else ()
-        steps = self._all_steps(entries.get("steps"), declared)
-        if steps is None:
+        if "steps" not in entries:
+            report(codes.MISSING, "the pipeline needs the key steps, a list of steps", declared.key.span)
+        steps = self._steps.block(entries["steps"]) if "steps" in entries else ()
+        if not steps:
             return None
         return Pipeline(
             name or Name("", declared.value.span),
@@ -112,7 +116,7 @@ class _DocumentReader:
                 report(codes.SEVERAL, message, entry.key.span, "put each pipeline into a file of its own")
             elif name is not None and first.setdefault(name, entry) is not entry:
                 line = yaml.source.position(first[name].key.span.start).line
-                message = f"the pipeline {self.fields.shown(name)} is declared twice"
+                message = f"the pipeline {quoted(name)} is declared twice"
                 report(codes.DUPLICATE, message, entry.value.span, f"the first is on line {line}")
 
     def _neither(self, node: Node) -> None:
@@ -121,12 +125,8 @@ class _DocumentReader:
             self.fields.report(codes.DOCUMENT, f"{message}; this one is {describe(node)}", node.span, _SHAPE)
             return
         keys = [entry.key for entry in node.entries]
-        self.fields.report(
-            codes.DOCUMENT,
-            f"{message}; this one has neither",
-            keys[0].span if keys else node.span,
-            self._instead([key.text for key in keys]),
-        )
+        span, help = keys[0].span if keys else node.span, self._instead([key.text for key in keys])
+        self.fields.report(codes.DOCUMENT, f"{message}; this one has neither", span, help)
 
     def _instead(self, keys: list[str]) -> str:
         """Return what to write for a document with these keys."""
@@ -144,28 +144,10 @@ class _DocumentReader:
         if entry is None or text_of(entry.value) == _DIALECT:
             return entry is not None
         text = text_of(entry.value)
-        shown = self.fields.shown(text) if text is not None else describe(entry.value)
-        place = self.fields.visible(entry)
-        self.fields.report(
-            codes.DIALECT, f"the one dialect is quire, not {shown}", place, fix=word_fix(text or "", (_DIALECT,), place)
-        )
+        place = entry.visible
+        message = f"the one dialect is quire, not {self.fields.described(entry.value)}"
+        self.fields.report(codes.DIALECT, message, place, fix=word_fix(text or "", (_DIALECT,), place))
         return True
-
-    def _description(self, entry: Entry | None) -> str | None:
-        return "" if entry is None else self.fields.text(entry, "description", empty=True)
-
-    def _all_steps(self, entry: Entry | None, declared: Entry) -> tuple[Step, ...] | None:
-        if entry is None:
-            self.fields.report(codes.MISSING, "the pipeline needs the key steps, a list of steps", declared.key.span)
-            return None
-        node = entry.value
-        if not isinstance(node, Sequence) or not node.items:
-            what = "empty" if isinstance(node, Sequence) else describe(node)
-            message = f"steps must be a list of at least one step, not {what}"
-            help = "each step begins with - " if isinstance(node, Mapping) else ""
-            self.fields.report(codes.VALUE, message, self.fields.visible(entry), help)
-            return None
-        return tuple(self._steps.step(item, "a step") for item in node.items)
 
 
 _INSTEAD = "inputs need no declaration: a step reads ctx.NAME"

@@ -83,7 +83,7 @@ class _Places:
 
     def _body(self, kind: str, body: Mapping) -> None:
         # A step that only Quire has is noted once, without its keys.
-        for entry in self._own(body, _STEPS.get(kind, tuple(one.key.text for one in body.entries)), kind):
+        for entry in self._own(body, _STEPS.get(kind, tuple(part.key.text for part in body.entries)), kind):
             self._tagged(entry.value)
         for entry in body.entries:
             key, value = entry.key.text, entry.value

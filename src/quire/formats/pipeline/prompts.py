@@ -39,7 +39,7 @@ def references(text: str) -> Iterator[PromptReference]:
 def attempts(text: str) -> Iterator[Span]:
     """Yield braces with an expression, or with a path and spaces around it: they look like references but are text."""
     # The inner braces of an escape begin one character later.
-    taken = {at for found in _REFERENCE.finditer(text) for at in (found.start(), found.start() + 1)}
+    taken = {match.start() + shift for match in _REFERENCE.finditer(text) for shift in (0, 1)}
     for match in _ATTEMPT.finditer(text):
         if match.start() not in taken and '"' not in match[0] and _ROOT.search(match[0]):
             yield Span(*match.span())

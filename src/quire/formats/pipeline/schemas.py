@@ -1,13 +1,8 @@
-"""Read `schema:` documents: YAML nodes in, schemas and findings out.
+"""Read `schema:` documents, and the inputs that a pipeline of the Quire dialect declares under `input:`.
 
-Read fields and their types, for `schema:` documents and for declared inputs: YAML nodes in, fields and findings out.
-
-Limits on values and descriptions belong to the Quire dialect.
-
-Read the inputs that a pipeline of the Quire dialect declares under `input:`.
-
-They are fields as in schemas, which may also have a default. A pipeline without `input:` declares none: its inputs are
-inferred from what its steps read (`quire.formats.pipeline.inputs`).
+Inputs are fields as in schemas, which may also have a default. A pipeline without `input:` declares none: they are
+inferred from what its steps read (`quire.formats.pipeline.inputs`). Limits on values and descriptions belong to the
+Quire dialect.
 """
 
 from __future__ import annotations
@@ -21,7 +16,6 @@ from msgspec.structs import replace
 
 from quire.diagnostics import Code, Diagnostic, Fix, Severity, replacing
 from quire.formats.near_names import name_fix, word_fix
-from quire.formats.pipeline.codes import errors
 from quire.formats.pipeline.codes import errors as codes
 from quire.formats.pipeline.fields import ADD_DIALECT, MEANT_KEYS, PipelineFindings
 from quire.formats.pipeline.syntax import RULE, Name, is_name
@@ -29,7 +23,7 @@ from quire.formats.yaml import Entry, Mapping, Node, Scalar, Sequence, describe,
 from quire.safe_regex import BadPattern, portable
 from quire.schema import Enum, Field, FieldType, Kind, ListOf, Object, Ref, Schema, Simple, cycles, refs, violations
 from quire.schema_limits import LARGEST_NUMBER
-from quire.wording import LONGEST_QUOTED, did_you_mean, first_of
+from quire.wording import LONGEST_QUOTED, did_you_mean, first_of, quoted
 
 if TYPE_CHECKING:
     from quire.source import Span
@@ -72,9 +66,10 @@ class FieldReader(PipelineFindings):
     def checked_name(self, node: Node, what: str) -> tuple[str, Span] | None:
         text = text_of(node)
         if text is None:
-            self.report(codes.SCHEMA_NAME, f"{what} must be text, not {describe(node)}", node.span, _quoting(node))
+            help = self.quoting(node)
+            self.report(codes.SCHEMA_NAME, f"{what} must be text, not {describe(node)}", node.span, help)
         elif not is_name(text):
-            self.report(codes.SCHEMA_NAME, f"{self.shown(text)} cannot be {what}", node.span, RULE)
+            self.report(codes.SCHEMA_NAME, f"{quoted(text)} cannot be {what}", node.span, RULE)
         else:
             return text, node.span
         return None
@@ -87,16 +82,16 @@ class FieldReader(PipelineFindings):
         node = entry.value
         if not isinstance(node, Mapping):
             message = f"fields must be a mapping of field names to types, not {describe(node)}"
-            self.report(missing, message, self.visible(entry))
+            self.report(missing, message, entry.visible)
             return None
         if not node.entries:
             self.report(missing, "fields is empty: at least one field is needed", node.span)
             return None
         fields = []
-        for name, one in named(node, self.diagnostics):
+        for name, part in named(node, self.diagnostics):
             if not is_name(name):
-                self.report(codes.SCHEMA_NAME, f"{self.shown(name)} cannot be the name of a field", one.key.span, RULE)
-            field = self.field(name, one, f"the field {self.shown(name)}")
+                self.report(codes.SCHEMA_NAME, f"{quoted(name)} cannot be the name of a field", part.key.span, RULE)
+            field = self.field(name, part, f"the field {quoted(name)}")
             if field is not None:
                 fields.append(field)
         return tuple(fields)
@@ -121,7 +116,7 @@ class FieldReader(PipelineFindings):
             if name in known:
                 continue
             owner = _OWNERS.get(name)
-            message = f"{self.shown(name)} is not a key of {what}"
+            message = f"{quoted(name)} is not a key of {what}"
             fix: Fix | None = None
             if is_type and not is_field and name in _ONLY_FIELDS:
                 help = f"{name} is for fields, not for the items of a list"
@@ -135,7 +130,7 @@ class FieldReader(PipelineFindings):
                 help = "a schema is a document of its own: write a line --- between it and the pipeline"
             else:
                 help = self.suggestion(name, known) or MEANT_KEYS.get(name, "")
-                fix = word_fix(name, [one for one in known if one not in entries], entry.key.span) if help else None
+                fix = word_fix(name, [key for key in known if key not in entries], entry.key.span) if help else None
             self.report(codes.SCHEMA_KEY, message, entry.key.span, help, fix)
         return entries
 
@@ -151,7 +146,7 @@ class FieldReader(PipelineFindings):
             text = text_of(node)
             help = f"write {{type: {text}}}" if text in ("bool", "string", "number") else ""
             message = f"{what} needs a type, a mapping such as {{type: string}}, not {describe(node)}"
-            self.report(codes.TYPE, message, self.visible(entry), help)
+            self.report(codes.TYPE, message, entry.visible, help)
             return None, {}
         of_type = node.find("type")
         type = text_of(of_type.value) if of_type else None
@@ -161,8 +156,8 @@ class FieldReader(PipelineFindings):
         needed = _PARTS[type]
         known = ("type", *([needed] if needed else []), *self._of_dialect(*_LIMITS.get(type, ())), *more)
         entries = self.entries(node, known, of or f"a {type}")
-        found = self._of(type, entries.get(needed), node, what)
-        return (found if found is None or not self.dialect else self._limited(found, entries)), entries
+        read = self._of(type, entries.get(needed), node, what)
+        return (read if read is None or not self.dialect else self._limited(read, entries)), entries
 
     def _of(self, type: str, part: Entry | None, node: Mapping, what: str) -> FieldType | None:
         if type == "object":
@@ -184,17 +179,17 @@ class FieldReader(PipelineFindings):
         node = part.value
         if not isinstance(node, Sequence) or not node.items:
             what = "empty" if isinstance(node, Sequence) else describe(node)
-            self.report(codes.PART, f"values must be a list of at least one literal, not {what}", self.visible(part))
+            self.report(codes.PART, f"values must be a list of at least one literal, not {what}", part.visible)
             return None
         values = []
-        seen: set[tuple[type, object]] = set()
+        keys: set[tuple[type, object]] = set()
         for item in node.items:
             values.append(literal(item, self.diagnostics))
             if isinstance(item, Scalar) and not item.tag:
                 key = (bool if isinstance(item.value, bool) else object, item.value)
-                if key in seen:
-                    self.report(codes.REPEATED, f"{self.shown(item.text)} is listed twice", item.span)
-                seen.add(key)
+                if key in keys:
+                    self.report(codes.REPEATED, f"{quoted(item.text)} is listed twice", item.span)
+                keys.add(key)
         return Enum(tuple(values))
 
     def _list(self, part: Entry, what: str) -> ListOf | None:
@@ -229,7 +224,7 @@ class FieldReader(PipelineFindings):
         if type(value) is int and 1 <= value <= LONGEST_LIMIT:
             return value
         message = f"{what} must be a whole number from 1 to {LONGEST_LIMIT:,}, not {self._written(node)}"
-        self.report(codes.FIELD_LIMIT, message, self.visible(entry))
+        self.report(codes.FIELD_LIMIT, message, entry.visible)
         return None
 
     def _number(self, entry: Entry | None, what: str) -> int | float | None:
@@ -238,10 +233,10 @@ class FieldReader(PipelineFindings):
         node = entry.value
         value = node.value if isinstance(node, Scalar) and not node.tag else None
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            self.report(codes.FIELD_LIMIT, f"{what} must be a number, not {self._written(node)}", self.visible(entry))
+            self.report(codes.FIELD_LIMIT, f"{what} must be a number, not {self._written(node)}", entry.visible)
         elif abs(value) > LARGEST_NUMBER:
             message = f"{what} must be between -10^18 and 10^18: beyond that, readers of schemas count differently"
-            self.report(codes.FIELD_LIMIT, message, self.visible(entry))
+            self.report(codes.FIELD_LIMIT, message, entry.visible)
         else:
             return value
         return None
@@ -252,17 +247,17 @@ class FieldReader(PipelineFindings):
         text = text_of(entry.value)
         if text is None:
             message = f"pattern must be text, not {describe(entry.value)}"
-            self.report(codes.FIELD_LIMIT, message, self.visible(entry), _quoting(entry.value))
+            self.report(codes.FIELD_LIMIT, message, entry.visible, self.quoting(entry.value))
             return None
         try:
             portable(text)
         except BadPattern as error:
-            self.report(codes.FIELD_LIMIT, f"{self.shown(text)} cannot be a pattern: {error}", self.visible(entry))
+            self.report(codes.FIELD_LIMIT, f"{quoted(text)} cannot be a pattern: {error}", entry.visible)
             return None
         return text
 
     def _written(self, node: Node) -> str:
-        return self.shown(node.text) if isinstance(node, Scalar) and node.value is not None else describe(node)
+        return quoted(node.text) if isinstance(node, Scalar) and node.value is not None else describe(node)
 
     def _description(self, entries: dict[str, Entry]) -> str:
         entry = entries.get("description") if self.dialect else None
@@ -271,7 +266,7 @@ class FieldReader(PipelineFindings):
         text = text_of(entry.value)
         if text is None:
             message = f"description must be text, not {describe(entry.value)}"
-            self.report(codes.PART, message, self.visible(entry), _quoting(entry.value))
+            self.report(codes.PART, message, entry.visible, self.quoting(entry.value))
         return text or ""
 
     def _required(self, entry: Entry | None) -> bool:
@@ -280,7 +275,7 @@ class FieldReader(PipelineFindings):
         node = entry.value
         if isinstance(node, Scalar) and isinstance(node.value, bool):
             return node.value
-        self.report(codes.PART, f"required must be true or false, not {describe(node)}", self.visible(entry))
+        self.report(codes.PART, f"required must be true or false, not {describe(node)}", entry.visible)
         return True
 
     def _unknown_type(self, entry: Entry | None, node: Mapping, what: str) -> None:
@@ -288,21 +283,14 @@ class FieldReader(PipelineFindings):
             self.report(codes.TYPE, f"{what} has no type", node.span, f"the key type is one of {', '.join(_PARTS)}")
             return
         text = text_of(entry.value)
-        shown = self.shown(text) if text is not None else describe(entry.value)
         meant = _MEANT.get(text.lower()) if text and len(text) <= LONGEST_QUOTED else None
         help = did_you_mean(meant) or self.suggestion(text or "", _PARTS)
-        message = f"{what} has the type {shown}; the types are {', '.join(_PARTS)}"
-        place = self.visible(entry)
+        message = f"{what} has the type {self.described(entry.value)}; the types are {', '.join(_PARTS)}"
+        place = entry.visible
         fix: Fix | None = None
         if help and text:
             fix = replacing(place, text, meant) if meant and text in _SAME else word_fix(text, _PARTS, place)
         self.report(codes.TYPE, message, place, help, fix)
-
-
-def _quoting(node: Node) -> str:
-    return (
-        f'write "{node.text}" if it is meant as text' if isinstance(node, Scalar) and node.text and not node.tag else ""
-    )
 
 
 _MAX_CYCLES = 20
@@ -332,14 +320,14 @@ def read_schemas(documents: Iterable[Node], *, dialect: bool = False) -> SchemaR
         if at is None or name is None:
             continue
         if name in declared:
-            reader.report(codes.DUPLICATE_SCHEMA, f"the schema {reader.shown(name)} is declared twice", at.span)
+            reader.report(codes.DUPLICATE_SCHEMA, f"the schema {quoted(name)} is declared twice", at.span)
         elif schema is not None:
             good[name] = schema
         declared.add(name)
     closed = cycles(good)
     for names, ref in closed[:_MAX_CYCLES]:
         way = " → ".join([*first_of(names, 8), names[0]])
-        reader.report(codes.SCHEMA_CYCLE, f"the schema {reader.shown(names[0])} contains itself: {way}", ref.span)
+        reader.report(codes.SCHEMA_CYCLE, f"the schema {quoted(names[0])} contains itself: {way}", ref.span)
     for schema in good.values():
         report_undefined(schema, declared, reader)
     in_cycles = {name for names, _ in closed for name in names}
@@ -352,7 +340,7 @@ def report_undefined(schema: Schema, declared: set[str] | frozenset[str], reader
     for ref in refs(schema):
         if ref.schema not in declared:
             help = reader.suggestion(ref.schema, declared)
-            message = f"the schema {reader.shown(ref.schema)} is not defined in this file"
+            message = f"the schema {quoted(ref.schema)} is not defined in this file"
             fix = name_fix(ref.schema, declared, ref.span) if help else None
             reader.report(codes.UNDEFINED, message, ref.span, help, fix)
 
@@ -362,26 +350,21 @@ class _Reader(FieldReader):
         """Read a document. Return None if there is an error in it."""
         before = len(self.diagnostics)
         schema = self._document(node)
-        return (
-            None if any(diagnostic.severity is Severity.ERROR for diagnostic in self.diagnostics[before:]) else schema
-        )
+        has_error = any(finding.severity is Severity.ERROR for finding in self.diagnostics[before:])
+        return None if has_error else schema
 
     def _document(self, node: Node) -> Schema | None:
         if not isinstance(node, Mapping):
             self.report(codes.SHAPE, f"a schema document is a mapping, not {describe(node)}", node.span)
             return None
         entries = self.entries(node, ("schema", "fields"), "a schema document")
-        name = self._name(entries.get("schema"), node)
+        if "schema" not in entries:
+            self.report(codes.SHAPE, "a schema document needs the key schema, its name", node.span)
+        name = self.checked_name(entries["schema"].value, "the name of a schema") if "schema" in entries else None
         fields = self.fields(entries.get("fields"), node.span, "the schema", codes.SHAPE)
         if name is None or fields is None:
             return None
         return Schema(name[0], fields, name[1])
-
-    def _name(self, entry: Entry | None, document: Mapping) -> tuple[str, Span] | None:
-        if entry is None:
-            self.report(codes.SHAPE, "a schema document needs the key schema, its name", document.span)
-            return None
-        return self.checked_name(entry.value, "the name of a schema")
 
 
 _SHOWN = 5
@@ -403,26 +386,27 @@ def read_inputs(entry: Entry, schemas: SchemaReading) -> InputReading:
     node = entry.value
     if not isinstance(node, Mapping):
         message = f"input must be a mapping of names to types, not {describe(node)}"
-        reader.report(errors.VALUE, message, reader.visible(entry), _SHAPE)
+        reader.report(codes.VALUE, message, entry.visible, _SHAPE)
         return InputReading((), (), tuple(reader.diagnostics))
     fields, names = [], []
-    for name, one in named(node, reader.diagnostics):
+    for name, part in named(node, reader.diagnostics):
         if not is_name(name):
-            reader.report(codes.SCHEMA_NAME, f"{reader.shown(name)} cannot be the name of an input", one.key.span, RULE)
+            message = f"{quoted(name)} cannot be the name of an input"
+            reader.report(codes.SCHEMA_NAME, message, part.key.span, RULE)
             continue
-        names.append(Name(name, one.key.span))
-        field = reader.field(name, one, f"the input {reader.shown(name)}", "default")
+        names.append(Name(name, part.key.span))
+        field = reader.field(name, part, f"the input {quoted(name)}", "default")
         if field is None:
             continue
         fields.append(field)
         report_undefined(Schema(name, (field,)), schemas.declared, reader)
-        default = one.value.find("default") if isinstance(one.value, Mapping) else None
+        default = part.value.find("default") if isinstance(part.value, Mapping) else None
         if default is not None and field.default is not UNSET:
             problems = list(default_problems(field, schemas.schemas))
             if problems:
                 more = f" and {len(problems) - _SHOWN} more problems" if len(problems) > _SHOWN else ""
                 message = f"the default does not fit: {'; '.join(problems[:_SHOWN])}{more}"
-                reader.report(codes.DEFAULT, message, reader.visible(default))
+                reader.report(codes.DEFAULT, message, default.visible)
     return InputReading(tuple(fields), tuple(names), tuple(reader.diagnostics))
 
 

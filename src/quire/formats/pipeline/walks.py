@@ -92,8 +92,8 @@ def blocks(step: Step) -> tuple[tuple[Step, ...], ...]:
         case StepsBody(steps=steps):
             return (steps,)
         case MatchBody(cases=cases, default=default):
-            found = [target.steps for _, target in cases if isinstance(target, StepsBody)]
-            return (*found, *((default.steps,) if isinstance(default, StepsBody) else ()))
+            choices = (*(target for _, target in cases), default)
+            return tuple(choice.steps for choice in choices if isinstance(choice, StepsBody))
     return ()
 
 
@@ -110,6 +110,11 @@ def targets(step: Step) -> tuple[Target, ...]:
         value: Any = key.of(step.body)
         listed += [target for _, target in value] if key.role == "cases" else [value]
     return tuple(target for target in listed if isinstance(target, Target))
+
+
+def all_targets(pipeline: Pipeline) -> Iterator[Target]:
+    """Yield the pipelines that a pipeline may call, once for each place."""
+    return (target for _, step in walk(pipeline) for target in targets(step))
 
 
 def in_role(step: Step, role: Role) -> list[Any]:
@@ -135,7 +140,7 @@ def expressions(step: Step) -> Iterator[ExpressionText]:
         yield from (text for text in (step.guard.when, step.guard.default) if text is not None)
     yield from _values(step, _OWN_VALUES)
     for target in targets(step):
-        yield from (one.value for one in target.passes if one.value)
+        yield from (passed.value for passed in target.passes if passed.value)
 
 
 def inner_expressions(step: Step) -> Iterator[ExpressionText]:
@@ -147,4 +152,4 @@ def _values(step: Step, keys: dict[type, tuple[Key, ...]]) -> Iterator[Expressio
     for key in keys[type(step.body)]:
         value: Any = key.of(step.body)
         values = [argument for _, argument in value] if key.role == "arguments" else [value]
-        yield from (one for one in values if isinstance(one, ExpressionText))
+        yield from (value for value in values if isinstance(value, ExpressionText))

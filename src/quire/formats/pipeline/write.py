@@ -1,9 +1,8 @@
 """Write a syntax tree as YAML. Parsing the output gives an equal tree, apart from positions.
 
 Texts are written in double quotes as in JSON, which is also YAML; names and plain words have no quotes. Steps are
-blocks; everything below their keys that fits on a line is in braces.
-
-The syntax tree of a pipeline file as JSON, with the keys of the file and line numbers.
+blocks; everything below their keys that fits on a line is in braces. `pipeline_tree` gives the tree as JSON instead,
+with the keys of the file and line numbers.
 """
 
 from __future__ import annotations
@@ -15,22 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias, assert_never, cast
 from msgspec import UNSET, Struct
 
 from quire.diagnostics import Diagnostic, Severity
+from quire.formats.pipeline import syntax
 from quire.formats.pipeline.language import BODY_KEYS, GUARD_KEYS, Key, Role
-from quire.formats.pipeline.syntax import (
-    AgentBody,
-    Body,
-    ExpressionText,
-    GuardKeys,
-    Name,
-    Pipeline,
-    PipelineFile,
-    Step,
-    StepsBody,
-    Target,
-    is_name,
-)
+from quire.formats.pipeline.syntax import ExpressionText, Step, StepsBody, Target
 from quire.formats.yaml.nodes import WORDS
-from quire.schema import Enum, Field, FieldType, ListOf, Object, Ref, Schema
+from quire.schema import Enum, Field, FieldType, ListOf, Object, Ref
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
@@ -50,15 +38,16 @@ Block: TypeAlias = "str | list[tuple[str, Block]] | Steps"
 _UNSAFE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
-def write(file: PipelineFile) -> str:
-    documents = [_schema(schema) for schema in file.schemas]
+def write(file: syntax.PipelineFile) -> str:
+    documents: list[list[str]] = []
+    for schema in file.schemas:
+        documents.append([f"schema: {_plain(schema.name)}", "fields:", *_field_lines(schema.fields)])
     documents += [_pipeline(pipeline) for pipeline in file.pipelines]
-    return "---\n".join(documents)
+    return "---\n".join("\n".join(lines) + "\n" for lines in documents)
 
 
-def _schema(schema: Schema) -> str:
-    lines = [f"schema: {_plain(schema.name)}", "fields:"]
-    return "\n".join([*lines, *(f"  {_plain(field.name)}: {_field(field)}" for field in schema.fields)]) + "\n"
+def _field_lines(fields: Iterable[Field]) -> list[str]:
+    return [f"  {_plain(field.name)}: {_field(field)}" for field in fields]
 
 
 def _field(field: Field) -> str:
@@ -87,19 +76,18 @@ def _type(type: FieldType) -> list[tuple[str, str]]:
     return [("type", type.kind.value), *((key, _value(limit)) for key, limit in limits if limit is not None)]
 
 
-def _pipeline(pipeline: Pipeline) -> str:
+def _pipeline(pipeline: syntax.Pipeline) -> list[str]:
     lines = [f"pipeline: {_plain(pipeline.name.text)}"]
     if pipeline.description:
         lines.append(f"description: {_quoted(pipeline.description)}")
     if pipeline.dialect:
         lines.append("dialect: quire")
     if pipeline.input is not None:
-        fields = [f"  {_plain(field.name)}: {_field(field)}" for field in pipeline.input]
-        lines += ["input:", *fields] if fields else ["input: {}"]
+        lines += ["input:", *_field_lines(pipeline.input)] if pipeline.input else ["input: {}"]
     lines.append("steps:")
     for step in pipeline.steps:
         lines += _lines([(step.kind, _body(step))], "    ", "  - ")
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def _lines(entries: list[tuple[str, Block]], indent: str, first: str | None = None) -> list[str]:
@@ -137,11 +125,11 @@ def _body(step: Step) -> Block:
     return entries
 
 
-def _entries(node: Body | GuardKeys, keys: Iterable[Key]) -> Iterable[tuple[str, Block]]:
+def _entries(node: syntax.Body | syntax.GuardKeys, keys: Iterable[Key]) -> Iterable[tuple[str, Block]]:
     """Yield the keys that are written in a body or a guard. Arguments and passed values may be empty."""
     for key in keys:
         value = key.of(node)
-        if isinstance(node, AgentBody) and node.is_file and key.role == "prompt":
+        if isinstance(node, syntax.AgentBody) and node.is_file and key.role == "prompt":
             yield key.name, f"!file {_quoted(node.prompt.text)}"
         elif value is not None and (value or key.role not in ("arguments", "passes")):
             yield key.name, _written(key.role, value)
@@ -167,9 +155,9 @@ def _written(role: Role, value: Any) -> Block:
         case "target":
             return _plain(value.pipeline.text)
         case "passes":
-            named = [(_plain(one.name.text), one.value) for one in value]
-            if any(given for _, given in named):
-                return _flow((name, _quoted(given.text)) for name, given in named if given)
+            named = [(_plain(passed.name.text), passed.value) for passed in value]
+            if any(part for _, part in named):
+                return _flow((name, _quoted(part.text)) for name, part in named if part)
             return f"[{', '.join(name for name, _ in named)}]"
         case "step":
             return [(value.kind, _body(value))]
@@ -205,7 +193,7 @@ def _chosen(target: Target | StepsBody | ExpressionText) -> Block:
     return _flow(entries)
 
 
-def _names(names: Iterable[Name]) -> str:
+def _names(names: Iterable[syntax.Name]) -> str:
     return f"[{', '.join(_plain(name.text) for name in names)}]"
 
 
@@ -225,7 +213,7 @@ def _value(value: Value) -> str:
 
 def _plain(name: str) -> str:
     """Return a name without quotes, unless YAML would read it as something else."""
-    return name if is_name(name) and name not in WORDS else _quoted(name)
+    return name if syntax.is_name(name) and name not in WORDS else _quoted(name)
 
 
 def _quoted(text: str) -> str:
@@ -250,7 +238,10 @@ def pipeline_tree(reading: ParseResult) -> Tree:
     return {
         "valid": file is not None,
         "pipelines": [_pipeline_json(pipeline, source) for pipeline in file.pipelines] if file else [],
-        "schemas": [_schema_json(schema, source) for schema in file.schemas] if file else [],
+        "schemas": [
+            {"schema": schema.name, "fields": _fields(schema.fields), "line": source.position(schema.span.start).line}
+            for schema in (file.schemas if file else ())
+        ],
         "warnings": [_finding(finding, source) for finding in reading.of(Severity.WARNING)],
         "errors": [_finding(finding, source) for finding in reading.of(Severity.ERROR)],
     }
@@ -261,7 +252,7 @@ def _finding(finding: Diagnostic, source: Source) -> Tree:
     return {"line": line, "code": finding.code.id, "message": finding.message}
 
 
-def _pipeline_json(pipeline: Pipeline, source: Source) -> Tree:
+def _pipeline_json(pipeline: syntax.Pipeline, source: Source) -> Tree:
     return {
         "pipeline": pipeline.name.text,
         "description": pipeline.description,
@@ -274,7 +265,7 @@ def _pipeline_json(pipeline: Pipeline, source: Source) -> Tree:
 
 def _step(step: Step, source: Source) -> Tree:
     tree: Tree = {"kind": step.kind, **_entries_json(step.body, BODY_KEYS[type(step.body)], source)}
-    if isinstance(step.body, AgentBody) and step.body.is_file:
+    if isinstance(step.body, syntax.AgentBody) and step.body.is_file:
         tree = {("prompt_file" if name == "prompt" else name): value for name, value in tree.items()}
     if step.guard:
         tree |= _entries_json(step.guard, GUARD_KEYS, source)
@@ -283,7 +274,7 @@ def _step(step: Step, source: Source) -> Tree:
     return {**tree, "line": source.position(step.span.start).line}
 
 
-def _entries_json(node: Body | GuardKeys, keys: Iterable[Key], source: Source) -> Tree:
+def _entries_json(node: syntax.Body | syntax.GuardKeys, keys: Iterable[Key], source: Source) -> Tree:
     """Return the keys that are written in a body or a guard. The tools of `capabilities` stand for themselves."""
     values = ((key, key.of(node)) for key in keys)
     return {
@@ -307,13 +298,10 @@ def _value_json(role: Role, value: Any, source: Source) -> Value:
         case "target":
             return cast("Value", value.pipeline.text)
         case "passes":
-            names = [(one.name.text, one.value) for one in value]
-            is_list = not any(given for _, given in names)
-            return (
-                [name for name, _ in names]
-                if is_list
-                else {name: given.text if given else name for name, given in names}
-            )
+            named = [(passed.name.text, passed.value) for passed in value]
+            if any(part for _, part in named):
+                return {name: part.text if part else name for name, part in named}
+            return [name for name, _ in named]
         case "step":
             return _step(value, source)
         case "steps":
@@ -340,11 +328,6 @@ def _optional(key: str, value: Value) -> Tree:
     return {} if value is None else {key: value}
 
 
-def _schema_json(schema: Schema, source: Source) -> Tree:
-    line = source.position(schema.span.start).line
-    return {"schema": schema.name, "fields": _fields(schema.fields), "line": line}
-
-
 def _fields(fields: tuple[Field, ...]) -> Tree:
     return {field.name: _field_json(field) for field in fields}
 
@@ -368,5 +351,5 @@ def _type_json(type: FieldType) -> Tree:
             return {"type": "object", "fields": _fields(fields)}
         case Ref(schema=name):
             return {"type": "ref", "schema": name}
-    limits = (_optional(key, getattr(type, key)) for key in ("minimum", "maximum", "max_length", "pattern"))
-    return {"type": type.kind.value} | {key: limit for one in limits for key, limit in one.items()}
+    limits = {key: getattr(type, key) for key in ("minimum", "maximum", "max_length", "pattern")}
+    return {"type": type.kind.value} | {key: limit for key, limit in limits.items() if limit is not None}

@@ -16,17 +16,9 @@ from msgspec import Struct
 
 from quire.diagnostics import Diagnostic
 from quire.formats.near_names import word_fix
+from quire.formats.playbook import syntax
 from quire.formats.playbook.codes import reader
-from quire.formats.playbook.syntax import (
-    DIRECTIVES,
-    ELICIT_KINDS,
-    EXTENSIONS,
-    Directive,
-    Elicitation,
-    PromptReference,
-    Step,
-    ToolCall,
-)
+from quire.formats.playbook.syntax import Directive, Elicitation, Step, ToolCall
 from quire.patterns import late_pattern
 from quire.source import Span
 from quire.wording import cut, did_you_mean, nearest_word
@@ -41,7 +33,7 @@ def read_escaped(text: str, at: int, end: int) -> tuple[list[str], str | None] |
     match = _ROW.fullmatch(text, at, end)
     if not match or at == end:
         return None
-    texts = [one.replace('\\"', '"') for one in _TEXT.findall(match[1])]
+    texts = [text_inside.replace('\\"', '"') for text_inside in _TEXT.findall(match[1])]
     return texts, match[2].replace('\\"', '"') if match[2] is not None else None
 
 
@@ -66,7 +58,9 @@ _FORMS = {
 }
 
 
-def read_directive(text: str, at: int, found: list[Diagnostic], *, extended: bool = True) -> Directive | Ignored | None:
+def read_directive(
+    text: str, at: int, findings: list[Diagnostic], *, extended: bool = True
+) -> Directive | Ignored | None:
     """Read a line without the white space around it; `at` is its position. Return None if it is text.
 
     The scan has already read every `@output`, and every `@elicit` without escapes. Without `extended`, directives that
@@ -75,41 +69,36 @@ def read_directive(text: str, at: int, found: list[Diagnostic], *, extended: boo
     directive: Directive | Ignored | None = None
     if text[-1] == ")":
         if text.startswith("@elicit("):
-            directive = _escaped_elicit(text, at, found, extended)
+            directive = _escaped_elicit(text, at, findings, extended)
         elif text.startswith("@prompt("):
-            directive = _prompt(text, at, found)
+            directive = _prompt(text, at, findings)
         elif text.startswith("@tool("):
-            directive = _tool(text, at, found)
+            directive = _tool(text, at, findings)
         elif extended and text.startswith(("@context(", "@model(")):
             from quire.formats.playbook.extensions import read_extension
 
             directive = read_extension(text, at)
     if directive is None:
-        _look_alike(text, at, found)
+        _look_alike(text, at, findings)
     return directive
 
 
 def elicitation(
-    kind: str, texts: list[str], default: str | None, at: int, end: int, found: list[Diagnostic]
+    kind: str, texts: list[str], default: str | None, at: int, end: int, findings: list[Diagnostic]
 ) -> Elicitation | Ignored:
     """Build the question of an `@elicit` from `at` to `end`; the first of the texts is the prompt."""
-    known = ELICIT_KINDS.get(kind) or ELICIT_KINDS.get(kind.lower())
-    if known is None:
-        return _unknown_kind(kind, at, found)
-    asked = Elicitation(known, texts[0] if texts else "", tuple(texts[1:]), default, at, end)
+    own_kind = syntax.ELICIT_KINDS.get(kind) or syntax.ELICIT_KINDS.get(kind.lower())
+    if own_kind is None:
+        return _unknown_kind(kind, at, findings)
+    question = Elicitation(own_kind, texts[0] if texts else "", tuple(texts[1:]), default, at, end)
     if default is not None:
-        _check_default(asked, default, found)
-    if known == "confirm" and asked.options:
-        found.append(
-            Diagnostic(
-                reader.CONFIRM_OPTION,
-                f'Option on a confirm: "{asked.options[0]}"',
-                asked.span,
-                "a confirm is answered with yes or no",
-                "use @elicit(select, …) to offer other answers",
-            )
-        )
-    return asked
+        _check_default(question, default, findings)
+    if own_kind == "confirm" and question.options:
+        message = f'Option on a confirm: "{question.options[0]}"'
+        help = "use @elicit(select, …) to offer other answers"
+        label = "a confirm is answered with yes or no"
+        findings.append(Diagnostic(reader.CONFIRM_OPTION, message, question.span, label, help))
+    return question
 
 
 def without_escapes(texts: list[str], default: str | None) -> tuple[list[str], str | None]:
@@ -123,7 +112,7 @@ def _escaped_elicit(text: str, at: int, findings: list[Diagnostic], extended: bo
     match = _ELICIT.match(text)
     if not match:
         return None
-    if match[1].lower() not in ELICIT_KINDS:
+    if match[1].lower() not in syntax.ELICIT_KINDS:
         return _unknown_kind(match[1], at, findings)
     row = read_escaped(text, match.end(), len(text) - 1)
     if row and extended:
@@ -132,7 +121,7 @@ def _escaped_elicit(text: str, at: int, findings: list[Diagnostic], extended: bo
 
 
 def _unknown_kind(kind: str, at: int, findings: list[Diagnostic]) -> Ignored:
-    known = nearest_word(kind.lower(), tuple(ELICIT_KINDS))
+    near = nearest_word(kind.lower(), tuple(syntax.ELICIT_KINDS))
     at += len("@elicit(")
     findings.append(
         Diagnostic(
@@ -140,40 +129,35 @@ def _unknown_kind(kind: str, at: int, findings: list[Diagnostic]) -> Ignored:
             f'Invalid elicit type: "{kind}"',
             Span(at, at + len(kind)),
             "no question is asked here",
-            did_you_mean(known, "the types are input, confirm and select", form='"{}"'),
-            word_fix(kind, tuple(ELICIT_KINDS), Span(at, at + len(kind))),
+            did_you_mean(near, "the types are input, confirm and select", form='"{}"'),
+            word_fix(kind, tuple(syntax.ELICIT_KINDS), Span(at, at + len(kind))),
         )
     )
     return Ignored()
 
 
-def _check_default(asked: Elicitation, default: str, findings: list[Diagnostic]) -> None:
-    if asked.kind == "confirm" and default.lower() in ("yes", "no"):
-        asked.default = default = default.lower()
-    if asked.kind == "input" or "{{" in default:
+def _check_default(question: Elicitation, default: str, findings: list[Diagnostic]) -> None:
+    if question.kind == "confirm" and default.lower() in ("yes", "no"):
+        question.default = default = default.lower()
+    if question.kind == "input" or "{{" in default:
         return
-    allowed = ("yes", "no") if asked.kind == "confirm" else asked.options
+    allowed = ("yes", "no") if question.kind == "confirm" else question.options
     if default in allowed or any("{{" in option for option in allowed):
         return
-    findings.append(
-        Diagnostic(
-            reader.BAD_DEFAULT,
-            f'The default "{default}" is not an answer that this {asked.kind} accepts',
-            asked.span,
-            "unattended, this would be the answer",
-            "the answers are " + (", ".join(f'"{answer}"' for answer in allowed[:8]) if allowed else "none"),
-        )
-    )
+    message = f'The default "{default}" is not an answer that this {question.kind} accepts'
+    help = "the answers are " + (", ".join(f'"{answer}"' for answer in allowed[:8]) if allowed else "none")
+    label = "unattended, this would be the answer"
+    findings.append(Diagnostic(reader.BAD_DEFAULT, message, question.span, label, help))
 
 
-def _prompt(text: str, at: int, findings: list[Diagnostic]) -> PromptReference | Ignored | None:
+def _prompt(text: str, at: int, findings: list[Diagnostic]) -> syntax.PromptReference | Ignored | None:
     where = text[len("@prompt(") : -1]
     if _REFERENCE.fullmatch(where):
-        return PromptReference(where, at, at + len(text))
+        return syntax.PromptReference(where, at, at + len(text))
     scheme = _SCHEME.fullmatch(where)
     if not scheme or scheme[1] in _SCHEMES:
         return None
-    known = nearest_word(scheme[1].lower(), _SCHEMES)
+    near = nearest_word(scheme[1].lower(), _SCHEMES)
     start = at + len("@prompt(")
     findings.append(
         Diagnostic(
@@ -181,7 +165,7 @@ def _prompt(text: str, at: int, findings: list[Diagnostic]) -> PromptReference |
             f'Unknown prompt scheme: "{scheme[1]}"',
             Span(start, at + len(text) - 1),
             "this reference is ignored",
-            did_you_mean(known, "the schemes are library:, file: and mcp:, or one {{variable}}", form='"{}:"'),
+            did_you_mean(near, "the schemes are library:, file: and mcp:, or one {{variable}}", form='"{}:"'),
             word_fix(scheme[1], _SCHEMES, Span(start, start + len(scheme[1]))),
         )
     )
@@ -195,15 +179,10 @@ def _tool(text: str, at: int, findings: list[Diagnostic]) -> ToolCall | Ignored 
         return None
     if connection.end() == end:
         name = connection[1] or connection[2]
-        findings.append(
-            Diagnostic(
-                reader.TOOL_ARGUMENTS,
-                "@tool needs a connection and a tool, and has one argument",
-                Span(at, at + len(text)),
-                "this directive is ignored",
-                f"write @tool(CONNECTION, {name}) or @tool({name}, TOOL)",
-            )
-        )
+        message = "@tool needs a connection and a tool, and has one argument"
+        help = f"write @tool(CONNECTION, {name}) or @tool({name}, TOOL)"
+        label = "this directive is ignored"
+        findings.append(Diagnostic(reader.TOOL_ARGUMENTS, message, Span(at, at + len(text)), label, help))
         return Ignored()
     if text[connection.end()] != ",":
         return None
@@ -220,12 +199,12 @@ def looks_like(text: str) -> str | None:
     if not match:
         return None
     word = match[1].lower()
-    if word in DIRECTIVES:
+    if word in syntax.DIRECTIVES:
         return word
     # An unknown word looks like a directive only if a parenthesis follows: `@team` is a mention.
     if text[match.end() - 1] != "(":
         return None
-    return word if word in EXTENSIONS else nearest_word(word, DIRECTIVES)
+    return word if word in syntax.EXTENSIONS else nearest_word(word, syntax.DIRECTIVES)
 
 
 def _look_alike(text: str, at: int, findings: list[Diagnostic]) -> None:
@@ -246,25 +225,19 @@ def _look_alike(text: str, at: int, findings: list[Diagnostic]) -> None:
         )
 
 
-def note_replaced(replaced: Directive, line: Match[str], found: list[Diagnostic]) -> None:
+def note_replaced(replaced: Directive, line: Match[str], findings: list[Diagnostic]) -> None:
     """Report a directive that the one on a later line replaces."""
     name = line[0].strip().partition("(")[0]
     message = f"{name} is here twice: the last one counts"
-    found.append(Diagnostic(reader.REPLACED, message, replaced.span, "this one is dropped"))
+    findings.append(Diagnostic(reader.REPLACED, message, replaced.span, "this one is dropped"))
 
 
-def check_company(step: Step, tool: ToolCall, found: list[Diagnostic]) -> None:
+def check_company(step: Step, tool: ToolCall, findings: list[Diagnostic]) -> None:
     """Report a question or a prompt beside a tool: a tool must be alone in its step."""
     if not (step.elicitation or step.prompt):
         return
     there = (("@elicit", step.elicitation), ("@prompt", step.prompt))
     others = " and ".join(name for name, directive in there if directive)
-    found.append(
-        Diagnostic(
-            reader.TOOL_COMPANY,
-            f"@tool next to {others}: only the tool runs",
-            tool.span,
-            f"{others} ignored in this step",
-            "ask, or refer to a prompt, in a step before",
-        )
-    )
+    message = f"@tool next to {others}: only the tool runs"
+    help = "ask, or refer to a prompt, in a step before"
+    findings.append(Diagnostic(reader.TOOL_COMPANY, message, tool.span, f"{others} ignored in this step", help))

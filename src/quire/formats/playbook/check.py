@@ -1,6 +1,6 @@
-"""Run all checks of a playbook that go beyond reading it.
+"""Run all checks of a playbook that go beyond reading it: the advice that `check` adds to the findings of the reader.
 
-The advice that `check` adds to the findings of the reader. Each lint is one function over the tree or the text.
+Each lint is one function over the tree or the text.
 """
 
 from __future__ import annotations
@@ -15,29 +15,18 @@ from msgspec.structs import replace
 
 from quire.diagnostics import Code, Diagnostic, Fix, Severity, replacing
 from quire.formats.near_names import name_fix, name_guess, word_fix
+from quire.formats.playbook import syntax
 from quire.formats.playbook.codes import codes, lints
 from quire.formats.playbook.lint_text import lint_text
 from quire.formats.playbook.names import Facts, asked_names, family, gather
 from quire.formats.playbook.parse import parse_scanned
 from quire.formats.playbook.scan import may_be_quire_only
-from quire.formats.playbook.syntax import (
-    INPUT_TYPES,
-    OUTPUT_TYPES,
-    ArtifactDeclaration,
-    Condition,
-    Elicitation,
-    InputDeclaration,
-    OutputCapture,
-    Playbook,
-    Step,
-    ToolCall,
-)
 from quire.source import NOWHERE, PLACEHOLDER, Source, Span
 from quire.wording import Suggestions, did_you_mean
 
 if TYPE_CHECKING:
     from quire.formats.playbook.scan import Scan
-    from quire.formats.playbook.syntax import ParseResult
+    from quire.formats.playbook.syntax import ParseResult, Playbook, Step
     from quire.formats.resolver import DocumentResolver
 
 
@@ -166,12 +155,10 @@ class _Lint:
             help = f"step {label} captures it" if label else "the question is asked later"
             return Diagnostic(lints.READ_EARLY, message, span, "nothing is there yet", help)
         missing = self._missing.get(name) or self._look_for(name)
-        fix = missing.fix
-        if fix is not None and any(fix.edits[0].new in names for names in available):
-            edit = replace(fix.edits[0], span=Span(span.start + 2, span.start + 2 + len(name)))
-            fix = replace(fix, edits=(edit,))
-        else:
-            fix = None
+        fix: Fix | None = None
+        if missing.fix is not None and any(missing.fix.edits[0].new in names for names in available):
+            edit = replace(missing.fix.edits[0], span=Span(span.start + 2, span.start + 2 + len(name)))
+            fix = replace(missing.fix, edits=(edit,))
         return Diagnostic(missing.code, missing.message, span, "sent as it stands", missing.help, fix)
 
     def _look_for(self, name: str) -> _Missing:
@@ -193,7 +180,7 @@ class _Lint:
                 yield from self._step(step, available, here)
                 here |= _set_by(step)
 
-    def _condition(self, condition: Condition) -> Iterator[Diagnostic]:
+    def _condition(self, condition: syntax.Condition) -> Iterator[Diagnostic]:
         name, values = condition.variable, self._facts.values.get(condition.variable)
         if values is not None and condition.value not in values:
             always = "always" if condition.operator == "!=" else "never"
@@ -219,32 +206,30 @@ class _Lint:
             self._listed[name] = ({value.lower(): value for value in reversed(first)}, ", ".join(first[:8]))
         return self._listed[name]
 
-    def _output(self, output: OutputCapture) -> Iterator[Diagnostic]:
+    def _output(self, output: syntax.OutputCapture) -> Iterator[Diagnostic]:
         if output.name in self._facts.inputs:
             message = f'The output "{output.name}" has the name of an input'
             yield Diagnostic(lints.SHADOWS_INPUT, message, output.name_span, "can never be read")
         if not output.name[0].isalpha():
             message = f'The name "{output.name}" does not begin with a letter'
             yield Diagnostic(lints.OUTPUT_NAME, message, output.name_span)
-        yield from self._unknown_type(output, _OUTPUT_TYPE, OUTPUT_TYPES)
+        yield from self._unknown_type(output, _OUTPUT_TYPE, syntax.OUTPUT_TYPES)
         if output.options and output.type != "enum":
             message = f'Options without the type enum on "{output.name}"'
-            yield Diagnostic(
-                lints.OPTIONS_WITHOUT_ENUM, message, output.span, "", f"write @output({output.name}: enum, …)"
-            )
+            help = f"write @output({output.name}: enum, …)"
+            yield Diagnostic(lints.OPTIONS_WITHOUT_ENUM, message, output.span, "", help)
         if output.type == "enum" and not output.options:
             message = f'The enum "{output.name}" has no options'
             help = f'write @output({output.name}: enum, "a", "b")'
             yield Diagnostic(lints.NO_OPTIONS, message, output.span, "", help)
         yield from _twice(output.options, output.span)
 
-    def _input(self, declared: InputDeclaration) -> Iterator[Diagnostic]:
+    def _input(self, declared: syntax.InputDeclaration) -> Iterator[Diagnostic]:
         if declared.name not in self._read:
             message = f'The input "{declared.name}" is never read'
-            yield Diagnostic(
-                lints.UNUSED_INPUT, message, declared.name_span, "", f"write {{{{{declared.name}}}}} in a step"
-            )
-        yield from self._unknown_type(declared, _INPUT_TYPE, INPUT_TYPES)
+            help = f"write {{{{{declared.name}}}}} in a step"
+            yield Diagnostic(lints.UNUSED_INPUT, message, declared.name_span, "", help)
+        yield from self._unknown_type(declared, _INPUT_TYPE, syntax.INPUT_TYPES)
         if declared.type == "enum" and not declared.options:
             message = f'The enum "{declared.name}" has no options'
             yield Diagnostic(lints.NO_OPTIONS, message, declared.span, "", "write (enum: one, two)")
@@ -259,7 +244,7 @@ class _Lint:
             yield Diagnostic(lints.DEFAULT_TYPE, message, declared.span, "", help)
 
     def _unknown_type(
-        self, named: InputDeclaration | OutputCapture, written: re.Pattern[str], known: Mapping[str, str]
+        self, named: syntax.InputDeclaration | syntax.OutputCapture, written: re.Pattern[str], known: Mapping[str, str]
     ) -> Iterator[Diagnostic]:
         """Report a type that does not exist.
 
@@ -283,7 +268,7 @@ class _Lint:
             fix = replacing(place, kind, _MEANT[kind.lower()])
         yield Diagnostic(lints.UNKNOWN_TYPE, message, Span(*match.span(1)), "", help, fix)
 
-    def _artifact(self, artifact: ArtifactDeclaration) -> Iterator[Diagnostic]:
+    def _artifact(self, artifact: syntax.ArtifactDeclaration) -> Iterator[Diagnostic]:
         self._read.add(artifact.source)
         match = PLACEHOLDER.fullmatch(artifact.type)
         if match:
@@ -296,15 +281,15 @@ class _Lint:
 
         An output counts as read if a model is asked later, because the model sees every result.
         """
-        told = self._facts.inputs | self._read
+        names = self._facts.inputs | self._read
         steps = self._playbook.steps
         last = next((at for at in reversed(range(len(steps))) if any(map(_asks_model, family(steps[at])))), 0)
         for parent in steps[last:-1]:
             members = list(family(parent))
             for at, step in enumerate(members):
                 output = step.output
-                if output and output.name not in told and not any(map(_asks_model, members[at + 1 :])):
-                    told.add(output.name)
+                if output and output.name not in names and not any(map(_asks_model, members[at + 1 :])):
+                    names.add(output.name)
                     message = f'The output "{output.name}" is never read'
                     yield Diagnostic(lints.UNUSED_OUTPUT, message, output.name_span)
 
@@ -318,43 +303,41 @@ def _set_by(step: Step) -> set[str]:
 
 
 def _labels(parent: Step) -> Iterator[Diagnostic]:
-    seen: set[str] = set()
+    labels: set[str] = set()
     for arm in parent.arms:
         for step in arm.steps:
-            if step.label in seen:
+            if step.label in labels:
                 yield Diagnostic(lints.SUBSTEP_LABEL, f"The label {step.label} is here twice", step.span)
             elif step.label[:-1].lstrip("0") != str(parent.number).lstrip("0") and step.title:
                 message = f"The label {step.label} does not belong to step {parent.number}"
                 yield Diagnostic(lints.SUBSTEP_LABEL, message, step.span, "", f"begin it with {parent.number}")
-            seen.add(step.label)
+            labels.add(step.label)
 
 
-def _question(elicitation: Elicitation) -> Iterator[Diagnostic]:
+def _question(elicitation: syntax.Elicitation) -> Iterator[Diagnostic]:
     if not elicitation.prompt.strip():
-        yield Diagnostic(
-            lints.NO_QUESTION, "This question has no text", elicitation.span, "", "add it in double quotes"
-        )
+        message = "This question has no text"
+        yield Diagnostic(lints.NO_QUESTION, message, elicitation.span, "", "add it in double quotes")
     if elicitation.kind == "select" and len(elicitation.options) < 2:
         count = "one option" if elicitation.options else "no options"
         help = "each option is a quoted text of its own"
         yield Diagnostic(lints.FEW_OPTIONS, f"A select with {count}", elicitation.span, "nothing to choose", help)
     if elicitation.kind == "input" and elicitation.options:
-        yield Diagnostic(
-            lints.FEW_OPTIONS, "Options on an input are not shown", elicitation.span, "", "a select has options"
-        )
+        message = "Options on an input are not shown"
+        yield Diagnostic(lints.FEW_OPTIONS, message, elicitation.span, "", "a select has options")
     yield from _twice(elicitation.options, elicitation.span)
 
 
 def _twice(options: Sequence[str], span: Span) -> Iterator[Diagnostic]:
-    seen: set[str] = set()
+    earlier: set[str] = set()
     for option in options:
-        if option in seen:
+        if option in earlier:
             yield Diagnostic(lints.DUPLICATE_OPTIONS, f'The option "{option}" is here twice', span)
             return
-        seen.add(option)
+        earlier.add(option)
 
 
-def _tool(tool: ToolCall) -> Iterator[Diagnostic]:
+def _tool(tool: syntax.ToolCall) -> Iterator[Diagnostic]:
     if not tool.arguments:
         return
     from quire.formats.playbook.lower import arguments
@@ -385,11 +368,8 @@ def missing_prompt_files(playbook: Playbook, has_file: HasFile) -> Iterator[Diag
             path = step.prompt.ref.removeprefix("file:")
             if values is None and "{{" in path:
                 values = gather(playbook).values
-            missing = [
-                one
-                for one in _paths(path, values or {})
-                if not leaves_folder(one) and not has_file(one.replace("\\", "/"))
-            ]
+            inside = [choice for choice in _paths(path, values or {}) if not leaves_folder(choice)]
+            missing = [choice for choice in inside if not has_file(choice.replace("\\", "/"))]
             if missing:
                 message = f"there is no file {missing[0]} beside the playbook"
                 label = "refused when the run starts" if missing == [path] else "the step fails with this value"
@@ -403,10 +383,10 @@ def _paths(path: str, values: Mapping[str, set[str]]) -> list[str]:
     """Return the paths that a path can become; none if that is not known."""
     paths = [path]
     for name in dict.fromkeys(match[1] for match in PLACEHOLDER.finditer(path)):
-        known = sorted(values.get(name, ()))
-        if not known or len(paths) * len(known) > _MOST_PATHS:
+        choices = sorted(values.get(name, ()))
+        if not choices or len(paths) * len(choices) > _MOST_PATHS:
             return []
-        paths = [_filled(one, name, value) for one in paths for value in known]
+        paths = [_filled(path, name, value) for path in paths for value in choices]
     return paths
 
 

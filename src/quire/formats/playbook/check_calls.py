@@ -32,7 +32,7 @@ def check_calls(playbook: Playbook, resolver: DocumentResolver, source: Source) 
     tools = [step.tool for parent in playbook.steps for step in family(parent) if step.tool]
     for tool in tools:
         yield from _tool(tool, resolver)
-    calls = [one for one in tools if one.connection == OWN and not resolver.is_built_in(one.tool)]
+    calls = [tool for tool in tools if tool.connection == OWN and not resolver.is_built_in(tool.tool)]
     suggestions = Suggestions()
     for call in calls:
         yield from _call(call, resolver, suggestions)
@@ -72,11 +72,11 @@ def _tool(call: ToolCall, resolver: DocumentResolver) -> Iterator[Diagnostic]:
             yield Diagnostic(lints.UNKNOWN_CALLEE, message, call.span, "the run could not start", help)
         return
     try:
-        given = arguments(call.arguments)
+        values = arguments(call.arguments)
     except ValueError:
         return  # reported by another lint
     code = lints.BUILTIN_ARGUMENTS if call.connection == OWN else lints.PYTHON_TOOL
-    for problem in resolver.tool_problems(call.connection, call.tool, given):
+    for problem in resolver.tool_problems(call.connection, call.tool, values):
         yield Diagnostic(code, f"{call.tool}: {problem}", call.span, "the run could not start")
 
 
@@ -84,22 +84,22 @@ def _call(call: ToolCall, resolver: DocumentResolver, suggestions: Suggestions) 
     callee = resolver.document(call.tool)
     if callee is None:
         message = f"Neither a built-in tool nor a document is named {call.tool}"
-        known = [tool.name for tool in BUILT_IN_TOOLS] if suggestions.are_left else []
-        help = did_you_mean(MEANT_TOOLS.get(call.tool) or suggestions.nearest(call.tool, known))
+        names = [tool.name for tool in BUILT_IN_TOOLS] if suggestions.are_left else []
+        help = did_you_mean(MEANT_TOOLS.get(call.tool) or suggestions.nearest(call.tool, names))
         yield Diagnostic(lints.UNKNOWN_CALLEE, message, call.span, "the run could not start", help)
         return
     try:
-        given = arguments(call.arguments)
+        values = arguments(call.arguments)
     except ValueError:
         return  # reported by another lint
-    if not isinstance(given, dict) or key_references(given):
+    if not isinstance(values, dict) or key_references(values):
         return
-    if missing := callee.missing(given):
+    if missing := callee.missing(values):
         yield Diagnostic(lints.CALLEE_INPUTS, f"{missing[0].upper()}{missing[1:]}", call.span)
-    for name, hint in callee.unknown(given):
+    for name, hint in callee.unknown(values):
         message = f"The {callee.format} {callee.name} has no input {name}"
         yield Diagnostic(lints.CALLEE_INPUTS, message, call.span, "", hint)
-    for name, value in given.items():
+    for name, value in values.items():
         literal = _literal(value)
         problem = callee.wrong(name, literal[0]) if literal else ""
         if problem:
@@ -115,13 +115,13 @@ def _literal(value: Arguments) -> tuple[Value] | None:
         case Template():
             return None if any(value.references()) else ("".join(str(part) for part in value.parts),)
         case tuple():
-            items = [_literal(one) for one in value]
+            items = [_literal(part) for part in value]
             return None if None in items else ([item[0] for item in items if item],)
         case dict():
-            parts = {name: _literal(one) for name, one in value.items()}
+            parts = {name: _literal(part) for name, part in value.items()}
             if None in parts.values() or key_references(value):
                 return None
-            return ({name: one[0] for name, one in parts.items() if one},)
+            return ({name: part[0] for name, part in parts.items() if part},)
     return (value,)
 
 

@@ -20,7 +20,7 @@ from quire.source import Span
 from quire.wording import Suggestions, did_you_mean
 
 if TYPE_CHECKING:
-    from quire.formats.playbook.syntax import ArtifactDeclaration, Elicitation, Playbook, Step
+    from quire.formats.playbook.syntax import ArtifactDeclaration, Playbook, Step
 
 NONE = "none"
 """The only argument of a `@context` that leaves all earlier results out."""
@@ -64,17 +64,14 @@ def quire_only(playbook: Playbook) -> list[Diagnostic]:
             for directive in (step.output, step.elicitation, step.prompt, step.tool):
                 if directive and directive.start and step.document[directive.start - 1] in " \t":
                     _note("An indented directive", "send this line to the model", directive.span, findings)
-            if step.elicitation and _has_escapes(step, step.elicitation):
+            question = step.elicitation
+            written = step.document[question.start : question.end] if question else ""
+            if question and ("\\n" in written or any('"' in text for text in question.texts)):
                 elsewhere = "take the backslash as a character of the text"
-                _note("An escape in a question", elsewhere, step.elicitation.span, findings)
+                _note("An escape in a question", elsewhere, question.span, findings)
     if playbook.artifact and playbook.artifact.source:
         _note("from:", "skip this line", playbook.artifact.source_span, findings)
     return findings
-
-
-def _has_escapes(step: Step, elicitation: Elicitation) -> bool:
-    texts = (elicitation.prompt, *elicitation.options, elicitation.default or "")
-    return "\\n" in step.document[elicitation.start : elicitation.end] or any('"' in text for text in texts)
 
 
 def _note(what: str, elsewhere: str, span: Span, findings: list[Diagnostic]) -> None:
@@ -100,19 +97,19 @@ def beyond_format(playbook: Playbook) -> list[Diagnostic]:
     return findings
 
 
-def check_names(playbook: Playbook, found: list[Diagnostic]) -> None:
+def check_names(playbook: Playbook, findings: list[Diagnostic]) -> None:
     """Report names of `@context` and `from:` that mean no result."""
     names = _Results(playbook.steps)
     for parent in playbook.steps:
         before = names.before(parent)
-        names.check(parent, before, set(), found)
+        names.check(parent, before, set(), findings)
         for arm in parent.arms:
             here = _results(parent)
             for step in arm.steps:
-                names.check(step, before, here, found)
+                names.check(step, before, here, findings)
                 here |= _results(step)
     if playbook.artifact and playbook.artifact.source:
-        names.check_source(playbook.artifact, found)
+        names.check_source(playbook.artifact, findings)
 
 
 class _Results:
@@ -135,25 +132,25 @@ class _Results:
         self._passed = list(family(parent))
         return self._before
 
-    def check(self, step: Step, before: set[str], here: set[str], found: list[Diagnostic]) -> None:
+    def check(self, step: Step, before: set[str], here: set[str], findings: list[Diagnostic]) -> None:
         """Check the names of a step that sees the results `before` its parent, and those `here`, in its arm."""
         chosen = step.context
         if chosen is None:
             return
-        known = before | here if self._suggestions.allow(len(before) + len(here)) else set()
+        visible = before | here if self._suggestions.allow(len(before) + len(here)) else set()
         for word in _WORD.finditer(step.document, chosen.start + len("@context("), chosen.end - 1):
             if (name := word[0]) in before or name in here or not chosen.names:
                 continue
-            close = self._suggestions.nearest(name, known)
+            close = self._suggestions.nearest(name, visible)
             help = did_you_mean(close, "name an output or the number of a step before this one", form='"{}"')
             if name in self._set_by:
                 help = "a step sees only results that come before it in every run that reaches it"
             span = Span(*word.span())
-            fix = name_fix(name, known, span) if close and name not in self._set_by else None
+            fix = name_fix(name, visible, span) if close and name not in self._set_by else None
             message = f'No earlier result is named "{name}"'
-            found.append(Diagnostic(reader.UNKNOWN_CONTEXT, message, span, "the model is shown nothing", help, fix))
+            findings.append(Diagnostic(reader.UNKNOWN_CONTEXT, message, span, "the model is shown nothing", help, fix))
 
-    def check_source(self, artifact: ArtifactDeclaration, found: list[Diagnostic]) -> None:
+    def check_source(self, artifact: ArtifactDeclaration, findings: list[Diagnostic]) -> None:
         name = artifact.source
         if name in self._set_by:
             return
@@ -162,7 +159,7 @@ class _Results:
         message = f'The artifact comes from "{name}", which is neither an output nor a step'
         fix = name_fix(name, self._set_by, artifact.source_span) if close else None
         span, label = artifact.source_span, "the result of the last step is taken"
-        found.append(Diagnostic(reader.ARTIFACT_SOURCE, message, span, label, help, fix))
+        findings.append(Diagnostic(reader.ARTIFACT_SOURCE, message, span, label, help, fix))
 
 
 def _results(step: Step) -> set[str]:

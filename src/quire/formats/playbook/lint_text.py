@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
-from operator import itemgetter
 from re import Match
 from typing import TYPE_CHECKING
 
@@ -76,12 +74,10 @@ def lint_text(reading: ParseResult, scanned: Scan | None = None) -> Iterator[Dia
             for step in family(parent):
                 if has_directives:
                     yield from _trailing(step, result)
-                elicitation = step.elicitation
-                if elicitation and any(
-                    one.endswith("\\") for one in (elicitation.prompt, *elicitation.options, elicitation.default or "")
-                ):
+                question = step.elicitation
+                if question and any(text.endswith("\\") for text in question.texts):
                     message, help = "A backslash at the end of a text", "a quote inside the text needs a quote after it"
-                    yield Diagnostic(lints.BACKSLASH_QUOTE, message, elicitation.span, "the quote ends the text", help)
+                    yield Diagnostic(lints.BACKSLASH_QUOTE, message, question.span, "the quote ends the text", help)
 
 
 def _known(line: Match[str]) -> str:
@@ -142,8 +138,7 @@ def _trailing(step: Step, result: Scan) -> Iterator[Diagnostic]:
             end = stop if end < 0 else end
             written = text[match.start() : end].rstrip()
             before = text[line : match.start()].strip()
-            fenced = bisect_right(result.blocks, line, key=itemgetter(0))
-            if written[-1] != ")" or not before or before[0] == "@" or (fenced and line < result.blocks[fenced - 1][1]):
+            if written[-1] != ")" or not before or before[0] == "@" or result.is_fenced(line):
                 continue
             message = f"A directive behind text is text: {written[:60]}"
             span = Span(match.start(), match.start() + len(written))
@@ -172,17 +167,16 @@ def _foreign(reading: ParseResult, result: Scan, questions: list[Match[str]]) ->
     text, playbook = reading.source.text, reading.playbook
     if not playbook or not ("{" in text or questions or result.blocks):
         return
-    names, start, blocks = gather(playbook).names, playbook.steps[0].start, result.blocks
+    names, start = gather(playbook).names, playbook.steps[0].start
     for match in _FOREIGN.finditer(text, start) if "{" in text else ():
-        fenced = bisect_right(blocks, match.start(), key=itemgetter(0))
-        if (name := match[1] or match[2]) in names and not (fenced and match.start() < blocks[fenced - 1][1]):
+        if (name := match[1] or match[2]) in names and not result.is_fenced(match.start()):
             yield _written_elsewhere(text, Span(*match.span()), f"{{{{{name}}}}}")
     for line in questions:
         from quire.formats.playbook.fixes import question_fix
 
         yield _written_elsewhere(text, line_span(line), question_fix(line[0].strip()))
     branches = False
-    for first, last in blocks:
+    for first, last in result.blocks:
         block = text[first:last].strip()
         marker = _FENCED_MARKER.fullmatch(block) if first >= start else None
         branches |= marker is not None and marker[2] in names

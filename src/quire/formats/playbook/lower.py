@@ -10,26 +10,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal, cast
 
-from quire.plan.nodes import (
-    Arguments,
-    Artifact,
-    Ask,
-    Capture,
-    CaptureType,
-    Case,
-    Comparison,
-    Input,
-    InputType,
-    Match,
-    Plan,
-    PromptSource,
-    Reference,
-    Sequence,
-    Step,
-    Think,
-    UseTool,
-    ValueSlot,
-)
+from quire.plan import nodes
+from quire.plan.nodes import Arguments, Capture, Plan, Sequence, Step
 from quire.plan.templates import reference, template
 from quire.source import PLACEHOLDER
 from quire.values import MAX_DEPTH
@@ -49,7 +31,7 @@ def arguments(text: str) -> Arguments:
         return {}
     import json  # most playbooks call no tool
 
-    holes: list[Reference] = []
+    holes: list[nodes.Reference] = []
     zeros = max((len(run) for run in re.findall("0+", text)), default=0)
     marker = "0." + "0" * (zeros + 1) + "1e"
     out: list[str] = []
@@ -61,16 +43,19 @@ def arguments(text: str) -> Arguments:
             at = match.end()
     out.append(text[at:])
 
+    def no_constant(name: str) -> object:
+        raise ValueError(f"{name} is not a JSON value")
+
     def number(spelling: str) -> object:
-        return ValueSlot(holes[int(spelling[len(marker) :])]) if spelling.startswith(marker) else float(spelling)
+        return nodes.ValueSlot(holes[int(spelling[len(marker) :])]) if spelling.startswith(marker) else float(spelling)
 
     try:
-        tree = json.loads("".join(out), parse_float=number, parse_constant=_no_constant)
+        tree = json.loads("".join(out), parse_float=number, parse_constant=no_constant)
     except RecursionError:
         raise ValueError(f"the arguments are nested deeper than {MAX_DEPTH}") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"the arguments are not JSON: {error.msg}") from None
-    if not isinstance(tree, dict | ValueSlot):
+    if not isinstance(tree, dict | nodes.ValueSlot):
         raise ValueError("the arguments must be a JSON object")
     return _with_templates(tree, 0)
 
@@ -85,7 +70,7 @@ def _with_templates(tree: object, depth: int) -> Arguments:
             return tuple(_with_templates(part, depth + 1) for part in tree)
         case dict():
             return {key: _with_templates(part, depth + 1) for key, part in tree.items()}
-        case None | bool() | int() | float() | ValueSlot():
+        case None | bool() | int() | float() | nodes.ValueSlot():
             return tree
     raise ValueError(f"{type(tree).__name__} is not a JSON value")
 
@@ -103,10 +88,6 @@ def _outside_strings(text: str) -> list[tuple[int, int]]:
     return stretches
 
 
-def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is not a JSON value")
-
-
 SCHEMES = ("library", "file", "mcp")
 
 
@@ -118,14 +99,16 @@ def lower(playbook: syntax.Playbook) -> Plan:
         body=_sequence(playbook.steps, None),
         system=playbook.system,
         description=playbook.description,
-        artifact=Artifact(template(playbook.artifact.type), playbook.artifact.source) if playbook.artifact else None,
+        artifact=nodes.Artifact(template(playbook.artifact.type), playbook.artifact.source)
+        if playbook.artifact
+        else None,
     )
 
 
-def _input(declared: syntax.InputDeclaration) -> Input:
-    return Input(
+def _input(declared: syntax.InputDeclaration) -> nodes.Input:
+    return nodes.Input(
         declared.name,
-        cast(InputType, declared.type),
+        cast(nodes.InputType, declared.type),
         declared.default,
         declared.options,
         declared.description,
@@ -140,8 +123,11 @@ def _sequence(steps: tuple[syntax.Step, ...], heir: Capture | None) -> Sequence:
 
 
 def _step(step: syntax.Step, position: int, heir: Capture | None) -> Step:
-    capture = _capture(step.output) if step.output else None
-    work: Think | UseTool | None = None
+    capture = None
+    if output := step.output:
+        type = cast("nodes.CaptureType | None", output.type)
+        capture = Capture(output.name, type, output.options, output.field)
+    work: nodes.Think | nodes.UseTool | None = None
     ask = None
     if step.tool:
         work = _tool(step.tool)
@@ -149,8 +135,8 @@ def _step(step: syntax.Step, position: int, heir: Capture | None) -> Step:
         ask = _ask(step.elicitation) if step.elicitation else None
         content = step.content
         if content or step.prompt:
-            closing = tuple(wanted for wanted in (capture, heir) if wanted and wanted.field)
-            work = Think(
+            closing = tuple(capturing for capturing in (capture, heir) if capturing and capturing.field)
+            work = nodes.Think(
                 template(content),
                 _prompt(step.prompt) if step.prompt else None,
                 closing,
@@ -171,13 +157,13 @@ def _step(step: syntax.Step, position: int, heir: Capture | None) -> Step:
     )
 
 
-def _match(step: syntax.Step, serves: Capture | None) -> Match:
+def _match(step: syntax.Step, serves: Capture | None) -> nodes.Match:
     own = step.output.name if step.output else None
     conditions = [arm.condition for arm in step.arms if arm.condition]
-    return Match(
+    return nodes.Match(
         cases=tuple(
-            Case(
-                Comparison(arm.condition.variable, arm.condition.operator, arm.condition.value)
+            nodes.Case(
+                nodes.Comparison(arm.condition.variable, arm.condition.operator, arm.condition.value)
                 if arm.condition
                 else None,
                 _sequence(arm.steps, serves),
@@ -189,12 +175,8 @@ def _match(step: syntax.Step, serves: Capture | None) -> Match:
     )
 
 
-def _capture(output: syntax.OutputCapture) -> Capture:
-    return Capture(output.name, cast("CaptureType | None", output.type), output.options, output.field)
-
-
-def _ask(elicitation: syntax.Elicitation) -> Ask:
-    return Ask(
+def _ask(elicitation: syntax.Elicitation) -> nodes.Ask:
+    return nodes.Ask(
         elicitation.kind,
         template(elicitation.prompt),
         tuple(template(option) for option in elicitation.options) if elicitation.kind == "select" else (),
@@ -202,19 +184,19 @@ def _ask(elicitation: syntax.Elicitation) -> Ask:
     )
 
 
-def _tool(call: syntax.ToolCall) -> UseTool:
+def _tool(call: syntax.ToolCall) -> nodes.UseTool:
     try:
-        return UseTool(call.connection, call.tool, arguments(call.arguments))
+        return nodes.UseTool(call.connection, call.tool, arguments(call.arguments))
     except ValueError as error:
-        return UseTool(call.connection, call.tool, {}, problem=str(error))
+        return nodes.UseTool(call.connection, call.tool, {}, problem=str(error))
 
 
-def _prompt(reference: syntax.PromptReference) -> PromptSource:
+def _prompt(reference: syntax.PromptReference) -> nodes.PromptSource:
     variable = PLACEHOLDER.fullmatch(reference.ref)
     if variable:
-        return PromptSource("variable", variable[1])
+        return nodes.PromptSource("variable", variable[1])
     scheme, _, where = reference.ref.partition(":")
     if scheme not in SCHEMES:
         # The reader leaves references of unknown schemes out of the tree; a bare id belongs to the library.
-        return PromptSource("library", reference.ref)
-    return PromptSource(cast(Literal["library", "file", "mcp"], scheme), where)
+        return nodes.PromptSource("library", reference.ref)
+    return nodes.PromptSource(cast(Literal["library", "file", "mcp"], scheme), where)

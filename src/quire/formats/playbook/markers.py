@@ -12,21 +12,10 @@ from collections.abc import Iterator
 from re import Match
 
 from quire.diagnostics import Code, Diagnostic, Edit, Fix
+from quire.formats.playbook import scan as groups
 from quire.formats.playbook.annotations import looks_like
 from quire.formats.playbook.codes import reader
-from quire.formats.playbook.scan import (
-    AT,
-    CONDITION,
-    ELICIT,
-    MARKER,
-    OUTPUT,
-    SECTION,
-    STEP,
-    SUBSTEP,
-    Scan,
-    is_section,
-    line_span,
-)
+from quire.formats.playbook.scan import Scan, is_section, line_span
 from quire.formats.playbook.syntax import Arm, Step
 from quire.patterns import late_pattern
 from quire.source import Source, Span
@@ -78,45 +67,37 @@ def marker_look_alike(text: str, word: str, at: int) -> Diagnostic:
     return Diagnostic(code, message, Span(at, at + len(text)), label, help, fix)
 
 
-_MEANT = (OUTPUT, ELICIT, SUBSTEP, CONDITION, MARKER)
+_MEANT = (groups.OUTPUT, groups.ELICIT, groups.SUBSTEP, groups.CONDITION, groups.MARKER)
 
 
-def note_fences(source: Source, result: Scan, found: list[Diagnostic]) -> None:
+def note_fences(source: Source, result: Scan, findings: list[Diagnostic]) -> None:
     """Report lines inside fences that would be more than text outside, and fences that are never closed."""
-    heads = [line for kind, line in zip(result.kinds, result.lines, strict=True) if kind <= SECTION]
+    heads = [line for kind, line in zip(result.kinds, result.lines, strict=True) if kind <= groups.SECTION]
     at = 0
     for (start, _), inside in zip(result.blocks, result.fenced, strict=True):
         while at < len(heads) and heads[at].start() < start:
             at += 1
-        in_step = at > 0 and heads[at - 1].lastindex == STEP
+        in_step = at > 0 and heads[at - 1].lastindex == groups.STEP
         if in_step:
-            _warn_of_marker(source.text, start, found)
-        meant = [line for line in inside if _means_something(line, in_step)]
+            line = source.text[start : source.text.find("\n", start)]
+            if word := marker_word(line.strip()):
+                findings.append(marker_look_alike(line.strip(), word, start + len(line) - len(line.lstrip())))
+        meant = [special for special in inside if _means_something(special, in_step)]
         if meant:
             more = f" (and {len(meant) - 1} more like it)" if len(meant) > 1 else ""
-            text = meant[0][0].strip()
-            shown = cut(text, 60, 60)
-            message = f"Inside a code fence, so content: {shown}{more}"
+            message = f"Inside a code fence, so content: {cut(meant[0][0].strip(), 60, 60)}{more}"
             label = f"the fence begins on line {source.position(start).line}"
-            found.append(Diagnostic(reader.FENCED, message, line_span(meant[0]), label))
-    for line in result.unclosed:
+            findings.append(Diagnostic(reader.FENCED, message, line_span(meant[0]), label))
+    for unclosed in result.unclosed:
         message = "This code fence is never closed: read as a line of text"
-        found.append(Diagnostic(reader.UNCLOSED_FENCE, message, line_span(line)))
-
-
-def _warn_of_marker(text: str, start: int, findings: list[Diagnostic]) -> None:
-    end = text.find("\n", start)
-    line = text[start:end]
-    opening = line.strip()
-    if word := marker_word(opening):
-        findings.append(marker_look_alike(opening, word, start + len(line) - len(line.lstrip())))
+        findings.append(Diagnostic(reader.UNCLOSED_FENCE, message, line_span(unclosed)))
 
 
 def _means_something(line: Match[str], in_step: bool) -> bool:
     """Tell whether a line inside a fence would be more than text outside of it."""
     if is_section(line):
         return True
-    if in_step and line.lastindex == AT:
+    if in_step and line.lastindex == groups.AT:
         return looks_like(line[0].strip()) is not None
     return in_step and line.lastindex in _MEANT
 
@@ -124,51 +105,39 @@ def _means_something(line: Match[str], in_step: bool) -> bool:
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
-def marker_as_text(line: Match[str], word: str, nested: int, found: list[Diagnostic]) -> int:
+def marker_as_text(line: Match[str], word: str, nested: int, findings: list[Diagnostic]) -> int:
     """Treat a marker as text: it is inside a nested `if`, begins one, or belongs to none. Return the new nesting."""
     if nested:
         return nested + {"if": 1, "endif": -1}.get(word, 0)
     if word == "if":
-        found.append(
-            Diagnostic(
-                reader.NESTED_IF,
-                "An if inside another if: branches do not nest",
-                line_span(line),
-                "kept as text, up to its endif",
-                "decide in a step of its own, or write elif for another arm",
-            )
-        )
+        message = "An if inside another if: branches do not nest"
+        help = "decide in a step of its own, or write elif for another arm"
+        findings.append(Diagnostic(reader.NESTED_IF, message, line_span(line), "kept as text, up to its endif", help))
         return 1
-    found.append(
-        Diagnostic(
-            reader.STRAY_MARKER,
-            f"This {word} belongs to no if",
-            line_span(line),
-            "read as text",
-            'a branch begins with ```if NAME == "value"```',
-        )
-    )
+    message = f"This {word} belongs to no if"
+    help = 'a branch begins with ```if NAME == "value"```'
+    findings.append(Diagnostic(reader.STRAY_MARKER, message, line_span(line), "read as text", help))
     return 0
 
 
-def ticks_as_text(line: Match[str], in_branch: bool, nested: int, found: list[Diagnostic]) -> int:
+def ticks_as_text(line: Match[str], in_branch: bool, nested: int, findings: list[Diagnostic]) -> int:
     """Treat a line of backticks or tildes as text, although it may look like a marker. Return the new nesting."""
     text = line[0].strip()
     if not nested and (word := marker_word(text)):
-        found.append(marker_look_alike(text, word, line_span(line).start))
+        findings.append(marker_look_alike(text, word, line_span(line).start))
         if word == "if" and in_branch and text[-1] == "`":
             return 1
     return nested
 
 
-def warn_of_no_end(line: Match[str], end: int, found: list[Diagnostic]) -> None:
+def warn_of_no_end(line: Match[str], end: int, findings: list[Diagnostic]) -> None:
     """Warn of an `if` without an `endif`. `end` is where its step ends."""
     while line.string[end].isspace():  # the scanned string has one line end before the text
         end -= 1
     # A line that is nearly its end has a fix of its own.
-    has_end = any(finding.code is reader.MARKER and finding.span.start > line.start() for finding in found)
+    has_end = any(finding.code is reader.MARKER and finding.span.start > line.start() for finding in findings)
     fix = Fix("end the branch with the step", (Edit(Span(end, end), "", "\n\n```endif```"),), safe=False)
-    found.append(
+    findings.append(
         Diagnostic(
             reader.UNTERMINATED_IF,
             "This if has no ```endif```",
@@ -180,20 +149,20 @@ def warn_of_no_end(line: Match[str], end: int, found: list[Diagnostic]) -> None:
     )
 
 
-def warn_of_arm(line: Match[str], word: str, after_else: bool, found: list[Diagnostic]) -> None:
+def warn_of_arm(line: Match[str], word: str, after_else: bool, findings: list[Diagnostic]) -> None:
     """Report an arm that no run reaches, or a second `if`, which belongs to the chain before it."""
     if after_else:
         message = f"No run reaches this {word}: it comes after an else"
         help = "put the else last, or give the second decision a step of its own"
-        found.append(Diagnostic(reader.AFTER_ELSE, message, line_span(line), "its sub-steps never run", help))
+        findings.append(Diagnostic(reader.AFTER_ELSE, message, line_span(line), "its sub-steps never run", help))
     elif word == "if":
         message = "A second if in one step is read as one more arm of the first"
         help = "give the second decision a step of its own"
         label = "runs only if no arm before it does"
-        found.append(Diagnostic(reader.SECOND_CHAIN, message, line_span(line), label, help))
+        findings.append(Diagnostic(reader.SECOND_CHAIN, message, line_span(line), label, help))
 
 
-def warn_of_late_text(parent: Step, found: list[Diagnostic]) -> None:
+def warn_of_late_text(parent: Step, findings: list[Diagnostic]) -> None:
     """Report text of the step itself after its first marker, once. Text inside a branch belongs to a sub-step."""
     first = parent.arms[0].start
     for start, end in parent.pieces:
@@ -207,7 +176,7 @@ def warn_of_late_text(parent: Step, found: list[Diagnostic]) -> None:
                 message = "Text after endif is sent before the sub-steps, with the other text of the step"
                 help = "to send it after them, put it into a step of its own"
                 span = Span(at, at + len(text))
-                found.append(Diagnostic(reader.TEXT_AFTER_ENDIF, message, span, "", help))
+                findings.append(Diagnostic(reader.TEXT_AFTER_ENDIF, message, span, "", help))
                 return
             at += len(line) + 1
 
@@ -220,21 +189,15 @@ def lead(parent: Step, arm: Arm, substeps: list[Step], leads: list[Step]) -> Ste
     return step
 
 
-def name_leads(parent: Step, leads: list[Step], found: list[Diagnostic]) -> None:
+def name_leads(parent: Step, leads: list[Step], findings: list[Diagnostic]) -> None:
     """Give each lead the first label that no sub-step of its parent has, and its first line of text as position."""
     free = _free_labels(parent)
     for step in leads:
         _place(step)
         step.label = next(free, f"{parent.number}zz")
-        found.append(
-            Diagnostic(
-                reader.LEAD_TEXT,
-                f"Text before the first sub-step of this arm: read as a sub-step {step.label}",
-                step.span,
-                "",
-                f"give it a heading: ### STEP {step.label}: Title",
-            )
-        )
+        message = f"Text before the first sub-step of this arm: read as a sub-step {step.label}"
+        help = f"give it a heading: ### STEP {step.label}: Title"
+        findings.append(Diagnostic(reader.LEAD_TEXT, message, step.span, "", help))
 
 
 def _free_labels(parent: Step) -> Iterator[str]:

@@ -5,7 +5,7 @@ Conditions are resolved only when the whole document is read: a later section ma
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -16,12 +16,12 @@ from quire.formats.playbook.codes import reader
 from quire.wording import Suggestions, did_you_mean
 
 if TYPE_CHECKING:
-    from quire.formats.playbook.syntax import Condition, InputDeclaration, Playbook, Step
+    from quire.formats.playbook.syntax import Condition, Playbook, Step
 
 
-def settle_conditions(steps: Sequence[Step], inputs: Mapping[str, InputDeclaration], found: list[Diagnostic]) -> None:
+def settle_conditions(steps: Sequence[Step], inputs: Collection[str], findings: list[Diagnostic]) -> None:
     """Set the source of each condition that does not read an input, and report those whose name is not set before."""
-    names = _Names(inputs, steps, found)
+    names = _Names(inputs, steps, findings)
     for step in steps:
         for arm in step.arms:
             if arm.condition and arm.condition.variable not in inputs:
@@ -32,8 +32,8 @@ def settle_conditions(steps: Sequence[Step], inputs: Mapping[str, InputDeclarati
 class _Names:
     """The names that may be read, step by step: after each step its captures are added."""
 
-    def __init__(self, inputs: Mapping[str, InputDeclaration], steps: Sequence[Step], found: list[Diagnostic]) -> None:
-        self._found = found
+    def __init__(self, inputs: Collection[str], steps: Sequence[Step], findings: list[Diagnostic]) -> None:
+        self._findings = findings
         self._known = set(inputs)
         self._asked: set[str] = set()
         self._captured_by: dict[str, str] = {}
@@ -63,16 +63,9 @@ class _Names:
             help = f"step {self._captured_by[name]} captures it, which comes later or is an arm of this step"
         is_certain = close and name not in self._captured_by
         fix = name_fix(name, self._known, condition.variable_span) if is_certain else None
-        self._found.append(
-            Diagnostic(
-                reader.UNDECLARED_VARIABLE,
-                f'Undeclared branch variable: "{name}"',
-                condition.variable_span,
-                "neither an input nor captured before",
-                help,
-                fix,
-            )
-        )
+        message = f'Undeclared branch variable: "{name}"'
+        span, label = condition.variable_span, "neither an input nor captured before"
+        self._findings.append(Diagnostic(reader.UNDECLARED_VARIABLE, message, span, label, help, fix))
 
 
 def family(step: Step) -> Sequence[Step]:
@@ -106,7 +99,7 @@ class Facts(Struct):
 def gather(playbook: Playbook) -> Facts:
     """Collect the names of a playbook."""
     facts = Facts(inputs={declared.name for declared in playbook.inputs})
-    known: dict[str, list[tuple[str, ...] | None]] = {}
+    choices: dict[str, list[tuple[str, ...] | None]] = {}
     for declared in playbook.inputs:
         if declared.type == "enum" and declared.options:
             facts.values[declared.name] = set(declared.options)
@@ -115,15 +108,15 @@ def gather(playbook: Playbook) -> Facts:
             answers = _answers(step)
             for name in asked_names(step):
                 facts.asked.add(name)
-                known.setdefault(name, []).append(answers)
+                choices.setdefault(name, []).append(answers)
             if step.output:
                 facts.outputs.setdefault(step.output.name, step.label)
                 alone = step.elicitation and not (step.has_text or step.prompt or step.tool)
                 options = step.output.options if step.output.type == "enum" and step.output.options else None
-                known.setdefault(step.output.name, []).append(answers if alone else options)
+                choices.setdefault(step.output.name, []).append(answers if alone else options)
                 if step.output.type is None and not alone and not step.output.field:
                     facts.untyped.add(step.output.name)
-    for name, all_options in known.items():
+    for name, all_options in choices.items():
         if name not in facts.inputs and all(options is not None for options in all_options):
             facts.values[name] = {value for options in all_options if options for value in options}
     return facts
@@ -135,8 +128,5 @@ def _answers(step: Step) -> tuple[str, ...] | None:
         return None
     if elicitation.kind == "confirm":
         return ("yes", "no")
-    return (
-        elicitation.options
-        if elicitation.options and not any("{{" in option for option in elicitation.options)
-        else None
-    )
+    is_open = not elicitation.options or any("{{" in option for option in elicitation.options)
+    return None if is_open else elicitation.options

@@ -11,6 +11,8 @@ from operator import attrgetter
 from re import Match
 
 from quire.diagnostics import Diagnostic, Severity
+from quire.formats.playbook import markers, syntax
+from quire.formats.playbook import scan as groups
 from quire.formats.playbook.annotations import (
     Ignored,
     check_company,
@@ -20,62 +22,10 @@ from quire.formats.playbook.annotations import (
     without_escapes,
 )
 from quire.formats.playbook.codes import reader
-from quire.formats.playbook.markers import (
-    lead,
-    marker_as_text,
-    name_leads,
-    note_fences,
-    ticks_as_text,
-    warn_of_arm,
-    warn_of_late_text,
-    warn_of_no_end,
-)
 from quire.formats.playbook.names import settle_conditions
-from quire.formats.playbook.scan import (
-    AT,
-    BACKTICKS,
-    CONDITION,
-    DEFAULT,
-    ELICIT,
-    FENCE,
-    FIELD,
-    KIND,
-    LABEL,
-    MARKER,
-    NAME,
-    NUMBER,
-    OPERATOR,
-    OPTIONS,
-    OUTPUT,
-    SECTION,
-    STEP,
-    SUBSTEP,
-    TEXTS,
-    TITLE,
-    TYPE,
-    VALUE,
-    VARIABLE,
-    Scan,
-    line_span,
-    scan,
-)
+from quire.formats.playbook.scan import Scan, line_span, scan
 from quire.formats.playbook.sections import Sections, miss_steps, warn_of_headings
-from quire.formats.playbook.syntax import (
-    OUTPUT_TYPES,
-    Arm,
-    Condition,
-    ContextChoice,
-    Directive,
-    Elicitation,
-    ModelChoice,
-    Operator,
-    OutputCapture,
-    ParseResult,
-    Playbook,
-    PromptReference,
-    Step,
-    ToolCall,
-)
+from quire.formats.playbook.syntax import Directive, ParseResult, Playbook, Step
 from quire.patterns import late_pattern
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span
 
@@ -85,18 +35,29 @@ _DIRECTIVE = 1 + len("@output(")
 _TICKS = 1 + len("```")
 
 
+_FIELDS: dict[type, str] = {
+    syntax.Elicitation: "elicitation",
+    syntax.PromptReference: "prompt",
+    syntax.ToolCall: "tool",
+    syntax.ContextChoice: "context",
+    syntax.ModelChoice: "model",
+    syntax.OutputCapture: "output",
+}
+"""The field of a step that has a kind of directive."""
+
+
 class _BodyReader:
     """Reads the special lines of one document into steps.
 
     The text between the special lines of a step is kept as positions in the document.
     """
 
-    def __init__(self, source: Source, scan: Scan, found: list[Diagnostic], *, extended: bool) -> None:
+    def __init__(self, source: Source, scanned: Scan, findings: list[Diagnostic], *, extended: bool) -> None:
         self._text = source.text
         self._extended = extended
-        self._scan = scan
-        self._found = found
-        self._sections = Sections(source, scan.blocks, found, extended=extended)
+        self._scan = scanned
+        self._found = findings
+        self._sections = Sections(source, scanned.blocks, findings, extended=extended)
         self._steps: list[Step] = []
         self._next_number = 1
         self._compared: set[str] = set()
@@ -111,7 +72,7 @@ class _BodyReader:
         self._clear_branches()
 
     def _clear_branches(self) -> None:
-        self._arms: list[tuple[Arm, list[Step]]] = []
+        self._arms: list[tuple[syntax.Arm, list[Step]]] = []
         self._substeps: list[Step] = []
         """The sub-steps of the last arm."""
         self._leads: list[Step] = []
@@ -122,10 +83,10 @@ class _BodyReader:
     def read(self) -> Playbook:
         """Return the tree as far as it can be read. A document without a title has an empty one."""
         for kind, line in zip(self._scan.kinds, self._scan.lines, strict=True):
-            if kind <= SECTION:
+            if kind <= groups.SECTION:
                 self._end_section(line.start())
                 self._heading = line
-                if kind == STEP:
+                if kind == groups.STEP:
                     self._begin_step(line)
             elif self._parent is not None and (read := _READERS.get(kind)):
                 read(self, line, self._parent)
@@ -140,7 +101,7 @@ class _BodyReader:
         return self._playbook(self._scan.title)
 
     def _playbook(self, line: Match[str] | None) -> Playbook:
-        title = line[TITLE].rstrip() if line else ""
+        title = line[groups.TITLE].rstrip() if line else ""
         return Playbook(
             title,
             self._text[line.end() : self._first_section].strip() if line else "",
@@ -149,13 +110,13 @@ class _BodyReader:
             tuple(self._steps),
             self._sections.artifact,
             line.start() if line else 0,
-            line.start(TITLE) - 1 + len(title) if line else 0,
+            line.start(groups.TITLE) - 1 + len(title) if line else 0,
         )
 
     def _begin_step(self, line: Match[str]) -> None:
         start, self._text_start = line.span()
-        label, title = line[NUMBER] or "0", line[STEP].rstrip()
-        number, end = int(label), line.start(STEP) - 1 + len(title)
+        label, title = line[groups.NUMBER] or "0", line[groups.STEP].rstrip()
+        number, end = int(label), line.start(groups.STEP) - 1 + len(title)
         self._parent = self._step = step = Step(number, label, title, start, end, self._text, [])
         if number != self._next_number:
             message = f"Non-sequential step number: expected {self._next_number}, got {number}"
@@ -185,34 +146,34 @@ class _BodyReader:
 
     def _end_branches(self, parent: Step, stop: int) -> None:
         if self._opened:
-            warn_of_no_end(self._opened, stop, self._found)
+            markers.warn_of_no_end(self._opened, stop, self._found)
         for arm, substeps in self._arms:
             arm.steps = tuple(substeps)
             for substep in substeps:
                 if substep.tool:
                     check_company(substep, substep.tool, self._found)
         parent.arms = tuple([arm for arm, _ in self._arms])
-        warn_of_late_text(parent, self._found)
+        markers.warn_of_late_text(parent, self._found)
         if self._leads:
-            name_leads(parent, self._leads, self._found)
+            markers.name_leads(parent, self._leads, self._found)
 
     def _read_ticks(self, line: Match[str], parent: Step) -> None:
-        self._nested = ticks_as_text(line, self._opened is not None, self._nested, self._found)
+        self._nested = markers.ticks_as_text(line, self._opened is not None, self._nested, self._found)
 
     def _read_substep(self, line: Match[str], parent: Step) -> None:
         if self._nested or self._opened is None:
             return
         self._cut_out(line, parent)
-        title = line[SUBSTEP].rstrip()
-        at, end = line.start() + line[0].index("#") - 1, line.start(SUBSTEP) - 1 + len(title)
-        step = self._step = Step(parent.number, line[LABEL], title, at, end, self._text, [])
+        title = line[groups.SUBSTEP].rstrip()
+        at, end = line.start() + line[0].index("#") - 1, line.start(groups.SUBSTEP) - 1 + len(title)
+        step = self._step = Step(parent.number, line[groups.LABEL], title, at, end, self._text, [])
         self._substeps.append(step)
 
     def _read_marker(self, line: Match[str], parent: Step) -> None:
         """Read a marker that begins an arm or ends the branches."""
-        word = line[MARKER]
+        word = line[groups.MARKER]
         if self._nested or (word == "if") is (self._opened is not None):
-            self._nested = marker_as_text(line, word, self._nested, self._found)
+            self._nested = markers.marker_as_text(line, word, self._nested, self._found)
             return
         self._cut_out(line, parent)
         if word == "endif":
@@ -222,30 +183,32 @@ class _BodyReader:
 
     def _begin_arm(self, word: str, line: Match[str]) -> None:
         if self._has_else or (word == "if" and self._arms):
-            warn_of_arm(line, word, self._has_else, self._found)
+            markers.warn_of_arm(line, word, self._has_else, self._found)
         self._opened = self._opened or line
         self._step, self._substeps = None, []
-        at = line.start(MARKER) - _TICKS
+        at = line.start(groups.MARKER) - _TICKS
         if word == "else":
             self._has_else = True
-            arm = Arm(None, (), at, at + len("```else```"))
+            arm = syntax.Arm(None, (), at, at + len("```else```"))
         else:
             condition = self._read_condition(line, at)
-            arm = Arm(condition, (), at, condition.end)
+            arm = syntax.Arm(condition, (), at, condition.end)
         self._arms.append((arm, self._substeps))
 
-    def _read_condition(self, line: Match[str], at: int) -> Condition:
-        variable, value = line.group(VARIABLE, VALUE)
+    def _read_condition(self, line: Match[str], at: int) -> syntax.Condition:
+        variable, value = line.group(groups.VARIABLE, groups.VALUE)
         self._compared.add(variable)
-        operator: Operator = "!=" if line[OPERATOR] == "!=" else "=="
-        return Condition(variable, operator, value, "input", at, line.start(CONDITION) - 1, line.start(VARIABLE) - 1)
+        operator: syntax.Operator = "!=" if line[groups.OPERATOR] == "!=" else "=="
+        return syntax.Condition(
+            variable, operator, value, "input", at, line.start(groups.CONDITION) - 1, line.start(groups.VARIABLE) - 1
+        )
 
     def _read_elicit(self, line: Match[str], parent: Step) -> None:
         if self._nested:
             return
-        kind, quoted, default = line.group(KIND, TEXTS, DEFAULT)
+        kind, quoted, default = line.group(groups.KIND, groups.TEXTS, groups.DEFAULT)
         texts = quoted.split('"')[1::2] if quoted else []
-        at, end = line.start(KIND) - _DIRECTIVE, line.start(ELICIT) - 1
+        at, end = line.start(groups.KIND) - _DIRECTIVE, line.start(groups.ELICIT) - 1
         if self._extended and "\\n" in line[0]:
             texts, default = without_escapes(texts, default)
         self._give(elicitation(kind, texts, default, at, end, self._found), line, parent)
@@ -254,21 +217,17 @@ class _BodyReader:
         """Read any other line that begins with `@`."""
         if self._nested:
             return
-        at = line.start(AT) - 1 - len("@")
+        at = line.start(groups.AT) - 1 - len("@")
         self._give(read_directive(line[0].strip(), at, self._found, extended=self._extended), line, parent)
 
     def _read_output(self, line: Match[str], parent: Step) -> None:
         if self._nested:
             return
-        self._cut_out(line, parent)
-        step = self._step or self._owner(parent)
-        if step.output:
-            note_replaced(step.output, line, self._found)
-        name, type, quoted, field = line.group(NAME, TYPE, OPTIONS, FIELD)
+        name, type, quoted, field = line.group(groups.NAME, groups.TYPE, groups.OPTIONS, groups.FIELD)
         options = tuple(quoted.split('"')[1::2]) if quoted else ()
-        type = OUTPUT_TYPES.get(type.lower(), "string") if type else None
-        at, end = line.start(NAME) - _DIRECTIVE, line.start(OUTPUT) - 1
-        step.output = OutputCapture(name, type, options, field, at, end)
+        type = syntax.OUTPUT_TYPES.get(type.lower(), "string") if type else None
+        at, end = line.start(groups.NAME) - _DIRECTIVE, line.start(groups.OUTPUT) - 1
+        self._give(syntax.OutputCapture(name, type, options, field, at, end), line, parent)
 
     def _give(self, directive: Directive | Ignored | None, line: Match[str], parent: Step) -> None:
         """Give a directive to the current step. None means that the line is text."""
@@ -277,20 +236,9 @@ class _BodyReader:
         self._cut_out(line, parent)
         if isinstance(directive, Ignored):
             return
-        step = self._owner(parent)
-        replaced: Directive | None
-        if isinstance(directive, Elicitation):
-            replaced, step.elicitation = step.elicitation, directive
-        elif isinstance(directive, PromptReference):
-            replaced, step.prompt = step.prompt, directive
-        elif isinstance(directive, ToolCall):
-            replaced, step.tool = step.tool, directive
-        elif isinstance(directive, ContextChoice):
-            replaced, step.context = step.context, directive
-        elif isinstance(directive, ModelChoice):
-            replaced, step.model = step.model, directive
-        else:
-            replaced, step.output = step.output, directive
+        step, name = self._owner(parent), _FIELDS[type(directive)]
+        replaced: Directive | None = getattr(step, name)
+        setattr(step, name, directive)
         if replaced:
             note_replaced(replaced, line, self._found)
 
@@ -311,19 +259,19 @@ class _BodyReader:
     def _owner(self, parent: Step) -> Step:
         """Return the step that owns the text: in an arm before its first sub-step, a new one."""
         if self._step is None:
-            self._step = lead(parent, *self._arms[-1], self._leads)
+            self._step = markers.lead(parent, *self._arms[-1], self._leads)
         return self._step
 
 
 _READERS = {
-    OUTPUT: _BodyReader._read_output,
-    ELICIT: _BodyReader._read_elicit,
-    AT: _BodyReader._read_other,
-    SUBSTEP: _BodyReader._read_substep,
-    MARKER: _BodyReader._read_marker,
-    CONDITION: _BodyReader._read_marker,
-    FENCE: _BodyReader._read_ticks,
-    BACKTICKS: _BodyReader._read_ticks,
+    groups.OUTPUT: _BodyReader._read_output,
+    groups.ELICIT: _BodyReader._read_elicit,
+    groups.AT: _BodyReader._read_other,
+    groups.SUBSTEP: _BodyReader._read_substep,
+    groups.MARKER: _BodyReader._read_marker,
+    groups.CONDITION: _BodyReader._read_marker,
+    groups.FENCE: _BodyReader._read_ticks,
+    groups.BACKTICKS: _BodyReader._read_ticks,
 }
 """The method that reads each kind of line inside a step. A line without a meaning there stays in its text."""
 
@@ -352,7 +300,7 @@ def parse_scanned(source: Source, *, extended: bool = True) -> tuple[ParseResult
         _check_title(text, result, findings)
     playbook = _BodyReader(source, result, findings, extended=extended).read()
     if result.blocks or result.unclosed:
-        note_fences(source, result, findings)
+        markers.note_fences(source, result, findings)
     if result.title and ("@context(" in text or (playbook.artifact and playbook.artifact.source)):
         from quire.formats.playbook.extensions import check_names
 

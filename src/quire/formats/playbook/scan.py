@@ -10,8 +10,9 @@ groups themselves are not possessive, because CPython before 3.11.5 matches such
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from re import Match
 
 from msgspec import Struct
@@ -85,6 +86,11 @@ class Scan(Struct):
     fenced: Sequence[Sequence[Match[str]]] = ()
     """The special lines inside each fence."""
     unclosed: Sequence[Match[str]] = ()
+
+    def is_fenced(self, at: int) -> bool:
+        """Tell whether an offset is inside a fence."""
+        before = bisect_right(self.blocks, at, key=itemgetter(0))
+        return before > 0 and at < self.blocks[before - 1][1]
 
 
 def scan(text: str) -> Scan:

@@ -14,12 +14,7 @@ from quire.diagnostics import Diagnostic, Fix, replacing
 from quire.formats.near_names import word_fix
 from quire.formats.playbook.codes import reader
 from quire.formats.playbook.scan import SECTION, line_span
-from quire.formats.playbook.syntax import (
-    ARTIFACT_TYPES,
-    INPUT_TYPES,
-    ArtifactDeclaration,
-    InputDeclaration,
-)
+from quire.formats.playbook.syntax import ARTIFACT_TYPES, INPUT_TYPES, ArtifactDeclaration, InputDeclaration
 from quire.patterns import late_pattern
 from quire.source import NOWHERE, PLACEHOLDER, Source, Span
 from quire.wording import did_you_mean, nearest_word
@@ -32,7 +27,7 @@ _DASH, _NAME, _INPUT_TYPE, _VALUE, _CLOSE, _DESCRIPTION, _OTHER = range(1, 8)
 
 
 def read_inputs(
-    source: Source, start: int, end: int, declared: dict[str, InputDeclaration], found: list[Diagnostic]
+    source: Source, start: int, end: int, declared: dict[str, InputDeclaration], findings: list[Diagnostic]
 ) -> None:
     """Add the inputs that the lines of `## INPUTS` declare; `start` is the end of its heading.
 
@@ -40,21 +35,15 @@ def read_inputs(
     """
     for line in _LINE.finditer(source.text, start, end):
         if line.lastindex == _OTHER:
-            _complain(line[_OTHER].rstrip(), line.start(_OTHER), found)
+            _complain(line[_OTHER].rstrip(), line.start(_OTHER), findings)
             continue
         this = _read_input(line)
         name = this.name
         twin = declared.setdefault(name, this)
         if twin is not this:
-            found.append(
-                Diagnostic(
-                    reader.DUPLICATE_INPUT,
-                    f'Duplicate input name: "{name}"',
-                    this.name_span,
-                    "declared again here",
-                    f"it is declared on line {source.position(twin.start).line} already",
-                )
-            )
+            message = f'Duplicate input name: "{name}"'
+            help = f"it is declared on line {source.position(twin.start).line} already"
+            findings.append(Diagnostic(reader.DUPLICATE_INPUT, message, this.name_span, "declared again here", help))
 
 
 def _read_input(line: Match[str]) -> InputDeclaration:
@@ -130,13 +119,13 @@ class Sections(Struct):
 
     def read(self, heading: Match[str], end: int) -> None:
         name = heading[SECTION]
-        known = section_kind(name)
-        if known == "inputs":
+        kind = section_kind(name)
+        if kind == "inputs":
             for first, last in self._gaps(heading.end() - 1, end):
                 read_inputs(self._source, first, last, self.inputs, self._found)
-        elif known == "system":
+        elif kind == "system":
             self._read_system(heading, end)
-        elif known == "artifacts":
+        elif kind == "artifacts":
             self._read_artifact(heading.end() - 1, end)
         elif _STEP_LIKE.match(name):
             self.step_like = self.step_like or heading
@@ -173,11 +162,11 @@ class Sections(Struct):
         if lines:
             match = lines[-1]
             kind = match[1].lower()
-            known = kind in ARTIFACT_TYPES
-            written = match[1] if not known and PLACEHOLDER.fullmatch(match[1]) else kind
+            is_known = kind in ARTIFACT_TYPES
+            written = match[1] if not is_known and PLACEHOLDER.fullmatch(match[1]) else kind
             before = self.artifact or ArtifactDeclaration("", 0, 0)
             self.artifact = replace(before, type=written, start=match.start(1), end=match.end(1))
-            if not known and written is kind:
+            if not is_known and written is kind:
                 self._warn_of_type(self.artifact)
         if self.extended and "from:" in text[start:end].lower():
             self._read_source(gaps)
@@ -186,12 +175,12 @@ class Sections(Struct):
         from quire.formats.playbook.extensions import read_source
 
         text = self._source.text
-        found = next((one for first, last in gaps if (one := read_source(text, first, last))), None)
-        if found is None:
-            return
-        name, at = found
-        declared = self.artifact or ArtifactDeclaration("", at, at + len(name))
-        self.artifact = replace(declared, source=name, source_start=at)
+        for first, last in gaps:
+            if source := read_source(text, first, last):
+                name, at = source
+                declared = self.artifact or ArtifactDeclaration("", at, at + len(name))
+                self.artifact = replace(declared, source=name, source_start=at)
+                return
 
     def _warn_of_type(self, artifact: ArtifactDeclaration) -> None:
         close = _MEANT.get(artifact.type) or nearest_word(artifact.type, ARTIFACT_TYPES)
@@ -199,22 +188,15 @@ class Sections(Struct):
         fix = word_fix(written, ARTIFACT_TYPES, artifact.span)
         if artifact.type in _MEANT:
             fix = replacing(artifact.span, written, _MEANT[artifact.type])
-        self._found.append(
-            Diagnostic(
-                reader.ARTIFACT_TYPE,
-                f'Unknown artifact type: "{artifact.type}"',
-                artifact.span,
-                "",
-                did_you_mean(close, f"the types are {', '.join(ARTIFACT_TYPES)}", form='"{}"'),
-                fix,
-            )
-        )
+        message = f'Unknown artifact type: "{artifact.type}"'
+        help = did_you_mean(close, f"the types are {', '.join(ARTIFACT_TYPES)}", form='"{}"')
+        self._found.append(Diagnostic(reader.ARTIFACT_TYPE, message, artifact.span, "", help, fix))
 
 
 NO_STEPS = "No steps found: document must contain at least one ## STEP heading"
 
 
-def warn_of_headings(headings: list[Match[str]], numbers: Sequence[int], found: list[Diagnostic]) -> None:
+def warn_of_headings(headings: list[Match[str]], numbers: Sequence[int], findings: list[Diagnostic]) -> None:
     """Report headings that are nearly steps; `numbers` are those of the steps."""
     from quire.formats.playbook.fixes import step_edits
 
@@ -224,10 +206,10 @@ def warn_of_headings(headings: list[Match[str]], numbers: Sequence[int], found: 
         help = "a step begins with ## STEP 1: Title"
         edit = fixes.get(heading.start(SECTION) - 1)
         label, fix = "skipped with all its text", Fix("write the heading as a step", (edit,)) if edit else None
-        found.append(Diagnostic(reader.STEP_HEADING, message, line_span(heading), label, help, fix))
+        findings.append(Diagnostic(reader.STEP_HEADING, message, line_span(heading), label, help, fix))
 
 
-def miss_steps(sections: Sections, found: list[Diagnostic]) -> None:
+def miss_steps(sections: Sections, findings: list[Diagnostic]) -> None:
     """Report a document without steps."""
     from quire.formats.playbook.fixes import step_edits
 
@@ -236,4 +218,4 @@ def miss_steps(sections: Sections, found: list[Diagnostic]) -> None:
     edits = step_edits(sections.near_steps, ())
     title = "write the headings as steps" if len(edits) > 1 else "write the heading as a step"
     fix = Fix(title, edits) if edits else None
-    found.append(Diagnostic(reader.NO_STEPS, NO_STEPS, span, label, "a step begins with ## STEP 1: Title", fix))
+    findings.append(Diagnostic(reader.NO_STEPS, NO_STEPS, span, label, "a step begins with ## STEP 1: Title", fix))

@@ -20,7 +20,19 @@ if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic, Severity
 
 
-class Placeholder(Struct, frozen=True):
+class _Placed:
+    """A node that covers a range of the text."""
+
+    __slots__ = ()
+    start: int
+    end: int
+
+    @property
+    def span(self) -> Span:
+        return Span(self.start, self.end)
+
+
+class Placeholder(_Placed, Struct, frozen=True):
     """A `{{name}}`, `{{name:type}}` or `{{name:type:default}}` in any text that is rendered."""
 
     name: str
@@ -28,10 +40,6 @@ class Placeholder(Struct, frozen=True):
     default: str | None
     start: int
     end: int
-
-    @property
-    def span(self) -> Span:
-        return Span(self.start, self.end)
 
 
 def find(text: str, places: Sequence[tuple[int, int]]) -> tuple[Placeholder, ...]:
@@ -53,7 +61,7 @@ def join(text: str, pieces: Sequence[tuple[int, int]]) -> str:
     if len(pieces) == 1:
         start, end = pieces[0]
         return _tidied(text[start:end]).strip()
-    kept: list[str] = []
+    parts: list[str] = []
     blank = False
     for start, end in pieces:
         piece = _tidied(text[start:end])
@@ -61,11 +69,11 @@ def join(text: str, pieces: Sequence[tuple[int, int]]) -> str:
         if not body:
             blank = True
             continue
-        if kept:
-            kept.append("\n\n" if blank or piece[0] == "\n" else "\n")
-        kept.append(body)
+        if parts:
+            parts.append("\n\n" if blank or piece[0] == "\n" else "\n")
+        parts.append(body)
         blank = piece.endswith("\n\n")
-    return "".join(kept).strip()
+    return "".join(parts).strip()
 
 
 def _tidied(text: str) -> str:
@@ -79,7 +87,7 @@ Operator = Literal["==", "!="]
 ConditionSource = Literal["input", "step_output"]
 
 
-class InputDeclaration(Struct, frozen=True):
+class InputDeclaration(_Placed, Struct, frozen=True):
     """A line of `## INPUTS`. `default` is text as written; enum inputs have options but no default."""
 
     name: str
@@ -93,15 +101,11 @@ class InputDeclaration(Struct, frozen=True):
     name_start: int
 
     @property
-    def span(self) -> Span:
-        return Span(self.start, self.end)
-
-    @property
     def name_span(self) -> Span:
         return Span(self.name_start, self.name_start + len(self.name))
 
 
-class PromptReference(Struct, frozen=True):
+class PromptReference(_Placed, Struct, frozen=True):
     """`@prompt(library:ID)` and its variants."""
 
     ref: str
@@ -109,12 +113,8 @@ class PromptReference(Struct, frozen=True):
     start: int
     end: int
 
-    @property
-    def span(self) -> Span:
-        return Span(self.start, self.end)
 
-
-class OutputCapture(Struct, frozen=True):
+class OutputCapture(_Placed, Struct, frozen=True):
     """`@output(name: type, "option", extract:"field")`."""
 
     name: str
@@ -126,16 +126,12 @@ class OutputCapture(Struct, frozen=True):
     end: int
 
     @property
-    def span(self) -> Span:
-        return Span(self.start, self.end)
-
-    @property
     def name_span(self) -> Span:
         at = self.start + len("@output(")
         return Span(at, at + len(self.name))
 
 
-class Elicitation(Struct):
+class Elicitation(_Placed, Struct):
     kind: ElicitKind
     prompt: str
     options: tuple[str, ...]
@@ -144,11 +140,11 @@ class Elicitation(Struct):
     end: int
 
     @property
-    def span(self) -> Span:
-        return Span(self.start, self.end)
+    def texts(self) -> tuple[str, ...]:
+        return (self.prompt, *self.options, self.default or "")
 
 
-class ToolCall(Struct, frozen=True):
+class ToolCall(_Placed, Struct, frozen=True):
     """`@tool(connection, tool, {…})`."""
 
     connection: str
@@ -158,12 +154,8 @@ class ToolCall(Struct, frozen=True):
     start: int
     end: int
 
-    @property
-    def span(self) -> Span:
-        return Span(self.start, self.end)
 
-
-class ContextChoice(Struct, frozen=True):
+class ContextChoice(_Placed, Struct, frozen=True):
     """`@context(none)` or `@context(name, 2, 3a)`: the earlier results that the model of this step sees."""
 
     names: tuple[str, ...]
@@ -171,21 +163,13 @@ class ContextChoice(Struct, frozen=True):
     start: int
     end: int
 
-    @property
-    def span(self) -> Span:
-        return Span(self.start, self.end)
 
-
-class ModelChoice(Struct, frozen=True):
+class ModelChoice(_Placed, Struct, frozen=True):
     """`@model(name)`: a tier or a profile of the settings, never a model itself."""
 
     name: str
     start: int
     end: int
-
-    @property
-    def span(self) -> Span:
-        return Span(self.start, self.end)
 
     @property
     def name_span(self) -> Span:
@@ -195,7 +179,7 @@ class ModelChoice(Struct, frozen=True):
 Directive = PromptReference | OutputCapture | Elicitation | ToolCall | ContextChoice | ModelChoice
 
 
-class Condition(Struct):
+class Condition(_Placed, Struct):
     variable: str
     operator: Operator
     value: str
@@ -205,15 +189,11 @@ class Condition(Struct):
     variable_start: int
 
     @property
-    def span(self) -> Span:
-        return Span(self.start, self.end)
-
-    @property
     def variable_span(self) -> Span:
         return Span(self.variable_start, self.variable_start + len(self.variable))
 
 
-class Arm(Struct):
+class Arm(_Placed, Struct):
     """One arm of a branch. `span` covers its marker."""
 
     condition: Condition | None
@@ -222,12 +202,8 @@ class Arm(Struct):
     start: int
     end: int
 
-    @property
-    def span(self) -> Span:
-        return Span(self.start, self.end)
 
-
-class Step(Struct):
+class Step(_Placed, Struct):
     """A `## STEP N:` or `### STEP Na:` with its text and directives. `span` covers the heading line."""
 
     number: int
@@ -245,10 +221,6 @@ class Step(Struct):
     context: ContextChoice | None = None
     model: ModelChoice | None = None
     arms: tuple[Arm, ...] = ()
-
-    @property
-    def span(self) -> Span:
-        return Span(self.start, self.end)
 
     @property
     def content(self) -> str:
@@ -270,12 +242,12 @@ class Step(Struct):
         """
         if not (self.prompt or self.elicitation or self.tool):
             return find(self.document, self.pieces)  # they are in order
-        places = [*self.pieces]
-        places += [(one.start, one.end) for one in (self.prompt, self.elicitation, self.tool) if one]
-        return find(self.document, sorted(places))
+        directives = (self.prompt, self.elicitation, self.tool)
+        places = [(directive.start, directive.end) for directive in directives if directive]
+        return find(self.document, sorted([*self.pieces, *places]))
 
 
-class ArtifactDeclaration(Struct, frozen=True):
+class ArtifactDeclaration(_Placed, Struct, frozen=True):
     """The `type:` and the `from:` of `## ARTIFACTS`; at least one of them is there."""
 
     type: str
@@ -285,10 +257,6 @@ class ArtifactDeclaration(Struct, frozen=True):
     source: str = ""
     """The output or the step that the artifact is taken from; empty for the last step."""
     source_start: int = 0
-
-    @property
-    def span(self) -> Span:
-        return Span(self.start, self.end)
 
     @property
     def source_span(self) -> Span:

@@ -1,9 +1,8 @@
 """Write a syntax tree as Markdown. Parsing the output gives an equal tree, apart from positions.
 
 This holds for every tree that the reader makes. Text is written as it is; only a first line that would be a heading in
-its place is indented, and parsing removes that indentation again.
-
-A reading as JSON in the form of the format's published test vectors; `quire parse` prints it.
+its place is indented, and parsing removes that indentation again. `as_vector` gives a reading as JSON in the form of
+the format's published test vectors; `quire parse` prints it.
 """
 
 from __future__ import annotations
@@ -194,12 +193,12 @@ def _step(step: Step, source: Source) -> Object:
         shape["output_options"] = list(step.output.options)
     shape["extract_field"] = (step.output.field or "") if step.output else ""
     if step.elicitation:
-        asked: Object = {"type": step.elicitation.kind, "prompt": step.elicitation.prompt}
+        question: Object = {"type": step.elicitation.kind, "prompt": step.elicitation.prompt}
         if step.elicitation.options:
-            asked["options"] = list(step.elicitation.options)
+            question["options"] = list(step.elicitation.options)
         if step.elicitation.default is not None:
-            asked["default"] = step.elicitation.default
-        shape["elicitation"] = asked
+            question["default"] = step.elicitation.default
+        shape["elicitation"] = question
     if step.tool:
         call: Object = {"connection_name": step.tool.connection, "tool_name": step.tool.tool}
         if step.tool.arguments:

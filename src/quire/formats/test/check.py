@@ -1,6 +1,6 @@
 """Check a test file: by its text alone, and against the plan of its document.
 
-The steps of a document and of its callees, as a test names them: by label, by the way to them, or by path.
+A test names the steps of a document and of its callees by label, by the way to them, or by path.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from quire.diagnostics import Code, Diagnostic
 from quire.formats.test import codes as all_codes
 from quire.formats.test.codes import codes
 from quire.formats.test.expected import Absent, Equal, Limit
-from quire.formats.test.fields import shown
 from quire.formats.test.parse import parse
 from quire.formats.test.syntax import Act, ActKind
 from quire.patterns import late_pattern
@@ -23,11 +22,11 @@ from quire.plan.reach import Reached, reached_steps
 from quire.plan.thread import Thread
 from quire.plan.uses import OWN, OWN_TOOLS
 from quire.plan.vocabulary import JOINT, last_label
-from quire.wording import Suggestions, did_you_mean, first_of
+from quire.wording import Suggestions, did_you_mean, first_of, quoted
 
 if TYPE_CHECKING:
     from quire.formats.test.expected import Check, Expect
-    from quire.formats.test.syntax import Case, Entry, GivenAnswer, Script, Setting, TestFile, ToolScript
+    from quire.formats.test.syntax import Case, GivenAnswer, Script, Setting, TestFile, ToolScript
     from quire.source import Source, Span
 
 
@@ -90,7 +89,7 @@ class _Checks:
     def expects_nothing(self, case: Case) -> None:
         prompted = self._steps.model_steps()
         help = f'look at the prompts, at least: `prompts: {{"{prompted[0]}": {{contains: …}}}}`' if prompted else ""
-        message = f"the case {shown(case.name)} expects nothing but that the run completes"
+        message = f"the case {quoted(case.name)} expects nothing but that the run completes"
         self._report(all_codes.ASSERTS_NOTHING, message, case.span, help)
 
     def _act(self, act: Act, case: Case) -> None:
@@ -104,20 +103,18 @@ class _Checks:
 
     def _known(self, name: str, span: Span) -> bool:
         """Tell whether a step is known, and report it otherwise. A name from a row is known when the case runs."""
-        if "{row." in name:
+        if _ROW in name:
             return False
         if self._steps.is_known(name):
             return True
         if self._plan.thread:
-            self._report(all_codes.UNKNOWN_STEP, f"there is no step {shown(name)}", span, _TURNS)
-            return False
-        self._report(all_codes.UNKNOWN_STEP, f"there is no step {shown(name)}", span, self._instead(name))
+            help = "the steps of a directive are turn 1, turn 2, …"
+        else:
+            names = self._steps.names
+            listed = ", ".join(first_of(names, _MOST_NAMED))
+            help = did_you_mean(self._suggestions.nearest(name, names), f"the steps are {listed}")
+        self._report(all_codes.UNKNOWN_STEP, f"there is no step {quoted(name)}", span, help)
         return False
-
-    def _instead(self, name: str) -> str:
-        known = self._steps.names
-        listed = ", ".join(first_of(known, _MOST_NAMED))
-        return did_you_mean(self._suggestions.nearest(name, known), f"the steps are {listed}")
 
     def _script(self, script: Script | None, spans: Mapping[str, Span], case: Case) -> None:
         if script is None:
@@ -127,7 +124,7 @@ class _Checks:
             if entry.step and self._known(entry.step, span) and not self._steps.asks_model(entry.step):
                 self._asks_no_model(entry.step, span)
             if entry.contains:
-                self._contained(entry.contains, entry.span)
+                self._check_contained(entry.contains, entry.span)
         self._order(script)
 
     def _asks_no_model(self, name: str, span: Span) -> None:
@@ -139,7 +136,8 @@ class _Checks:
     def _order(self, script: Script) -> None:
         """Report replies in order that calls of a fan could get in any order."""
         ordered = [entry for entry in script.entries if entry.in_order]
-        if all(_says_same(entry, ordered[0]) for entry in ordered):
+        said = [(entry.reply, entry.calls, entry.error, entry.crash) for entry in ordered]
+        if all(reply == said[0] for reply in said):
             return
         named = {entry.step for entry in script.entries if entry.step}
         free = [label for label in self._at_a_time if label not in named]
@@ -148,16 +146,16 @@ class _Checks:
             help = f"write {{step: {free[0]}, item: 0, reply: …}}, or contains instead of item"
             self._report(all_codes.ORDER_IN_FAN, message, ordered[0].span, help)
 
-    def _contained(self, text: str, span: Span) -> None:
+    def _check_contained(self, text: str, span: Span) -> None:
         if self._prompts is None or _ROW in text or text in (self._system or ""):
             return
         if not any(text in prompt for prompt in self._prompts):
-            message = f"no prompt of the document contains {shown(text)}"
+            message = f"no prompt of the document contains {quoted(text)}"
             self._report(all_codes.IMPOSSIBLE_CONTAINS, message, span, "its prompts are fixed texts without values")
 
     def _answers(self, answers: Mapping[str, tuple[GivenAnswer, ...]], spans: Mapping[str, Span], case: Case) -> None:
-        for name, given in answers.items():
-            span = spans.get(f"answers.{name}") or (given[0].span if given else case.span)
+        for name, several in answers.items():
+            span = spans.get(f"answers.{name}") or (several[0].span if several else case.span)
             self._asks(name, span, case)
 
     def _asks(self, name: str, span: Span, case: Case) -> None:
@@ -185,7 +183,7 @@ class _Checks:
         if name in ALIASES.values() or (name in ALIASES and self._steps.models_call_tools()):
             return
         listed = f"it calls {', '.join(first_of(self._tools, _MOST_NAMED))}" if self._tools else "it calls no tools"
-        message = f"the document never calls the tool {shown(name)}"
+        message = f"the document never calls the tool {quoted(name)}"
         self._report(all_codes.UNKNOWN_TOOL, message, span, did_you_mean(nearest, listed))
 
     def _expect(self, expect: Expect | None, case: Case) -> None:
@@ -196,7 +194,8 @@ class _Checks:
                 case "steps":
                     self._known(check.name, check.span)
                 case "prompts":
-                    if self._known(check.name, check.span) and self._never_prompts(check.name):
+                    never = not self._steps.asks_model(check.name) and not self._steps.asks_below(check.name)
+                    if self._known(check.name, check.span) and never and not self._steps.is_open:
                         self._asks_no_model(check.name, check.span)
                 case "asked":
                     self._asks(check.name, check.span, case)
@@ -206,9 +205,6 @@ class _Checks:
                 case "named" | "stores" | "outputs":
                     self._made(check, case)
 
-    def _never_prompts(self, name: str) -> bool:
-        return not self._steps.asks_model(name) and not self._steps.asks_below(name) and not self._steps.is_open
-
     def _made(self, check: Check, case: Case) -> None:
         """Report a value that the document never makes."""
         right = _PLACES[self._plan.format]
@@ -216,12 +212,12 @@ class _Checks:
             message = f"a {self._plan.format} has no {check.subject}"
             self._report(all_codes.NEVER_MADE, message, check.span, f"its values are in {right}")
             return
-        known = self._values(case)
-        if known is None or check.name in known:
+        names = self._values(case)
+        if names is None or check.name in names:
             return
-        listed = f"it makes {', '.join(first_of(known, _MOST_NAMED))}" if known else "it gives no value a name"
-        message = f"the document never makes {shown(check.name)}"
-        help = did_you_mean(self._suggestions.nearest(check.name, known), listed)
+        listed = f"it makes {', '.join(first_of(names, _MOST_NAMED))}" if names else "it gives no value a name"
+        message = f"the document never makes {quoted(check.name)}"
+        help = did_you_mean(self._suggestions.nearest(check.name, names), listed)
         self._report(all_codes.NEVER_MADE, message, check.span, help)
 
     def _values(self, case: Case) -> list[str] | None:
@@ -230,25 +226,18 @@ class _Checks:
         if plan.thread is not None:
             named = [output.name for output in plan.thread.outputs]
             return named if named and not plan.thread.extends else None
-        declared = [field.name for field in plan.declared or ()]
-        return [*plan.written, *(one.name for one in plan.inputs), *declared, *case.setting.inputs]
-
-
-_TURNS = "the steps of a directive are turn 1, turn 2, …"
+        names = [*(input.name for input in plan.inputs), *(field.name for field in plan.declared or ())]
+        return [*plan.written, *names, *case.setting.inputs]
 
 
 def _those_that(do: str, names: list[str]) -> str:
     return f"steps that {do}: {', '.join(first_of(names, _MOST_NAMED))}" if names else f"no step can {do}"
 
 
-def _says_same(entry: Entry, other: Entry) -> bool:
-    return (entry.reply, entry.calls, entry.error, entry.crash) == (other.reply, other.calls, other.error, other.crash)
-
-
 def _is_same(name: str, tool: str) -> bool:
     """Tell whether two names may mean the same tool: names of servers and packages may be left out."""
-    one, other = _folded(name), _folded(tool)
-    return one[-len(other) :] == other or other[-len(one) :] == one
+    first, second = _folded(name), _folded(tool)
+    return first[-len(second) :] == second or second[-len(first) :] == first
 
 
 def _folded(name: str) -> list[str]:
@@ -273,13 +262,14 @@ def _says_something(case: Case) -> bool:
     if any(entry.contains for script in scripts if script is not None for entry in script.entries):
         return True  # without that text in a prompt there is no reply
     expects = [case.expect, *(act.expect for act in case.then)]
-    return any(not _is_completed(check) for expect in expects if expect for check in expect.checks)
-
-
-def _is_completed(check: Check) -> bool:
-    """Tell whether an expectation is the one that every case has: the run completes."""
-    usual = {"status": "completed", "exit": 0}.get(check.subject)
-    return usual is not None and isinstance(check.matcher, Equal) and check.matcher.value == usual
+    # Every case expects that the run completes.
+    usual = (("status", "completed"), ("exit", 0))
+    return any(
+        not (isinstance(check.matcher, Equal) and (check.subject, check.matcher.value) in usual)
+        for expect in expects
+        if expect
+        for check in expect.checks
+    )
 
 
 _TURN = late_pattern(r"turn [1-9][0-9]*|(?:.* )?start")
@@ -297,7 +287,7 @@ class DocumentSteps:
             self._reached.setdefault(step.name, []).append(step)
             if JOINT in step.name:
                 self._reached.setdefault(last_label(step.name), []).append(step)
-        self._threads = any(one.thread for one in (plan, *callees.values()))
+        self._threads = any(document.thread for document in (plan, *callees.values()))
         self.is_open = self._calls_unknown() or self._thread_calls()
 
     def _calls_unknown(self) -> bool:
@@ -313,9 +303,9 @@ class DocumentSteps:
         """Tell whether a model may call documents that are not known before a run."""
         threads = [step.work for _, step in self._all() if isinstance(step.work, Thread)]
         return any(
-            thread.extends or "*" in one or ".tool." not in one
+            thread.extends or "*" in capability or ".tool." not in capability
             for thread in threads
-            for one in [*(permission.capability for permission in thread.permissions), ".tool."]
+            for capability in [*(permission.capability for permission in thread.permissions), ".tool."]
         )
 
     def _all(self) -> Iterator[tuple[str, Step]]:
@@ -328,7 +318,7 @@ class DocumentSteps:
 
     def steps(self, name: str) -> list[Step]:
         """Return the steps that a name means; none for one that is not known."""
-        return [one.step for one in self._reached.get(name, ())]
+        return [reached.step for reached in self._reached.get(name, ())]
 
     def is_known(self, name: str) -> bool:
         """Tell whether a name is one of a step, or may be one."""
@@ -387,11 +377,11 @@ class DocumentSteps:
 
     def _asking(self, step: Step, callers: tuple[str, ...]) -> list[str]:
         """Return the labels of the steps that ask a model, inside of a step and of the documents that it calls."""
-        found = [step.label] if step.work is not None and step.work.asks_model else []
+        labels = [step.label] if step.work is not None and step.work.asks_model else []
         inner = [part for _, part in step.work.parts()] if step.work else []
-        inner += [one for case in (step.match.cases if step.match else ()) for one in case.body.steps]
+        inner += [inner_step for case in (step.match.cases if step.match else ()) for inner_step in case.body.steps]
         for part in inner:
-            found += self._asking(part, callers)
+            labels += self._asking(part, callers)
         names = [call.document for call in step.calls()]
         match step.work:
             case UseTool(connection=place, tool=tool) if place == OWN:
@@ -399,8 +389,9 @@ class DocumentSteps:
         for name in names:
             callee = self._callees.get(name)
             if callee is not None and name not in callers:
-                found += [label for one in callee.body.steps for label in self._asking(one, (*callers, name))]
-        return found
+                for inner_step in callee.body.steps:
+                    labels += self._asking(inner_step, (*callers, name))
+        return labels
 
     def tools(self) -> list[str]:
         """Return the names of the tools that steps call themselves."""
@@ -418,13 +409,13 @@ class DocumentSteps:
         """Return the prompts of the document; None if one of them is known only in a run."""
         if self.is_open or self._threads or self.plan.format != "pipeline" or self._callees:
             return None
-        found: list[str] = []
+        prompts: list[str] = []
         for _, step in self.plan.steps():
             match step.work:
                 case Agent(prompt=prompt, file="", schema=None, identity=None):
                     if any(prompt.references()) or (step.work.tools is None or step.work.tools):
                         return None
-                    found.append("".join(part for part in prompt.parts if isinstance(part, str)))
+                    prompts.append("".join(part for part in prompt.parts if isinstance(part, str)))
                 case Agent():
                     return None
-        return found
+        return prompts

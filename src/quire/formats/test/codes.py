@@ -2,14 +2,6 @@
 
 TS0xx are found by reading a test file and its document, TS10x and TS11x by running cases, TS12x in snapshots, TS13x in
 cassettes, TS14x by coverage, mutation and exploration, TS15x by live runs. Ids are never reused.
-
-TS0xx: errors in the text of a test file, and in the way it fits its document.
-
-TS1xx: findings about a case that has run: scripts that do not fit, and expectations that do not hold.
-
-TS14x and TS15x: findings of coverage, mutation, exploration and live runs, which measure a test or a model.
-
-TS12x and TS13x: findings about files that are kept beside a test, snapshots and cassettes.
 """
 
 from __future__ import annotations

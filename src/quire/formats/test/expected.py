@@ -190,7 +190,7 @@ def counts(matcher: Matcher) -> bool:
         case Limit():
             return True
         case AllOf(matchers=matchers):
-            return all(isinstance(one, Limit) for one in matchers)
+            return all(isinstance(part, Limit) for part in matchers)
         case _:
             return False
 

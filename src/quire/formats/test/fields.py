@@ -1,10 +1,7 @@
-"""Read keys and values of a test file, and report those of the wrong kind.
+"""Read keys and values of a test file, and ask its published JSON Schema what can stand at a place.
 
 The methods of `TestFields` report a problem and return None or an empty value, so that a reader goes on and finds the
-next problem too.
-
-The published JSON Schema of test files (draft 2020-12), asked by place: the keys and words that can stand there, and
-their meaning. The reader, editors and the documentation have them from here.
+next problem too. The reader, editors and the documentation have keys, words and their meanings from the schema.
 """
 
 from __future__ import annotations
@@ -30,7 +27,7 @@ from quire.patterns import late_pattern
 from quire.plan.pipeline_work import Formula
 from quire.source import Source, Span
 from quire.units import seconds_of
-from quire.wording import LONGEST_QUOTED, cut, did_you_mean
+from quire.wording import LONGEST_QUOTED, did_you_mean, quoted
 
 if TYPE_CHECKING:
     from quire.values import Value
@@ -39,16 +36,6 @@ if TYPE_CHECKING:
 _DRIVE = late_pattern(r"[A-Za-z]:")
 HIDDEN = late_pattern("[\x00-\x1f\x7f-\x9f]")
 LONGEST_PATH = 1000
-
-
-def shown(text: str) -> str:
-    """Return a text in quotes, cut if it is long."""
-    return f'"{cut(text, LONGEST_QUOTED, LONGEST_QUOTED - 3)}"'
-
-
-def visible(entry: Entry) -> Span:
-    """Return where to point for a value: at its key if the value is empty."""
-    return entry.value.span if entry.value.span.start < entry.value.span.end else entry.key.span
 
 
 class TestFields(Findings):
@@ -61,11 +48,11 @@ class TestFields(Findings):
         self.source = source
         self._formulas: dict[str, Formula | None] = {}
 
-    def wrong(self, what: str, wanted: str, node: Node, span: Span | None = None, help: str = "") -> None:
+    def wrong(self, what: str, kind: str, node: Node, span: Span | None = None, help: str = "") -> None:
         """Report a value of the wrong kind."""
-        if not help and isinstance(node, Scalar) and node.text and "text" in wanted and not node.tag:
+        if not help and isinstance(node, Scalar) and node.text and "text" in kind and not node.tag:
             help = f'write "{node.text}" if it is meant as text' if len(node.text) <= LONGEST_QUOTED else ""
-        self.report(codes.SYNTAX, f"{what} must be {wanted}, not {describe(node)}", span or node.span, help)
+        self.report(codes.SYNTAX, f"{what} must be {kind}, not {describe(node)}", span or node.span, help)
 
     def keys(self, node: YamlMapping, place: str, what: str, help: str = "") -> dict[str, Entry]:
         """Return the entries by key. Keys that the schema does not have at a place are reported, with the nearest known
@@ -87,7 +74,7 @@ class TestFields(Findings):
         if fix and any(around.get(edit.new) is not None for edit in fix.edits):
             fix = None
         help = did_you_mean(nearest) or help or f"the keys are {', '.join(known)}"
-        self.report(codes.UNKNOWN_KEY, f"{shown(key.text)} is not a key of {what}", key.span, help, fix)
+        self.report(codes.UNKNOWN_KEY, f"{quoted(key.text)} is not a key of {what}", key.span, help, fix)
 
     def missing(
         self, message: str, node: YamlMapping, entries: Collection[str], help: str, span: Span | None = None
@@ -99,40 +86,40 @@ class TestFields(Findings):
     def mapping(self, entry: Entry, what: str, help: str = "") -> YamlMapping | None:
         if isinstance(entry.value, YamlMapping):
             return entry.value
-        self.wrong(what, "a mapping", entry.value, visible(entry), help)
+        self.wrong(what, "a mapping", entry.value, entry.visible, help)
         return None
 
     def items(self, entry: Entry, what: str, help: str = "") -> tuple[Node, ...]:
         if isinstance(entry.value, Sequence):
             return entry.value.items
-        self.wrong(what, "a list", entry.value, visible(entry), help or "write [ ] around it")
+        self.wrong(what, "a list", entry.value, entry.visible, help or "write [ ] around it")
         return ()
 
     def named(self, mapping: YamlMapping, what: str) -> list[tuple[str, Entry]]:
         """Return the entries by name. A number is taken as it is written: labels of steps often are numbers."""
-        found: list[tuple[str, Entry]] = []
+        entries: list[tuple[str, Entry]] = []
         numbers = False
         for entry in mapping.entries:
             name = entry.key.value
             if isinstance(name, str):
-                found.append((name, entry))
+                entries.append((name, entry))
             elif name is None or isinstance(name, bool):
                 self.wrong(what, "text", entry.key)
             else:
-                found.append((entry.key.text, entry))
+                entries.append((entry.key.text, entry))
                 numbers = True
-        return self._distinct(found) if numbers else found
+        return self._distinct(entries) if numbers else entries
 
     def _distinct(self, entries: list[tuple[str, Entry]]) -> list[tuple[str, Entry]]:
         """Report a name that is there as a number and as a text, and leave the second one out."""
-        found: dict[str, Entry] = {}
+        distinct: dict[str, Entry] = {}
         for name, entry in entries:
-            if found.setdefault(name, entry) is not entry:
-                self.report(codes.SYNTAX, f"the key {shown(name)} is here twice", entry.key.span)
-        return list(found.items())
+            if distinct.setdefault(name, entry) is not entry:
+                self.report(codes.SYNTAX, f"the key {quoted(name)} is here twice", entry.key.span)
+        return list(distinct.items())
 
     def text(self, entry: Entry, what: str, *, empty: bool = False) -> str | None:
-        return self.text_of(entry.value, what, visible(entry), empty=empty)
+        return self.text_of(entry.value, what, entry.visible, empty=empty)
 
     def text_of(self, node: Node, what: str, span: Span | None = None, *, empty: bool = False) -> str | None:
         if isinstance(node, Scalar) and isinstance(node.value, str) and not node.tag:
@@ -151,14 +138,14 @@ class TestFields(Findings):
         return self.text(entry, what)
 
     def texts(self, entry: Entry, what: str) -> tuple[str, ...]:
-        found = (self.text_of(node, f"an entry of {what}") for node in self.items(entry, what))
-        return tuple(text for text in found if text is not None)
+        texts = (self.text_of(node, f"an entry of {what}") for node in self.items(entry, what))
+        return tuple(text for text in texts if text is not None)
 
     def flag(self, entry: Entry, what: str) -> bool | None:
         node = entry.value
         if isinstance(node, Scalar) and isinstance(node.value, bool):
             return node.value
-        self.wrong(what, "true or false", node, visible(entry))
+        self.wrong(what, "true or false", node, entry.visible)
         return None
 
     def number(self, entry: Entry, what: str, most: float | None = None) -> float | None:
@@ -167,32 +154,32 @@ class TestFields(Findings):
         value = node.value if isinstance(node, Scalar) and not isinstance(node.value, bool) else None
         if isinstance(value, int | float) and 0 <= value <= (1e15 if most is None else most):
             return float(value)
-        wanted = "a number of at least 0" if most is None else f"a number from 0 to {most:g}"
-        self.wrong(what, wanted, node, visible(entry))
+        kind = "a number of at least 0" if most is None else f"a number from 0 to {most:g}"
+        self.wrong(what, kind, node, entry.visible)
         return None
 
     def count(self, entry: Entry, what: str, least: int = 1) -> int | None:
         node = entry.value
         if isinstance(node, Scalar) and type(node.value) is int and least <= node.value <= 10**9:
             return node.value
-        self.wrong(what, f"a whole number of at least {least}", node, visible(entry))
+        self.wrong(what, f"a whole number of at least {least}", node, entry.visible)
         return None
 
     def choice(self, entry: Entry, options: Collection[str], what: str) -> str | None:
-        return self.choice_of(entry.value, options, what, visible(entry))
+        return self.choice_of(entry.value, options, what, entry.visible)
 
     def choice_of(self, node: Node, options: Collection[str], what: str, span: Span | None = None) -> str | None:
         value = node.value if isinstance(node, Scalar) and not node.tag else None
         if isinstance(value, str) and value in options:
             return value
-        wanted = f"one of {', '.join(options)}" if len(options) > 2 else " or ".join(options)
+        allowed = f"one of {', '.join(options)}" if len(options) > 2 else " or ".join(options)
         if isinstance(value, str):
             nearest = self.suggestions.nearest(value, options)
-            message = f"{what} must be {wanted}, not {shown(value)}"
+            message = f"{what} must be {allowed}, not {quoted(value)}"
             fix = word_fix(value, options, node.span) if nearest else None
             self.report(codes.SYNTAX, message, span or node.span, did_you_mean(nearest), fix)
         else:
-            self.wrong(what, wanted, node, span)
+            self.wrong(what, allowed, node, span)
         return None
 
     def duration(self, entry: Entry, what: str) -> float | None:
@@ -202,8 +189,8 @@ class TestFields(Findings):
             seconds = seconds_of(node.value)
             if seconds is not None:
                 return seconds
-        text = shown(node.text) if isinstance(node, Scalar) and node.text else describe(node)
-        self.report(codes.SYNTAX, f"{what} must be a time such as 20ms, 30m, 48h or 7d, not {text}", visible(entry))
+        text = quoted(node.text) if isinstance(node, Scalar) and node.text else describe(node)
+        self.report(codes.SYNTAX, f"{what} must be a time such as 20ms, 30m, 48h or 7d, not {text}", entry.visible)
         return None
 
     def value(self, node: Node) -> Value:
@@ -220,7 +207,7 @@ class TestFields(Findings):
 
     def values(self, entry: Entry, what: str) -> dict[str, Value]:
         node = self.mapping(entry, what)
-        return {} if node is None else {name: self.value(one.value) for name, one in self.named(node, "a name")}
+        return {} if node is None else {name: self.value(entry.value) for name, entry in self.named(node, "a name")}
 
     def path(self, text: str, what: str, span: Span, *, above: bool = False) -> bool:
         """Tell whether a path stays below the folder that it begins in; report it otherwise. `above` allows `..`."""
@@ -230,9 +217,9 @@ class TestFields(Findings):
             return True
         if outside:
             help = "name a file below the folder of the test, without .. and without a leading /"
-            self.report(codes.OUTSIDE, f"{what} {shown(text)} leaves the folder", span, help)
+            self.report(codes.OUTSIDE, f"{what} {quoted(text)} leaves the folder", span, help)
         else:
-            self.report(codes.SYNTAX, f"{what} {shown(text)} cannot be the name of a file", span)
+            self.report(codes.SYNTAX, f"{what} {quoted(text)} cannot be the name of a file", span)
         return False
 
     def formula(self, node: Node, what: str, code: Code = codes.SYNTAX) -> Formula | None:
@@ -240,8 +227,8 @@ class TestFields(Findings):
         if isinstance(node, Scalar) and node.tag in ("", EXPR) and isinstance(node.value, str):
             text = node.text
             if text in self._formulas:
-                known = self._formulas[text]
-                return known and Formula(text, known.compiled, node.body)
+                earlier = self._formulas[text]
+                return earlier and Formula(text, earlier.compiled, node.body)
             formula = self._formulas[text] = self._parsed(node)
             return formula
         self.report(code, f"{what} must be an expression, not {describe(node)}", node.span, 'write !expr "…"')
@@ -259,7 +246,7 @@ class TestFields(Findings):
         for read in reads(expression):
             if read.path[0] not in EXPRESSION_NAMES:
                 nearest = self.suggestions.nearest(read.path[0], EXPRESSION_NAMES)
-                message = f"{shown(read.path[0])} is not a name that an expectation can read"
+                message = f"{quoted(read.path[0])} is not a name that an expectation can read"
                 help = did_you_mean(nearest) or f"there are {', '.join(EXPRESSION_NAMES)}"
                 self.report(codes.MATCHER, message, place(self.source, scalar, read.span), help)
                 return None
@@ -285,20 +272,20 @@ def _root() -> Schema:
 def schemas_at(path: tuple[str, ...]) -> tuple[Schema, ...]:
     """Return the schemas of the value at a path, without references and alternatives. Their first one has the
     description of the place."""
-    found = tuple(_plain(_root()))
+    schemas = tuple(_plain(_root()))
     for part in path:
-        found = tuple(inner for one in found for below in _below(one, part) for inner in _plain(below))
-        if not found:
+        schemas = tuple(inner for schema in schemas for below in _below(schema, part) for inner in _plain(below))
+        if not schemas:
             return ()
-    return found
+    return schemas
 
 
 def _below(schema: Schema, part: str) -> Iterator[Schema]:
     if part == ITEM:
         if isinstance(items := schema.get("items"), Mapping):
             yield items
-    elif part in (known := schema.get("properties", {})):
-        yield known[part]
+    elif part in (properties := schema.get("properties", {})):
+        yield properties[part]
     elif isinstance(more := schema.get("additionalProperties"), Mapping):
         yield more
 
@@ -308,26 +295,21 @@ def _plain(schema: Schema) -> Iterator[Schema]:
     if "description" in schema and "$ref" in schema:
         yield {"description": schema["description"]}
     if "$ref" in schema:
-        yield from _plain(_referred(schema["$ref"]))
+        referred: Any = _root()
+        for part in schema["$ref"].removeprefix("#/").split("/"):
+            referred = referred[part]
+        yield from _plain(referred)
         return
     yield schema
     for key in ("oneOf", "anyOf"):
-        for one in schema.get(key, ()):
-            if "required" not in one or "properties" in one:
-                yield from _plain(one)
-
-
-def _referred(reference: str) -> Schema:
-    found: Any = _root()
-    for part in reference.removeprefix("#/").split("/"):
-        found = found[part]
-    plain: Schema = found
-    return plain
+        for alternative in schema.get(key, ()):
+            if "required" not in alternative or "properties" in alternative:
+                yield from _plain(alternative)
 
 
 def keys_at(path: tuple[str, ...]) -> dict[str, str]:
     """Return the keys that a mapping at a path can have, with their meaning."""
-    return {name: description_of((*path, name)) for one in schemas_at(path) for name in one.get("properties", {})}
+    return {name: description_of((*path, name)) for schema in schemas_at(path) for name in schema.get("properties", {})}
 
 
 @cache
@@ -339,14 +321,14 @@ def keys_of(place: str) -> tuple[str, ...]:
 
 def words_at(path: tuple[str, ...]) -> list[str]:
     """Return the words that can stand at a path: status words, `todo`, `real`, `true`."""
-    found: list[str] = []
-    for one in schemas_at(path):
-        found += [_word(word) for word in one.get("enum", ())]
-        if "const" in one:
-            found.append(_word(one["const"]))
-        if one.get("type") == "boolean":
-            found += ["true", "false"]
-    return list(dict.fromkeys(found))
+    words: list[str] = []
+    for schema in schemas_at(path):
+        words += [_word(word) for word in schema.get("enum", ())]
+        if "const" in schema:
+            words.append(_word(schema["const"]))
+        if schema.get("type") == "boolean":
+            words += ["true", "false"]
+    return list(dict.fromkeys(words))
 
 
 def _word(value: object) -> str:
@@ -355,20 +337,18 @@ def _word(value: object) -> str:
 
 def description_of(path: tuple[str, ...]) -> str:
     """Return the meaning of the value at a path; empty if the schema does not say it."""
-    return next((str(one["description"]) for one in schemas_at(path) if "description" in one), "")
+    return next((str(schema["description"]) for schema in schemas_at(path) if "description" in schema), "")
 
 
 def takes_mapping(path: tuple[str, ...]) -> bool:
     """Tell whether the value at a path is a mapping and nothing else."""
-    kinds = [one.get("type", "object") for one in schemas_at(path) if "type" in one or "properties" in one]
+    kinds = [schema.get("type", "object") for schema in schemas_at(path) if "type" in schema or "properties" in schema]
     return bool(kinds) and all(kind == "object" for kind in kinds)
 
 
 def takes_matcher(path: tuple[str, ...]) -> bool:
     """Tell whether an expectation stands at a path, which may be a matcher, `!expr` or `!snapshot`."""
-    return any(
-        "contains" in one.get("properties", {}) and "not_contains" in one["properties"] for one in schemas_at(path)
-    )
+    return any({"contains", "not_contains"} <= schema.get("properties", {}).keys() for schema in schemas_at(path))
 
 
 def takes_expression(path: tuple[str, ...]) -> bool:

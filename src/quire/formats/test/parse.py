@@ -2,8 +2,6 @@
 
 All mistakes are reported, not only the first one: a part that cannot be read is left out, and reading continues after
 it. Reading takes linear time.
-
-Read the parts of a case that follow its setting: acts of `then`, rows, and the terms of live runs.
 """
 
 from __future__ import annotations
@@ -13,16 +11,16 @@ from typing import TYPE_CHECKING, Literal, cast
 from quire.diagnostics import Severity
 from quire.formats.test import codes
 from quire.formats.test.expectations import ExpectReader
-from quire.formats.test.fields import HIDDEN, TestFields, shown, visible
+from quire.formats.test.fields import HIDDEN, TestFields
 from quire.formats.test.settings import Defaults, SettingReader
 from quire.formats.test.syntax import Act, ActKind, Case, Judge, Live, Rows, Setting, TestFile, TestReading, Text
 from quire.formats.yaml import TEST_TAGS, Entry, Mapping, Node, Scalar, Sequence, describe, read_yaml, text_of
 from quire.formats.yaml import codes as yaml_codes
 from quire.source import MAX_TEST_BYTES, NOWHERE, Source, Span
+from quire.wording import quoted
 
 if TYPE_CHECKING:
     from quire.formats.test.scripts import Entries
-    from quire.plan.pipeline_work import Formula
     from quire.values import Value
 
 
@@ -67,7 +65,8 @@ class _FileReader:
         entries = self.fields.keys(node, "", "a test file")
         document = self._document(entries["document"]) if "document" in entries else None
         about = self.fields.text(entries["about"], "about", empty=True) if "about" in entries else ""
-        always = self._always(entries["always"]) if "always" in entries else ()
+        nodes = self.fields.items(entries["always"], "always") if "always" in entries else ()
+        always = (self.fields.formula(node, "an entry of always") for node in nodes)
         coverage = entries.get("coverage")
         defaults = self._defaults(entries.get("defaults"))
         cases = self._cases(entries, defaults, node)
@@ -75,26 +74,22 @@ class _FileReader:
             document,
             cases,
             about or "",
-            always,
+            tuple(formula for formula in always if formula is not None),
             self._coverage(coverage) if coverage else {},
             coverage.key.span if coverage else NOWHERE,
         )
 
     def _document(self, entry: Entry) -> Text | None:
         text = self.fields.text(entry, "document")
-        place = visible(entry)
+        place = entry.visible
         return Text(text, place) if text is not None and self.fields.path(text, "the path", place, above=True) else None
-
-    def _always(self, entry: Entry) -> tuple[Formula, ...]:
-        formulas = (self.fields.formula(node, "an entry of always") for node in self.fields.items(entry, "always"))
-        return tuple(formula for formula in formulas if formula is not None)
 
     def _coverage(self, entry: Entry) -> dict[str, float]:
         node = self.fields.mapping(entry, "coverage", "write {all: 100}, or kinds of decisions")
         if node is None:
             return {}
         entries = self.fields.keys(node, "coverage", "coverage")
-        numbers = {kind: self.fields.number(one, kind, 100) for kind, one in entries.items()}
+        numbers = {kind: self.fields.number(share, kind, 100) for kind, share in entries.items()}
         return {kind: number for kind, number in numbers.items() if number is not None}
 
     def _defaults(self, entry: Entry | None) -> Defaults:
@@ -111,7 +106,7 @@ class _FileReader:
             self.fields.missing("the file has no cases", file, entries, _SHAPE, first)
             return ()
         if not isinstance(entry.value, Sequence) or not entry.value.items:
-            self.fields.wrong("cases", "a list of at least one case", entry.value, visible(entry), _SHAPE)
+            self.fields.wrong("cases", "a list of at least one case", entry.value, entry.visible, _SHAPE)
             return ()
         cases = (self._case(node, defaults) for node in entry.value.items)
         return tuple(case for case in cases if case is not None)
@@ -127,7 +122,7 @@ class _FileReader:
         if named is None:
             place = node.entries[0].key.span if node.entries else node.span
             fields.missing("the case has no name", node, entries, "write name: before its other keys", place)
-        span = visible(named) if named else node.span
+        span = named.visible if named else node.span
         setting = defaults.complete(self._settings.setting(entries), span)
         get = entries.get
         expected = get("expect")
@@ -159,7 +154,7 @@ class _FileReader:
         first = self._names.setdefault(name, entry.value.span)
         if first is not entry.value.span:
             line = self.fields.source.position(first.start).line
-            message = f"the case {shown(name)} is here twice"
+            message = f"the case {quoted(name)} is here twice"
             self.fields.report(codes.DUPLICATE_CASE, message, entry.value.span, f"the first is on line {line}")
         return name
 
@@ -169,7 +164,7 @@ class _FileReader:
             return None
         if reason := text_of(entry.value):
             return reason
-        self.fields.wrong(key, "the reason as a text", entry.value, visible(entry), f"write {key}: why")
+        self.fields.wrong(key, "the reason as a text", entry.value, entry.visible, f"write {key}: why")
         return ""
 
 
@@ -206,7 +201,7 @@ class ActReader:
             return None
         kind, entry, get = ActKind(kinds[0]), entries[kinds[0]], entries.get
         if kind is ActKind.CANCEL and fields.flag(entry, "cancel") is False:
-            fields.report(codes.SYNTAX, "cancel can only be true", visible(entry), "leave the entry out")
+            fields.report(codes.SYNTAX, "cancel can only be true", entry.visible, "leave the entry out")
         expected = get("expect")
         return Act(
             kind,
@@ -215,8 +210,8 @@ class ActReader:
             self._options(kind, entry) if kind in (ActKind.RESUME, ActKind.FORK) else {},
             (fields.duration(entry, "advance") or 0.0) if kind is ActKind.ADVANCE else 0.0,
             self._settings.files(entry) if kind is ActKind.EDIT else {},
-            self._settings.model(one) if (one := get("model")) else None,
-            self._settings.tools(one) if (one := get("tools")) else {},
+            self._settings.model(part) if (part := get("model")) else None,
+            self._settings.tools(part) if (part := get("tools")) else {},
             self._expect.expect(expected) if expected else None,
         )
 
@@ -230,7 +225,7 @@ class ActReader:
         entries = fields.keys(mapping, f"cases.-.then.-.{kind.value}", kind.value)
         if kind is ActKind.FORK and "from" not in entries:
             fields.missing("fork needs the step that it goes on from", mapping, entries, "write {from: STEP}")
-        return {key: self._option(key, one) for key, one in entries.items()}
+        return {key: self._option(key, option) for key, option in entries.items()}
 
     def _option(self, key: str, entry: Entry) -> Value:
         if key in ("set", "limit"):
@@ -254,7 +249,7 @@ def _each(fields: TestFields, entry: Entry) -> tuple[str, tuple[dict[str, Value]
     text = text_of(node)
     if text is not None:
         if not text.endswith(ROW_FILES):
-            fields.report(codes.ROWS, f"{shown(text)} is not a .csv or .jsonl file", visible(entry))
+            fields.report(codes.ROWS, f"{quoted(text)} is not a .csv or .jsonl file", entry.visible)
         elif fields.path(text, "the path", node.span):
             return text, ()
         return "", ()
@@ -262,12 +257,12 @@ def _each(fields: TestFields, entry: Entry) -> tuple[str, tuple[dict[str, Value]
         message = f"each must be a list of rows, or the name of a file, not {describe(node)}"
         if isinstance(node, Sequence):
             message = "each has no rows, so the case never runs"
-        fields.report(codes.ROWS, message, visible(entry))
+        fields.report(codes.ROWS, message, entry.visible)
         return "", ()
     rows: list[dict[str, Value]] = []
     for item in node.items:
         if isinstance(item, Mapping):
-            rows.append({name: fields.value(one.value) for name, one in fields.named(item, "a column")})
+            rows.append({name: fields.value(cell.value) for name, cell in fields.named(item, "a column")})
         else:
             message = f"a row is a mapping of columns to values, not {describe(item)}"
             fields.report(codes.ROWS, message, item.span, "write {column: value}")
@@ -277,15 +272,15 @@ def _each(fields: TestFields, entry: Entry) -> tuple[str, tuple[dict[str, Value]
 def _matrix(fields: TestFields, entry: Entry) -> dict[str, tuple[Value, ...]]:
     node = entry.value
     if not isinstance(node, Mapping) or not node.entries:
-        fields.report(codes.ROWS, f"matrix must be a mapping of lists, not {describe(node)}", visible(entry))
+        fields.report(codes.ROWS, f"matrix must be a mapping of lists, not {describe(node)}", entry.visible)
         return {}
     axes: dict[str, tuple[Value, ...]] = {}
-    for name, one in fields.named(node, "a column"):
-        if isinstance(one.value, Sequence) and one.value.items:
-            axes[name] = tuple(fields.value(item) for item in one.value.items)
+    for name, axis in fields.named(node, "a column"):
+        if isinstance(axis.value, Sequence) and axis.value.items:
+            axes[name] = tuple(fields.value(item) for item in axis.value.items)
         else:
-            what = "an empty list" if isinstance(one.value, Sequence) else describe(one.value)
-            fields.report(codes.ROWS, f"{name} of matrix must be a list of values, not {what}", visible(one))
+            what = "an empty list" if isinstance(axis.value, Sequence) else describe(axis.value)
+            fields.report(codes.ROWS, f"{name} of matrix must be a list of values, not {what}", axis.visible)
     return axes
 
 
@@ -295,14 +290,14 @@ def read_live(fields: TestFields, entry: Entry) -> Live | None:
     if node is None:
         return None
     get = fields.keys(node, "cases.-.live", "live").get
-    tools = fields.choice(one, ("scripted", "real"), "tools of live") if (one := get("tools")) else None
+    tools = fields.choice(part, ("scripted", "real"), "tools of live") if (part := get("tools")) else None
     return Live(
-        fields.number(one, "pass", 1) if (one := get("pass")) else None,
-        fields.count(one, "repeat") if (one := get("repeat")) else None,
-        _judge(fields, one) if (one := get("judge")) else None,
-        _similar(fields, one) if (one := get("similar")) else {},
-        fields.number(one, "cost") if (one := get("cost")) else None,
-        fields.number(one, "seconds") if (one := get("seconds")) else None,
+        fields.number(part, "pass", 1) if (part := get("pass")) else None,
+        fields.count(part, "repeat") if (part := get("repeat")) else None,
+        _judge(fields, part) if (part := get("judge")) else None,
+        _similar(fields, part) if (part := get("similar")) else {},
+        fields.number(part, "cost") if (part := get("cost")) else None,
+        fields.number(part, "seconds") if (part := get("seconds")) else None,
         cast('Literal["scripted", "real"]', tools or "scripted"),
         entry.key.span,
     )
@@ -316,7 +311,7 @@ def _similar(fields: TestFields, entry: Entry) -> dict[str, Value]:
     if "to" not in entries:
         fields.missing("similar needs a text to compare with", node, entries, "write {to: TEXT, least: 0.7}")
         return {}
-    least = fields.number(one, "least", 1) if (one := entries.get("least")) else None
+    least = fields.number(share, "least", 1) if (share := entries.get("least")) else None
     return {"to": fields.text(entries["to"], "to") or "", "least": 0.7 if least is None else least}
 
 
@@ -329,4 +324,4 @@ def _judge(fields: TestFields, entry: Entry) -> Judge | None:
             return None
     rubric = entries["rubric"]
     text = fields.text(rubric, "rubric")
-    return Judge(text, entry.value.span) if text and fields.path(text, "the path", visible(rubric)) else None
+    return Judge(text, entry.value.span) if text and fields.path(text, "the path", rubric.visible) else None

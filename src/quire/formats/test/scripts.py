@@ -1,9 +1,4 @@
-"""Read the scripted replies of a model, by step or in a list.
-
-Read the parts that scripts of models and of tools share: errors, crashes, delays, and how often an entry answers.
-
-Read the scripted behaviour of tools.
-"""
+"""Read the scripted replies of a model, by step or in a list, and the scripted behaviour of tools."""
 
 from __future__ import annotations
 
@@ -13,12 +8,12 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from quire.formats.test import codes
-from quire.formats.test.fields import shown, visible
 from quire.formats.test.syntax import Entry as Reply
 from quire.formats.test.syntax import Script, ScriptedError, ToolScript, When
 from quire.formats.yaml import Entry, Mapping, Node, Scalar, Sequence, describe
 from quire.plan.vocabulary import typed_way
 from quire.values import Value, encode
+from quire.wording import quoted
 
 if TYPE_CHECKING:
     from quire.formats.test.fields import TestFields
@@ -31,7 +26,8 @@ MOMENTS = ("before", "after")
 
 
 class ScriptParts:
-    """Reads scripts. With `shared` they belong to the defaults, and a case does not have to use them."""
+    """Reads the parts that scripts of models and of tools share: errors, crashes, delays, and how often an entry
+    answers. With `shared` they belong to the defaults, and a case does not have to use them."""
 
     def __init__(self, fields: TestFields, *, shared: bool = False) -> None:
         self.fields = fields
@@ -40,7 +36,7 @@ class ScriptParts:
     def error(self, entry: Entry, what: str, kind: str) -> ScriptedError | None:
         node = entry.value
         if not isinstance(node, Mapping):
-            text = self.fields.text_of(node, what, visible(entry))
+            text = self.fields.text_of(node, what, entry.visible)
             return ScriptedError(kind, text) if text is not None else None
         entries = self.fields.keys(node, "cases.-.model.-.error", what)
         kind = (self.fields.text(entries["kind"], "kind") if "kind" in entries else None) or kind
@@ -62,7 +58,7 @@ class ScriptParts:
         node = entry.value
         if isinstance(node, Scalar) and type(node.value) is int and 1 <= node.value <= 10**9:
             return node.value
-        self.fields.wrong("times", "a whole number of at least 1, or any", node, visible(entry))
+        self.fields.wrong("times", "a whole number of at least 1, or any", node, entry.visible)
         return otherwise
 
 
@@ -81,14 +77,14 @@ class ModelReader(ScriptParts):
         if isinstance(node, Mapping):
             replies = [
                 reply
-                for label, one in self.fields.named(node, "the label of a step")
-                for reply in self._step(label, one)
+                for label, part in self.fields.named(node, "the label of a step")
+                for reply in self._step(label, part)
             ]
             return Script(tuple(replies), True, node.span)
         if isinstance(node, Sequence):
             entries = (self._listed(item) for item in node.items)
             return Script(tuple(reply for reply in entries if reply is not None), False, node.span)
-        self.fields.wrong("model", "a mapping by step, or a list of replies", node, visible(entry))
+        self.fields.wrong("model", "a mapping by step, or a list of replies", node, entry.visible)
         return None
 
     def _step(self, label: str, entry: Entry) -> list[Reply]:
@@ -102,7 +98,7 @@ class ModelReader(ScriptParts):
                 help = "a JSON object as a reply is written reply: {…}"
                 reply = self._reply(self.fields.keys(node, "cases.-.model.STEP", "a reply", help), node)
             else:
-                reply = self._bare(node, visible(entry) if node is entry.value else node.span)
+                reply = self._bare(node, entry.visible if node is entry.value else node.span)
             if reply is None:
                 continue
             if label == DEFAULT:
@@ -153,7 +149,9 @@ class ModelReader(ScriptParts):
         fields, get = self.fields, entries.get
         texts = {key: fields.label(entries[key], key) or "" for key in ("step", "path", "thread") if key in entries}
         contains = fields.text(entry, "contains") if (entry := get("contains")) else None
-        said = get("reply") or get(DEFAULT) or get("text")
+        sent = get("reply") or get(DEFAULT) or get("text")
+        finish = get("finish_reason")
+        finish_reason = fields.choice(finish, FINISH_REASONS, "finish_reason") if finish else None
         return Reply(
             node.span,
             step=typed_way(texts.get("step", "")),
@@ -163,14 +161,14 @@ class ModelReader(ScriptParts):
             thread=texts.get("thread", ""),
             item=fields.count(entry, "item", 0) if (entry := get("item")) else None,
             is_default=is_default,
-            reply=self._sent(said) if said else "",
-            is_json=said is not None and not _is_text(said.value),
+            reply=self._sent(sent) if sent else "",
+            is_json=sent is not None and not _is_text(sent.value),
             calls=self._calls(entry) if (entry := get("tool_calls")) else (),
             error=self.error(entry, "error", "model") if (entry := get("error")) else None,
             crash=self.crash(get("crash")),
             delay=self.delay(get("delay_ms")),
             usage=self._usage(entry) if (entry := get("usage")) else {},
-            finish_reason=self._finish_reason(get("finish_reason")),
+            finish_reason=finish_reason or "",
             times=self.times(get("times"), None if is_default else 1),
             shared=self.shared,
         )
@@ -194,9 +192,9 @@ class ModelReader(ScriptParts):
                 fields.missing("a tool call needs a name", node, entries, "write {name: …, input: {…}}")
                 continue
             name = fields.text(entries["name"], "the name of a tool")
-            given = fields.values(entries["input"], "input") if "input" in entries else {}
+            arguments = fields.values(entries["input"], "input") if "input" in entries else {}
             if name is not None:
-                calls.append((name, given))
+                calls.append((name, arguments))
         if not nodes and isinstance(entry.value, Sequence):
             fields.report(codes.SYNTAX, "tool_calls is empty", entry.value.span, "a reply without calls is a reply")
         return tuple(calls)
@@ -206,11 +204,8 @@ class ModelReader(ScriptParts):
         if node is None:
             return {}
         entries = self.fields.keys(node, "cases.-.model.-.usage", "usage")
-        numbers = {key: self.fields.number(one, key) for key, one in entries.items()}
+        numbers = {key: self.fields.number(part, key) for key, part in entries.items()}
         return {key: number for key, number in numbers.items() if number is not None}
-
-    def _finish_reason(self, entry: Entry | None) -> str:
-        return (self.fields.choice(entry, FINISH_REASONS, "finish_reason") or "") if entry else ""
 
 
 def _is_text(node: Node) -> bool:
@@ -230,7 +225,7 @@ class ToolReader(ScriptParts):
         node = self.fields.mapping(entry, "tools", "write the name of each tool before what it does")
         if node is None:
             return {}
-        scripts = {name: self._tool(one.value, name) for name, one in self.fields.named(node, "the name of a tool")}
+        scripts = {name: self._tool(part.value, name) for name, part in self.fields.named(node, "the name of a tool")}
         return {name: script for name, script in scripts.items() if script is not None}
 
     def _tool(self, node: Node, name: str, *, when: bool = False) -> ToolScript | None:
@@ -240,20 +235,19 @@ class ToolReader(ScriptParts):
         if not isinstance(node, Mapping):
             help = "a list of results is written sequence: […]" if isinstance(node, Sequence) else ""
             help = help or "a result is written {returns: …}"
-            fields.report(
-                codes.SYNTAX, f"the tool {shown(name)} is real or a mapping, not {describe(node)}", node.span, help
-            )
+            message = f"the tool {quoted(name)} is real or a mapping, not {describe(node)}"
+            fields.report(codes.SYNTAX, message, node.span, help)
             return None
         place = "cases.-.tools.NAME.when.-" if when else "cases.-.tools.NAME"
-        entries = fields.keys(node, place, f"the tool {shown(name)}")
+        entries = fields.keys(node, place, f"the tool {quoted(name)}")
         does = [key for key in _BEHAVES if key in entries]
         if len(does) > 1:
-            message = f"the tool {shown(name)} has both {does[0]} and {does[1]}"
+            message = f"the tool {quoted(name)} has both {does[0]} and {does[1]}"
             fields.report(codes.SYNTAX, message, entries[does[1]].key.span, "use sequence, or when and else")
             return None
         if not does and "crash" not in entries:
             help = "write returns, echo, raises, sequence or when"
-            fields.missing(f"the tool {shown(name)} does nothing", node, entries, help)
+            fields.missing(f"the tool {quoted(name)} does nothing", node, entries, help)
             return None
         if "else" in entries and "when" not in entries:
             fields.report(codes.SYNTAX, "else goes with when", entries["else"].key.span)
@@ -283,7 +277,7 @@ class ToolReader(ScriptParts):
         if entry is None:
             return False
         if self.fields.flag(entry, what) is False:
-            self.fields.report(codes.SYNTAX, f"{what} can only be true", visible(entry), f"leave {what} out")
+            self.fields.report(codes.SYNTAX, f"{what} can only be true", entry.visible, f"leave {what} out")
         return True
 
     def _sequence(self, entry: Entry, name: str) -> tuple[ToolScript, ...]:
@@ -294,7 +288,7 @@ class ToolReader(ScriptParts):
         return tuple(script for script in scripts if script is not None)
 
     def _when(self, entry: Entry, name: str) -> tuple[tuple[dict[str, Value], ToolScript], ...]:
-        found: list[tuple[dict[str, Value], ToolScript]] = []
+        cases: list[tuple[dict[str, Value], ToolScript]] = []
         for node in self.fields.items(entry, "when"):
             args = node.find("args") if isinstance(node, Mapping) else None
             if args is None:
@@ -304,5 +298,5 @@ class ToolReader(ScriptParts):
             script = self._tool(node, name, when=True)
             arguments = self.fields.values(args, "args")
             if script is not None:
-                found.append((arguments, script))
-        return tuple(found)
+                cases.append((arguments, script))
+        return tuple(cases)

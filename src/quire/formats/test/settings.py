@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec.structs import replace
 
 from quire.formats.test import codes
-from quire.formats.test.fields import TestFields, keys_of, shown, visible
+from quire.formats.test.fields import TestFields, keys_of
 from quire.formats.test.scripts import ModelReader, ToolReader
 from quire.formats.test.syntax import FileContent, GivenAnswer, Script, Setting, ToolScript
 from quire.formats.yaml import Entry, Mapping, Node, Scalar, Sequence
 from quire.plan.vocabulary import typed_way
+from quire.wording import quoted
 
 if TYPE_CHECKING:
     from quire.formats.test.scripts import Entries
@@ -60,12 +61,13 @@ class SettingReader:
         node = self.fields.mapping(entry, "answers", "write the label of the step before its answer")
         if node is None:
             return {}
-        found: dict[str, tuple[GivenAnswer, ...]] = {}
-        for label, one in self.fields.named(node, "the label of a step"):
-            parts = one.value.items if isinstance(one.value, Sequence) else (one.value,)
-            answers = (self._answer(part, one) for part in parts)
-            found[typed_way(label)] = tuple(answer for answer in answers if answer is not None)
-        return found
+        by_step: dict[str, tuple[GivenAnswer, ...]] = {}
+        for label, answer_entry in self.fields.named(node, "the label of a step"):
+            value = answer_entry.value
+            parts = value.items if isinstance(value, Sequence) else (value,)
+            answers = (self._answer(part, answer_entry) for part in parts)
+            by_step[typed_way(label)] = tuple(answer for answer in answers if answer is not None)
+        return by_step
 
     def _answer(self, node: Node, entry: Entry) -> GivenAnswer | None:
         fields = self.fields
@@ -87,14 +89,14 @@ class SettingReader:
             if isinstance(node.value, bool):
                 return "yes" if node.value else "no"
             return node.text
-        self.fields.wrong("an answer", "text", node, visible(entry) if node is entry.value else None)
+        self.fields.wrong("an answer", "text", node, entry.visible if node is entry.value else None)
         return None
 
     def files(self, entry: Entry) -> dict[str, FileContent]:
         node = self.fields.mapping(entry, "files", "write the path of each file before its text")
         if node is None:
             return {}
-        contents = {path: self._file(path, one) for path, one in self.fields.named(node, "the path of a file")}
+        contents = {path: self._file(path, part) for path, part in self.fields.named(node, "the path of a file")}
         return {path: content for path, content in contents.items() if content is not None}
 
     def _file(self, path: str, entry: Entry) -> FileContent | None:
@@ -107,7 +109,7 @@ class SettingReader:
                 fields.missing("the file to copy is missing", node, entries, "write {file: PATH}")
                 return None
             name = fields.text(entries["file"], "file")
-            if name is None or not fields.path(name, "the path", visible(entries["file"])):
+            if name is None or not fields.path(name, "the path", entries["file"].visible):
                 return None
             return FileContent(copy_of=name, span=node.span)
         if isinstance(node, Scalar) and node.value is None and not node.tag:
@@ -123,8 +125,8 @@ class SettingReader:
             if text is not None:
                 datetime.fromisoformat(text)
         except ValueError:
-            message = f"clock must be a moment such as 2026-01-31T09:00:00Z, not {shown(text or '')}"
-            self.fields.report(codes.SYNTAX, message, visible(entry))
+            message = f"clock must be a moment such as 2026-01-31T09:00:00Z, not {quoted(text or '')}"
+            self.fields.report(codes.SYNTAX, message, entry.visible)
         return text or ""
 
     def _cassette(self, entry: Entry) -> str | bool | None:
@@ -132,7 +134,7 @@ class SettingReader:
         if isinstance(node, Scalar) and isinstance(node.value, bool):
             return node.value
         text = self.fields.text(entry, "cassette")
-        return text if text is not None and self.fields.path(text, "the path", visible(entry)) else None
+        return text if text is not None and self.fields.path(text, "the path", entry.visible) else None
 
 
 def _spans(entries: Entries) -> dict[str, Span]:
@@ -143,9 +145,9 @@ def _spans(entries: Entries) -> dict[str, Span]:
             continue
         spans[key] = entry.key.span
         if key in _PLACED and isinstance(entry.value, Mapping):
-            for one in entry.value.entries:
-                name = typed_way(one.key.text) if key in ("model", "answers") else one.key.text
-                spans[f"{key}.{name}"] = one.key.span
+            for part in entry.value.entries:
+                name = typed_way(part.key.text) if key in ("model", "answers") else part.key.text
+                spans[f"{key}.{name}"] = part.key.span
     return spans
 
 

@@ -1,16 +1,10 @@
 """The nodes of a parsed YAML text: three kinds, each with its position in the source.
 
-Plain scalars are resolved by the core schema of YAML 1.2 (see `scalars`); quoted scalars and blocks are text. With
-aliases one node is at several places of the tree, and its span is that of the anchored text. Nodes are not frozen, but
-never changed once the reader has returned them.
-
-`literal` turns nodes into plain values, and `named` reads mappings whose keys must be text.
-
-Resolve the values of scalars, and map positions in their text back to the source.
-
-Plain scalars follow the core schema of YAML 1.2, tagged ones their tag. So `1`, `+1`, `007`, `0x1F`, `0o17`, `.5`, `1.`
-and `1e3` are numbers; `on`, `no`, `12:30`, `1_000` and `2026-01-01`, which YAML 1.1 read as something else, are text,
-as the author most likely meant. `.inf` and `.nan` are numbers that JSON cannot represent, so they are refused.
+With aliases one node is at several places of the tree, and its span is that of the anchored text. Nodes are not frozen,
+but never changed once the reader has returned them. Quoted scalars and blocks are text, plain ones follow the core
+schema of YAML 1.2, tagged ones their tag. So `1`, `+1`, `007`, `0x1F`, `0o17`, `.5`, `1.` and `1e3` are numbers; `on`,
+`no`, `12:30`, `1_000` and `2026-01-01`, which YAML 1.1 read as something else, are text, as the author most likely
+meant. `.inf` and `.nan` are numbers that JSON cannot represent, so they are refused.
 
 `place` finds where a part of a scalar's text is in the source, so that errors in an expression can point at it. It is
 exact for text on one line, with or without quotes and escapes, for literal blocks, and for folded text, where white
@@ -84,6 +78,11 @@ class Entry(Struct, gc=False):
     key: Scalar
     value: Node
 
+    @property
+    def visible(self) -> Span:
+        """Where to point for a value: at its key if the value is empty."""
+        return self.value.span if self.value.span.start < self.value.span.end else self.key.span
+
 
 class Sequence(Struct, gc=False):
     items: tuple[Node, ...]
@@ -132,7 +131,7 @@ def describe(node: Node) -> str:
     return "text" if isinstance(node.value, str) else f"the number {node.text}"
 
 
-def literal(node: Node, found: list[Diagnostic]) -> Value:
+def literal(node: Node, findings: list[Diagnostic]) -> Value:
     """Return the value of a node.
 
     Parts that are not literals are reported and left out. The reader's limit bounds the recursion.
@@ -141,15 +140,15 @@ def literal(node: Node, found: list[Diagnostic]) -> Value:
         if node.tag:
             marks = "the whole value of an argument" if node.tag == EXPR else "a prompt"
             message = f"{node.tag} cannot stand here: it marks {marks}"
-            found.append(Diagnostic(codes.MISPLACED_TAG, message, node.span))
+            findings.append(Diagnostic(codes.MISPLACED_TAG, message, node.span))
             return None
         return node.value
     if isinstance(node, Sequence):
-        return [literal(item, found) for item in node.items]
-    return {name: literal(entry.value, found) for name, entry in named(node, found)}
+        return [literal(item, findings) for item in node.items]
+    return {name: literal(entry.value, findings) for name, entry in named(node, findings)}
 
 
-def named(mapping: Mapping, found: list[Diagnostic]) -> list[tuple[str, Entry]]:
+def named(mapping: Mapping, findings: list[Diagnostic]) -> list[tuple[str, Entry]]:
     """Return the entries by name. A key that is not text is reported and left out."""
     entries: list[tuple[str, Entry]] = []
     for entry in mapping.entries:
@@ -159,7 +158,7 @@ def named(mapping: Mapping, found: list[Diagnostic]) -> list[tuple[str, Entry]]:
         else:
             help = f'write "{entry.key.text}" if text is meant' if entry.key.text else ""
             message = f"a key must be text, not {describe(entry.key)}"
-            found.append(Diagnostic(codes.KEY, message, entry.key.span, "", help))
+            findings.append(Diagnostic(codes.KEY, message, entry.key.span, "", help))
     return entries
 
 
@@ -276,8 +275,8 @@ def _offsets(text: str, scalar: Scalar) -> list[int] | None:
 
 def _literal_block(body: str, text: str, start: int) -> list[int] | None:
     at: list[int] = []
-    wanted = text.split("\n")
-    for line, (begin, written) in zip(wanted, _lines(body, start), strict=False):
+    resolved = text.split("\n")
+    for line, (begin, written) in zip(resolved, _lines(body, start), strict=False):
         if not written.endswith(line):
             return None
         begin += len(written) - len(line)
@@ -292,22 +291,22 @@ def _folded(body: str, scalar: Scalar, start: int) -> list[int] | None:
     end = len(body) if pattern is _ANY else len(body) - 1
     pieces = ((start + match.start(), match[0]) for match in pattern.finditer(body, begin, end))
     written = [(at, piece) for at, piece in pieces if not _blank(piece)]
-    wanted = [character for character in scalar.text if not character.isspace()]
-    if len(written) != len(wanted) or any(
-        len(piece) == 1 and piece != character for (_, piece), character in zip(written, wanted, strict=True)
+    visible = [character for character in scalar.text if not character.isspace()]
+    if len(written) != len(visible) or any(
+        len(piece) == 1 and piece != character for (_, piece), character in zip(written, visible, strict=True)
     ):
         return None
-    found: list[int] = []
+    offsets: list[int] = []
     places = iter(written)
     after = start + begin
     for character in scalar.text:
         if character.isspace():
-            found.append(after)
+            offsets.append(after)
         else:
             at, piece = next(places)
-            found.append(at)
+            offsets.append(at)
             after = at + len(piece)
-    return [*found, after]
+    return [*offsets, after]
 
 
 def _blank(piece: str) -> bool:

@@ -129,10 +129,10 @@ def _without_foreign_breaks(text: str) -> tuple[str, dict[int, int]]:
 
     Return the text and the table that restores it.
     """
-    used = [one for one in _FOREIGN_BREAKS if one in text]
+    used = [character for character in _FOREIGN_BREAKS if character in text]
     if not used:
         return text, {}
     present = set(text)
     free = (code for code in range(0xE000, 0xF900) if chr(code) not in present)
-    there = {ord(one): stand_in for one, stand_in in zip(used, free, strict=False)}
-    return text.translate(there), {stand_in: one for one, stand_in in there.items()}
+    there = {ord(character): stand_in for character, stand_in in zip(used, free, strict=False)}
+    return text.translate(there), {stand_in: character for character, stand_in in there.items()}

@@ -1,12 +1,8 @@
 """Read YAML strictly, into nodes with positions and diagnostics. Never raises because of the content of a text.
 
 Strict means that nothing is dropped silently: duplicate keys, aliases without anchor and unknown tags are errors.
-Reading takes linear time and does not recurse.
-
-`<<` gives a mapping the entries of others. Its own entries take precedence, then those of the first mapping, then those
-of the next.
-
-Anchors and aliases of a YAML text, within limits.
+Reading takes linear time and does not recurse. `<<` gives a mapping the entries of others: its own entries take
+precedence, then those of the first mapping, then those of the next.
 
 An alias is the node of its anchor, with the position of the anchor. Nodes are shared, never copied, so an alias costs
 nothing to read; but code that walks the tree meets the node at every alias. So the limits apply to the text with all
@@ -48,7 +44,7 @@ from quire.formats.yaml.nodes import (
 )
 from quire.formats.yaml.parser_events import Events
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span
-from quire.wording import cut
+from quire.wording import LONGEST_QUOTED, cut, quoted
 
 _OWN = "tag:yaml.org,2002:"
 _PROPERTIES = re.compile(r"(?:[!&][^ \t\n]*+|#[^\n]*+|[ \t\n]++)*")
@@ -69,10 +65,10 @@ class YamlReading(Struct, frozen=True):
     documents: tuple[Node, ...]
     diagnostics: tuple[Diagnostic, ...]
 
-    def with_findings(self, found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    def with_findings(self, findings: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
         """Return these findings and those of a later reader, without those about parts that are already reported."""
-        known = {diagnostic.span.start for diagnostic in self.diagnostics}
-        fresh = (finding for finding in dict.fromkeys(found) if finding.span.start not in known)
+        reported = {diagnostic.span.start for diagnostic in self.diagnostics}
+        fresh = (finding for finding in dict.fromkeys(findings) if finding.span.start not in reported)
         return tuple(sorted([*self.diagnostics, *fresh], key=_in_order))
 
 
@@ -239,8 +235,8 @@ class _Builder:
             message, help = f"{shown} cannot mark {what}", "leave the tag out"
         else:
             message = f"the tag {shown} is not known"
-            known = f"{EXPR}, {SNAPSHOT}" if SNAPSHOT in self._tags else EXPR
-            help = f"there are {known} and YAML's own, such as !!str; put text that begins with ! in quotes"
+            tags = f"{EXPR}, {SNAPSHOT}" if SNAPSHOT in self._tags else EXPR
+            help = f"there are {tags} and YAML's own, such as !!str; put text that begins with ! in quotes"
         self.found.append(Diagnostic(codes.TAG, message, span, "", help))
 
     def _alias(self, event: yaml.AliasEvent, span: Span, stack: list[_Open]) -> Node:
@@ -276,13 +272,14 @@ class _Builder:
                 continue
             entry = Entry(key, value)
             name = key.value
-            if name == "<<" and key.style is Style.PLAIN and self._untagged(key):
+            is_tagged = "!" in self._text[key.span.start : key.body.start]
+            if name == "<<" and key.style is Style.PLAIN and not is_tagged:
                 same = merge = merge or entry
             else:
                 same = entries.setdefault((type(name), name), entry)
             if same is not entry:
                 line = self._source.position(same.key.span.start).line
-                message = f"the key {_short(key.text)} is here twice"
+                message = f"the key {quoted(key.text)} is here twice"
                 place, help = done.place(at), f"the first is on line {line}"
                 self.found.append(Diagnostic(codes.DUPLICATE_KEY, message, place, "", help))
         if merge is not None:
@@ -302,9 +299,6 @@ class _Builder:
                 self.found.append(Diagnostic(codes.MERGE_KEY, message, merge.key.span, "", help))
         return entries
 
-    def _untagged(self, key: Scalar) -> bool:
-        return "!" not in self._text[key.span.start : key.body.start]
-
     def _bad_key(self, key: Node, place: Span) -> None:
         if isinstance(key, Scalar):
             message, help = f"a key cannot be an {key.tag}", ""
@@ -312,10 +306,6 @@ class _Builder:
             what = "list" if isinstance(key, Sequence) else "mapping"
             message, help = f"a {what} cannot be a key", "put text that begins with { or [ in quotes"
         self.found.append(Diagnostic(codes.KEY, message, place, "", help))
-
-
-def _short(text: str) -> str:
-    return f'"{cut(text, 60, 57)}"'
 
 
 MAX_DEPTH = 100
@@ -407,4 +397,4 @@ def _stand_in(name: str, span: Span) -> Scalar:
 
 
 def _short_name(name: str) -> str:
-    return cut(name, 60, 57)
+    return cut(name, LONGEST_QUOTED, LONGEST_QUOTED - 3)

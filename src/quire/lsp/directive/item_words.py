@@ -276,7 +276,7 @@ def effective_limits(view: View) -> tuple[dict[str, object], set[str]]:
 def limit_markdown(name: str, value: str) -> str:
     """Return what a limit means, and what happens when it is reached."""
     from quire.engine.premises import THREAD_LIMITS
-    from quire.formats.directive.limits import limit_problem
+    from quire.formats.directive.syntax import limit_problem
 
     canonical = LIMIT_ALIASES.get(name, name)
     lines = [f"**limit** {code(canonical)} — {LIMIT_MEANINGS.get(canonical, '')}", ""]

@@ -60,8 +60,8 @@ if TYPE_CHECKING:
     from quire.engine.premises import PureWork
     from quire.engine.records import EffectRecord
     from quire.engine.requests import Emit, Fan, HumanRequest, Join, Load, ModelRequest, Recorded, ToolRequest, Walk
-    from quire.expr.limits import Closure, Run
     from quire.expr.syntax import Node
+    from quire.expr.values import Closure, Run
     from quire.plan.thread import Thread
     from quire.runs.pins import PinnedRun
     from quire.values import Value

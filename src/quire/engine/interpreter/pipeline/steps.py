@@ -22,8 +22,7 @@ from quire.engine.premises import STEP, WORK
 from quire.engine.requests import Boundary, Emit, Halt, Join, Request, Spawn, Walk, WorkCheck
 from quire.errors import LimitReached, StepFailed
 from quire.expr import RESERVED, EvalError
-from quire.expr.kinds import kind
-from quire.expr.limits import MAX_TEXT
+from quire.expr.values import MAX_TEXT, kind
 from quire.patterns import late_pattern
 from quire.plan.nodes import remembered
 from quire.plan.pipeline_work import Agent, Formula, Invoke, Literal, Parallel, Repeat

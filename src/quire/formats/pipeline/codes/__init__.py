@@ -15,5 +15,5 @@ from quire.formats.yaml.codes import codes as yaml_codes
 
 def codes() -> tuple[Code, ...]:
     """Return all codes, in the order of their ids."""
-    found = codes_in(errors, warnings)
-    return tuple(sorted([*found, *yaml_codes(), *EXPRESSION_CODES], key=lambda code: code.id))
+    codes = [*codes_in(errors, warnings), *yaml_codes(), *EXPRESSION_CODES]
+    return tuple(sorted(codes, key=lambda code: code.id))

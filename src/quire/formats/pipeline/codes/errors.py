@@ -1,12 +1,7 @@
-"""PL001 to PL039: errors that stop a pipeline from running.
+"""Errors of pipelines (PL0xx), and all findings about schemas, declared inputs (PL04x, PL14x, PL24x) and types (TY1xx).
 
-PL04x, PL14x and PL24x: errors, warnings and advice about `schema:` documents and declared inputs.
-
-TY101 to TY105: values of a type with which a step fails, or a comparison never holds.
-
-PL030 to PL039: errors that only a definition written at run time can have.
-
-The gate finds them, not `check`: a pipeline in a file may do what they forbid.
+PL030 to PL039 are errors that only a definition written at run time can have. The gate finds them, not `check`: a
+pipeline in a file may do what they forbid.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""PL101 to PL139: problems that do not stop a run, but probably make it fail or do something unintended.
-
-PL2xx: advice of `check`.
-
-PL3xx: how the reader treated something unusual. Notes never make a plain check fail.
-"""
+"""Warnings of pipelines (PL1xx), advice of `check` (PL2xx), and notes on how the reader treated a document (PL3xx)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits on the length, depth, work and size of expressions, and the operations that enforce them.
+"""Kinds of values, and limits on the length, depth, work and size of expressions with the operations that enforce them.
 
 The limits are far above normal use, and low enough that a hostile document costs a second or two and some hundred
 megabytes, but does not kill the process.
@@ -11,11 +11,10 @@ every place and stop at a limit.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard
 
 from quire.expr.errors import EvalError
-from quire.expr.kinds import ATOMS, FLAT, is_list, is_map, kind
-from quire.values import MAX_DEPTH, Value
+from quire.values import MAX_DEPTH, Value, copy
 
 if TYPE_CHECKING:
     from quire.source import Span
@@ -46,6 +45,53 @@ MAX_DIGITS = 4_300
 
 MAX_BITS = 14_284
 """Largest number of bits that never needs more than `MAX_DIGITS` digits."""
+
+
+ATOMS = frozenset({type(None), bool, int, float})
+FLAT = ATOMS | {str}
+NUMBERS = frozenset({int, float})
+"""A bool is not one of them, although Python treats it as an int. So types are compared; `isinstance` is never used."""
+
+ORDERED = NUMBERS | {bool}
+
+
+# A tuple and not a union, which Python would build anew each time that it is asked for.
+_LISTS = (list, tuple)
+
+
+def is_list(value: object) -> TypeGuard[Sequence[Value]]:
+    return isinstance(value, _LISTS)
+
+
+def is_map(value: object) -> TypeGuard[Mapping[str, Value]]:
+    # The check against the abstract class is slow and rarely needed.
+    return isinstance(value, dict) or (type(value) not in FLAT and isinstance(value, Mapping))
+
+
+def kind(value: object) -> str:
+    """Return the name of a value's kind, with its article."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "a boolean"
+    if isinstance(value, int | float):
+        return "a number"
+    if isinstance(value, str):
+        return "a text"
+    if is_list(value):
+        return "a list"
+    return "a map" if is_map(value) else f"a Python {type(value).__name__}"
+
+
+def python_text(value: Value) -> str:
+    """Return the value as Python's `str()` writes it: `True`, `None`, `2.0`, `['a', 1]`.
+
+    Labels of `match` are compared with this text. Raises `InvalidValue` for values that could not be stored either.
+    """
+    if isinstance(value, str):
+        return value
+    # Integers are copied too: Python refuses to write the longest ones, and the codec raises our own error for them.
+    return str(value) if value is None or isinstance(value, bool | float) else str(copy(value))
 
 
 class Run:
@@ -169,11 +215,13 @@ def concatenate(left: Sequence[Value], right: Sequence[Value], run: Run, span: S
     run.charge(length >> 1, span)
     if length <= _MANY:
         return [*left, *right]
-    one, other = _sizes(left, run, span), _sizes(right, run, span)
+    left_sizes, right_sizes = _sizes(left, run, span), _sizes(right, run, span)
     both = Measured(left)
     both.extend(right)
-    depth = max(one.depth, other.depth)
-    both.sizes = _within(Sizes(one.items + other.items, one.characters + other.characters, depth), span)
+    depth = max(left_sizes.depth, right_sizes.depth)
+    both.sizes = _within(
+        Sizes(left_sizes.items + right_sizes.items, left_sizes.characters + right_sizes.characters, depth), span
+    )
     return both
 
 
@@ -183,26 +231,26 @@ def equal(left: object, right: object, run: Run, span: Span) -> bool:
         return bool(left == right)
     pairs = [(left, right)]
     while pairs:
-        one, other = pairs.pop()
-        if one is other:
+        first, second = pairs.pop()
+        if first is second:
             continue
-        if is_map(one):
-            if not is_map(other) or len(one) != len(other):
+        if is_map(first):
+            if not is_map(second) or len(first) != len(second):
                 return False
-            run.charge(4 + 4 * len(one), span)
-            for key, part in one.items():
-                if key not in other:
+            run.charge(4 + 4 * len(first), span)
+            for key, part in first.items():
+                if key not in second:
                     return False
-                pairs.append((part, other[key]))
-        elif is_list(one):
-            if not is_list(other) or len(one) != len(other):
+                pairs.append((part, second[key]))
+        elif is_list(first):
+            if not is_list(second) or len(first) != len(second):
                 return False
-            run.charge(4 + 4 * len(one), span)
-            pairs.extend(zip(one, other, strict=True))
+            run.charge(4 + 4 * len(first), span)
+            pairs.extend(zip(first, second, strict=True))
         else:
-            if isinstance(one, str) and isinstance(other, str):
-                charge_texts(one, other, run, span)
-            if one != other:
+            if isinstance(first, str) and isinstance(second, str):
+                charge_texts(first, second, run, span)
+            if first != second:
                 return False
     return True
 
