@@ -159,7 +159,7 @@ def _track(track: Track) -> Iterator[str]:
 
 def printable(text: str) -> str:
     """Escape any text for the content of an element or of an attribute."""
-    return escape(text if text.isprintable() else "".join(one if one.isprintable() else "\ufffd" for one in text))
+    return escape(text if text.isprintable() else "".join(sign if sign.isprintable() else "\ufffd" for sign in text))
 
 
 def _node(node: Placed) -> Iterator[str]:
@@ -282,8 +282,8 @@ def mermaid(plan: Plan, overlay: Overlay = NO_OVERLAY) -> str:
                 before, after = _SHAPES[shape]
                 lines.append(f"{indent}{name}{before}{_label(item)}{_marks(drawn.marks.get(name, ()))}{after}")
             case Line(start=start, end=end, label=label):
-                said = f'|"{escaped(label)}"|' if label else ""
-                (held if depth else lines).append(f"    {start} -->{said} {end}")
+                words = f'|"{escaped(label)}"|' if label else ""
+                (held if depth else lines).append(f"    {start} -->{words} {end}")
             case Open(kind=kind, name=name):
                 opened.append(kind == "box")
                 if kind == "box":

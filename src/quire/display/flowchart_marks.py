@@ -99,14 +99,14 @@ def on_nodes(overlay: Overlay, items: Iterable[Item], steps: Sequence[str]) -> O
 def _few(marks: tuple[Mark, ...]) -> tuple[Mark, ...]:
     """Return the marks with those of each kind counted that are too many. Effects come first, then what is asked."""
     order: tuple[MarkKind, ...] = ("effect", "asked", "unasked", "outside")
-    found: list[Mark] = []
+    few: list[Mark] = []
     for kind in order:
         several = [mark for mark in marks if mark.kind == kind]
-        kept = several if len(several) <= MOST_MARKS else several[: MOST_MARKS - 1]
-        found += kept
-        if len(kept) < len(several):
-            found.append(Mark(kind, f"and {len(several) - len(kept):,} more"))
-    return tuple(found)
+        shown = several if len(several) <= MOST_MARKS else several[: MOST_MARKS - 1]
+        few += shown
+        if len(shown) < len(several):
+            few.append(Mark(kind, f"and {len(several) - len(shown):,} more"))
+    return tuple(few)
 
 
 class _Drawn:
@@ -124,7 +124,7 @@ class _Drawn:
             elif item.path in self._order:
                 first = self._order[item.path]
                 folds.append((first, first + item.folds - 1, item))
-        self._folds = sorted(folds, key=lambda one: one[0])
+        self._folds = sorted(folds, key=lambda fold: fold[0])
         self._starts = [first for first, _, _ in self._folds]
 
     def node(self, path: str, shapes: tuple[str, ...]) -> str:
@@ -136,10 +136,10 @@ class _Drawn:
         at = self._order.get(path)
         if at is None:
             return ""
-        found = bisect_right(self._starts, at) - 1
-        if found < 0:
+        index = bisect_right(self._starts, at) - 1
+        if index < 0:
             return ""
-        _, last, node = self._folds[found]
+        _, last, node = self._folds[index]
         return node.name if at <= last else ""
 
 

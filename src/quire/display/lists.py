@@ -54,7 +54,7 @@ def _table(documents: Sequence[ListedDocument], title: int, inputs: int) -> list
 
 def _inputs(document: ListedDocument) -> str:
     """Return the inputs; those that may be left out in brackets."""
-    return ", ".join(one.name if one.required else f"[{one.name}]" for one in document.inputs)
+    return ", ".join(field.name if field.required else f"[{field.name}]" for field in document.inputs)
 
 
 def findings_words(document: ListedDocument) -> str:
@@ -77,7 +77,9 @@ def document_data(document: ListedDocument) -> dict[str, Value]:
         "description": document.description,
         "space": document.space,
         "path": str(document.path),
-        "inputs": [{"name": one.name, "required": one.required, "schema": dict(one.schema)} for one in document.inputs],
+        "inputs": [
+            {"name": each.name, "required": each.required, "schema": dict(each.schema)} for each in document.inputs
+        ],
         "errors": document.errors,
         "warnings": document.warnings,
         "hints": document.count(Severity.LINT, Severity.NOTE),

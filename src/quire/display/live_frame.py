@@ -95,11 +95,11 @@ def frame(progress: Progress, width: int, height: int, moment: FrameState) -> li
     steps = shown_steps(progress)
     stream = _stream(progress, width, min(STREAM_ROWS, max(0, max(room - 1 - len(steps), (room - 1) // 2))))
     rows: list[Text] = []
-    current, wanted = 0, _current(steps)
+    current, followed = 0, _current(steps)
     for number, lines in _blocks(progress, steps, FAILURE_ROWS, width, moment):
         rows += lines
         # Keep the failures of the running step in the window together with it.
-        current = len(rows) - 1 if number == wanted else current
+        current = len(rows) - 1 if number == followed else current
     shown = _under(_window(rows, current, max(0, room - 1 - len(stream))), rows[current] if rows else None, stream)
     return [_fitting(line, width, moment) for line in (*shown, status_line(progress, moment))][-room:]
 
@@ -256,7 +256,7 @@ def status_line(progress: Progress, moment: FrameState) -> Text:
 def totals(progress: Progress, seconds: float) -> str:
     steps = progress.steps.values()
     costs = [step.cost for step in steps]
-    cost = None if None in costs else sum(one for one in costs if one is not None)
+    cost = None if None in costs else sum(cost for cost in costs if cost is not None)
     return numbers(seconds, sum(step.input_tokens + step.output_tokens for step in steps), cost)
 
 

@@ -27,7 +27,7 @@ def outline(plan: Plan) -> Iterator[str]:
         yield from visible(plan.description).split("\n")
     if plan.inputs:
         header = ("NAME", "TYPE", "VALUE", "DESCRIPTION")
-        yield from paragraph("inputs", table([_input(wanted) for wanted in plan.inputs], header))
+        yield from paragraph("inputs", table([_input(field) for field in plan.inputs], header))
     if plan.system:
         yield from paragraph("system prompt", [short(plan.system, 100)])
     yield from paragraph("steps", list(_steps(plan.body)))
@@ -50,14 +50,14 @@ def outline_data(plan: Plan) -> dict[str, Value]:
         "system": plan.system,
         "inputs": [
             {
-                "name": wanted.name,
-                "type": wanted.type,
-                "required": wanted.required,
-                "default": wanted.default,
-                "options": list(wanted.options),
-                "description": wanted.description,
+                "name": field.name,
+                "type": field.type,
+                "required": field.required,
+                "default": field.default,
+                "options": list(field.options),
+                "description": field.description,
             }
-            for wanted in plan.inputs
+            for field in plan.inputs
         ],
         "steps": _steps_data(plan.body),
         "tools": [{"tool": name, "steps": list(steps)} for name, steps in uses_of(plan, "tool").items()],
@@ -90,10 +90,10 @@ def prompt_name(source: PromptSource) -> str:
     return f"{{{{{source.where}}}}}" if source.scheme == "variable" else f"{source.scheme}:{source.where}"
 
 
-def _input(wanted: Input) -> tuple[str, ...]:
-    value = "required" if wanted.required else f"default {wanted.default}" if wanted.default else "optional"
-    options = f"one of {', '.join(wanted.options)}" if wanted.options else ""
-    return wanted.name, wanted.type, ", ".join(filter(None, (value, options))), short(wanted.description, 80)
+def _input(field: Input) -> tuple[str, ...]:
+    value = "required" if field.required else f"default {field.default}" if field.default else "optional"
+    options = f"one of {', '.join(field.options)}" if field.options else ""
+    return field.name, field.type, ", ".join(filter(None, (value, options))), short(field.description, 80)
 
 
 def _steps(sequence: Steps) -> Iterator[str]:
@@ -166,12 +166,12 @@ def _step_data(step: Step) -> Value:
         }
     match step.plain_work:
         case Think(prompt=prompt, preamble=preamble, context=context, model=model):
-            asked: dict[str, Value] = {"text": written(prompt), "prompt": prompt_name(preamble) if preamble else None}
-            data["model"] = asked
+            request: dict[str, Value] = {"text": written(prompt), "prompt": prompt_name(preamble) if preamble else None}
+            data["model"] = request
             if context is not None:
-                asked["context"] = list(context)
+                request["context"] = list(context)
             if model:
-                asked["name"] = model
+                request["name"] = model
         case UseTool(connection=connection, tool=tool):
             data["tool"] = {"connection": connection, "tool": tool}
         case Thread(name=name, extends=extends, limits=limits, permissions=permissions):
@@ -219,7 +219,7 @@ def foreseen_data(bounds: PlanBounds, envelope: CapabilityEnvelope) -> dict[str,
     """Return bounds and envelope for programs. Null means infinity, which JSON cannot express."""
     from quire.plan.bounds import COUNTED
 
-    counts: dict[str, Value] = {one: range_data(getattr(bounds, one)) for one in COUNTED}
+    counts: dict[str, Value] = {name: range_data(getattr(bounds, name)) for name in COUNTED}
     return {
         "bounds": {**counts, "unknown": list(bounds.unknown)},
         "envelope": {

@@ -95,29 +95,29 @@ def _input(field: Field) -> tuple[str, str, str, str]:
 def _inputs_data(plan: Plan, needed: Sequence[str], optional: Sequence[str]) -> list[Value]:
     """Return the inputs. Declared ones have their type as JSON Schema, which says the default too."""
     if plan.declared is None:
-        known = [*((name, True) for name in needed), *((name, False) for name in optional)]
-        return [{"name": name, "required": is_needed} for name, is_needed in known]
+        names = [*((name, True) for name in needed), *((name, False) for name in optional)]
+        return [{"name": name, "required": is_needed} for name, is_needed in names]
     return [{"name": field.name, "required": field.is_needed, "schema": field_schema(field)} for field in plan.declared]
 
 
 def tools_of(plan: Plan) -> dict[str, list[str]]:
     """Return the tools that steps call and that agents may use, each with the labels of those steps."""
-    found: dict[str, list[str]] = {}
+    uses: dict[str, list[str]] = {}
     for _, step in plan.steps():
         names = [name for _, name in step.work.tool_calls()] if step.work else []
         for name in (step.work.tools or ()) if isinstance(step.work, Agent) else names:
-            found.setdefault(name, []).append(step.label)
-    return found
+            uses.setdefault(name, []).append(step.label)
+    return uses
 
 
 def callees_of(plan: Plan) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    uses: dict[str, list[str]] = {}
     for _, step in plan.steps():
         for call in step.calls():
-            at = found.setdefault(call.document, [])
+            at = uses.setdefault(call.document, [])
             if step.label not in at:
                 at.append(step.label)
-    return found
+    return uses
 
 
 def _step(step: Step) -> Iterator[str]:
@@ -135,12 +135,12 @@ def _does(step: Step) -> Iterator[str]:
         case Transform(value=value):
             yield f"is {short(value.text, _TEXT)}"
         case Invoke(arguments=arguments, schema=schema):
-            yield from (f"with {name} = {_argument(given)}" for name, given in arguments)
+            yield from (f"with {name} = {_argument(argument)}" for name, argument in arguments)
             if schema:
                 yield f"the result fits {schema}"
         case Agent(prompt=prompt, identity=identity, tools=tools, schema=schema):
-            asked = f"the text of {step.work.file}" if step.work.file else short(written(prompt), _TEXT)
-            yield f"asks the model: {asked}"
+            text = f"the text of {step.work.file}" if step.work.file else short(written(prompt), _TEXT)
+            yield f"asks the model: {text}"
             if identity:
                 yield f"as {identity}"
             if tools is not None:
@@ -212,10 +212,10 @@ def _target(target: Call | Block) -> str:
 
 
 def _passes(call: Call) -> str:
-    given = [
+    passed = [
         name if value.text == f"ctx.{name}" else f"{name} = {short(value.text, 40)}" for name, value in call.passes
     ]
-    return f"passes {', '.join(given)}" if given else "passes nothing"
+    return f"passes {', '.join(passed)}" if passed else "passes nothing"
 
 
 def _argument(value: Literal | Formula) -> str:
@@ -231,11 +231,11 @@ def _parts(step: Step) -> tuple[tuple[str, Step], ...]:
         case Parallel(branches=branches, collect=collect):
             return (*branches, ("collect", collect))
         case Block(body=body):
-            return tuple((str(one.position), one) for one in body.steps)
+            return tuple((str(inner.position), inner) for inner in body.steps)
         case Select():
             blocks = [(label, target) for label, target in step.work.cases if isinstance(target, Block)]
             blocks += [("otherwise", step.work.default)] if isinstance(step.work.default, Block) else []
-            return tuple((f"{label} {one.position}", one) for label, block in blocks for one in block.body.steps)
+            return tuple((f"{label} {inner.position}", inner) for label, block in blocks for inner in block.body.steps)
         case Repeat(do=do):
             return (("do", do),)
         case None | Think() | UseTool() | Transform() | Invoke() | Agent() | Call() | Thread() | Fail() | Stop():

@@ -67,36 +67,36 @@ def summary(runs: Sequence[Replayed]) -> str:
 
 def _groups(runs: Sequence[Replayed]) -> list[list[Replayed]]:
     """Return the runs that do not come to the same end by their fate, the most frequent one first."""
-    found: dict[tuple[str, str, str, str], list[Replayed]] = {}
+    groups: dict[tuple[str, str, str, str], list[Replayed]] = {}
     for run in runs:
         if run.verdict != "same":
             way = run.new.request.label if run.new else ""
-            found.setdefault((run.verdict, way, run.reason, run.problem), []).append(run)
-    return sorted(found.values(), key=len, reverse=True)
+            groups.setdefault((run.verdict, way, run.reason, run.problem), []).append(run)
+    return sorted(groups.values(), key=len, reverse=True)
 
 
-def _fate(one: Replayed, count: int) -> str:
+def _fate(run: Replayed, count: int) -> str:
     s = "s" if count == 1 else ""
-    match one.verdict:
-        case "new" if one.new is not None:
-            return f"ask{s} something new at {place(one.new.request.label)} ({one.reason})"
+    match run.verdict:
+        case "new" if run.new is not None:
+            return f"ask{s} something new at {place(run.new.request.label)} ({run.reason})"
         case "new":
-            return f"need{s} another input ({short(one.problem, 100)})"
+            return f"need{s} another input ({short(run.problem, 100)})"
         case "different":
-            return f"come{s} to a different end ({one.reason})"
-    return f"cannot be replayed ({short(one.problem, 100)})"
+            return f"come{s} to a different end ({run.reason})"
+    return f"cannot be replayed ({short(run.problem, 100)})"
 
 
 def _group(group: Sequence[Replayed], colour: bool) -> Iterator[str]:
     first = group[0]
-    names = ", ".join(one.run for one in group[:_SHOWN_RUNS])
+    names = ", ".join(run.run for run in group[:_SHOWN_RUNS])
     more = f", and {len(group) - _SHOWN_RUNS} more" if len(group) > _SHOWN_RUNS else ""
     head = f"{len(group)} {pluralize('run', len(group))} {_fate(first, len(group))}"
     yield click.style(head, fg=_COLOURS[first.verdict], bold=True)
     yield f"  {names}{more}"
     if first.new is not None:
         yield from _indented(_new_request(first, colour))
-    for change in [*filter(is_end, first.changes), *(one for one in first.changes if not is_end(one))][:_SHOWN_CHANGES]:
+    for change in sorted(first.changes, key=lambda change: not is_end(change))[:_SHOWN_CHANGES]:
         yield from _indented(change_lines(change, colour))
     yield from _indented(_dropped(first.dropped))
 
@@ -105,8 +105,8 @@ def _indented(lines: Iterator[str]) -> Iterator[str]:
     return (f"  {line}".rstrip() for line in lines)
 
 
-def _new_request(one: Replayed, colour: bool) -> Iterator[str]:
-    new = one.new
+def _new_request(run: Replayed, colour: bool) -> Iterator[str]:
+    new = run.new
     if new is None:
         return
     if new.others:
@@ -207,7 +207,7 @@ def _calls(value: Value) -> str:
 
 
 def _pairs(listed: Sequence[Value]) -> Iterator[Sequence[Value]]:
-    return (one for one in listed if isinstance(one, list | tuple))
+    return (pair for pair in listed if isinstance(pair, list | tuple))
 
 
 def _plain(value: Value) -> str:
@@ -252,22 +252,22 @@ def _in_runs(count: int) -> str:
     return f"in {count} {pluralize('run', count)}"
 
 
-def replay_data(document: str, runs: Sequence[Replayed], found: int) -> dict[str, Value]:
-    """Return the same as JSON. `found` is the number of stored runs of the document, of which these are the newest."""
+def replay_data(document: str, runs: Sequence[Replayed], stored: int) -> dict[str, Value]:
+    """Return the same as JSON. `stored` is the number of stored runs of the document, of which these are the newest."""
     counts: dict[str, Value] = {
         verdict: sum(run.verdict == verdict for run in runs) for verdict in ("same", *_VERDICTS)
     }
     return {
         "document": document,
         **counts,
-        "found": found,
+        "found": stored,
         "summary": summary(runs),
         "runs": [_data(run) for run in runs],
     }
 
 
-def _data(one: Replayed) -> Value:
-    new = one.new
+def _data(run: Replayed) -> Value:
+    new = run.new
     asks: Value = None
     if new is not None:
         asks = {
@@ -278,15 +278,15 @@ def _data(one: Replayed) -> Value:
             "others": new.others,
         }
     return {
-        "run": one.run,
-        "title": one.title,
-        "verdict": one.verdict,
-        "reason": one.reason or None,
-        "problem": one.problem or None,
+        "run": run.run,
+        "title": run.title,
+        "verdict": run.verdict,
+        "reason": run.reason or None,
+        "problem": run.problem or None,
         "new": asks,
-        "changes": [{"what": each.what, "where": each.where, "a": each.a, "b": each.b} for each in one.changes],
-        "dropped": [{"step": each.label, "path": each.path, "request": _request_data(each)} for each in one.dropped],
-        "reworded": [{"step": now.label, "before": then.prompt, "now": now.prompt} for then, now in one.reworded],
+        "changes": [{"what": each.what, "where": each.where, "a": each.a, "b": each.b} for each in run.changes],
+        "dropped": [{"step": each.label, "path": each.path, "request": _request_data(each)} for each in run.dropped],
+        "reworded": [{"step": now.label, "before": then.prompt, "now": now.prompt} for then, now in run.reworded],
     }
 
 
@@ -372,9 +372,9 @@ def _table(calls: Sequence[AskedCall]) -> list[str]:
 
 def _row(name: str, calls: Sequence[AskedCall]) -> tuple[str, ...]:
     counts = [sum(call.kind == kind for call in calls) for kind in _KINDS]
-    asked = [call for call in calls if call.after is not None]
+    replied = [call for call in calls if call.after is not None]
     before, after = Saved(), Saved()
-    for call in asked:
+    for call in replied:
         before = before.plus(call.call.spent)
         after = after.plus(saved_by(call.after) if call.after else Saved())
     return (name, str(len(calls)), *(str(count) if count else "" for count in counts), *_compared(before, after))

@@ -54,12 +54,12 @@ _RANKS = {"proven": 100.0, "possible": 50.0}
 
 
 def render(files: Sequence[Findings], colour: bool = False) -> str:
-    found = [*_all(files)]
-    codes = sorted({one.code for _, one, _ in found}, key=lambda code: code.id)
+    findings = [*_all(files)]
+    codes = sorted({finding.code for _, finding, _ in findings}, key=lambda code: code.id)
     places = {code.id: index for index, code in enumerate(codes)}
     marks = _Fingerprints()
     results: list[Value] = []
-    for source, finding, reason in found:
+    for source, finding, reason in findings:
         results.append(_result(source, finding, reason, places[finding.code.id], marks.of(source, finding)))
     log: Value = {
         "$schema": _SCHEMA,
@@ -100,14 +100,14 @@ class _Fingerprints:
         self._begun: dict[tuple[int, int, str], Any] = {}
         """The hash of a line and a code, by the identity of the source: a long line may have thousands of findings."""
 
-    def of(self, source: Source, found: Diagnostic) -> str:
-        number = source.position(found.span.start).line
-        key = id(source), number, found.code.id
+    def of(self, source: Source, finding: Diagnostic) -> str:
+        number = source.position(finding.span.start).line
+        key = id(source), number, finding.code.id
         if key not in self._begun:
             line = " ".join(source.line(number).split())
-            self._begun[key] = hashlib.sha256(_utf8("\0".join((found.code.id, _uri(source), line))))
+            self._begun[key] = hashlib.sha256(_utf8("\0".join((finding.code.id, _uri(source), line))))
         hashed = self._begun[key].copy()
-        hashed.update(_utf8("".join(f"\0{one.node}" for one in found.flow)))
+        hashed.update(_utf8("".join(f"\0{place.node}" for place in finding.flow)))
         digest = hashed.hexdigest()[:16]
         self._seen[digest] += 1
         return f"{digest}:{self._seen[digest]}"
@@ -130,9 +130,9 @@ def _result(source: Source, finding: Diagnostic, reason: str | None, index: int,
         "properties": {"confidence": finding.confidence},
     }
     if finding.related:
-        result["relatedLocations"] = [{"id": id, **_related(source, one)} for id, one in enumerate(finding.related, 1)]
+        result["relatedLocations"] = [{"id": id, **_related(source, at)} for id, at in enumerate(finding.related, 1)]
     if finding.flow:
-        steps: list[Value] = [{"location": _related(source, one)} for one in finding.flow]
+        steps: list[Value] = [{"location": _related(source, place)} for place in finding.flow]
         result["codeFlows"] = [{"threadFlows": [{"locations": steps}]}]
     if fix := fix_of(source, finding):
         result["fixes"] = [_fix(source, fix)]
@@ -193,7 +193,7 @@ def junit(results: Iterable[FileResult], started: str, host: str = "localhost") 
     """Return the whole file. `started` is the moment of the start in ISO 8601, without a time zone."""
     files = list(results)
     counts = [_counts(file) for file in files]
-    totals = {name: sum(one[name] for one in counts) for name in ("tests", "failures", "errors")}
+    totals = {name: sum(count[name] for count in counts) for name in ("tests", "failures", "errors")}
     seconds = sum(case.seconds for file in files for case in file.cases)
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
@@ -243,7 +243,7 @@ def _properties(file: FileResult) -> Iterator[tuple[str, str]]:
             yield name, "" if value is None else str(value)
     used = [case.used for case in file.cases if case.used is not None]
     for name in _SUMMED:
-        values = [getattr(one, name) for one in used]
+        values = [getattr(usage, name) for usage in used]
         if None not in values:
             yield name, f"{sum(values):g}"
 
@@ -381,7 +381,7 @@ def _block(source: Source, problems: tuple[Problem, ...] | list[Problem]) -> Ite
 def _ascii_json(value: Value) -> str:
     """Write a value as JSON in ASCII. YAML takes neither a lone surrogate nor half of a pair as an escape."""
     encoded = json.dumps(_plain(value), ensure_ascii=False)
-    return "".join(one if " " <= one <= "~" else _escape(one) for one in encoded)
+    return "".join(character if " " <= character <= "~" else _escape(character) for character in encoded)
 
 
 def _escape(character: str) -> str:
@@ -392,4 +392,4 @@ def _escape(character: str) -> str:
 def _plain(value: Value) -> Value:
     if isinstance(value, str):
         return clean(value)
-    return {clean(str(name)): _plain(one) for name, one in value.items()} if isinstance(value, dict) else value
+    return {clean(str(name)): _plain(part) for name, part in value.items()} if isinstance(value, dict) else value

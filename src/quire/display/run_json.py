@@ -88,8 +88,8 @@ def _thread(thread: Setup, progress: Progress) -> dict[str, Value]:
         "limits": thread.limits.as_value(),
         "capabilities": list(thread.grants),
         "threads": [
-            {"path": one.path, "directive": one.id, "depth": one.depth, "tools": list(one.tools), "ended": one.ended}
-            for one in progress.threads.values()
+            {"path": run.path, "directive": run.id, "depth": run.depth, "tools": list(run.tools), "ended": run.ended}
+            for run in progress.threads.values()
         ],
     }
 

@@ -56,8 +56,9 @@ def _plain(lines: Sequence[str]) -> list[str]:
 
 
 def _inputs(row: RunRow) -> str:
-    given = row.pins.get("inputs")
-    return ", ".join(f"{name}={value}" for name, value in as_texts(given).items()) if isinstance(given, Mapping) else ""
+    inputs = row.pins.get("inputs")
+    texts = as_texts(inputs) if isinstance(inputs, Mapping) else {}
+    return ", ".join(f"{name}={text}" for name, text in texts.items())
 
 
 def _fork_of(row: RunRow) -> str:

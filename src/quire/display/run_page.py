@@ -54,12 +54,12 @@ def run_page(view: RunView, now: float) -> Iterator[str]:
 
         yield from paragraph("reused", reuse_lines(view.reuse))
     if view.changes:
-        told = [
+        set_values = [
             (f"after {place(step.way)}", name, short(value, 80))
             for step, values in view.changes
             for name, value in as_texts(values).items()
         ]
-        yield from paragraph("set by hand", table(told))
+        yield from paragraph("set by hand", table(set_values))
     if view.answers:
         yield from paragraph("answers", _answers(view.answers))
     hooks = [hook for thread in view.replay.progress.threads.values() for hook in thread.hooks]
@@ -196,8 +196,8 @@ def event_line(event: Event) -> str:
             what = ["warning:", str(data.get("message", ""))]
         case "fan_started":
             what = [f"{data.get('total')} items side by side"]
-        case known if known in _EVENTS:
-            what = [_EVENTS[known], title, str(data.get("message", ""))]
+        case kind if kind in _EVENTS:
+            what = [_EVENTS[kind], title, str(data.get("message", ""))]
         case other:
             what = [other.replace("_", " "), str(data.get("message", ""))]
     said_here = one_line(" ".join(part for part in what if part))
@@ -300,8 +300,8 @@ def _values(values: Mapping[str, str]) -> list[str]:
     return table([(name, short(value, 80)) for name, value in values.items()])
 
 
-def status_in(wanted: int) -> Style:
-    return lambda cell, column: _coloured(cell, cell.replace(" ", "_")) if column == wanted else cell
+def status_in(at: int) -> Style:
+    return lambda cell, column: _coloured(cell, cell.replace(" ", "_")) if column == at else cell
 
 
 def _coloured(cell: str, status: str) -> str:

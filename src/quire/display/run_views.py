@@ -149,8 +149,8 @@ class PlainView(QuietView):
     def _show_agent(self, event: Event) -> None:
         """Show a call of a pipeline's agent, or the result that it gets."""
         data = event.data
-        tool, given = str(data.get("tool", "")), data.get("arguments")
-        arguments = given if isinstance(given, Mapping) else {}
+        tool, passed = str(data.get("tool", "")), data.get("arguments")
+        arguments = passed if isinstance(passed, Mapping) else {}
         call = CallView("", arguments, tool, path=event.path, said=str(data.get("text", "")))
         # In a fan the lines of several agents are mixed.
         item = f"[{one_line(call.item)}] " if call.item else ""

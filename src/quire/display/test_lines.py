@@ -70,8 +70,8 @@ def _findings(result: FileResult) -> Iterator[Diagnostic]:
             code = finding.code
             if case.outcome is Outcome.FLAKY and problem.fails:
                 code = replace(code, severity=Severity.WARNING)
-            seen = f" ({problem.value})" if problem.value and len(problem.value) <= _SHORT_LINE else ""
-            yield replace(finding, code=code, message=f"{case.name}: {finding.message}{seen}")
+            value = f" ({problem.value})" if problem.value and len(problem.value) <= _SHORT_LINE else ""
+            yield replace(finding, code=code, message=f"{case.name}: {finding.message}{value}")
 
 
 _SHORT_LINE = 100
@@ -138,10 +138,10 @@ def _is_shown(case: CaseResult) -> bool:
 
 def _notes(problem: Problem, colour: bool) -> Iterator[tuple[str, str]]:
     differences = _differences(problem, colour)
-    said = len(problem.value) <= _SHORT_VALUE and problem.value in problem.finding.message
+    quoted = len(problem.value) <= _SHORT_VALUE and problem.value in problem.finding.message
     # A difference of whole texts shows the value; that of a part and the line nearest to it does not.
     whole = problem.value == problem.actual or "\n" in (problem.expected or "")
-    if problem.value and not said and not (differences and whole):
+    if problem.value and not quoted and not (differences and whole):
         yield "value", shortened(problem.value)
     for path, value in problem.parts:
         yield cut(one_line(path), _LONGEST_PART), cut(one_line(value), _LONGEST_PART)

@@ -70,8 +70,8 @@ def coverage_measure(coverages: Sequence[DocumentCoverage]) -> Measure:
 def coverage_page(coverages: Sequence[DocumentCoverage]) -> list[str]:
     """Return the lines about some documents: the table, then the missing decisions of each."""
     rows = [
-        [one.path, *(f"{share.percent}%" if share.total else NONE for share in one.shares().values())]
-        for one in coverages
+        [coverage.path, *(f"{share.percent}%" if share.total else NONE for share in coverage.shares().values())]
+        for coverage in coverages
     ]
     lines = table(rows, ["coverage", *COLUMNS], right=frozenset(range(1, len(COLUMNS) + 1))) if rows else []
     for coverage in coverages:
@@ -127,8 +127,8 @@ def mutation_measure(documents: Sequence[DocumentMutation]) -> Measure:
 def _mutation_page(documents: Sequence[DocumentMutation]) -> list[str]:
     """Return the table, then the survivors of each document with the expectations that would notice them."""
     rows = [
-        [one.title, str(one.total), str(len(one.killed)), str(len(one.survivors)), f"{one.percent}%"]
-        for one in documents
+        [each.title, str(each.total), str(len(each.killed)), str(len(each.survivors)), f"{each.percent}%"]
+        for each in documents
     ]
     header = ["mutants", "made", "noticed", "survived", "score"]
     lines = table(rows, header, right=frozenset(range(1, 5))) if rows else []

@@ -66,7 +66,7 @@ def pasted(text: str) -> str:
         import shlex
 
         return shlex.quote(text)
-    return f"$'{''.join(_escaped(one) for one in text)}'"
+    return f"$'{''.join(_escaped(character) for character in text)}'"
 
 
 def _escaped(character: str) -> str:

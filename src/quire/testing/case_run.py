@@ -309,8 +309,8 @@ class CaseRun:
         try:
             await self._do(act)
         except QuireError as error:
-            told: Mapping[str, Value] = {"kind": type(error).__name__, "message": str(error), "step": ""}
-            return Stage(act, replace(await self._look(), error=told, exit=error.exit_code), str(error))
+            failure: Mapping[str, Value] = {"kind": type(error).__name__, "message": str(error), "step": ""}
+            return Stage(act, replace(await self._look(), error=failure, exit=error.exit_code), str(error))
         return Stage(act, await self._look())
 
     def _prepare(self) -> None:
@@ -363,7 +363,7 @@ class CaseRun:
             from quire.runs.allowed_names import require_known
 
             # The tools of servers that only the document or a script names are there, too.
-            plain = [one for one in setting.allow if "/" not in one and "__" not in one]
+            plain = [grant for grant in setting.allow if "/" not in grant and "__" not in grant]
             require_known(plain, self._settings, "allow")
         return await runtime.start(self._document, setting.inputs, replace(options, allow=setting.allow or ()))
 
@@ -383,7 +383,7 @@ class CaseRun:
         return runtime
 
     async def _drive(
-        self, runtime: CaseRuntime, overrides: Mapping[str, Value] | None = None, given: Given | None = None
+        self, runtime: CaseRuntime, overrides: Mapping[str, Value] | None = None, changes: Given | None = None
     ) -> None:
         """Drive the run until it rests or its process dies, and give the answers that come later."""
         plan = (await runtime.stored(await runtime.row(self._run))).plan
@@ -403,15 +403,15 @@ class CaseRun:
                     overrides=overrides,
                     began=began,
                     attached=True,
-                    given=given or Given(),
+                    given=changes or Given(),
                 )
             except Died:
                 await self._bury()
                 if process.died_in_turn and await self._goes_on(process.moments - begun):
-                    await self._drive(self._runtime(), overrides, given)
+                    await self._drive(self._runtime(), overrides, changes)
                 return
             self._driven = _Driven(runtime, drives[0], ended)
-            overrides, given = None, None
+            overrides, changes = None, None
             if ended.status is not Status.AWAITING_INPUT or not await self._answer_later(runtime):
                 return
         raise CannotStart(f"the case waits for more than {MOST_ANSWERS:,} answers")
@@ -441,7 +441,7 @@ class CaseRun:
                 waits.append((question.asked_at + answer.after, question, answer.value, answer.by))
         if not waits:
             return False
-        at, question, value, by = min(waits, key=lambda one: one[0])
+        at, question, value, by = min(waits, key=lambda wait: wait[0])
         self.world.advance(max(0.0, at - self.world.now()))
         if (await runtime.row(self._run)).status is not Status.AWAITING_INPUT:
             return False  # it has expired
@@ -456,9 +456,9 @@ class CaseRun:
                 self.world.people.answers.add(act.answers)
                 await self._answer(runtime, act)
             case ActKind.RESUME:
-                overrides, given = _resumption(act.options)
-                self._require_limits_fit(given.limits)
-                await self._drive(runtime, overrides, given)
+                overrides, changes = _resumption(act.options)
+                self._require_limits_fit(changes.limits)
+                await self._drive(runtime, overrides, changes)
             case ActKind.FORK:
                 await self._fork(runtime, act)
             case ActKind.CANCEL:
@@ -519,5 +519,5 @@ def moment(text: str) -> float:
         return START
     from datetime import UTC, datetime
 
-    found = datetime.fromisoformat(text)
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    at = datetime.fromisoformat(text)
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()

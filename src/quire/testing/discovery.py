@@ -113,10 +113,10 @@ class _Reader:
                 raise self._error("a quote is not closed")
             words.append(word[1:-1] if word[0] in _QUOTES else word)
             self.at += 1
-        wanted = " ".join(words).lower()
-        if not wanted.strip():
+        part = " ".join(words).lower()
+        if not part.strip():
             raise self._error("a part of a name is missing")
-        return lambda name: wanted in name
+        return lambda name: part in name
 
     def _take(self, token: str) -> bool:
         if self.at < len(self.tokens) and self.tokens[self.at] == token:
@@ -206,16 +206,16 @@ def find_tests(arguments: Sequence[str]) -> tuple[list[TestTarget], list[str]]:
 
     `PATH::NAME` means one case, `PATH:LINE` the case at that line, and a document the test with its name beside it.
     """
-    found: dict[Path, TestTarget] = {}
+    tests: dict[Path, TestTarget] = {}
     problems: list[str] = []
     for argument in arguments:
         targets = list(_expand(argument))
         if not targets:
             problems.append(_nothing(argument))
         for target in targets:
-            known = found.get(Path(target.path))
-            found[Path(target.path)] = target if known is None else _both(known, target)
-    return list(found.values()), problems
+            before = tests.get(Path(target.path))
+            tests[Path(target.path)] = target if before is None else _both(before, target)
+    return list(tests.values()), problems
 
 
 def _expand(argument: str) -> Iterator[TestTarget]:
@@ -248,7 +248,7 @@ def _tests(names: Sequence[str]) -> Iterator[str]:
 
 def own_test(document: str) -> str:
     """Return the path of the test that belongs to a document by its name: `x.test.yaml` beside `x.playbook.md`."""
-    ending = next((one for one in _DOCUMENTS if document.endswith(one)), "")
+    ending = next((suffix for suffix in _DOCUMENTS if document.endswith(suffix)), "")
     return document.removesuffix(ending) + SUFFIX
 
 

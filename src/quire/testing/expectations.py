@@ -72,8 +72,8 @@ def judge(expect: Expect | None, judging: Judging) -> list[Problem]:
 def always(formulas: Sequence[Formula], judging: Judging) -> list[Problem]:
     """Return the properties of the file that do not hold."""
     bindings = {**judging.scope().bindings, "value": judging.seen.output}
-    found = ((formula, holds(formula, formula.span, bindings)) for formula in formulas)
-    return [_problem(codes.ALWAYS, wrong, "always") for _, wrong in found if wrong is not None]
+    broken = ((formula, holds(formula, formula.span, bindings)) for formula in formulas)
+    return [_problem(codes.ALWAYS, wrong, "always") for _, wrong in broken if wrong is not None]
 
 
 def looked_at(expect: Expect | None, seen: Observation) -> set[str]:
@@ -113,16 +113,16 @@ def _check(check: Check, observation: Observation, scope: Scope) -> Problem | No
     return _with_value(problem, shown(value) if not isinstance(value, Missing) else "")
 
 
-def seen_value(check: Check, seen: Observation) -> Seen:
+def seen_value(check: Check, observation: Observation) -> Seen:
     """Return the value that a check is about: the number of calls, the text of all prompts; `MISSING` if it is about
     more than one value."""
     if check.subject in ("that", "warnings", "events", "refused"):
         return MISSING
     if check.subject == "calls":
-        return sum(not call.refused and _is_tool(call, check.name) for call in seen.calls)
+        return sum(not call.refused and _is_tool(call, check.name) for call in observation.calls)
     if check.subject == "prompts":
-        return "\n\n".join(prompt.text for prompt in seen.prompts if not check.name or prompt.is_of(check.name))
-    return _value(check, seen)
+        return "\n\n".join(prompt.text for prompt in observation.prompts if not check.name or prompt.is_of(check.name))
+    return _value(check, observation)
 
 
 def _value(check: Check, observation: Observation) -> Seen:
@@ -198,16 +198,16 @@ def _prompts(check: Check, observation: Observation, scope: Scope) -> Problem | 
             texts.append(prompt.text)
         wrong = mismatch(check.matcher, whole, scope)
         return _problem(codes.EXPECTATION, wrong, "prompts") if wrong else None
-    found = [one.text for one in observation.prompts if one.is_of(check.name)]
-    value: Seen = list(found) if isinstance(check.matcher, Listed) else "\n\n".join(found) if found else MISSING
+    prompts = [prompt.text for prompt in observation.prompts if prompt.is_of(check.name)]
+    value: Seen = list(prompts) if isinstance(check.matcher, Listed) else "\n\n".join(prompts) if prompts else MISSING
     wrong = mismatch(check.matcher, value, scope)
     if wrong is None:
         return None
-    if not found:
-        asked = list(dict.fromkeys(one.way for one in observation.prompts))
-        wrong.message = f"step {check.name} asked no model" + (f"; asked were {', '.join(asked)}" if asked else "")
+    if not prompts:
+        steps = list(dict.fromkeys(prompt.way for prompt in observation.prompts))
+        wrong.message = f"step {check.name} asked no model" + (f"; asked were {', '.join(steps)}" if steps else "")
     problem = _problem(codes.EXPECTATION, wrong, f"the prompt of step {check.name}")
-    return _with_value(problem, "\n\n".join(found))
+    return _with_value(problem, "\n\n".join(prompts))
 
 
 def _calls(check: Check, observation: Observation, scope: Scope) -> Problem | None:
@@ -235,7 +235,7 @@ def _counts(matcher: Matcher) -> bool:
     if isinstance(matcher, Equal):
         return isinstance(matcher.value, int) and not isinstance(matcher.value, bool)
     inner = getattr(matcher, "matchers", ())
-    return isinstance(matcher, Limit) or (bool(inner) and all(isinstance(one, Limit) for one in inner))
+    return isinstance(matcher, Limit) or (bool(inner) and all(isinstance(part, Limit) for part in inner))
 
 
 def _is_listed(matcher: Matcher) -> bool:
@@ -243,8 +243,8 @@ def _is_listed(matcher: Matcher) -> bool:
 
 
 def _is_tool(call: SeenCall, name: str) -> bool:
-    wanted = ALIASES.get(name, name)
-    if call.tool in (wanted, canonical(name)) or name in (call.name, flat_name(call.tool)):
+    tool_id = ALIASES.get(name, name)
+    if call.tool in (tool_id, canonical(name)) or name in (call.name, flat_name(call.tool)):
         return True
     if not call.tool.startswith(("mcp/", "python/")):
         return False
@@ -253,14 +253,14 @@ def _is_tool(call: SeenCall, name: str) -> bool:
 
 
 def _refused(check: Check, observation: Observation) -> Problem | None:
-    wanted = check.matcher.value if isinstance(check.matcher, Equal) else []
-    names = [str(one) for one in wanted] if isinstance(wanted, list | tuple) else [str(wanted)]
+    expected = check.matcher.value if isinstance(check.matcher, Equal) else []
+    names = [str(name) for name in expected] if isinstance(expected, list | tuple) else [str(expected)]
     missing = [name for name in names if name not in observation.refused]
     more = [name for name in observation.refused if name not in names]
     if not missing and not more:
         return None
-    said = [f"{name} was not refused" for name in missing] + [f"{name} was refused as well" for name in more]
-    wrong = Mismatch("; ".join(said), check.matcher.span)
+    reasons = [f"{name} was not refused" for name in missing] + [f"{name} was refused as well" for name in more]
+    wrong = Mismatch("; ".join(reasons), check.matcher.span)
     return _with_value(
         _problem(codes.EXPECTATION, wrong, "refused"), "\n".join(observation.refused) or "nothing was refused"
     )
@@ -286,20 +286,22 @@ def _event_fits(matcher: Matcher, event: Mapping[str, Value], scope: Scope) -> b
 
 def _warnings(checks: Sequence[Check], judging: Judging, scope: Scope) -> list[Problem]:
     """Return the warnings that no expectation matches, and the expectations that no warning matches."""
-    wanted = [one for check in checks if check.subject == "warnings" for one in _each(check.matcher)]
+    matchers = [matcher for check in checks if check.subject == "warnings" for matcher in _each(check.matcher)]
     left = [message for _, message in judging.seen.warnings]
     problems: list[Problem] = []
-    for matcher in wanted:
-        fitting = next((one for one in left if mismatch(matcher, one, scope) is None), None)
+    for matcher in matchers:
+        fitting = next((message for message in left if mismatch(matcher, message, scope) is None), None)
         if fitting is None:
             wrong = Mismatch("there was no such warning", matcher.span)
             problem = _problem(codes.EXPECTATION, wrong, "warnings")
-            problems.append(_with_value(problem, "\n".join(one for _, one in judging.seen.warnings) or "no warnings"))
+            problems.append(
+                _with_value(problem, "\n".join(message for _, message in judging.seen.warnings) or "no warnings")
+            )
         else:
             left.remove(fitting)
     where = next((check.span for check in checks if check.subject == "warnings"), judging.where)
     for message in left:
-        step = next((label for label, one in judging.seen.warnings if one == message), "")
+        step = next((label for label, text in judging.seen.warnings if text == message), "")
         place = f"step {step} warned" if step else "the run warned"
         help = "expect it: `warnings: [{contains: …}]`; or mend the document"
         problems.append(Problem(Diagnostic(codes.UNEXPECTED_WARNING, f"{place}: {message}", where, "", help)))
@@ -311,7 +313,7 @@ def _each(matcher: Matcher) -> list[Matcher]:
     if isinstance(matcher, Listed):
         return list(matcher.matchers)
     if isinstance(matcher, Equal) and isinstance(matcher.value, list | tuple):
-        return [Equal(one, matcher.span) for one in matcher.value]
+        return [Equal(value, matcher.span) for value in matcher.value]
     return [matcher]
 
 

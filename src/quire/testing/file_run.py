@@ -125,10 +125,10 @@ class OpenTest(Struct, frozen=True):
     """The cases and rows that the options select."""
     problems: tuple[Problem, ...]
 
-    def run(self, wanted: CaseRow) -> CaseResult:
+    def run(self, case_row: CaseRow) -> CaseResult:
         """Run one case, or one row of it, and give it its verdict."""
-        line = self.reading.source.position(wanted.case.span.start).line
-        return run_case(wanted, self.file, self.bench, line, self.options, self.kept)
+        line = self.reading.source.position(case_row.case.span.start).line
+        return run_case(case_row, self.file, self.bench, line, self.options, self.kept)
 
     def result(self, cases: Sequence[CaseResult]) -> FileResult:
         """Return the result of the file, after snapshots were written. Gates of coverage hold, and snapshots can be
@@ -204,7 +204,7 @@ def open_test(reading: TestReading, options: FileOptions = EVERYTHING) -> OpenTe
     cases, problems = _wanted(file, bench, options.selection, source.name)
     problems += [Problem(finding) for finding in compare(file, bench.document, Library(bench.settings))]
     try:
-        kept = SnapshotFile.beside(source.name)
+        stored = SnapshotFile.beside(source.name)
     except CannotStart as error:
         return FileResult(source.name, source, problems=(_cannot_start(error, file.cases[0].span),))
     if options.coverage or file.coverage:
@@ -212,22 +212,22 @@ def open_test(reading: TestReading, options: FileOptions = EVERYTHING) -> OpenTe
     if any(case.setting.cassette for case in file.cases):
         bench = replace(bench, cassettes=Cassettes(source.name, keep=options.keep_replies))
         problems += _cassette_problems(file, bench, options.selection)
-    return OpenTest(reading, file, bench, kept, options, tuple(cases), tuple(problems))
+    return OpenTest(reading, file, bench, stored, options, tuple(cases), tuple(problems))
 
 
 def _cassette_problems(file: TestFile, bench: Bench, selection: Selection) -> list[Problem]:
     """Return the problems of the cassettes as files: cases that the test no longer has, and old recordings."""
     if bench.cassettes is None or not selection.is_everything or not selection.takes(0):
         return []
-    asked: dict[str, set[str]] = {}
+    by_cassette: dict[str, set[str]] = {}
     for case in file.cases:
         if case.setting.cassette:
             name = case.setting.cassette if isinstance(case.setting.cassette, str) else ""
             with suppress(BadRows):
-                asked.setdefault(name, set()).update(row.name for row in expand(case, bench.folder, ()))
+                by_cassette.setdefault(name, set()).update(row.name for row in expand(case, bench.folder, ()))
     where = next(case.span for case in file.cases if case.setting.cassette)
     try:
-        orphans = bench.cassettes.orphans(asked, where)
+        orphans = bench.cassettes.orphans(by_cassette, where)
         return [*orphans, *(Problem(finding) for finding in bench.cassettes.old(where))]
     except CannotStart as error:
         return [_cannot_start(error, where)]
@@ -242,8 +242,8 @@ def _measured(bench: Bench) -> Bench:
 def _wanted(file: TestFile, bench: Bench, selection: Selection, name: str) -> tuple[list[CaseRow], list[Problem]]:
     """Return the cases and rows that are wanted here, and the problems of those whose rows cannot be read."""
     plan = bench.document.plan
-    inputs = [one.name for one in plan.inputs] if plan else []
-    found: list[CaseRow] = []
+    inputs = [field.name for field in plan.inputs] if plan else []
+    selected: list[CaseRow] = []
     problems: list[Problem] = []
     number = 0
     for case in file.cases:
@@ -256,9 +256,9 @@ def _wanted(file: TestFile, bench: Bench, selection: Selection, name: str) -> tu
         for row in rows:
             if selection.wants(case, row.name, name):
                 if selection.takes(number):
-                    found.append(row)
+                    selected.append(row)
                 number += 1
-    return found, problems
+    return selected, problems
 
 
 def _sentences(error: BadRows) -> Iterator[str]:
@@ -266,18 +266,18 @@ def _sentences(error: BadRows) -> Iterator[str]:
 
 
 def run_case(
-    wanted: CaseRow, file: TestFile, bench: Bench, line: int, options: FileOptions, kept: SnapshotFile
+    case_row: CaseRow, file: TestFile, bench: Bench, line: int, options: FileOptions, stored: SnapshotFile
 ) -> CaseResult:
     """Run one case, or one row of it, and give it its verdict."""
-    case = wanted.case
-    head = CaseResult(wanted.name, line, Outcome.PASSED, tags=case.tags)
+    case = case_row.case
+    head = CaseResult(case_row.name, line, Outcome.PASSED, tags=case.tags)
     if case.skip is not None:
         return replace(head, outcome=Outcome.SKIPPED, reason=case.skip)
     if case.draft:
         return replace(head, outcome=Outcome.FAILED, problems=(_draft(case),))
     began = time.perf_counter()
-    snapshots = kept.of(wanted.name, options.snapshots)
-    problems, observation = verdict(wanted, file, bench, snapshots)
+    snapshots = stored.of(case_row.name, options.snapshots)
+    problems, observation = verdict(case_row, file, bench, snapshots)
     head = replace(
         head,
         problems=tuple(problems),
@@ -290,14 +290,14 @@ def run_case(
 
 
 def verdict(
-    wanted: CaseRow,
+    case_row: CaseRow,
     file: TestFile,
     bench: Bench,
     snapshots: Snapshots | None = None,
     start: PreparedStart | None = None,
 ) -> tuple[list[Problem], Observation | None]:
     """Play a case, and return its problems and its last observation. With a `start`, its run begins there."""
-    case, row = wanted.case, cast("Mapping[str, Value]", wanted.row)
+    case, row = case_row.case, cast("Mapping[str, Value]", case_row.row)
     run = CaseRun(bench, case, start=start)
     try:
         stages = run.play()
@@ -324,8 +324,8 @@ def verdict(
 
 def _broken_bounds(run: CaseRun, case: Case) -> list[Problem]:
     """Return the bounds that the run exceeded, each once: a run that is resumed compares them again."""
-    told = dict.fromkeys(str(event.data.get("message", "")) for event in run.world.events if event.type == BROKEN)
-    return [Problem(Diagnostic(codes.BOUND_BROKEN, message, case.span)) for message in told]
+    messages = dict.fromkeys(str(event.data.get("message", "")) for event in run.world.events if event.type == BROKEN)
+    return [Problem(Diagnostic(codes.BOUND_BROKEN, message, case.span)) for message in messages]
 
 
 def _judged(stage: Stage, case: Case, row: Mapping[str, Value], snapshots: Snapshots | None) -> list[Problem]:

@@ -32,45 +32,45 @@ def leftovers(world: CaseWorld, case: Case, problems: list[Problem], *, complete
 
 def _no_replies(world: CaseWorld, case: Case) -> list[Problem]:
     problems: dict[str, Problem] = {}
-    for asked, nearest in world.model.missing:
+    for call, nearest in world.model.missing:
         where = nearest[0].span if nearest else case.setting.model.span if case.setting.model else case.span
-        help = f"the nearest entry does not fit: {nearest[1]}" if nearest else _example(asked)
-        message = f"the model has no reply for {_place(asked)}"
-        problem = Problem(Diagnostic(codes.NO_REPLY, message, where, "", help), cut(asked.text, 2_000))
+        help = f"the nearest entry does not fit: {nearest[1]}" if nearest else _example(call)
+        message = f"the model has no reply for {_place(call)}"
+        problem = Problem(Diagnostic(codes.NO_REPLY, message, where, "", help), cut(call.text, 2_000))
         problems.setdefault(message, problem)  # a step that is tried again asks again
     return list(problems.values())
 
 
-def _place(asked: ModelAsked) -> str:
-    more = [f"item {asked.item}"] if asked.item is not None else []
-    more += [f"turn {asked.turn}"] if asked.turn is not None else []
-    return f"step {asked.way}" + (f" ({', '.join(more)})" if more else "")
+def _place(call: ModelAsked) -> str:
+    more = [f"item {call.item}"] if call.item is not None else []
+    more += [f"turn {call.turn}"] if call.turn is not None else []
+    return f"step {call.way}" + (f" ({', '.join(more)})" if more else "")
 
 
-def _example(asked: ModelAsked) -> str:
-    if asked.turn is not None:
-        return f"add to model: `- {{turn: {asked.turn}, reply: …}}`"
-    return f'add to model: `"{asked.way}": …`'
+def _example(call: ModelAsked) -> str:
+    if call.turn is not None:
+        return f"add to model: `- {{turn: {call.turn}, reply: …}}`"
+    return f'add to model: `"{call.way}": …`'
 
 
 def _unscripted(world: CaseWorld, case: Case) -> list[Problem]:
     problems = []
-    for one in dict.fromkeys(world.tools.unscripted):
-        script = world.tools.scripts.find(one.tool)
+    for call in dict.fromkeys(world.tools.unscripted):
+        script = world.tools.scripts.find(call.tool)
         where = script.span if script else case.setting.spans.get("tools", case.span)
-        help = "" if script else f"add to tools: `{one.tool}: {{returns: …}}`"
-        message = f"{one.tool} was called, and {one.reason}"
+        help = "" if script else f"add to tools: `{call.tool}: {{returns: …}}`"
+        message = f"{call.tool} was called, and {call.reason}"
         problems.append(Problem(Diagnostic(codes.UNSCRIPTED_TOOL, message, where, "", help)))
     return problems
 
 
 def _unfit(world: CaseWorld, case: Case) -> list[Problem]:
     problems = []
-    for one in dict.fromkeys(world.tools.unfit):
-        script = world.tools.scripts.find(one.tool)
+    for call in dict.fromkeys(world.tools.unfit):
+        script = world.tools.scripts.find(call.tool)
         where = script.span if script else case.span
-        message = f"{one.tool} never returns this: {one.reason}"
-        problems.append(Problem(Diagnostic(codes.UNFIT_STUB, message, where, "", _keys_of_result(one.tool))))
+        message = f"{call.tool} never returns this: {call.reason}"
+        problems.append(Problem(Diagnostic(codes.UNFIT_STUB, message, where, "", _keys_of_result(call.tool))))
     return problems
 
 

@@ -33,8 +33,8 @@ def tested_values(plans: Iterable[Plan]) -> tuple[dict[str, list[Tested]], dict[
             values.setdefault(name, {})[type(value), value] = None
         elif isinstance(value, int | float) and 0 <= value <= MOST_COUNT:
             counts.setdefault(name, {})[int(value)] = None
-    listed = {name: [one for _, one in found][:_MOST_VALUES] for name, found in values.items()}
-    return listed, {name: list(found) for name, found in counts.items()}
+    listed = {name: [value for _, value in typed][:_MOST_VALUES] for name, typed in values.items()}
+    return listed, {name: list(lengths) for name, lengths in counts.items()}
 
 
 def _comparisons(plan: Plan) -> Iterator[tuple[str, Tested, bool]]:
@@ -87,11 +87,11 @@ def _compared(side: Node, value: Tested) -> Iterator[tuple[str, Tested, bool]]:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     near: list[Tested] = [value, value + 1, value - 1] if is_number else [value]  # type: ignore[operator]
     for name in names_in(side):
-        yield from ((name, one, of_length) for one in near)
+        yield from ((name, tested, of_length) for tested in near)
 
 
 def names_in(root: Node) -> list[str]:
     """Return the last names of the paths that an expression reads."""
-    found = dict.fromkeys(node.segments[-1] for node, _ in walk(root) if isinstance(node, Path))
-    found |= dict.fromkeys(node.keys[-1] for node, _ in walk(root) if isinstance(node, Get))
-    return list(found)
+    names = dict.fromkeys(node.segments[-1] for node, _ in walk(root) if isinstance(node, Path))
+    names |= dict.fromkeys(node.keys[-1] for node, _ in walk(root) if isinstance(node, Get))
+    return list(names)

@@ -346,15 +346,15 @@ def _filler(part: T) -> Callable[[Row], T] | None:
     elif isinstance(part, _KEPT):
         return None
     elif isinstance(part, Struct):
-        fields = {name: found for name in part.__struct_fields__ if (found := _filler(getattr(part, name)))}
+        fields = {name: inner for name in part.__struct_fields__ if (inner := _filler(getattr(part, name)))}
         # A column may hold any value; a reply, an answer and the text of a file are texts.
         fields |= {name: partial(_as_text, fields[name]) for name in fields.keys() & _texts(type(part))}
         if isinstance(part, Entry) and part.is_json and "reply" in fields:
             fields["reply"] = partial(_as_json, decode(part.reply))
         filler = partial(_filled_struct, part, fields) if fields else None
     elif isinstance(part, tuple | list):
-        items = [(one, _filler(one)) for one in part]
-        filler = partial(_filled_items, type(part), items) if any(found for _, found in items) else None
+        items = [(item, _filler(item)) for item in part]
+        filler = partial(_filled_items, type(part), items) if any(inner for _, inner in items) else None
     elif isinstance(part, Mapping):
         entries = [((key, _filler(key)), (value, _filler(value))) for key, value in part.items()]
         filler = partial(_filled_map, entries) if any(key[1] or value[1] for key, value in entries) else None

@@ -79,8 +79,8 @@ def jobs_of(targets: Sequence[TestTarget], selection: Selection, failed: FailedC
             if remembered is None:
                 continue
             if remembered:
-                wanted = remembered if names is None else remembered & names
-                job = Job(target.path, replace(selection, names=wanted))
+                again = remembered if names is None else remembered & names
+                job = Job(target.path, replace(selection, names=again))
         jobs.append(job)
     return jobs
 

@@ -103,7 +103,7 @@ def _wanted(target: TestTarget, options: RecordOptions) -> list[WantedCase]:
         bench = bench or open_document(source, file)
         cassette = CassetteFile.beside(target.path, which if isinstance(which, str) else "")
         plan = bench.document.plan
-        for row in expand(case, bench.folder, [one.name for one in plan.inputs] if plan else []):
+        for row in expand(case, bench.folder, [field.name for field in plan.inputs] if plan else []):
             if selection.wants(case, row.name, target.path) and (
                 options.which == "all" or row.name not in cassette.cases
             ):
@@ -128,25 +128,25 @@ async def _record(recording: Recording, purse: Purse, on_case: Callable[[Recorde
     return done
 
 
-async def _record_case(wanted: WantedCase, recording: Recording, purse: Purse) -> RecordedCase:
-    case, meter = _at_the_usual_time(wanted.row.case), Meter()
-    run = LiveRun(wanted.bench, case, recording.model, recording.spec)
+async def _record_case(target: WantedCase, recording: Recording, purse: Purse) -> RecordedCase:
+    case, meter = _at_the_usual_time(target.row.case), Meter()
+    run = LiveRun(target.bench, case, recording.model, recording.spec)
     model = RecordingModel(case, Metered(recording.model, purse, meter), recording.spec, recording.redact)
     run.world.model = model
     stages, problems = await run.go()
     if problems:
-        return RecordedCase(wanted.path, wanted.row.name, 0, tuple(problems))
+        return RecordedCase(target.path, target.row.name, 0, tuple(problems))
     problems = [meter.message] if meter.trouble else []
-    row = cast("Mapping[str, Value]", wanted.row.row)
+    row = cast("Mapping[str, Value]", target.row.row)
     for stage in stages:
         expect = stage.expect(case)
         if stage.act is None or expect is not None:
-            found = judge(expect, Judging(stage.observation, case.span, row))
-            problems += [problem.finding.message for problem in found if problem.finding.code.id not in _LEFT]
-    problems += [f"{one.tool} was called: {one.reason}" for one in run.world.tools.unscripted]
+            judged = judge(expect, Judging(stage.observation, case.span, row))
+            problems += [problem.finding.message for problem in judged if problem.finding.code.id not in _LEFT]
+    problems += [f"{call.tool} was called: {call.reason}" for call in run.world.tools.unscripted]
     if not problems and model.recorded:
-        _write(wanted, model.recorded)
-    return RecordedCase(wanted.path, wanted.row.name, len(model.recorded), tuple(problems))
+        _write(target, model.recorded)
+    return RecordedCase(target.path, target.row.name, len(model.recorded), tuple(problems))
 
 
 def _at_the_usual_time(case: Case) -> Case:
@@ -173,16 +173,16 @@ class RecordingModel(LiveModel):
         self.recorded: list[RecordedCall] = []
         self._redact = redact
 
-    async def _reply(self, call: ModelCall, seen: SeenPrompt, on_delta: Callable[[str], None]) -> ModelReply:
-        if self.replies.answers(ModelAsked(call.path, call.label, seen.text)):
-            return await CaseModel._reply(self, call, seen, on_delta)
-        reply = await super()._reply(call, seen, on_delta)
+    async def _reply(self, call: ModelCall, prompt: SeenPrompt, on_delta: Callable[[str], None]) -> ModelReply:
+        if self.replies.answers(ModelAsked(call.path, call.label, prompt.text)):
+            return await CaseModel._reply(self, call, prompt, on_delta)
+        reply = await super()._reply(call, prompt, on_delta)
         uses = tuple((use.name, cast("Mapping[str, Value]", self._clean(dict(use.arguments)))) for use in reply.uses)
         self.recorded.append(
             RecordedCall(
                 call.path,
                 call.label,
-                self._redact(request_text(seen)),
+                self._redact(request_text(prompt)),
                 call_hash(call),
                 self._redact(reply.text),
                 self.name,
@@ -201,7 +201,7 @@ class RecordingModel(LiveModel):
         if isinstance(value, str):
             return self._redact(value)
         if isinstance(value, Mapping):
-            return {name: self._clean(one) for name, one in value.items()}
+            return {name: self._clean(part) for name, part in value.items()}
         if isinstance(value, list | tuple):
-            return [self._clean(one) for one in value]
+            return [self._clean(part) for part in value]
         return value

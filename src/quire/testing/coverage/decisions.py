@@ -133,7 +133,7 @@ def way_of_answer(place: str, answer: str, by: str, kind: str, options: Sequence
     else:
         way = "text"
     taken = [way] + ([UNATTENDED] if by == UNATTENDED else [])
-    return [decision_id("answers", place, "ask", one) for one in taken]
+    return [decision_id("answers", place, "ask", choice) for choice in taken]
 
 
 def playbook_decisions(plan: Plan, source: Source) -> Iterator[Decision]:
@@ -156,7 +156,7 @@ def _written_steps(source: Source) -> dict[int, syntax.Step]:
     """Return the steps of the syntax tree by the offset of their heading."""
     playbook = parse_playbook(source).playbook
     top = playbook.steps if playbook else ()
-    inner = (step for one in top for arm in one.arms for step in arm.steps)
+    inner = (step for parent in top for arm in parent.arms for step in arm.steps)
     return {step.start: step for step in (*top, *inner)}
 
 
@@ -259,7 +259,7 @@ def _words(action: HookAction) -> str:
 
 def condition_parts(condition: Mapping[str, Value]) -> list[Mapping[str, Value]]:
     """Return the parts of a condition that are true or false by themselves: tests, and `any` and `all` as a whole."""
-    found: list[Mapping[str, Value]] = []
+    parts: list[Mapping[str, Value]] = []
     stack: list[Value] = [condition]
     while stack:
         part = stack.pop()
@@ -267,9 +267,9 @@ def condition_parts(condition: Mapping[str, Value]) -> list[Mapping[str, Value]]
             continue
         combined = [inner for name in ("any", "all") for inner in _listed(part.get(name))]
         if combined or "path" in part or "op" in part:
-            found.append(part)
+            parts.append(part)
         stack.extend(reversed([*combined, *([part["not"]] if "not" in part else [])]))
-    return found
+    return parts
 
 
 def _places(tests: Sequence[Test], around: Span) -> Iterator[Span]:

@@ -94,10 +94,10 @@ class YamlPositions(Struct, frozen=True):
         entry = self.entries.get(step)
         place, node = step, entry.value if entry else None
         for key in keys:
-            found = _find(node, key)
-            if found is not None:
-                place = found.key.span
-                node = found.value if isinstance(found.value, YamlMapping) else node
+            inner = _find(node, key)
+            if inner is not None:
+                place = inner.key.span
+                node = inner.value if isinstance(inner.value, YamlMapping) else node
         return place
 
 
@@ -117,8 +117,8 @@ _BOOLEAN = ("all", "any")
 
 def boolean_parts(expression: Expression, role: str) -> tuple[Node, ...]:
     """Return the boolean parts of the expression of a step, in the order of the text."""
-    found = _parts(expression.root, role in CONDITIONS)
-    return tuple(sorted(found, key=lambda node: (node.span.start, -node.span.end)))
+    parts = _parts(expression.root, role in CONDITIONS)
+    return tuple(sorted(parts, key=lambda node: (node.span.start, -node.span.end)))
 
 
 def is_boolean(node: Node, booleans: Collection[str] = ()) -> bool:
@@ -178,7 +178,7 @@ def _truth(node: Node) -> bool | None:
         case Not(operand=operand, times=times):
             truth = _truth(operand)
             return None if truth is None else truth != bool(times % 2)
-        case Arithmetic(first=first, rest=rest) if any(_is_words(part) for part in (first, *(one for _, one in rest))):
+        case Arithmetic(first=first, rest=rest) if any(map(_is_words, (first, *(term for _, term in rest)))):
             return True  # a sum of texts, one of which is not empty
         case FunctionCall(name="format", arguments=(Constant(value=str() as text), *_)):
             return True if _PLACE.sub("", text) else None
@@ -206,13 +206,13 @@ def pipeline_decisions(plan: Plan, source: Source, prefix: str = "") -> Iterator
 
 def _boolean_stores(plan: Plan) -> frozenset[str]:
     """Return the stores that are true or false, as far as the expressions of the steps that write them tell."""
-    found: dict[str, bool] = {}
+    booleans: dict[str, bool] = {}
     for _, step in plan.steps():
         if step.capture is not None:
             work, name = step.work, step.capture.name
             boolean = isinstance(work, Transform) and is_boolean(work.value.compiled.expression.root)
-            found[name] = boolean and step.guard is None and found.get(name, True)
-    return frozenset(name for name, boolean in found.items() if boolean)
+            booleans[name] = boolean and step.guard is None and booleans.get(name, True)
+    return frozenset(name for name, boolean in booleans.items() if boolean)
 
 
 class _Step:
@@ -320,15 +320,15 @@ class _Step:
             yield self._decision("grants", f"tool[{number}]", "used", f"{tool} is used", tools)
 
     def _question(self, work: Invoke) -> Iterator[Decision]:
-        given = dict(work.arguments)
-        kind, options = given.get("type", LiteralValue("input")), given.get("options", LiteralValue([]))
+        arguments = dict(work.arguments)
+        kind, options = arguments.get("type", LiteralValue("input")), arguments.get("options", LiteralValue([]))
         at = self._at("args", "prompt")
         listed: list[tuple[str, Span]] = []
         if isinstance(options, LiteralValue) and isinstance(options.value, list | tuple):
-            listed = [(str(one), self._at("args", "options")) for one in options.value]
+            listed = [(str(option), self._at("args", "options")) for option in options.value]
         written = kind.value if isinstance(kind, LiteralValue) else "input"
         known = cast("Literal['input', 'confirm', 'select']", written if written in _KINDS else "input")
-        yield from answers(self._path, self._way, known, listed, "default" in given, at)
+        yield from answers(self._path, self._way, known, listed, "default" in arguments, at)
 
     def _conditions(self) -> Iterator[Decision]:
         for role, formula in formulas(self._step):

@@ -56,18 +56,18 @@ def file_pipelines(document: Document) -> tuple[FilePipeline, ...]:
     alone = (FilePipeline(document.id, "", plan),)
     if plan.format != "pipeline" or not document.key:
         return alone
-    found = {one.name: one for one in read_pipelines(document.key, document.source)[0]}
-    own = next((one.name for one in found.values() if one.declared == document.declared), "")
-    if len(found) < 2 or not own:
+    pipelines = {pipeline.name: pipeline for pipeline in read_pipelines(document.key, document.source)[0]}
+    own = next((pipeline.name for pipeline in pipelines.values() if pipeline.declared == document.declared), "")
+    if len(pipelines) < 2 or not own:
         return alone
-    wanted: dict[str, None] = {own: None}
+    names: dict[str, None] = {own: None}
     stack = [own]
     while stack:
-        for call in (call for _, step in found[stack.pop()].plan.steps() for call in step.calls()):
-            if call.document in found and call.document not in wanted:
-                wanted[call.document] = None
+        for call in (call for _, step in pipelines[stack.pop()].plan.steps() for call in step.calls()):
+            if call.document in pipelines and call.document not in names:
+                names[call.document] = None
                 stack.append(call.document)
-    return tuple(FilePipeline(name, found[name].declared, found[name].plan) for name in wanted)
+    return tuple(FilePipeline(name, pipelines[name].declared, pipelines[name].plan) for name in names)
 
 
 def watched(plan: Plan, parts: Sequence[FilePipeline] = ()) -> WatchedDocument:

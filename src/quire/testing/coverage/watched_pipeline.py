@@ -299,7 +299,7 @@ class WatchedThread(WatchedDocument):
     def called(self, request: ToolRequest) -> None:
         if thread_of(request.path) != THREAD_PATH:
             return
-        primary = next((one for one in _PRIMARIES if request.connection == "rye" and one == request.tool), None)
+        primary = next((name for name in _PRIMARIES if request.connection == "rye" and name == request.tool), None)
         if primary is None:
             self._use("execute", "tool", request.tool)
         else:
@@ -533,9 +533,9 @@ class WatchedPipeline(WatchedDocument):
         watch = self._begun.get(request.path.removesuffix("/ask"))
         if watch is None or not isinstance(watch.step.work, Invoke):
             return
-        given = dict(watch.step.work.arguments)
-        kind = request.kind if isinstance(given.get("type"), Literal | None) else "input"
-        by, listed = self.author_of(request.path), isinstance(given.get("options"), Literal)
+        arguments = dict(watch.step.work.arguments)
+        kind = request.kind if isinstance(arguments.get("type"), Literal | None) else "input"
+        by, listed = self.author_of(request.path), isinstance(arguments.get("options"), Literal)
         self.taken.update(way_of_answer(watch.place, answer, by, kind, request.options, listed))
 
     def asked(self, request: ModelRequest) -> None:

@@ -53,11 +53,11 @@ class Draw:
             return {name: self.like(value) for name, value in self._chance.choice(examples).items()}
         properties, required = schema.get("properties"), schema.get("required")
         needed = required if isinstance(required, Sequence) else ()
-        found: dict[str, Value] = {}
-        for name, one in properties.items() if isinstance(properties, Mapping) else ():
+        values: dict[str, Value] = {}
+        for name, part in properties.items() if isinstance(properties, Mapping) else ():
             if name in needed or self._one_in(2):
-                found[name] = self.fitting(one, schema)
-        return found
+                values[name] = self.fitting(part, schema)
+        return values
 
     def fitting(self, schema: Value, whole: Mapping[str, Value] | None = None, depth: int = 0) -> Value:
         """Return a value that fits a schema, as far as the schema is plain."""
@@ -102,8 +102,8 @@ class Draw:
         properties, required = schema.get("properties"), schema.get("required")
         needed = required if isinstance(required, Sequence) else ()
         return {
-            name: self.fitting(one, whole, depth + 1)
-            for name, one in (properties.items() if isinstance(properties, Mapping) else ())
+            name: self.fitting(part, whole, depth + 1)
+            for name, part in (properties.items() if isinstance(properties, Mapping) else ())
             if name in needed or (depth < _DEEP and self._one_in(2))
         }
 
@@ -119,8 +119,8 @@ class Draw:
             case str():
                 return value if not self._one_in(4) else self.text()
             case Mapping():
-                return {name: self.like(one) for name, one in value.items()}
-        items = [self.like(one) for one in value]
+                return {name: self.like(part) for name, part in value.items()}
+        items = [self.like(part) for part in value]
         match self._chance.randrange(6):
             case 0:
                 return []
@@ -155,14 +155,14 @@ class Draw:
         """Return the text and the tool calls of a reply."""
         if request.tools and not self._one_in(4):
             tool = self._chance.choice(request.tools)
-            given = self.fitting(tool.schema)
-            return "", [(tool.name, dict(given) if isinstance(given, Mapping) else {})]
-        wanted = request.schema or request.closing
+            arguments = self.fitting(tool.schema)
+            return "", [(tool.name, dict(arguments) if isinstance(arguments, Mapping) else {})]
+        schema = request.schema or request.closing
         if self._one_in(8):
             return self._chance.choice((HUGE, *STRANGE)), []
-        if wanted is None:
+        if schema is None:
             return self.text() or "x", []
-        text = encode(self.fitting(wanted))
+        text = encode(self.fitting(schema))
         if self._one_in(4):
             text = f"```json\n{text}\n```"
         return (f"{self.text()}\n{text}" if request.closing else text), []
@@ -201,7 +201,7 @@ class Draw:
 
 def _referenced(reference: str, whole: Mapping[str, Value]) -> Value:
     """Return the part of a schema that a local reference names."""
-    found: Value = whole
+    node: Value = whole
     for part in reference.removeprefix("#/").split("/"):
-        found = found.get(part) if isinstance(found, Mapping) else None
-    return found
+        node = node.get(part) if isinstance(node, Mapping) else None
+    return node

@@ -155,7 +155,7 @@ class _Explorer(Struct):
     @classmethod
     def of(cls, bench: Bench, seed: int, file: TestFile) -> _Explorer | None:
         schema, settings = input_schema(bench.document), [case.setting for case in file.cases]
-        examples = tuple(one.inputs for one in settings if one.inputs)
+        examples = tuple(setting.inputs for setting in settings if setting.inputs)
         for number in range(MOST_TRIES_TO_START):
             base = settings[number % len(settings)]
             inputs = base.inputs if number < len(settings) else Draw(seed + number).inputs(schema, examples)
@@ -235,18 +235,18 @@ class _Explorer(Struct):
         return Counterexample(broken, seed, written_case(given, broken, seed))
 
     def _still(self, given: Given, broken: Broken) -> bool:
-        _, found = self._walk(given, None)
-        return found is not None and found.promise == broken.promise
+        _, again = self._walk(given, None)
+        return again is not None and again.promise == broken.promise
 
 
 def _results(settings: Sequence[Setting]) -> dict[str, list[Value]]:
     """Return the results that the cases script, by tool."""
-    found: dict[str, list[Value]] = {}
+    results: dict[str, list[Value]] = {}
     for name, script in ((name, one) for setting in settings for name, one in setting.tools.items()):
-        for part in (script, *script.sequence, *(one for _, one in script.when)):
+        for part in (script, *script.sequence, *(inner for _, inner in script.when)):
             if part.returns is not UNSET:
-                found.setdefault(canonical(name), []).append(part.returns)
-    return found
+                results.setdefault(canonical(name), []).append(part.returns)
+    return results
 
 
 def _simpler_inputs(inputs: Mapping[str, Value]) -> list[dict[str, Value]]:
@@ -301,13 +301,13 @@ class DocumentExploration(Struct, frozen=True):
         problems = tuple(self._problem(counterexample) for counterexample in self.exploration.found)
         return FileResult(self.source.name, self.source, self.document, problems=problems)
 
-    def _problem(self, found: Counterexample) -> Problem:
-        broken = found.broken
+    def _problem(self, counterexample: Counterexample) -> Problem:
+        broken = counterexample.broken
         meaning = _MEANINGS.get(broken.promise, "")
         message = f"exploring {self.document}: {meaning}{': ' if meaning else ''}{broken.message}"
-        help = f"the same again: quire test --explore 1 --seed {found.seed}; or paste this case"
+        help = f"the same again: quire test --explore 1 --seed {counterexample.seed}; or paste this case"
         code = _CODES.get(broken.promise, codes.COUNTEREXAMPLE)
-        return Problem(Diagnostic(code, message, self.where, "", help), found.case)
+        return Problem(Diagnostic(code, message, self.where, "", help), counterexample.case)
 
 
 def explore_file(path: str, count: int, seed: int) -> DocumentExploration | None:

@@ -68,10 +68,10 @@ class _Kept(Struct, frozen=True):
 def read_receipts(workspace: Path) -> list[Receipt]:
     """Return the receipts of a workspace; none if there is no file, or one that cannot be read."""
     try:
-        kept = msgspec.json.decode(read_source(workspace / FILE, limit=_LARGEST).text.encode(), type=_Kept)
+        stored = msgspec.json.decode(read_source(workspace / FILE, limit=_LARGEST).text.encode(), type=_Kept)
     except (Unreadable, msgspec.DecodeError, UnicodeError, RecursionError):
         return []
-    return kept.receipts if kept.format == _FORMAT else []
+    return stored.receipts if stored.format == _FORMAT else []
 
 
 def store_receipts(workspace: Path, fresh: Sequence[Receipt]) -> None:
@@ -116,19 +116,19 @@ class Standing(Struct, frozen=True):
 def standings(subjects: Iterable[Subject], receipts: Sequence[Receipt]) -> list[Standing]:
     """Return the standing of each case on each model that it was measured on."""
     by_case: dict[tuple[str, str], list[Receipt]] = {}
-    for one in receipts:
-        by_case.setdefault((one.file, one.case), []).append(one)
-    found = []
+    for receipt in receipts:
+        by_case.setdefault((receipt.file, receipt.case), []).append(receipt)
+    result = []
     for subject in subjects:
         measured = by_case.get((subject.file, subject.case), [])
         if not measured:
-            found.append(Standing(subject.file, subject.case, "", Status.UNVERIFIED))
-        for receipt in sorted(measured, key=lambda one: one.model):
+            result.append(Standing(subject.file, subject.case, "", Status.UNVERIFIED))
+        for receipt in sorted(measured, key=lambda receipt: receipt.model):
             pairs = (("document", receipt.plan, subject.plan), ("test", receipt.test, subject.test))
             changed = tuple(name for name, then, now in pairs if then != now)
             status = Status.STALE if changed else receipt.status
-            found.append(Standing(subject.file, subject.case, receipt.model, status, receipt, changed))
-    return found
+            result.append(Standing(subject.file, subject.case, receipt.model, status, receipt, changed))
+    return result
 
 
 def seen_cost(receipts: Sequence[Receipt], file: str, case: str, model: str) -> float | None:

@@ -98,7 +98,7 @@ def tool_uses(record: EffectRecord) -> list[Value]:
     """Return the tools that a reply calls, with their arguments; the ids of the calls do not count."""
     uses = record.value.get("uses") if isinstance(record.value, dict) else None
     listed = uses if isinstance(uses, list | tuple) else []
-    return [[one[1], one[2]] for one in listed if isinstance(one, list | tuple)]
+    return [[use[1], use[2]] for use in listed if isinstance(use, list | tuple)]
 
 
 async def recorded_run(runtime: Runtime, run: str) -> RecordedRun:
@@ -107,13 +107,14 @@ async def recorded_run(runtime: Runtime, run: str) -> RecordedRun:
     held = await runtime.stored(view.row)
     held = replace(held, pins=apply_amendments(held.pins, view.effects))
     records = {record.path: record for record in view.effects if record.kind == "model"}
-    asked = [(one, records.get(path)) for path, one in view.replay.asked.items() if isinstance(one, ModelRequest)]
+    requests = [request for request in view.replay.asked.values() if isinstance(request, ModelRequest)]
+    calls = [(request, records.get(request.path)) for request in requests]
     whole = [
         RecordedCall(run, request, record)
-        for request, record in asked
+        for request, record in calls
         if record is not None and record.state == "ok" and has_shape(record) and not is_cut(record)
     ]
-    return RecordedRun(view, held, whole, sum(record is not None for _, record in asked) - len(whole))
+    return RecordedRun(view, held, whole, sum(record is not None for _, record in calls) - len(whole))
 
 
 def performer(view: RunView, model: Model, clock: Clock) -> Performer:
@@ -128,7 +129,7 @@ def performer(view: RunView, model: Model, clock: Clock) -> Performer:
 def most_cost(runs: Sequence[RecordedRun], model: Model, clock: Clock) -> float | None:
     """Return the most that asking all calls again may cost, in dollars; None if the price is not known."""
     asking = [(performer(run.view, model, clock), run.calls) for run in runs]
-    estimates = [one.estimate(call.request) for one, calls in asking for call in calls]
+    estimates = [performing.estimate(call.request) for performing, calls in asking for call in calls]
     return None if None in estimates else sum(estimate for estimate in estimates if estimate is not None)
 
 
@@ -140,25 +141,25 @@ def side_by_side(most: float | None, purse: Purse) -> asyncio.Semaphore:
 
 
 async def ask_again(
-    runs: Sequence[RecordedRun], model: Model, purse: Purse, clock: Clock, found: list[AskedCall]
+    runs: Sequence[RecordedRun], model: Model, purse: Purse, clock: Clock, asked_calls: list[AskedCall]
 ) -> None:
     """Ask every call of these runs of a model, side by side, and compare each reply in its place.
 
-    `found` gets a place for each call, which is filled when its reply is there. So a user who interrupts the work still
-    has the replies that were paid for.
+    `asked_calls` gets a place for each call, which is filled when its reply is there. So a user who interrupts the work
+    still has the replies that were paid for.
     """
     room = side_by_side(most_cost(runs, model, clock), purse)
     calls = [(run, call) for run in runs for call in run.calls]
-    found += [AskedCall(call) for _, call in calls]
+    asked_calls += [AskedCall(call) for _, call in calls]
 
     async def one(at: int, run: RecordedRun, call: RecordedCall) -> None:
         async with room:
             paid = Metered(model, purse, Meter())
             after = await performer(run.view, paid, clock).perform(call.request)
         if after.failure is None:
-            found[at] = AskedCall(call, after, list(await _in_place(run, call, after)))
+            asked_calls[at] = AskedCall(call, after, list(await _in_place(run, call, after)))
         elif after.failure.kind != BUDGET:
-            found[at] = AskedCall(call, after)
+            asked_calls[at] = AskedCall(call, after)
 
     await asyncio.gather(*(one(at, run, call) for at, (run, call) in enumerate(calls)))
 
@@ -173,7 +174,7 @@ async def _in_place(run: RecordedRun, call: RecordedCall, after: EffectRecord) -
     if tool_uses(after) != tool_uses(before):
         changes.append(Change("calls", call.request.label, tool_uses(before), tool_uses(after)))
     try:
-        again = await replay(run.held.walk, (), Progress.of(run.held.plan), lambda one: False, journal=journal)
+        again = await replay(run.held.walk, (), Progress.of(run.held.plan), lambda boundary: False, journal=journal)
     except JournalMismatch:
         return changes  # another item of a fan fails first
     texts = {reply_text(before), reply_text(after)}
@@ -182,7 +183,7 @@ async def _in_place(run: RecordedRun, call: RecordedCall, after: EffectRecord) -
 
 def _is_reply(change: Change, texts: set[str]) -> bool:
     """Tell whether a value is the whole reply: that is other words, not another capture."""
-    values = (str(one).strip() for one in (change.a, change.b))
+    values = (str(value).strip() for value in (change.a, change.b))
     return change.what in ("named", "store") and all(value in texts for value in values)
 
 
@@ -196,13 +197,13 @@ def _differences(old: RunView, again: Replay) -> Iterator[Change]:
         before = then.steps[path].status if path in then.steps else ""
         if not step.thread and "skipped" in (before, step.status) and _is_other(before, step.status):
             yield Change("step", step.way, _told(before), _told(step.status))
-    waiting = {one.path for one in old.replay.open}
+    waiting = {request.path for request in old.replay.open}
     for request in again.open:
-        told = isinstance(request, ModelRequest | ToolRequest | HumanRequest)
-        if told and request.path not in waiting and not _was_skipped(old, again, request):
+        is_asked = isinstance(request, ModelRequest | ToolRequest | HumanRequest)
+        if is_asked and request.path not in waiting and not _was_skipped(old, again, request):
             yield _new_request(old, request)
-    known = {message for _, message in then.warnings}
-    yield from (Change("warning", way, None, message) for way, message in now.warnings if message not in known)
+    messages = {message for _, message in then.warnings}
+    yield from (Change("warning", way, None, message) for way, message in now.warnings if message not in messages)
     if again.failure is not None and old.replay.failure is None:
         yield Change("error", again.failure.path, None, again.failure.message)
 
@@ -261,7 +262,11 @@ async def follow_run(run: RecordedRun, model: Model, purse: Purse, clock: Clock,
             stopped = str(error)
             break
         walked.waits |= cut_off
-        requests = [one for one in walked.replay.open if isinstance(one, ModelRequest) and one.path not in cut_off]
+        requests = [
+            request
+            for request in walked.replay.open
+            if isinstance(request, ModelRequest) and request.path not in cut_off
+        ]
         if walked.replay.finished or walked.replay.failure is not None or not requests:
             break
         if len(replies) + len(requests) > most:
@@ -284,7 +289,7 @@ def _cut_off(run: RecordedRun) -> set[str]:
     """Return the calls whose reply a run that has ended did not wait for, because a limit in time was reached. The
     record of that stands, so no reply would be used."""
     again = run.view.replay
-    return {one.path for one in again.open} if again.finished or again.failure is not None else set()
+    return {request.path for request in again.open} if again.finished or again.failure is not None else set()
 
 
 async def _asked(asking: Performer, requests: Sequence[ModelRequest], purse: Purse) -> list[EffectRecord]:

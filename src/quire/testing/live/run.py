@@ -128,11 +128,11 @@ def run_live(plan: LivePlan, on_try: Callable[[Try], None] = lambda made: None) 
 def live_standings(options: LiveOptions) -> list[Standing]:
     """Return the standing of every live case, from receipts alone."""
     cases, _ = live_cases(replace(options, real_tools=True))
-    found = []
+    result = []
     for folder in dict.fromkeys(_home(case) for case in cases):
         subjects = [subject_of(case) for case in cases if _home(case) == folder]
-        found += standings(subjects, read_receipts(folder))
-    return found
+        result += standings(subjects, read_receipts(folder))
+    return result
 
 
 async def _forecasts(plan: LivePlan) -> list[CaseForecast]:
@@ -144,9 +144,9 @@ async def _forecasts(plan: LivePlan) -> list[CaseForecast]:
     ]
 
 
-async def _forecast(case: LiveCase, spec: str, model: Model, seen: float | None) -> CaseForecast:
+async def _forecast(case: LiveCase, spec: str, model: Model, cost_seen: float | None) -> CaseForecast:
     # The bounds are those of the row with the longest inputs.
-    row = max(case.rows.values(), key=lambda one: len(encode(dict(one.case.setting.inputs))))
+    row = max(case.rows.values(), key=lambda candidate: len(encode(dict(candidate.case.setting.inputs))))
     setting = row.case.setting
     options = RunOptions(unattended=bool(setting.unattended), allow=setting.allow or (), limits=setting.limits)
     runtime = _runtime(case, LiveModel(model, spec, EffectMeter()))
@@ -155,7 +155,7 @@ async def _forecast(case: LiveCase, spec: str, model: Model, seen: float | None)
     calls, price = ahead.bounds.model_calls.most, ahead.price
     judged = int(case.seat is not None)
     why = price.why if price.most is None else "the price of the judge is not known" if judge_cost is None else ""
-    return CaseForecast(case.key, spec, calls, price.most, why, seen, judge_cost, judged)
+    return CaseForecast(case.key, spec, calls, price.most, why, cost_seen, judge_cost, judged)
 
 
 def _judge_cost(case: LiveCase) -> float | None:
@@ -205,15 +205,15 @@ def subject_of(case: LiveCase) -> Subject:
 def _texts(case: LiveCase, runtime: Runtime, plans: Sequence[Plan]) -> dict[str, str]:
     """Return the texts that a document is made of besides its plan: files with prompts, and parts of a directive."""
     document = case.bench.document
-    found = read_prompt_files(plans, document_folder(document))
+    texts = read_prompt_files(plans, document_folder(document))
     if document.runnable().thread:
         setting = next(iter(case.rows.values())).case.setting
         granted = default_grants(runtime.settings, setting.allow or ())
         # A directive that cannot start is composed of nothing; its tries say why.
         with contextlib.suppress(QuireError):
             started = runtime.directives.start(document, setting.inputs, setting.limits, granted, one_model=True)
-            found[document.name] = started.bundle.encoded()
-    return found
+            texts[document.name] = started.bundle.encoded()
+    return texts
 
 
 def _home(case: LiveCase) -> Path:
@@ -241,8 +241,8 @@ class CalibrationPlan(Struct, frozen=True):
             model.estimate(judge_call(self.seat.judge, label.parts)) if isinstance(model, Priced) else None
             for label in self.labels
         ]
-        known = [cost for cost in costs if cost is not None]
-        bound = sum(known) * self.repeats if len(known) == len(costs) else None
+        priced = [cost for cost in costs if cost is not None]
+        bound = sum(priced) * self.repeats if len(priced) == len(costs) else None
         why = "" if bound is not None else f"the price of {self.seat.spec} is not known"
         repeats = (self.repeats, self.repeats)
         return Announcement(
@@ -266,8 +266,8 @@ def calibration_plan(
     seat = JudgeSeats(user_models(path.parent, environ), judge_model).seat(judge)
     if budget is not None:
         require_price(seat.model, seat.spec)
-    found = read_labels(judge, labels or labels_path(path))
-    return CalibrationPlan(path, seat, tuple(found), repeats or REPEATS, budget)
+    labelled = read_labels(judge, labels or labels_path(path))
+    return CalibrationPlan(path, seat, tuple(labelled), repeats or REPEATS, budget)
 
 
 def run_calibration(plan: CalibrationPlan) -> tuple[Calibration, CalibrationStanding]:

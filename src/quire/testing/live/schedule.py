@@ -116,8 +116,8 @@ class Metered:
 
 def require_price(model: Model, spec: str) -> None:
     """Raise `CannotStart` for a model whose price is not known: a budget would not hold for it."""
-    known = isinstance(model, Priced) and model.estimate(ModelCall("", ())) is not None
-    if not known:
+    is_priced = isinstance(model, Priced) and model.estimate(ModelCall("", ())) is not None
+    if not is_priced:
         raise CannotStart(
             f"the price of {spec} is not known, so a budget cannot hold: [models.prices] of your own quire.toml sets it"
         )
@@ -168,7 +168,7 @@ class Schedule(Struct):
         return sum(len(term.rows) * term.repeats for term in self.terms) * len(self.models)
 
     def attempts(self) -> Iterator[Attempt]:
-        for repeat in range(max((one.repeats for one in self.terms), default=0)):
+        for repeat in range(max((term.repeats for term in self.terms), default=0)):
             for term in self.terms:
                 if repeat < term.repeats:
                     yield from (Attempt(term.case, row, model, repeat) for row in term.rows for model in self.models)

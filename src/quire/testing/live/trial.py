@@ -82,9 +82,10 @@ def graders(expect: Expect | None) -> Expect | None:
 def grades_something(case: Case, formulas: Sequence[Formula]) -> bool:
     """Tell whether anything beyond the status of a run decides about a try."""
     expects = [graders(expect) for expect in (case.expect, *(act.expect for act in case.then))]
-    told = any(check.subject not in ("status", "exit") for expect in expects if expect for check in expect.checks)
+    checks = [check for expect in expects if expect for check in expect.checks]
+    expects_more = any(check.subject not in ("status", "exit") for check in checks)
     live = case.live
-    return told or bool(formulas) or (live is not None and (live.judge is not None or bool(live.similar)))
+    return expects_more or bool(formulas) or (live is not None and (live.judge is not None or bool(live.similar)))
 
 
 def grade(stages: Sequence[Stage], case: Case, row: Mapping[str, Value], formulas: Sequence[Formula]) -> list[str]:
@@ -102,11 +103,11 @@ def grade(stages: Sequence[Stage], case: Case, row: Mapping[str, Value], formula
                 problems.append(cut(message if not value or value in message else f"{message}: {value}", _LONGEST))
     if formulas:
         judging = Judging(stages[-1].observation, case.span, row)
-        problems += [cut(one.finding.message, _LONGEST) for one in always(formulas, judging)]
+        problems += [cut(problem.finding.message, _LONGEST) for problem in always(formulas, judging)]
     return problems
 
 
-def terms(live: Live, seen: Observation, cost: float | None, seconds: float) -> Iterator[str]:
+def terms(live: Live, observation: Observation, cost: float | None, seconds: float) -> Iterator[str]:
     """Yield the terms of a live test, apart from judges, that a try does not meet."""
     if live.cost is not None and cost is None:
         yield "its cost is not known"
@@ -116,9 +117,9 @@ def terms(live: Live, seen: Observation, cost: float | None, seconds: float) -> 
         yield f"it took longer than {live.seconds:g} s"
     similar = similar_of(live)
     if similar is not None:
-        found = similarity(text_of(seen.output), similar.to)
-        if found < similar.least:
-            yield f"the output is not similar: {found:.1f} of {similar.least:g}"
+        share = similarity(text_of(observation.output), similar.to)
+        if share < similar.least:
+            yield f"the output is not similar: {share:.1f} of {similar.least:g}"
 
 
 def similar_of(live: Live) -> Similar | None:
@@ -136,26 +137,26 @@ def similarity(text: str, other: str) -> float:
 
     It is a rough measure, and the same everywhere: it needs no model.
     """
-    words = [Counter(_WORDS.findall(one[:LONGEST_COMPARED].casefold())) for one in (text, other)]
+    words = [Counter(_WORDS.findall(content[:LONGEST_COMPARED].casefold())) for content in (text, other)]
     total = words[0].total() + words[1].total()
     return 2 * (words[0] & words[1]).total() / total if total else 1.0
 
 
-def parts_of(seen: Observation, reads: Sequence[str]) -> list[tuple[str, str]] | None:
+def parts_of(observation: Observation, reads: Sequence[str]) -> list[tuple[str, str]] | None:
     """Return the texts that a judge reads; None if one of them is not there."""
-    found: list[tuple[str, str]] = []
+    parts: list[tuple[str, str]] = []
     for name in reads:
         table, _, key = name.partition(".")
         if table == "output":
-            found.append((name, text_of(seen.output)))
+            parts.append((name, text_of(observation.output)))
         elif table == "artifact":
-            found.append((name, seen.artifact))
+            parts.append((name, observation.artifact))
         else:
-            values: Mapping[str, Value] = getattr(seen, table)
+            values: Mapping[str, Value] = getattr(observation, table)
             if key not in values:
                 return None
-            found.append((name, text_of(values[key])))
-    return found
+            parts.append((name, text_of(values[key])))
+    return parts
 
 
 def text_of(value: Value) -> str:
@@ -187,7 +188,7 @@ async def make_try(case: LiveCase, attempt: Attempt, model: Model, purse: Purse,
     lost = _is_lost(meter, stages)
     if stages and not lost:
         problems += grade(stages, row.case, cast("Mapping[str, Value]", row.row), case.always)
-        problems += [f"{one.tool} was called: {one.reason}" for one in run.world.tools.unscripted]
+        problems += [f"{call.tool} was called: {call.reason}" for call in run.world.tools.unscripted]
         problems += terms(row.case.live or case.live, stages[-1].observation, meter.cost, seconds)
         if case.seat is not None and not problems:
             judgement = await _judged(case.seat, stages[-1].observation, purse, judge_meter)
@@ -250,7 +251,7 @@ class LiveModel(CaseModel):
     def estimate(self, call: ModelCall) -> float | None:
         return self._model.estimate(call) if isinstance(self._model, Priced) else None
 
-    async def _reply(self, call: ModelCall, seen: SeenPrompt, on_delta: Callable[[str], None]) -> ModelReply:
+    async def _reply(self, call: ModelCall, prompt: SeenPrompt, on_delta: Callable[[str], None]) -> ModelReply:
         return await self._model.complete(call, on_delta)
 
 

@@ -96,14 +96,14 @@ def used_schemas(plan: Plan) -> set[str]:
 
 
 def _reached(plan: Plan, waiting: list[str]) -> set[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     while waiting:
         name = waiting.pop()
         schema: Schema | None = plan.schemas.get(name)
-        if name not in found and schema is not None:
-            found.add(name)
+        if name not in names and schema is not None:
+            names.add(name)
             waiting += [ref.schema for ref in refs(schema)]
-    return found
+    return names
 
 
 _Edited = Iterator[tuple[str, str, str, str, tuple[Field, ...]]]
@@ -135,9 +135,9 @@ def _types(type: FieldType, name: str) -> Iterator[tuple[str, str, str, str, Fie
             if most is not None:
                 sentence = f"drops the max_items of the field {name}"
                 yield "drop_schema_limit", name, "max_items", sentence, replace(type, max_items=None)
-            for operator, inner, detail, change, found in _types(of, f"{name}[]"):
-                if not isinstance(found, ListOf):
-                    yield operator, inner, detail, change, replace(type, of=found)
+            for operator, inner, detail, change, item in _types(of, f"{name}[]"):
+                if not isinstance(item, ListOf):
+                    yield operator, inner, detail, change, replace(type, of=item)
         case Object(fields=fields):
             for operator, inner, detail, change, edited in _fields(fields, name):
                 yield operator, inner, detail, change, Object(edited)
@@ -170,7 +170,7 @@ def directive_edits(site: Site, thread: Thread) -> Iterator[Edit]:
 
 
 def _permissions(site: Site, thread: Thread) -> Iterator[Edit]:
-    granted = Grants.of(one.capability for one in thread.permissions)
+    granted = Grants.of(permission.capability for permission in thread.permissions)
     for number, permission in enumerate(thread.permissions):
         others = without(thread.permissions, number)
         detail, span = permission.capability, permission.span
@@ -199,7 +199,7 @@ def _not_granted(granted: Grants) -> str:
     """Return the capability of a tool that the thread must not use: the shell, or the first built-in one."""
     tools = (SHELL, *(tool.id for tool in BUILT_IN_TOOLS))
     named = (capability("execute", "tool", tool) for tool in tools)
-    return next((one for one in named if not granted.covers(one)), "<a capability that it must not have>")
+    return next((needed for needed in named if not granted.covers(needed)), "<a capability that it must not have>")
 
 
 def _limits(site: Site, thread: Thread) -> Iterator[Edit]:

@@ -113,11 +113,11 @@ class Mutant(Struct, frozen=True):
 def mutants(plan: Plan, source: Source, *, most: int = MOST_MUTANTS) -> list[Mutant]:
     """Return the mutants of a document, in the order of its text."""
     numbers: dict[str, int] = {}
-    found: list[Mutant] = []
+    numbered: list[Mutant] = []
     for mutant in islice(_all(plan, source), most):
         number = numbers[mutant.id] = numbers.get(mutant.id, 0) + 1
-        found.append(mutant if number == 1 else replace(mutant, id=f"{mutant.id}#{number}"))
-    return found
+        numbered.append(mutant if number == 1 else replace(mutant, id=f"{mutant.id}#{number}"))
+    return numbered
 
 
 def _all(plan: Plan, source: Source) -> Iterator[Mutant]:

@@ -96,10 +96,10 @@ def _expressions(site: Site) -> Iterator[Edit]:
         condition = place in ("when", "until")
         kill = _formula_kill(step, place)
         slug = place.removeprefix("the ").replace(" ", ".")
-        found = [*variants(formula)]
+        changes = [*variants(formula)]
         if condition and (whole := negated(formula)) is not None:
-            found.append(whole)
-        for number, variant in enumerate(found):
+            changes.append(whole)
+        for number, variant in enumerate(changes):
             tail = f"{place} of {site.name}"
             sentence = f"negates {tail}" if variant.operator == "negate_condition" else f"{variant.change} in {tail}"
             span = span_in(site.source, formula, variant.span)
@@ -172,12 +172,12 @@ def _other_policies(on_error: OnError) -> Iterator[tuple[str, OnError]]:
 
 def _agent(site: Site, work: Agent) -> Iterator[Edit]:
     label, parts = site.step.label, work.prompt.parts
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for number, part in enumerate(parts):
         if not isinstance(part, Reference) or part.default is not None:
             continue
-        earlier = seen.get(part.raw, 0)
-        seen[part.raw] = earlier + 1
+        earlier = counts.get(part.raw, 0)
+        counts[part.raw] = earlier + 1
         yield Edit(
             "drop_reference",
             f"{part.name}.{earlier}" if earlier else part.name,
@@ -238,9 +238,9 @@ def _select(site: Site, work: Select) -> Iterator[Edit]:
         yield Edit("drop_arm", "default", sentence, site.with_work(default=None), kill, site.key("default"))
 
 
-def _runs_the_same(one: Call | Block, other: Call | Block) -> bool:
+def _runs_the_same(case: Call | Block, other: Call | Block) -> bool:
     """Tell whether two cases do the same, written at two places or once with an alias."""
-    return structure_hash(one, ("label",)) == structure_hash(other, ("label",))
+    return structure_hash(case, ("label",)) == structure_hash(other, ("label",))
 
 
 def _target_kill(step: Step, target: Call | Block) -> Kill:

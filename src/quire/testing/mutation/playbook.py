@@ -141,7 +141,7 @@ def _capture(site: Site, capture: Capture) -> Iterator[Edit]:
             site.find("@output"),
         )
     for option in capture.options if len(capture.options) > 1 else ():
-        fewer = replace(capture, options=tuple(one for one in capture.options if one != option))
+        fewer = replace(capture, options=tuple(value for value in capture.options if value != option))
         yield Edit(
             "drop_option",
             f"{name}.{option}",
@@ -254,7 +254,7 @@ def _with_capture(step: Step, old: Capture, new: Capture | None) -> Step:
     if step.match is None:
         return step
     cases = tuple(
-        replace(case, body=Sequence(tuple(_with_capture(one, old, new) for one in case.body.steps)))
+        replace(case, body=Sequence(tuple(_with_capture(inner, old, new) for inner in case.body.steps)))
         for case in step.match.cases
     )
     return replace(step, match=replace(step.match, cases=cases))

@@ -157,9 +157,9 @@ def _missing(
             if case.name not in observations:
                 observations[case.name] = case.observe(plan)
             observation = case.observe(mutant.plan)
-            told = telling_expectation(observations[case.name], observation, mutant.kill.subject)
-            if told is not None:
-                return case.name, told, ""
+            expectation = telling_expectation(observations[case.name], observation, mutant.kill.subject)
+            if expectation is not None:
+                return case.name, expectation, ""
     place = {"": "the document", "thread": "the thread"}.get(mutant.step, f"step {mutant.step}")
     return "", mutant.expectation(), OPERATORS[mutant.operator].case.format(step=place)
 
@@ -214,17 +214,17 @@ def baseline_cases(test: OpenTest) -> tuple[list[BaselineCase], list[str]]:
     cases: list[BaselineCase] = []
     left_out: list[str] = []
     usable = [row for row in test.wanted if not (row.case.skip or row.case.todo or row.case.draft)]
-    for wanted in usable[:MOST_CASES]:
+    for row in usable[:MOST_CASES]:
         try:
-            start = CaseRun(test.bench, wanted.case).prepare()
+            start = CaseRun(test.bench, row.case).prepare()
         except (QuireError, Stuck) as error:
-            left_out.append(f"{wanted.name}: {error}")
+            left_out.append(f"{row.name}: {error}")
             continue
         if start is None:
-            left_out.append(f"{wanted.name}: the case {wanted.name!r} does not start its document")
+            left_out.append(f"{row.name}: the case {row.name!r} does not start its document")
             continue
-        case = _DrivenCase(test, wanted, start.for_changed_plans(test.bench.settings))
-        cases.append(BaselineCase(wanted.name, case.notices, case.observe))
+        case = _DrivenCase(test, row, start.for_changed_plans(test.bench.settings))
+        cases.append(BaselineCase(row.name, case.notices, case.observe))
     return cases, left_out
 
 
@@ -346,8 +346,8 @@ def _summary(report: MutationReport, source: Source, test: str, pipeline: str) -
         )
         for survivor in report.survivors
     )
-    killed = frozenset(one.mutant.id for one in report.killed)
-    left_out = tuple(f"{test}: {one}" for one in report.left_out)
+    killed = frozenset(noticed.mutant.id for noticed in report.killed)
+    left_out = tuple(f"{test}: {reason}" for reason in report.left_out)
     if report.untried:
         left_out = (*left_out, f"{test}: there was no time for {report.untried:,} more mutants")
     return DocumentMutation(source, killed, survivors, left_out, report.seconds, pipeline)
@@ -368,7 +368,7 @@ def _joined(parts: list[DocumentMutation]) -> DocumentMutation:
     for mutant in (survivor for part in parts for survivor in part.survivors):
         if mutant.id not in killed and (mutant.id not in survivors or (mutant.case and not survivors[mutant.id].case)):
             survivors[mutant.id] = mutant
-    left_out = tuple(one for part in parts for one in part.left_out)
+    left_out = tuple(reason for part in parts for reason in part.left_out)
     seconds = sum(part.seconds for part in parts)
     first = parts[0]
     return DocumentMutation(first.source, killed, tuple(survivors.values()), left_out, seconds, first.pipeline)

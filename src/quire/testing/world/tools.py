@@ -171,8 +171,8 @@ class CaseTools:
             tools.setdefault(parts[1], set()).add(parts[2])
             return
         for mark in ("/", "__", "."):
-            place, found, tool = name.partition(mark)
-            if found and tool and (place in tools or (mark == "/" and place not in ("rye", BUILT_IN))):
+            place, joint, tool = name.partition(mark)
+            if joint and tool and (place in tools or (mark == "/" and place not in ("rye", BUILT_IN))):
                 tools.setdefault(place, set()).add(tool)
                 return
         if not name.startswith("rye/"):

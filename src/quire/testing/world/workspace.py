@@ -123,7 +123,7 @@ class CaseFolder:
         """Return the files of the folder with their texts; None for a file that is not text."""
         if not self.is_made:
             return {}
-        found: dict[str, str | None] = {}
+        texts: dict[str, str | None] = {}
         for path in sorted(self.path.rglob("*"))[:MOST_LISTED]:
             if path.is_symlink() or not path.is_file():
                 continue
@@ -131,8 +131,8 @@ class CaseFolder:
                 text: str | None = path.read_bytes().decode("utf-8")
             except (OSError, UnicodeDecodeError):
                 text = None
-            found[path.relative_to(self.path).as_posix()] = text
-        return found
+            texts[path.relative_to(self.path).as_posix()] = text
+        return texts
 
     def remove(self) -> None:
         if self.is_made:
