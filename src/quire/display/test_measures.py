@@ -155,7 +155,7 @@ def _mutation_data(document: DocumentMutation) -> dict[str, Value]:
             "change": survivor.change,
             "test": survivor.test,
             "case": survivor.case,
-            "wanted": survivor.wanted,
+            "wanted": survivor.new_case,
             "expectation": survivor.expectation,
         }
         for survivor in document.survivors

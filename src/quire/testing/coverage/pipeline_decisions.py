@@ -34,6 +34,7 @@ from quire.formats.yaml import Node as YamlNode
 from quire.formats.yaml import Sequence as YamlSequence
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import ASK
+from quire.plan.descriptions import QUESTIONS
 from quire.plan.nodes import Think, UseTool
 from quire.plan.parts import formulas
 from quire.plan.pipeline_work import (
@@ -94,17 +95,12 @@ class YamlPositions(Struct, frozen=True):
         entry = self.entries.get(step)
         place, node = step, entry.value if entry else None
         for key in keys:
-            inner = _find(node, key)
+            entries = node.entries if isinstance(node, YamlMapping) else ()
+            inner = next((entry for entry in entries if label_of(entry.key) == key), None)
             if inner is not None:
                 place = inner.key.span
                 node = inner.value if isinstance(inner.value, YamlMapping) else node
         return place
-
-
-def _find(node: YamlNode | None, key: str) -> Entry | None:
-    if not isinstance(node, YamlMapping):
-        return None
-    return next((entry for entry in node.entries if label_of(entry.key) == key), None)
 
 
 CONDITIONS = ("when", "until")
@@ -197,7 +193,7 @@ MANY = "many"
 
 
 def pipeline_decisions(plan: Plan, source: Source, prefix: str = "") -> Iterator[Decision]:
-    """Yield the decisions of a pipeline. `prefix` begins their places, in a file of several pipelines."""
+    """Yield the decisions of a pipeline. `prefix` is as in `decisions_of`."""
     positions = YamlPositions.of(source)
     booleans = _boolean_stores(plan)
     for path, step in plan.steps():
@@ -215,29 +211,25 @@ def _boolean_stores(plan: Plan) -> frozenset[str]:
     return frozenset(name for name, boolean in booleans.items() if boolean)
 
 
-class _Step:
-    def __init__(
-        self,
-        plan: Plan,
-        prefix: str,
-        path: str,
-        step: Step,
-        source: Source,
-        positions: YamlPositions,
-        booleans: frozenset[str],
-    ) -> None:
-        self._plan = plan
-        self._own_path = path
-        self._path = f"{prefix}{path}"
-        self._step = step
-        self._source = source
-        self._positions = positions
-        self._booleans = booleans
-        self._way = f"{prefix}{step.label}"
-        self._name = f"step {self._way}"
+class _Step(Struct, frozen=True):
+    plan: Plan
+    prefix: str
+    path: str
+    step: Step
+    source: Source
+    positions: YamlPositions
+    booleans: frozenset[str]
+
+    @property
+    def place(self) -> str:
+        return f"{self.prefix}{self.path}"
+
+    @property
+    def way(self) -> str:
+        return f"{self.prefix}{self.step.label}"
 
     def decisions(self) -> Iterator[Decision]:
-        step, work = self._step, self._step.work
+        step, work = self.step, self.step.work
         yield self._decision("steps", "", "", f"({step.title})")
         if step.guard is not None and step.guard.on_error is not None:
             yield from self._errors(step.guard.on_error, "on_error", "a failure")
@@ -268,28 +260,26 @@ class _Step:
 
     def _decision(self, kind: Kind, choice: str, way: str, words: str, span: Span | None = None) -> Decision:
         joint = " " if words.startswith("(") else ": "
-        return Decision(kind, self._path, choice, way, f"{self._name}{joint}{words}", span or self._step.span)
+        return Decision(kind, self.place, choice, way, f"step {self.way}{joint}{words}", span or self.step.span)
 
     def _at(self, *keys: str) -> Span:
-        return self._positions.find(self._step.span, *keys)
+        return self.positions.find(self.step.span, *keys)
 
     def _labels(self, work: Select) -> Iterator[Decision]:
         for number, (label, _) in enumerate(work.cases, 1):
             yield self._decision("arms", "match", str(number), f"case {label}", self._at("cases", label))
         if work.default is not None:
             yield self._decision("arms", "match", "default", "default", self._at("default"))
-        elif not self._has_both(work) and not self._has_all_values(work):
+        elif not self._has_all_values(work):
             yield self._decision("arms", "match", "none", "none of the cases (there is no default)", self._at("cases"))
 
-    def _has_both(self, work: Select) -> bool:
-        """Tell whether the value is true or false, and there is a case for each."""
-        labels = {label for label, _ in work.cases}
-        return labels >= {"True", "False"} and is_boolean(work.on.compiled.expression.root, self._booleans)
-
     def _has_all_values(self, work: Select) -> bool:
-        """Tell whether a choice has a case for each value that the schema of its subject allows."""
-        type = declared_type(self._plan, work.on)
-        return isinstance(type, Enum) and set(map(str, type.values)) <= {label for label, _ in work.cases}
+        """Tell whether a choice has a case for true and for false, or for each value that a schema allows."""
+        labels = {label for label, _ in work.cases}
+        if labels >= {"True", "False"} and is_boolean(work.on.compiled.expression.root, self.booleans):
+            return True
+        type = declared_type(self.plan, work.on)
+        return isinstance(type, Enum) and set(map(str, type.values)) <= labels
 
     def _items(self, source: LiteralValue | Formula | None, most: int | None) -> Iterator[Decision]:
         if isinstance(source, LiteralValue):
@@ -298,7 +288,7 @@ class _Step:
         for way, words in (("0", "0 items"), ("1", "1 item"), (MANY, "several items")):
             if way == MANY and most == 1:
                 continue
-            if way != "0" or source is None or not is_never_empty(self._plan, self._own_path, source):
+            if way != "0" or source is None or not is_never_empty(self.plan, self.path, source):
                 yield self._decision("fans", "items", way, words, at)
 
     def _errors(self, on_error: OnError, choice: str, failed: str) -> Iterator[Decision]:
@@ -326,24 +316,17 @@ class _Step:
         listed: list[tuple[str, Span]] = []
         if isinstance(options, LiteralValue) and isinstance(options.value, list | tuple):
             listed = [(str(option), self._at("args", "options")) for option in options.value]
-        written = kind.value if isinstance(kind, LiteralValue) else "input"
-        known = cast("Literal['input', 'confirm', 'select']", written if written in _KINDS else "input")
-        yield from answers(self._path, self._way, known, listed, "default" in arguments, at)
+        written = kind.value if isinstance(kind, LiteralValue) and kind.value in QUESTIONS else "input"
+        known = cast("Literal['input', 'confirm', 'select']", written)
+        yield from answers(self.place, self.way, known, listed, "default" in arguments, at)
 
     def _conditions(self) -> Iterator[Decision]:
-        for role, formula in formulas(self._step):
+        for role, formula in formulas(self.step):
             for number, node in enumerate(boolean_parts(formula.compiled.expression, role), 1):
                 text = formula.text[node.span.start : node.span.end]
                 words = f"`{cut(' '.join(text.split()), 60, 57)}`"
-                span = self._inside(formula.span, text)
+                # The place is exact if the part stands in the file as it is.
+                at = self.source.text.find(text, formula.span.start, formula.span.end)
+                span = Span(at, at + len(text)) if at >= 0 else formula.span
                 for way in ("true", "false"):
-                    label = f"{self._name}: {words} {way}"
-                    yield Decision("conditions", self._path, f"{role}[{number}]", way, label, span)
-
-    def _inside(self, span: Span, text: str) -> Span:
-        """Return the place of a part of an expression: exactly, if it stands in the file as it is."""
-        at = self._source.text.find(text, span.start, span.end)
-        return Span(at, at + len(text)) if at >= 0 else span
-
-
-_KINDS = ("input", "confirm", "select")
+                    yield self._decision("conditions", f"{role}[{number}]", way, f"{words} {way}", span)

@@ -20,7 +20,8 @@ from quire.plan.vocabulary import typed_way
 from quire.runs.drives import apply_amendments
 from quire.source import Source, relative_to_here
 from quire.testing.coverage.decisions import KINDS, Decision, Kind, decision_id, document_decisions
-from quire.testing.coverage.taken import decisions_taken, file_pipelines, watched
+from quire.testing.coverage.taken import decisions_taken, file_pipelines
+from quire.testing.coverage.watched_documents import watched
 from quire.testing.results import Problem
 from quire.values import clean
 from quire.wording import did_you_mean, nearest
@@ -212,7 +213,8 @@ def _record(coverage: DocumentCoverage, name: str) -> Iterator[str]:
         lines.setdefault(coverage.line(decision), []).append(decision)
     reached = {decision.block for decision in coverage.decisions if coverage.count(decision)}
     yield f"TN:{name}"
-    yield f"SF:{_path(coverage.path)}"
+    # A line end in a name would begin another record.
+    yield "SF:" + clean(coverage.path).replace("\r", " ").replace("\n", " ")
     total = hit = 0
     for line in sorted(lines):
         for block, branches in enumerate(_blocks(lines[line])):
@@ -239,11 +241,6 @@ def _blocks(decisions: list[Decision]) -> list[list[Decision]]:
         if decision.kind != "steps":
             blocks.setdefault(decision.block, []).append(decision)
     return list(blocks.values())
-
-
-def _path(path: str) -> str:
-    """Return a path on one line: a line end in a name would begin another record."""
-    return clean(path).replace("\r", " ").replace("\n", " ")
 
 
 class CoverageMeter:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET, Struct, UnsetType
 
 from quire.patterns import late_pattern
+from quire.text_diff import common_prefix
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
@@ -113,7 +114,10 @@ def _differences(before: Observation, after: Observation) -> Iterator[tuple[str,
     if after.refused != before.refused:
         yield "refused", list(before.refused)
     for subject in _TABLES:
-        yield from _of_table(subject, getattr(before, subject), getattr(after, subject))
+        old, new = getattr(before, subject), getattr(after, subject)
+        for name, value in old.items():
+            if value is not None and new.get(name) != value:
+                yield subject, {name: _shortened(value, new.get(name))}
     if after.output != before.output and before.output is not None:
         yield "output", _shortened(before.output, after.output)
     yield from _of_error(before.error, after.error)
@@ -179,12 +183,6 @@ def _of_error(old: Mapping[str, Value] | None, new: Mapping[str, Value] | None) 
             yield "error", {name: old.get(name)}
 
 
-def _of_table(subject: str, old: Mapping[str, Value], new: Mapping[str, Value]) -> Iterator[tuple[str, Value]]:
-    for name, value in old.items():
-        if value is not None and new.get(name) != value:
-            yield subject, {name: _shortened(value, new.get(name))}
-
-
 def _shortened(old: Value, new: Value) -> Value:
     """Return a value as it is expected: of a long text, a line that the other one does not have."""
     if not isinstance(old, str) or len(encode(old)) <= _LONGEST_TEXT:
@@ -205,7 +203,8 @@ def _line_only_in(old: list[str], new: list[str]) -> str | None:
 
 def _window(line: str, new: list[str]) -> str:
     """Return the part of a line around the first character that is different in the most similar new line."""
-    at = max((_shared(line, other.strip()) for text in new for other in text.splitlines()), default=0)
+    others = [other.strip() for text in new for other in text.splitlines()]
+    at = max((common_prefix(line, other, min(len(line), len(other))) for other in others), default=0)
     for before, after in ((20, 40), (60, 80), (200, 200)):
         start = max(0, at - before)
         if start:
@@ -214,11 +213,3 @@ def _window(line: str, new: list[str]) -> str:
         if not any(piece in text for text in new):
             return piece
     return line
-
-
-def _shared(one: str, other: str) -> int:
-    """Return the number of characters with which two lines begin alike."""
-    for number, (left, right) in enumerate(zip(one, other, strict=False)):
-        if left != right:
-            return number
-    return min(len(one), len(other))
