@@ -6,9 +6,9 @@ store and the tools that reach outside come from `quire.testing.world`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, assert_never
+from typing import TYPE_CHECKING, Any, TypeVar, assert_never
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,7 +23,8 @@ from quire.runs.options import RunOptions
 from quire.runs.pins import PinnedRun, PinnedState
 from quire.runs.runtime import Runtime
 from quire.stores.sqlite.in_memory import Memory
-from quire.testing.observation import not_started, observe
+from quire.testing.observation import error_value, not_started, observe
+from quire.testing.virtual_loop import VirtualClock
 from quire.testing.world.model import CaseModel, Meter, Replies
 from quire.testing.world.scripts import Answers, CasePeople, ToolScripts
 from quire.testing.world.tools import CaseTools
@@ -181,14 +182,15 @@ class CaseRuntime(Runtime):
 
 
 R = TypeVar("R", bound=CaseRuntime)
+T = TypeVar("T")
 
 
-class CaseWorld:
+class CaseWorld(VirtualClock):
     """The world that the processes of one case share. It is their clock, too."""
 
     def __init__(self, bench: Bench, case: Case) -> None:
+        super().__init__(bench.loop)
         setting = case.setting
-        self._loop = bench.loop
         self.threads: dict[str, str] = {}
         self.meter = Meter()
         self.memory = Memory()
@@ -203,14 +205,6 @@ class CaseWorld:
         if not which or bench.cassettes is None:
             return CaseModel(replies, self.meter)
         return bench.cassettes.player(which, case.name, replies, self.meter)
-
-    def now(self) -> float:
-        return self._loop.time()
-
-    async def sleep(self, seconds: float) -> None:
-        import asyncio
-
-        await asyncio.sleep(seconds)
 
     def advance(self, seconds: float) -> None:
         self._loop.advance(seconds)
@@ -262,18 +256,16 @@ class CaseRun:
 
     def play(self) -> list[Stage]:
         """Run the case to its end on the loop of the bench, and return its stages."""
-        self._bench.loop.set_time(moment(self.case.setting.clock))
-        try:
-            return self._bench.loop.run(self._play())
-        finally:
-            self.world.folder.remove()
-            self.world.memory.close()
+        return self._on_loop(self._play())
 
     def prepare(self) -> PreparedStart | None:
         """Start the run without driving it; None if the document does not start so. Raises `QuireError`."""
+        return self._on_loop(self._prepare_start())
+
+    def _on_loop(self, main: Coroutine[Any, Any, T]) -> T:
         self._bench.loop.set_time(moment(self.case.setting.clock))
         try:
-            return self._bench.loop.run(self._prepare_start())
+            return self._bench.loop.run(main)
         finally:
             self.world.folder.remove()
             self.world.memory.close()
@@ -309,8 +301,8 @@ class CaseRun:
         try:
             await self._do(act)
         except QuireError as error:
-            failure: Mapping[str, Value] = {"kind": type(error).__name__, "message": str(error), "step": ""}
-            return Stage(act, replace(await self._look(), error=failure, exit=error.exit_code), str(error))
+            observation = replace(await self._look(), error=error_value(error), exit=error.exit_code)
+            return Stage(act, observation, str(error))
         return Stage(act, await self._look())
 
     def _prepare(self) -> None:
@@ -368,7 +360,7 @@ class CaseRun:
         return await runtime.start(self._document, setting.inputs, replace(options, allow=setting.allow or ()))
 
     def _require_limits_fit(self, limits: Mapping[str, Value]) -> None:
-        if limits and self._document.format != "directive":
+        if limits and not self._document.runnable().thread:
             raise CannotStart(f"limits are for directives, and this is a {self._document.format}")
 
     def _runtime(self) -> CaseRuntime:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from msgspec import Struct
@@ -342,12 +342,9 @@ def _fields(matcher: Fields, actual: Value, scope: Scope) -> Mismatch | None:
         if (reason := mismatch(inner, actual.get(name, MISSING), scope)) is not None:
             reason.message = f"{name}: {reason.message}"
             return reason
-    left = list(_others(actual, {name for name, _ in matcher.fields}))
+    names = {name for name, _ in matcher.fields}
+    left = [str(name) for name in actual if name not in names]
     return Mismatch(f"it has {', '.join(left)} as well", matcher.span) if left else None
-
-
-def _others(seen: Mapping[str, Value], known: set[str]) -> Iterator[str]:
-    return (str(name) for name in seen if name not in known)
 
 
 def _said(value: Value) -> str:

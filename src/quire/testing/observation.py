@@ -138,8 +138,11 @@ STATUSES = {"awaiting_input": "waiting", "running": "pending", "interrupted": "p
 
 def not_started(error: QuireError, inputs: Mapping[str, Value]) -> Observation:
     """Return the observation of a case whose document could not be started."""
-    failure: Mapping[str, Value] = {"kind": type(error).__name__, "message": str(error), "step": ""}
-    return Observation(NOT_STARTED, error.exit_code, error=failure, inputs=inputs)
+    return Observation(NOT_STARTED, error.exit_code, error=error_value(error), inputs=inputs)
+
+
+def error_value(error: QuireError) -> dict[str, Value]:
+    return {"kind": type(error).__name__, "message": str(error), "step": ""}
 
 
 def observe(view: RunView, world: CaseWorld, inputs: Mapping[str, Value]) -> Observation:

@@ -178,7 +178,7 @@ class _DrivenCase(Struct, frozen=True):
         """Tell whether some expectation of the case fails on a plan."""
         test, row = self.test, self.row
         case = replace(row, case=replace(row.case, crash_everywhere=False))
-        snapshots = test.kept.of(row.name, _READ_ONLY)
+        snapshots = test.stored.of(row.name, _READ_ONLY)
         return bool(verdict(case, test.file, test.bench, snapshots, self.start.with_plan(plan))[0])
 
     def observe(self, plan: Plan) -> Observation:
@@ -210,7 +210,7 @@ def baseline_cases(test: OpenTest) -> tuple[list[BaselineCase], list[str]]:
     """Return the cases that start their document, and the others with the reason."""
     cases: list[BaselineCase] = []
     left_out: list[str] = []
-    usable = [row for row in test.wanted if not (row.case.skip or row.case.todo or row.case.draft)]
+    usable = [row for row in test.rows if not (row.case.skip or row.case.todo or row.case.draft)]
     for row in usable[:MOST_CASES]:
         try:
             start = CaseRun(test.bench, row.case).prepare()
