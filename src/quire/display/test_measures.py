@@ -188,7 +188,7 @@ def _exploration_data(document: DocumentExploration) -> dict[str, Value]:
         "seed": document.seed,
         "runs": exploration.runs,
         "ends": dict(exploration.ends),
-        "broken": [each.broken.promise for each in exploration.found],
+        "broken": [each.broken.promise for each in exploration.counterexamples],
         "skipped": exploration.skipped or None,
     }
 
@@ -202,5 +202,6 @@ def _exploration_line(document: DocumentExploration) -> str:
     )
     refused = exploration.runs - sum(exploration.ends.values())
     ends += f", {refused:,} with inputs that are refused" if refused else ""
-    broken = f"; {len(exploration.found)} promises broken" if exploration.found else "; no promise broken"
-    return f"{name}: {exploration.runs:,} runs explored from seed {document.seed} ({ends}){broken}"
+    count = len(exploration.counterexamples)
+    broken = f"{count} promises broken" if count else "no promise broken"
+    return f"{name}: {exploration.runs:,} runs explored from seed {document.seed} ({ends}); {broken}"

@@ -200,14 +200,15 @@ def _prompts(check: Check, observation: Observation, scope: Scope) -> Problem | 
 
 def _calls(check: Check, observation: Observation, scope: Scope) -> Problem | None:
     """Check the calls of a tool: their number, the arguments of each, or those of some call."""
+    matcher = check.matcher
     calls = [call for call in observation.calls if not call.refused and _is_tool(call, check.name)]
     arguments: list[Value] = [dict(call.arguments) for call in calls]
-    if _counts(check.matcher):
-        wrong = mismatch(check.matcher, len(calls), scope)
-    elif isinstance(check.matcher, Listed) or isinstance(getattr(check.matcher, "value", None), list | tuple):
-        wrong = mismatch(check.matcher, arguments, scope)
+    if _counts(matcher):
+        wrong = mismatch(matcher, len(calls), scope)
+    elif isinstance(matcher, Listed) or (isinstance(matcher, Equal) and isinstance(matcher.value, list | tuple)):
+        wrong = mismatch(matcher, arguments, scope)
     else:
-        reasons = [mismatch(check.matcher, argument, scope) for argument in arguments]
+        reasons = [mismatch(matcher, argument, scope) for argument in arguments]
         if any(reason is None for reason in reasons):
             return None
         wrong = reasons[0] if len(reasons) == 1 else Mismatch("no call has such arguments", check.span)

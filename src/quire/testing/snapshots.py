@@ -96,7 +96,10 @@ class SnapshotFile(Struct, frozen=True):
             if error.kind == "empty":
                 return cls(path)
             raise
-        return cls(path, _read(source))
+        value = read_value(source)
+        if not isinstance(value, Mapping):
+            raise CannotStart(f"{source.name}:1: a snapshot file is a mapping of cases")
+        return cls(path, {str(name): dict(places) for name, places in value.items() if isinstance(places, Mapping)})
 
     def of(self, case: str, mode: SnapshotMode) -> CaseSnapshots:
         return CaseSnapshots(self.cases.get(case, {}), mode)
@@ -122,8 +125,11 @@ class SnapshotFile(Struct, frozen=True):
         if mode.update and complete:
             for name, place in self.unused(results):
                 changes.append(SnapshotChange(name, place, as_text(updated[name].pop(place)), None))
-        if changes and not mode.ci:
-            self._write({name: places for name, places in updated.items() if places})
+        cases: dict[str, Value] = {name: places for name, places in updated.items() if places}
+        if changes and not mode.ci and cases:
+            write_beside(self.path, _HEAD + as_text(cases))
+        elif changes and not mode.ci:
+            self.path.unlink(missing_ok=True)
         return changes
 
     def unused(self, results: Iterable[CaseResult]) -> list[tuple[str, str]]:
@@ -137,12 +143,6 @@ class SnapshotFile(Struct, frozen=True):
             for place in places
             if (name, place) not in compared and name not in unsure
         ]
-
-    def _write(self, cases: Mapping[str, Mapping[str, Value]]) -> None:
-        if not cases:
-            self.path.unlink(missing_ok=True)
-            return
-        write_beside(self.path, _HEAD + as_text(cases))
 
 
 def snapshot_path(test: str) -> Path:
@@ -209,24 +209,12 @@ def read_value(source: Source) -> Value:
     return value
 
 
-def _read(source: Source) -> dict[str, dict[str, Value]]:
-    value = read_value(source)
-    if not isinstance(value, Mapping):
-        raise CannotStart(f"{source.name}:1: a snapshot file is a mapping of cases")
-    return {str(name): dict(places) for name, places in value.items() if isinstance(places, Mapping)}
-
-
 def _cleaned(value: Value) -> Value:
     """Return a value without characters that YAML cannot keep."""
     if isinstance(value, str):
         return "".join(sign if sign in "\n\t" or sign.isprintable() else f"\\x{ord(sign):02x}" for sign in clean(value))
     if isinstance(value, Mapping):
-        return {_key(name): _cleaned(part) for name, part in value.items()}
+        return {str(_cleaned(name)): _cleaned(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
         return [_cleaned(part) for part in value]
     return value
-
-
-def _key(name: str) -> str:
-    cleaned = _cleaned(name)
-    return cleaned if isinstance(cleaned, str) else name

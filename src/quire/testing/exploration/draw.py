@@ -51,13 +51,7 @@ class Draw:
         """Return inputs that are like those of an example, or that fit the schema of the document."""
         if examples and not self._one_in(4):
             return {name: self.like(value) for name, value in self._chance.choice(examples).items()}
-        properties, required = schema.get("properties"), schema.get("required")
-        needed = required if isinstance(required, Sequence) else ()
-        values: dict[str, Value] = {}
-        for name, part in properties.items() if isinstance(properties, Mapping) else ():
-            if name in needed or self._one_in(2):
-                values[name] = self.fitting(part, schema)
-        return values
+        return self._object(schema, schema, -1)
 
     def fitting(self, schema: Value, whole: Mapping[str, Value] | None = None, depth: int = 0) -> Value:
         """Return a value that fits a schema, as far as the schema is plain."""
@@ -98,7 +92,7 @@ class Draw:
                 return self._object(schema, whole, depth)
         return self.anything(depth)
 
-    def _object(self, schema: Mapping[str, Value], whole: Mapping[str, Value], depth: int) -> Value:
+    def _object(self, schema: Mapping[str, Value], whole: Mapping[str, Value], depth: int) -> dict[str, Value]:
         properties, required = schema.get("properties"), schema.get("required")
         needed = required if isinstance(required, Sequence) else ()
         return {

@@ -119,7 +119,7 @@ class Exploration(Struct, frozen=True):
     runs: int
     ends: Mapping[str, int]
     """How many runs came to each status."""
-    found: tuple[Counterexample, ...] = ()
+    counterexamples: tuple[Counterexample, ...] = ()
     skipped: str = ""
     """Why nothing was explored; empty if it was."""
 
@@ -242,7 +242,7 @@ class _Explorer(Struct):
 def _results(settings: Sequence[Setting]) -> dict[str, list[Value]]:
     """Return the results that the cases script, by tool."""
     results: dict[str, list[Value]] = {}
-    for name, script in ((name, one) for setting in settings for name, one in setting.tools.items()):
+    for name, script in (named for setting in settings for named in setting.tools.items()):
         for part in (script, *script.sequence, *(inner for _, inner in script.when)):
             if part.returns is not UNSET:
                 results.setdefault(canonical(name), []).append(part.returns)
@@ -296,9 +296,9 @@ class DocumentExploration(Struct, frozen=True):
 
     def failure(self) -> FileResult | None:
         """Return the broken promises as the result of a file; None if there are none."""
-        if not self.exploration.found:
+        if not self.exploration.counterexamples:
             return None
-        problems = tuple(self._problem(counterexample) for counterexample in self.exploration.found)
+        problems = tuple(self._problem(counterexample) for counterexample in self.exploration.counterexamples)
         return FileResult(self.source.name, self.source, self.document, problems=problems)
 
     def _problem(self, counterexample: Counterexample) -> Problem:

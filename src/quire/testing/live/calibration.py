@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from quire.errors import CannotStart, Unreadable
-from quire.source import read_source, written_beside
+from quire.errors import Unreadable
+from quire.source import read_source
 from quire.testing.live.judges import SUFFIX, VERDICTS, Judge, Verdict
 from quire.testing.live.statistics import Agreement, Kappa, kappa
 from quire.testing.rows import BadRows, Row, RowProblem, read_rows
+from quire.testing.snapshots import write_beside
 from quire.values import Value, encode, fingerprint, pretty
 
 if TYPE_CHECKING:
@@ -158,12 +159,7 @@ def store_calibration(judge: Path, calibration: Calibration) -> Path:
         "kappa_interval": [round(measured.interval.low, 4), round(measured.interval.high, 4)] if measured else None,
         "labels_of_people": calibration.agreement.count,
     }
-    value = {**msgspec.to_builtins(calibration), "shown": shown}
-    try:
-        with written_beside(path, f"{pretty(value)}\n".encode(), 0o644) as new:
-            new.replace(path)
-    except OSError as error:
-        raise CannotStart(f"{path} cannot be written: {error.strerror or error}") from None
+    write_beside(path, f"{pretty({**msgspec.to_builtins(calibration), 'shown': shown})}\n")
     return path
 
 

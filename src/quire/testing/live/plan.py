@@ -1,8 +1,6 @@
 """Plan a live test: which cases, rows, models and judges, and what it may cost, which the user sees before it starts.
 
 Nothing is asked or spent here.
-
-Open the judges of a live test: the file of each, its model, and whether it may fail a case.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
 """Remember live results, so that `quire test --status` can tell for free what is verified and what has changed since.
 
-A receipt belongs to a case, a model, the plan of the document and the test. It lies in the workspace's `.quire/`,
-beside the runs, and only says what was seen: no test passes because of it.
-
-Hash the structure of plans and cases, without the places of their parts in a text.
-
-A comment or a line break changes places, and nothing that runs. So a receipt stays valid when only those change.
+A receipt belongs to a case, a model, the plan of the document and the test, by hashes of their structure: it stays
+valid when only comments or line breaks change. It lies in the workspace's `.quire/`, beside the runs, and only says
+what was seen: no test passes because of it.
 """
 
 from __future__ import annotations
@@ -160,16 +157,10 @@ def _plain(value: object, without: tuple[str, ...]) -> Value:
         return str(value) if isinstance(value, Enum) else value
     if isinstance(value, Span) or callable(value):
         return None
-    if isinstance(value, Struct):
-        named = {name: _plain(getattr(value, name), without) for name in value.__struct_fields__ if name not in without}
+    if isinstance(value, Struct) or is_dataclass(value):
+        names = value.__struct_fields__ if isinstance(value, Struct) else [field.name for field in fields(value)]
+        named = {name: _plain(getattr(value, name), without) for name in names if name not in without}
         return [type(value).__name__, named]
-    if is_dataclass(value) and not isinstance(value, type):
-        kept = {
-            field.name: _plain(getattr(value, field.name), without)
-            for field in fields(value)
-            if field.name not in without
-        }
-        return [type(value).__name__, kept]
     if isinstance(value, Mapping):
         return {str(key): _plain(item, without) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -31,6 +31,7 @@ from quire.runs.diff import Change
 from quire.runs.drives import apply_amendments
 from quire.runs.shadow import Replayed, judge
 from quire.testing.live.schedule import BUDGET, Meter, Metered, Purse
+from quire.testing.live.tries import total_cost
 
 if TYPE_CHECKING:
     from quire.engine.ports import Clock, Loader, Model, People, Store, Tools
@@ -119,8 +120,7 @@ async def recorded_run(runtime: Runtime, run: str) -> RecordedRun:
 
 def performer(view: RunView, model: Model, clock: Clock) -> Performer:
     """Return a performer that only asks a model, as a run would: there is nothing behind its other ports."""
-    nothing = cast("Store", None), cast("Tools", None), cast("Loader", None), cast("People", None)
-    store, tools, loader, people = nothing
+    store, tools, loader, people = cast("tuple[Store, Tools, Loader, People]", (None,) * 4)
     run, usual = view.row.id, view.pins.reply_tokens or REPLY_TOKENS
     feed = Feed(run, Lease(run, 0, 0, frozenset()), clock, lambda event: None)
     return Performer(run, Ports(store, model, tools, loader, people, clock), feed, usual)
@@ -129,8 +129,7 @@ def performer(view: RunView, model: Model, clock: Clock) -> Performer:
 def most_cost(runs: Sequence[RecordedRun], model: Model, clock: Clock) -> float | None:
     """Return the most that asking all calls again may cost, in dollars; None if the price is not known."""
     asking = [(performer(run.view, model, clock), run.calls) for run in runs]
-    estimates = [performing.estimate(call.request) for performing, calls in asking for call in calls]
-    return None if None in estimates else sum(estimate for estimate in estimates if estimate is not None)
+    return total_cost(performing.estimate(call.request) for performing, calls in asking for call in calls)
 
 
 def side_by_side(most: float | None, purse: Purse) -> asyncio.Semaphore:
@@ -195,7 +194,7 @@ def _differences(old: RunView, again: Replay) -> Iterator[Change]:
                 yield Change(what, name, a[name], b[name])
     for path, step in now.steps.items():
         before = then.steps[path].status if path in then.steps else ""
-        if not step.thread and "skipped" in (before, step.status) and _is_other(before, step.status):
+        if not step.thread and "skipped" in (before, step.status) and step.status not in (before, "pending"):
             yield Change("step", step.way, _told(before), _told(step.status))
     waiting = {request.path for request in old.replay.open}
     for request in again.open:
@@ -213,10 +212,6 @@ def _new_request(old: RunView, request: Effect) -> Change:
     if isinstance(request, ToolRequest) and isinstance(before, ToolRequest) and before.tool == request.tool:
         return Change("arguments", f"of {request.tool} at {request.label}", before.arguments, request.arguments)
     return Change("asks", request.label, None, KINDS[type(request)])
-
-
-def _is_other(before: str, status: str) -> bool:
-    return before != status and status != "pending"
 
 
 def _told(status: str) -> str:
@@ -250,7 +245,9 @@ async def follow_run(run: RecordedRun, model: Model, purse: Purse, clock: Clock,
     asking = performer(view, Metered(model, purse, Meter()), clock)
     recording = Recording.of(view.replay, view.effects)
     replies: dict[str, EffectRecord] = {}
-    cut_off = _cut_off(run)
+    # Replies that the ended run did not wait for, because a limit in time was reached: none of them would be used.
+    ended = view.replay.finished or view.replay.failure is not None
+    cut_off = {request.path for request in view.replay.open} if ended else set()
     most = max(_MORE_CALLS * len(run.calls), _AT_LEAST)
     stopped = ""
     while not stopped:
@@ -281,21 +278,13 @@ async def follow_run(run: RecordedRun, model: Model, purse: Purse, clock: Clock,
     else:
         replayed = judge(view, walked, view.row)
     before = [record for record in view.effects if record.kind == "model"]
-    counts = len(before), sum(not _was_refused(record) for record in replies.values())
+    refused = [reply for reply in replies.values() if reply.state == "failed" and not (reply.usage or reply.elapsed)]
+    counts = len(before), len(replies) - len(refused)
     return FollowedRun(replayed, counts, (_total(before), _total(list(replies.values()))))
 
 
-def _cut_off(run: RecordedRun) -> set[str]:
-    """Return the calls whose reply a run that has ended did not wait for, because a limit in time was reached. The
-    record of that stands, so no reply would be used."""
-    again = run.view.replay
-    return {request.path for request in again.open} if again.finished or again.failure is not None else set()
-
-
 async def _asked(asking: Performer, requests: Sequence[ModelRequest], purse: Purse) -> list[EffectRecord]:
-    estimates = [asking.estimate(request) for request in requests]
-    most = None if None in estimates else sum(estimate for estimate in estimates if estimate is not None)
-    room = side_by_side(most, purse)
+    room = side_by_side(total_cost(map(asking.estimate, requests)), purse)
 
     async def one(request: ModelRequest) -> EffectRecord:
         if refused := asking.out_of_bounds(request, asking.estimate(request)):
@@ -308,10 +297,6 @@ async def _asked(asking: Performer, requests: Sequence[ModelRequest], purse: Pur
 
 def _is_unpaid(record: EffectRecord) -> bool:
     return record.failure is not None and record.failure.kind == BUDGET
-
-
-def _was_refused(record: EffectRecord) -> bool:
-    return record.state == "failed" and record.usage is None and not record.elapsed
 
 
 def _total(records: Sequence[EffectRecord]) -> Saved:

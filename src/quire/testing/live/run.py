@@ -1,6 +1,5 @@
-"""Run a live test: announce it, try every case on every row and model, compare, and keep receipts.
-
-Calibrate a judge: open it, read the labels of people, ask it about each, and keep the result beside it.
+"""Run a live test: announce it, try every case on every row and model, compare, and keep receipts; and calibrate a
+judge: ask it about each label of people, and keep the result beside it.
 """
 
 from __future__ import annotations
@@ -59,7 +58,17 @@ from quire.testing.live.receipts import (
 )
 from quire.testing.live.schedule import BUDGET, HOPELESS, Made, Meter, Metered, Purse, Schedule, require_price
 from quire.testing.live.trial import LiveModel, make_try
-from quire.testing.live.tries import Attempt, JudgeNote, LiveReport, Score, Try, pairs, read_report, with_baseline
+from quire.testing.live.tries import (
+    Attempt,
+    JudgeNote,
+    LiveReport,
+    Score,
+    Try,
+    pairs,
+    read_report,
+    total_cost,
+    with_baseline,
+)
 from quire.testing.world.model import Meter as EffectMeter
 from quire.values import encode
 from quire.workspace.grants import default_grants
@@ -151,20 +160,15 @@ async def _forecast(case: LiveCase, spec: str, model: Model, cost_seen: float | 
     options = RunOptions(unattended=bool(setting.unattended), allow=setting.allow or (), limits=setting.limits)
     runtime = _runtime(case, LiveModel(model, spec, EffectMeter()))
     ahead = await forecast(runtime, case.bench.document, setting.inputs, options)
-    judge_cost = _judge_cost(case)
+    judge_cost: float | None = 0.0
+    if case.seat is not None:
+        text = "x" * min(_JUDGED, LONGEST_JUDGED)
+        call = judge_call(case.seat.judge, [(case.seat.judge.reads[0], text)])
+        judge_cost = case.seat.model.estimate(call) if isinstance(case.seat.model, Priced) else None
     calls, price = ahead.bounds.model_calls.most, ahead.price
     judged = int(case.seat is not None)
     why = price.why if price.most is None else "the price of the judge is not known" if judge_cost is None else ""
     return CaseForecast(case.key, spec, calls, price.most, why, cost_seen, judge_cost, judged)
-
-
-def _judge_cost(case: LiveCase) -> float | None:
-
-    if case.seat is None:
-        return 0.0
-    text = "x" * min(_JUDGED, LONGEST_JUDGED)
-    call = judge_call(case.seat.judge, [(case.seat.judge.reads[0], text)])
-    return case.seat.model.estimate(call) if isinstance(case.seat.model, Priced) else None
 
 
 def _keep(cases: Sequence[LiveCase], scores: Sequence[Score]) -> None:
@@ -237,12 +241,11 @@ class CalibrationPlan(Struct, frozen=True):
     def announcement(self) -> Announcement:
         calls = len(self.labels) * self.repeats
         model = self.seat.model
-        costs = [
+        each = total_cost(
             model.estimate(judge_call(self.seat.judge, label.parts)) if isinstance(model, Priced) else None
             for label in self.labels
-        ]
-        priced = [cost for cost in costs if cost is not None]
-        bound = sum(priced) * self.repeats if len(priced) == len(costs) else None
+        )
+        bound = None if each is None else each * self.repeats
         why = "" if bound is not None else f"the price of {self.seat.spec} is not known"
         repeats = (self.repeats, self.repeats)
         return Announcement(

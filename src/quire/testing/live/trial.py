@@ -1,12 +1,7 @@
-"""Make one try of a live test: run the case on a model, grade it, and ask its judge.
+"""Make one try of a live test: run the case on a real model, grade it, and ask its judge.
 
-Expectations about prompts, calls, questions, steps and usage describe a script, and a real model does not follow one.
-They are left out, as are snapshots. Similarity, price and time are graded, too.
-
-Run a case once on a real model, in the same world as without one: scripted tools and people, its own folder.
-
-Only the model and the clock are real. A wait of the document that is longer than a minute is not waited for: the
-clock of the case goes on instead.
+The world is that of the case: scripted tools and people, and its own folder. Expectations that describe a script, such
+as those about prompts, calls and steps, are left out, as are snapshots: a real model does not follow a script.
 
 With real tools a try is a run as `quire run` makes it, in the workspace itself, with the settings, the keys and the
 consent of the user. Only its records are not kept. Grants, settings and files of the case do not hold there: a test
@@ -62,13 +57,6 @@ _LONGEST = 300
 _WORDS = late_pattern(r"\w+")
 
 
-class Similar(Struct, frozen=True):
-    """`similar: {to: TEXT, least: 0.7}`: the words of the output are nearly those of a text."""
-
-    to: str
-    least: float
-
-
 def graders(expect: Expect | None) -> Expect | None:
     """Return the expectations that a real model can meet; None if there are none."""
     checks = [
@@ -115,21 +103,11 @@ def terms(live: Live, observation: Observation, cost: float | None, seconds: flo
         yield f"it cost more than ${live.cost:g}"
     if live.seconds is not None and seconds > live.seconds:
         yield f"it took longer than {live.seconds:g} s"
-    similar = similar_of(live)
-    if similar is not None:
-        share = similarity(text_of(observation.output), similar.to)
-        if share < similar.least:
-            yield f"the output is not similar: {share:.1f} of {similar.least:g}"
-
-
-def similar_of(live: Live) -> Similar | None:
-    """Return the terms of similarity, which the reader of the test has checked."""
-    least = live.similar.get("least")
-    return (
-        Similar(str(live.similar["to"]), float(least) if isinstance(least, int | float) else 0.7)
-        if live.similar
-        else None
-    )
+    if live.similar:  # the reader of the test has checked it
+        least, share = live.similar.get("least"), similarity(text_of(observation.output), str(live.similar["to"]))
+        bound = float(least) if isinstance(least, int | float) else 0.7
+        if share < bound:
+            yield f"the output is not similar: {share:.1f} of {bound:g}"
 
 
 def similarity(text: str, other: str) -> float:
@@ -185,7 +163,9 @@ async def make_try(case: LiveCase, attempt: Attempt, model: Model, purse: Purse,
     stages, problems = await run.go()
     seconds = time.monotonic() - began
     judgement: Judgement | None = None
-    lost = _is_lost(meter, stages)
+    # A run that went on all the same is not lost.
+    completed = bool(stages) and stages[-1].observation.status == "completed"
+    lost = meter.trouble == BUDGET or (bool(meter.trouble) and not completed)
     if stages and not lost:
         problems += grade(stages, row.case, cast("Mapping[str, Value]", row.row), case.always)
         problems += [f"{call.tool} was called: {call.reason}" for call in run.world.tools.unscripted]
@@ -224,14 +204,6 @@ async def _judged(seat: JudgeSeat, observation: Observation, purse: Purse, meter
     if parts is None:
         return Judgement(None, f"a part that the judge reads is not there: {', '.join(seat.judge.reads)}")
     return await ask_judge(Metered(seat.model, purse, meter), seat.judge, parts)
-
-
-def _is_lost(meter: Meter, stages: list[Stage]) -> bool:
-    """Tell whether a try failed because of the service or the budget. A run that went on all the same is not lost."""
-    if meter.trouble == BUDGET:
-        return True
-    completed = bool(stages) and stages[-1].observation.status == "completed"
-    return bool(meter.trouble) and not completed
 
 
 LONGEST_TRY = 600.0

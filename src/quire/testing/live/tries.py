@@ -5,6 +5,7 @@ The report is written as JSON, and read again as a baseline.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from itertools import combinations
@@ -148,6 +149,7 @@ def score(
     advised = [made for made in counted if made.advice]
     seconds = [made.seconds for made in counted]
     lost = len(tries) - len(counted)
+    often = Counter(problem for made in tries for problem in made.problems).most_common(_MOST_PROBLEMS)
     return Score(
         case,
         model,
@@ -167,7 +169,7 @@ def score(
         percentile(seconds, 0.95),
         max(0, (len(tries) if planned is None else planned) - len(tries)),
         (verdicts.count("pass"), verdicts.count("fail"), verdicts.count("no verdict")) if advised else (0, 0, 0),
-        _frequent(problem for made in tries for problem in made.problems),
+        tuple(f"{problem} ({count} times)" if count > 1 else problem for problem, count in often),
     )
 
 
@@ -220,14 +222,6 @@ def _status(rows: Mapping[str, Tally], share: float) -> Status:
     if passed >= share * tried - 1e-9:
         return Status.VERIFIED
     return Status.FLAKY if any(0 < row.passed < row.tried for row in rows.values()) else Status.FAILING
-
-
-def _frequent(problems: Iterable[str]) -> tuple[str, ...]:
-    counts: dict[str, int] = {}
-    for problem in problems:
-        counts[problem] = counts.get(problem, 0) + 1
-    often = sorted(counts, key=lambda problem: -counts[problem])[:_MOST_PROBLEMS]
-    return tuple(f"{problem} ({counts[problem]} times)" if counts[problem] > 1 else problem for problem in often)
 
 
 FORMAT = 1

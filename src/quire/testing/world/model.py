@@ -8,7 +8,7 @@ process died before the reply was recorded, gets the same entry again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -21,6 +21,7 @@ from quire.errors import ModelFailed
 from quire.patterns import late_pattern
 from quire.plan.vocabulary import is_named
 from quire.testing.observation import SeenPrompt
+from quire.wording import cut
 
 if TYPE_CHECKING:
     from quire.formats.test.syntax import Entry, Script
@@ -131,16 +132,8 @@ class Replies:
 
     def _find(self, call: ModelAsked) -> _Uses | None:
         free = [uses for uses in self._uses if uses.left is None or uses.left > 0]
-        groups: tuple[Iterable[_Uses], ...] = (
-            (use for use in free if not use.entry.in_order and not use.entry.is_default),
-            (use for use in free if use.entry.in_order),
-            (use for use in free if use.entry.is_default),
-        )
-        for group in groups:
-            for uses in group:
-                if not self._misfits(uses.entry, call):
-                    return uses
-        return None
+        free.sort(key=lambda uses: 1 if uses.entry.in_order else 2 if uses.entry.is_default else 0)
+        return next((uses for uses in free if not self._misfits(uses.entry, call)), None)
 
     def _misfits(self, entry: Entry, call: ModelAsked) -> list[str]:
         """Return the reasons why an entry does not answer a call; none if it does."""
@@ -156,8 +149,7 @@ class Replies:
         if entry.item is not None and entry.item != call.item:
             reasons.append(f"it is for item {entry.item}, and this is {_said(call.item, 'item')}")
         if entry.contains and entry.contains not in call.text:
-            short = entry.contains if len(entry.contains) <= _FAR else entry.contains[: _FAR - 1] + "…"
-            reasons.append(f'the prompt does not contain "{short}"')
+            reasons.append(f'the prompt does not contain "{cut(entry.contains, _FAR, _FAR - 1)}"')
         return reasons
 
     def _thread(self, path: str) -> tuple[str, ...]:
@@ -207,7 +199,9 @@ class CaseModel:
         with self._meter:
             if self.process is not None:
                 self.process.must_live()
-            prompt = seen_prompt(call)
+            messages = tuple((message.role, message.content) for message in call.messages)
+            tools = tuple(tool.name for tool in call.tools)
+            prompt = SeenPrompt(call.path, call.label, call.system, messages, tools)
             self.seen.append(prompt)
             return await self._reply(call, prompt, on_delta)
 
@@ -220,22 +214,17 @@ class CaseModel:
         dies = self.process is not None and self.replies.dies(entry)
         if dies and entry.crash == "before" and self.process is not None:
             self.process.die()
-        if entry.delay:
-            await asyncio.sleep(entry.delay)
-        else:
-            await asyncio.sleep(0)  # calls side by side begin before the first of them ends
+        await asyncio.sleep(entry.delay)  # also for 0: calls side by side begin before the first of them ends
         if dies and self.process is not None:
             self.process.die()
         if entry.error is not None:
             raise ModelFailed(entry.error.message, kind=entry.error.kind, transient=entry.error.transient)
         if entry.reply:
             on_delta(entry.reply)
-        return reply_of(call, NAME, entry.reply, entry.calls, entry.finish_reason, usage_of(entry))
-
-
-def seen_prompt(call: ModelCall) -> SeenPrompt:
-    messages = tuple((message.role, message.content) for message in call.messages)
-    return SeenPrompt(call.path, call.label, call.system, messages, tuple(tool.name for tool in call.tools))
+        used = entry.usage
+        tokens = int(used.get("input_tokens", 0)), int(used.get("output_tokens", 0))
+        usage = Usage(*tokens, float(used.get("cost", 0.0)))
+        return reply_of(call, NAME, entry.reply, entry.calls, entry.finish_reason, usage)
 
 
 def reply_of(
@@ -250,9 +239,3 @@ def reply_of(
     earlier = sum(len(message.uses) for message in call.messages)
     uses = tuple(ToolUse(f"call_{earlier + n}", *use) for n, use in enumerate(calls, 1))
     return ModelReply(text, model, usage, finish_reason or ("tool_call" if uses else "stop"), uses=uses)
-
-
-def usage_of(entry: Entry) -> Usage:
-    used = entry.usage
-    tokens = int(used.get("input_tokens", 0)), int(used.get("output_tokens", 0))
-    return Usage(*tokens, float(used.get("cost", 0.0)))

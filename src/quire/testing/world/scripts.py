@@ -74,14 +74,11 @@ class CasePeople:
         self.see(question)
         if problem:
             self.answers.refused(question.path)
-            # An answer that stands for all questions of a step would not fit again.
-            answer = self.answers.take(question.path, question.way, question.label)
-            if answer is None or answer.value == self._last.get(question.path):
-                return None
-        else:
-            answer = self.answers.take(question.path, question.way, question.label)
+        answer = self.answers.take(question.path, question.way, question.label)
         if answer is None or answer.after is not None:
             return None
+        if problem and answer.value == self._last.get(question.path):
+            return None  # it stands for all questions of a step, and would not fit again
         self._last[question.path] = answer.value
         self._by[question.path] = answer.by or "test"
         return option_by_number(question.kind, question.options, answer.value)
@@ -214,16 +211,11 @@ class ToolScripts:
         return list(self._players)
 
     def _player(self, tool_id: str, name: str, connection: str) -> _Player | None:
-        for scripted, player in self._players.items():
-            if scripted in _names(tool_id, name, connection) or canonical(scripted) == tool_id:
-                return player
-        return None
-
-
-def _names(tool_id: str, name: str, connection: str) -> tuple[str, ...]:
-    """Return all names under which a test may script a tool."""
-    place = (f"{connection}/{name}", f"{connection}__{name}", f"{connection}.{name}") if connection else ()
-    return (tool_id, name, flat_name(tool_id), *place)
+        """Return the script of a tool, which a test may give under any of its names."""
+        place = (f"{connection}/{name}", f"{connection}__{name}", f"{connection}.{name}") if connection else ()
+        names = (tool_id, name, flat_name(tool_id), *place)
+        players = self._players.items()
+        return next((player for own, player in players if own in names or canonical(own) == tool_id), None)
 
 
 def _contains(value: Value, expected: Value) -> bool:

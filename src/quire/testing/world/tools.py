@@ -100,11 +100,11 @@ class CaseTools:
         except Unanswered as unanswered:
             return self._unanswered(spec, f"its script does not answer this call: {unanswered}")
         if played is None:
-            return await self._real(spec, real, wanted=False)
+            return await self._real(spec, real, is_scripted=False)
         if played.crash == "before":
             self._die()
         await asyncio.sleep(played.delay)
-        value = await self._real(spec, real, wanted=True) if played.real else copy(played.value)
+        value = await self._real(spec, real, is_scripted=True) if played.real else copy(played.value)
         if played.crash == "after":
             self._die()
         if played.real:
@@ -126,15 +126,15 @@ class CaseTools:
         """Take back the scripted answers of a dead process whose paths are not in the journal."""
         self.scripts.forget({effect_id for effect_id, path in self.paths.items() if path in recorded})
 
-    async def _real(self, spec: ToolSpec, real: RealCall | None, *, wanted: bool) -> Value:
-        """Let the tool itself answer, if it stays in the folder of the case. `wanted` if its script says `real`."""
+    async def _real(self, spec: ToolSpec, real: RealCall | None, *, is_scripted: bool) -> Value:
+        """Let the tool itself answer, if it stays in the folder of the case. `is_scripted`: its script says `real`."""
         if spec.id in _OUTSIDE or real is None:
-            if spec.id == SHELL and wanted and self._shell and real is not None:
+            if spec.id == SHELL and is_scripted and self._shell and real is not None:
                 self.make_folder()
                 return await _in_real_loop(real)
-            if wanted and spec.id == SHELL:
+            if is_scripted and spec.id == SHELL:
                 return self._unanswered(spec, "commands run for real only with --allow shell on the command line")
-            reason = "`real` is for tools that stay in the folder of the case" if wanted else "it has no script"
+            reason = "`real` is for tools that stay in the folder of the case" if is_scripted else "it has no script"
             return self._unanswered(spec, reason)
         self.make_folder()
         return await real()
