@@ -1,11 +1,11 @@
-"""JSON of documents: what `quire show --json` and the API say of one, from the same functions.
-
-JSON of a proof for the API and the page: numbers with their words and footnotes, gates, flows and the lock.
+"""JSON of documents: what `quire show --json` and the API say of one, and of its proof: numbers with their words and
+footnotes, gates, flows and the lock.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from quire.analysis.amounts import written
 from quire.analysis.lock.wording import told
 from quire.diagnostics import Severity
 from quire.display.flowchart_marks import effect_text
-from quire.display.lock_diff import diff_data
+from quire.display.lock_diff import built_in_name, diff_data
 from quire.display.proof import NAMES, Footnotes, Seen, assumed_text, gate_text, proven_text, quantity_data
 from quire.plan.bounds import COUNTED, PlanBounds, Range
 from quire.plan.pipeline_work import Invoke, Literal
@@ -139,15 +139,12 @@ def inputs_data(document: Document) -> dict[str, Value]:
     for field in document.runnable().declared or ():
         made = properties[field.name]
         made["x-typed"] = True
-        if isinstance(field.type, Ref):
-            made["type"] = "object"
-        if isinstance(field.type, Simple) and field.type.kind is Kind.STRING and _is_long(field.type):
-            made["x-lines"] = True
+        match field.type:
+            case Ref():
+                made["type"] = "object"
+            case Simple(kind=Kind.STRING, pattern=None, max_length=most) if most is None or most > _ONE_LINE:
+                made["x-lines"] = True
     return schema
-
-
-def _is_long(type: Simple) -> bool:
-    return type.pattern is None and (type.max_length is None or type.max_length > _ONE_LINE)
 
 
 def steps_data(plan: Plan) -> list[Value]:
@@ -170,15 +167,10 @@ def steps_data(plan: Plan) -> list[Value]:
 
 
 def _question(step: Step) -> Value:
-    from quire.plan.descriptions import written
+    from quire.display.outline import ask_data
 
     if step.ask is not None:
-        return {
-            "kind": step.ask.kind,
-            "prompt": written(step.ask.prompt),
-            "options": [written(option) for option in step.ask.options],
-            "default": written(step.ask.default) if step.ask.default is not None else None,
-        }
+        return ask_data(step.ask)
     if isinstance(step.work, Invoke) and step.work.tool == "ask":
         arguments = {name: argument.value for name, argument in step.work.arguments if isinstance(argument, Literal)}
         options = arguments.get("options")
@@ -196,12 +188,13 @@ def envelope_data(
 ) -> dict[str, Value]:
     """Return the permissions that a document needs, and who grants each. `signed_by` is the owner of the key that has
     signed a directive: the signature grants what the directive asks for. The page grants nothing: `command` does."""
+    from quire.display.commands import shell_line
     from quire.workspace.grants import granted_by
 
     needs: list[Value] = []
     for need in envelope.needs:
         by = f"the signature of {signed_by}" if signed_by else granted_by(settings, need.capability, allow)
-        command = "" if by else _grant_command(need.capability)
+        tool = "" if by else built_in_name(need.capability)
         needs.append(
             {
                 "capability": need.capability,
@@ -210,27 +203,20 @@ def envelope_data(
                 "tier": need.tier or None,
                 "details": list(need.details),
                 "granted_by": by or None,
-                "command": command or None,
+                "command": shell_line("serve", "--allow", tool) if tool else None,
             }
         )
     return {"capabilities": needs, "unknown": list(envelope.unknown)}
 
 
-def _grant_command(needed: str) -> str:
-    """Return the command that starts the server with a grant; empty if no single tool is needed."""
-    from quire.display.commands import shell_line
-    from quire.plan.built_in_tools import BUILT_IN_TOOLS
-    from quire.trust.capabilities import capability
-
-    names = {capability("execute", "tool", tool.id): tool.name for tool in BUILT_IN_TOOLS}
-    return shell_line("serve", "--allow", names[needed]) if needed in names else ""
-
-
 def forecast_data(forecast: Forecast, envelope: CapabilityEnvelope) -> dict[str, Value]:
     """Return what is known about a run before its start. Null as the most means that there is no known bound."""
+    from quire.display.preflight_line import preflight_line
+
+    proof = forecast.proof
     return {
-        "line": _line(forecast, envelope),
-        "proof": _run_proof(forecast),
+        "line": preflight_line(proof.quantities, proof.sizes, envelope) if proof else None,
+        "proof": run_numbers_data(proof) if proof else None,
         "ready": forecast.ready,
         "model": {"name": forecast.model.spec, "why": forecast.model.reason} if forecast.model else None,
         "bounds": bounds_data(forecast.bounds),
@@ -242,21 +228,6 @@ def forecast_data(forecast: Forecast, envelope: CapabilityEnvelope) -> dict[str,
         "denied": list(forecast.denied),
         "warnings": list(forecast.warnings),
     }
-
-
-def _line(forecast: Forecast, envelope: CapabilityEnvelope) -> str | None:
-    if forecast.proof is None:
-        return None
-    from quire.display.preflight_line import preflight_line
-
-    return preflight_line(forecast.proof.quantities, forecast.proof.sizes, envelope)
-
-
-def _run_proof(forecast: Forecast) -> Value:
-    if forecast.proof is None:
-        return None
-
-    return run_numbers_data(forecast.proof)
 
 
 def outlined(
@@ -351,28 +322,21 @@ def run_numbers_data(proof: RunProof) -> dict[str, Value]:
     used = {size for quantity in proof.quantities for size in quantity.most.sizes}
     return {
         "numbers": numbers_data(sized, {}),
-        "formulas": {quantity.name: formula_text(quantity) for quantity in proof.quantities if quantity.most.sizes},
+        "formulas": {
+            quantity.name: quantity.most.text(partial(written, unit=quantity.unit))
+            for quantity in proof.quantities
+            if quantity.most.sizes
+        },
         "sizes": {name: count for name, count in proof.sizes.items() if name in used},
     }
 
 
 def with_sizes(quantity: Quantity, sizes: Mapping[str, int]) -> Quantity:
     """Return a number with known sizes in its formulas. The ceiling of a number that cannot reach it is left out."""
-    most = quantity.most.with_sizes(sizes)
-    count = most.as_number
-    ceiling = (
-        quantity.ceiling if quantity.ceiling is not None and (count is None or count > quantity.ceiling.most) else None
-    )
-    return replace(
-        quantity,
-        most=most,
-        about=quantity.about.with_sizes(sizes) if quantity.about is not None else None,
-        ceiling=ceiling,
-    )
-
-
-def formula_text(quantity: Quantity) -> str:
-    return quantity.most.text(lambda count: written(count, quantity.unit))
+    sized = quantity.with_sizes(sizes)
+    count = sized.most.as_number
+    reached = sized.ceiling is not None and (count is None or count > sized.ceiling.most)
+    return sized if reached else replace(sized, ceiling=None)
 
 
 def gates_data(gates: Iterable[Gate]) -> list[Value]:

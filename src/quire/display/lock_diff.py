@@ -1,7 +1,4 @@
-"""Show how two locks differ: lines for a terminal, a table for a pull request, and JSON for programs.
-
-Short names of capabilities for people: `file__write` for a built-in tool, `mcp.tickets.create` for others.
-"""
+"""Show how two locks differ: lines for a terminal, a table for a pull request, and JSON for programs."""
 
 from __future__ import annotations
 
@@ -76,7 +73,9 @@ def _changes(changes: Sequence[Change], sizes: Assumptions) -> str:
     length = 0
     ordered = sorted(changes, key=lambda change: change.direction != "wider")
     for at, change in enumerate(ordered):
-        part = _marked(change, cut(told(change, sizes, bars=False), LONGEST_TEXT))
+        part = _cell(cut(told(change, sizes, bars=False), LONGEST_TEXT))
+        signs = {"wider": f"**+ {part}**", "narrower": f"− {part}"}
+        part = signs.get(change.direction, part)
         length += len(part)
         if at and length > LONGEST_CELL:
             wider = sum(change.direction == "wider" for change in ordered[at:])
@@ -137,19 +136,18 @@ def _by_document(changes: Iterable[Change]) -> dict[str, list[Change]]:
     return grouped
 
 
-def _marked(change: Change, text: str) -> str:
-    if change.direction == "wider":
-        return f"**+ {_cell(text)}**"
-    return f"{'− ' if change.direction == 'narrower' else ''}{_cell(text)}"
-
-
 def _cell(text: str) -> str:
     return _LINK.sub("&#8203;", one_line(text).translate(_ESCAPED))
 
 
 def capability_name(needed: str) -> str:
-    """Return the name of the built-in tool that a capability stands for, else the capability without its beginning."""
-    return _built_in().get(needed) or short_name(needed)
+    """Return a short name for people: `file__write` for a built-in tool, `mcp.tickets.create` for others."""
+    return built_in_name(needed) or short_name(needed)
+
+
+def built_in_name(needed: str) -> str:
+    """Return the name of the built-in tool that a capability stands for; empty if it stands for none."""
+    return _built_in().get(needed, "")
 
 
 @cache

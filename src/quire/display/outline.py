@@ -17,7 +17,7 @@ from quire.wording import pluralize
 
 if TYPE_CHECKING:
     from quire.plan.bounds import PlanBounds, Range
-    from quire.plan.envelope import CapabilityEnvelope, Need
+    from quire.plan.envelope import CapabilityEnvelope
     from quire.values import Value
 
 
@@ -158,12 +158,7 @@ def _steps_data(sequence: Steps) -> list[Value]:
 def _step_data(step: Step) -> Value:
     data: dict[str, Value] = {"label": step.label, "title": step.title}
     if step.ask:
-        data["asks"] = {
-            "kind": step.ask.kind,
-            "prompt": written(step.ask.prompt),
-            "options": [written(option) for option in step.ask.options],
-            "default": written(step.ask.default) if step.ask.default is not None else None,
-        }
+        data["asks"] = ask_data(step.ask)
     match step.plain_work:
         case Think(prompt=prompt, preamble=preamble, context=context, model=model):
             request: dict[str, Value] = {"text": written(prompt), "prompt": prompt_name(preamble) if preamble else None}
@@ -201,18 +196,27 @@ def _step_data(step: Step) -> Value:
     return data
 
 
+def ask_data(ask: Ask) -> dict[str, Value]:
+    return {
+        "kind": ask.kind,
+        "prompt": written(ask.prompt),
+        "options": [written(option) for option in ask.options],
+        "default": written(ask.default) if ask.default is not None else None,
+    }
+
+
 def envelope_lines(envelope: CapabilityEnvelope) -> Iterator[str]:
-    """Yield the capabilities of an envelope for people."""
-    needs = [one_line(_need_text(need)) for need in envelope.needs] or ["nothing"]
+    """Yield the capabilities of an envelope for people, each with its steps, the class of its effect, and how far it
+    goes: `… (step 6; write) path=a`."""
+    needs = []
+    for need in envelope.needs:
+        steps = f"{pluralize('step', len(need.steps))} {', '.join(need.steps)}"
+        details = f" {' '.join(need.details)}" if need.details else ""
+        needs.append(one_line(f"{need.capability} ({steps}; {need.effect}){details}"))
+    needs = needs or ["nothing"]
     if envelope.unknown:
         needs.append(one_line(f"and what {', '.join(envelope.unknown)} needs, which is not known here"))
     yield from paragraph("envelope (what it has to be allowed, at most)", needs)
-
-
-def _need_text(need: Need) -> str:
-    """Return a capability with its steps, the class of its effect, and how far it goes: `… (step 6; write) path=a`."""
-    details = f" {' '.join(need.details)}" if need.details else ""
-    return f"{need.capability} ({_step_count(need.steps)}; {need.effect}){details}"
 
 
 def foreseen_data(bounds: PlanBounds, envelope: CapabilityEnvelope) -> dict[str, Value]:
@@ -231,7 +235,3 @@ def foreseen_data(bounds: PlanBounds, envelope: CapabilityEnvelope) -> dict[str,
 
 def range_data(count: Range) -> dict[str, Value]:
     return {"least": count.least, "most": count.most}
-
-
-def _step_count(labels: tuple[str, ...]) -> str:
-    return f"{pluralize('step', len(labels))} {', '.join(labels)}"

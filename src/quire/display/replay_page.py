@@ -1,8 +1,7 @@
-"""The page and the JSON of stored runs that were walked with an edited document (`quire replay --document`).
+"""The pages and the JSON of stored runs that were walked with an edited document (`quire replay --document`), or asked
+of another model (`quire replay --model`).
 
 Runs with the same fate are told of together: how many, which ones, and the difference in the first of them.
-
-The pages and the JSON of stored runs that were asked of another model (`quire replay --model`).
 """
 
 from __future__ import annotations
@@ -12,15 +11,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from quire.display.run_json import failure_data
 from quire.display.text import duration, money, one_line, place, short, table, tokens_in_and_out
 from quire.display.text import prompt_lines as visible_lines
 from quire.display.transcript import prompt_data, prompt_text
-from quire.display.why import word_diff
+from quire.display.why import changes_data, word_diff
 from quire.engine.requests import Boundary, Effect, HumanRequest, Load, ModelRequest, ToolRequest
 from quire.engine.reused_replies import Saved, saved_by
 from quire.runs.shadow import is_end
 from quire.testing.live.recorded_prompts import reply_text, tool_uses
-from quire.values import Value, encode, pretty
+from quire.values import Value, pretty, text_or_json
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
@@ -112,7 +112,10 @@ def _new_request(run: Replayed, colour: bool) -> Iterator[str]:
     if new.others:
         yield f"and {new.others} more {pluralize('request', new.others)} beside it"
     if new.before is None:
-        lines = visible_lines(_own_text(new.request))
+        text = _text(new.request)
+        if isinstance(new.request, ModelRequest):  # without what the model was told before
+            text = "\n\n".join(message.content for message in new.request.messages[new.request.known :])
+        lines = visible_lines(text)
         yield f"{_titled(new.request)}:"
         yield from (f"  {line}" for line in lines[:_SHOWN_LINES])
         if len(lines) > _SHOWN_LINES:
@@ -148,13 +151,6 @@ def _titled(request: Effect) -> str:
         case Boundary():
             return "values that a person set"
     return "a request"
-
-
-def _own_text(request: Effect) -> str:
-    """Return the text of a request without what a model was told before."""
-    if isinstance(request, ModelRequest):
-        return "\n\n".join(message.content for message in request.messages[request.known :])
-    return _text(request)
 
 
 def _text(request: Effect) -> str:
@@ -201,13 +197,8 @@ _ASKS = {
 def _calls(value: Value) -> str:
     """Return the tool calls of a reply, one on each line."""
     listed = value if isinstance(value, list | tuple) else []
-    return "\n".join(
-        " ".join(part if isinstance(part, str) else encode(part) for part in pair) for pair in _pairs(listed)
-    )
-
-
-def _pairs(listed: Sequence[Value]) -> Iterator[Sequence[Value]]:
-    return (pair for pair in listed if isinstance(pair, list | tuple))
+    pairs = [pair for pair in listed if isinstance(pair, list | tuple)]
+    return "\n".join(" ".join(map(text_or_json, pair)) for pair in pairs)
 
 
 def _plain(value: Value) -> str:
@@ -284,7 +275,7 @@ def _data(run: Replayed) -> Value:
         "reason": run.reason or None,
         "problem": run.problem or None,
         "new": asks,
-        "changes": [{"what": each.what, "where": each.where, "a": each.a, "b": each.b} for each in run.changes],
+        "changes": changes_data(run.changes),
         "dropped": [{"step": each.label, "path": each.path, "request": _request_data(each)} for each in run.dropped],
         "reworded": [{"step": now.label, "before": then.prompt, "now": now.prompt} for then, now in run.reworded],
     }
@@ -395,7 +386,10 @@ def _money(spent: Saved) -> str:
 
 def followed_page(runs: Sequence[FollowedRun], *, colour: bool = False) -> Iterator[str]:
     """Yield what each run cost and took then and now, and the page about their ends."""
-    rows = [_followed_row(run) for run in runs[:_SHOWN_RUNS_OF_MODEL]]
+    rows = [
+        (run.replayed.run, _ENDS[run.replayed.verdict], _ARROW.join(map(str, run.calls)), *_compared(*run.spent))
+        for run in runs[:_SHOWN_RUNS_OF_MODEL]
+    ]
     header = ("RUN", "END", "CALLS", "TOKENS", "COST", "TIME")
     yield from table(rows, header, right=frozenset(range(2, 6)))
     if len(runs) > _SHOWN_RUNS_OF_MODEL:
@@ -405,12 +399,6 @@ def followed_page(runs: Sequence[FollowedRun], *, colour: bool = False) -> Itera
 
 
 _ENDS = {"same": "the same", "different": "different", "new": "not recorded", "unreadable": "given up"}
-
-
-def _followed_row(run: FollowedRun) -> tuple[str, ...]:
-    then, now = run.calls
-    end = _ENDS[run.replayed.verdict]
-    return (run.replayed.run, end, f"{then}{_ARROW}{now}", *_compared(*run.spent))
 
 
 def asked_data(model: str, most: float | None, calls: Sequence[AskedCall]) -> dict[str, Value]:
@@ -429,11 +417,10 @@ def _call_data(asked: AskedCall) -> Value:
     call, after = asked.call, asked.after
     new: Value = None
     if after is not None:
-        failure = after.failure
         new = {
             "text": reply_text(after),
             "tool_calls": tool_uses(after),
-            "error": {"kind": failure.kind, "message": failure.message} if failure else None,
+            "error": failure_data(after.failure),
             **saved_by(after).as_value(),
         }
     return {
@@ -447,9 +434,7 @@ def _call_data(asked: AskedCall) -> Value:
             **call.spent.as_value(),
         },
         "after": new,
-        "changes": [
-            {"what": change.what, "where": change.where, "a": change.a, "b": change.b} for change in asked.changes
-        ],
+        "changes": changes_data(asked.changes),
     }
 
 

@@ -146,7 +146,8 @@ def step_data(step: StepView, *, output: bool = True) -> dict[str, Value]:
         "output_tokens": step.output_tokens,
         "cost": step.cost,
         **({"thread": step.thread, "calls": calls} if step.thread else {}),
-        **(_agents(step, calls if output else None) if step.agent_calls else {}),
+        **({"turns": step.agent_turns, "calls_total": step.agent_calls} if step.agent_calls else {}),
+        **({"calls": calls} if step.agent_calls and output else {}),
         **({"survived": step.survived} if step.survived else {}),
         **({"items": _items(fan)} if fan else {}),
     }
@@ -159,19 +160,10 @@ def _items(fan: FanView) -> dict[str, Value]:
     return {**counts, "rounds": True} if fan.rounds else counts
 
 
-def _agents(step: StepView, calls: list[Value] | None) -> dict[str, Value]:
-    """Return what agents of a step did: `calls` are the last ones of `calls_total`."""
-    data: dict[str, Value] = {"turns": step.agent_turns, "calls_total": step.agent_calls}
-    return data if calls is None else {**data, "calls": calls}
-
-
-def _of_agent(call: CallView) -> dict[str, Value]:
-    return {"path": call.path, "turn": call.turn, "item": call.item or None, "text": call.said or None}
-
-
 def _call(call: CallView) -> Value:
+    agent: dict[str, Value] = {"path": call.path, "turn": call.turn, "item": call.item or None}
     return {
-        **(_of_agent(call) if call.path else {}),
+        **({**agent, "text": call.said or None} if call.path else {}),
         "name": call.name or call.tool,
         "tool": call.tool,
         "arguments": dict(call.arguments),

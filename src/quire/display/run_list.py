@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING
 
+from click import unstyle
+
 from quire.display.run_page import position_of, said, shown_status, status_in
 from quire.display.text import age, money, short, table, tokens_in_and_out
 from quire.display.visible import width
@@ -26,7 +28,7 @@ def run_table(rows: Sequence[RunRow], now: float, asking: Collection[str], colum
     lines: list[str] = []
     for numbers, title, inputs in _LAYOUTS:
         lines = _table(rows, now, asking, numbers=numbers, title=title, inputs=inputs)
-        if columns is None or all(width(line) <= columns for line in _plain(lines)):
+        if columns is None or all(width(unstyle(line)) <= columns for line in lines):
             return lines
     return lines
 
@@ -37,30 +39,17 @@ def _table(
     header = ["RUN", "STATUS", "TITLE", "STEP", "AGE"] + ["TOKENS", "COST"] * numbers + ["INPUTS"] * bool(inputs)
     cells = []
     for row in rows:
+        origin, inputs_of = row.pins.get("origin"), row.pins.get("inputs")
+        forked = f"  (fork of {origin.get('run')})" if isinstance(origin, Mapping) and origin else ""
+        texts = as_texts(inputs_of) if isinstance(inputs_of, Mapping) else {}
         cell = [
             row.id,
             said(shown_status(row, row.id in asking)),
-            short(row.title, title) + (_fork_of(row) if title == TITLE else ""),
+            short(row.title, title) + (forked if title == TITLE else ""),
             position_of(row),
             age(now - row.created_at),
         ]
         cell += [tokens_in_and_out(row.input_tokens, row.output_tokens), money(row.cost)] * numbers
-        cells.append(cell + [short(_inputs(row), inputs)] * bool(inputs))
+        named = ", ".join(f"{name}={text}" for name, text in texts.items())
+        cells.append(cell + [short(named, inputs)] * bool(inputs))
     return table(cells, header, right=frozenset({4, 5, 6} if numbers else {4}), style=status_in(1))
-
-
-def _plain(lines: Sequence[str]) -> list[str]:
-    from click import unstyle
-
-    return [unstyle(line) for line in lines]
-
-
-def _inputs(row: RunRow) -> str:
-    inputs = row.pins.get("inputs")
-    texts = as_texts(inputs) if isinstance(inputs, Mapping) else {}
-    return ", ".join(f"{name}={text}" for name, text in texts.items())
-
-
-def _fork_of(row: RunRow) -> str:
-    origin = row.pins.get("origin")
-    return f"  (fork of {origin.get('run')})" if isinstance(origin, Mapping) and origin else ""

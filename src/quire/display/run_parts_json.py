@@ -1,13 +1,9 @@
-"""JSON of the parts of a run: one step with everything that led to its result, effects without values, and values.
+"""JSON of the parts of a run: one step with everything that led to its result, effects, values, the timeline, and the
+items of a fan-out.
 
 Texts of models, tools and people have any length, so each is cut where the JSON of a whole step would grow too large;
-`/effects/{path}` has the whole of one.
-
-JSON of the timeline of a run: all effects as columns, and the times in which the run waited for a person.
-
-Ten thousand effects are a sixth of the size as columns of what they are as objects. Times are seconds from `start`.
-
-JSON of the items of a fan-out: the state of every item as one letter, and pages of items with their texts.
+`/effects/{path}` has the whole of one. Ten thousand effects are a sixth of the size as columns of what they are as
+objects.
 """
 
 from __future__ import annotations
@@ -21,14 +17,13 @@ from quire.display.commands import fork_command, side_command, why_command
 from quire.display.run_json import answer_data, failure_data, question_data, step_data, usage_data
 from quire.engine.requests import HumanRequest, ModelRequest, ToolRequest
 from quire.plan.vocabulary import JOINT, first_label
-from quire.runs.prompts import Piece, marked, template_of
+from quire.runs.prompts import marked, template_of
 from quire.runs.step_reads import PIPE
 from quire.runs.why import ProvenanceProgress
 from quire.values import encode
 from quire.wording import cut
 
 if TYPE_CHECKING:
-    from quire.engine.progress import StepView
     from quire.engine.records import EffectRecord, Event
     from quire.plan.nodes import Template
     from quire.runs.fan_items import Item
@@ -62,7 +57,10 @@ def step_detail(view: RunView, why: Why, *, after: int = 0) -> dict[str, Value]:
         "next": str(after + len(performed)) if rest > 0 else None,
         "output": output.get("value"),
         "output_cut": output.get("cut"),
-        "values": [_origin(value) for value in why.values],
+        "values": [
+            {"name": value.name, "source": value.source, "path": value.path or None, **short(value.value)}
+            for value in why.values
+        ],
         "told": [_told(view, label) for label in why.told],
         "questions": [{**question_data(question), "hash": question.hash} for question in questions],
         "answers": [answer_data(way, record) for way, record in answers[-MOST_EFFECTS:]],
@@ -102,10 +100,6 @@ def _commands(view: RunView, why: Why) -> dict[str, Value]:
 def _told(view: RunView, label: str) -> Value:
     path = next((path for path, step in view.progress.steps.items() if step.label == label), None)
     return {"label": label, "path": path}
-
-
-def _origin(source: ValueSource) -> dict[str, Value]:
-    return {"name": source.name, "source": source.source, "path": source.path or None, **short(source.value)}
 
 
 def _effect(view: RunView, done: Performed, values: Sequence[ValueSource]) -> Value:
@@ -150,15 +144,13 @@ def _kind(performed: Performed) -> str:
 
 def _pieces(text: str, template: Template | None, values: Sequence[ValueSource]) -> list[Value]:
     if len(text) > LONGEST_TEXT:
-        cut = text[:LONGEST_TEXT]
-        return [{"text": cut}, {"text": "", "cut": len(text) - LONGEST_TEXT}]
-    return [_piece(piece) for piece in marked(text, template, values)]
-
-
-def _piece(piece: Piece) -> Value:
-    if not piece.name:
-        return {"text": piece.text}
-    return {"text": piece.text, "name": piece.name, "source": piece.source or None, "path": piece.path or None}
+        return [{"text": text[:LONGEST_TEXT]}, {"text": "", "cut": len(text) - LONGEST_TEXT}]
+    return [
+        {"text": piece.text, "name": piece.name, "source": piece.source or None, "path": piece.path or None}
+        if piece.name
+        else {"text": piece.text}
+        for piece in marked(text, template, values)
+    ]
 
 
 def short(value: Value) -> dict[str, Value]:
@@ -234,7 +226,7 @@ def values_data(view: RunView) -> dict[str, Value]:
         write = writes.get(name)
         if write is None and name in by_name:
             continue
-        kind = "store" if view.row.format == "pipeline" else "result"
+        kind = "store" if name in view.stores else "result"
         source, path = (write.source, write.path) if write else ("", "")
         by_name[name] = {"name": name, "kind": kind, "source": source, "path": path or None, **short(value)}
     for step, values in view.changes:
@@ -292,7 +284,8 @@ def waits(events: Iterable[Event]) -> list[Wait]:
 
 
 def timeline_data(view: RunView, events: Iterable[Event]) -> dict[str, Value]:
-    """Return the timeline of a run. A lane is a step, in the order of the document; `lane` has their numbers."""
+    """Return the timeline of a run, in seconds from `start`: all effects as columns, and the times in which the run
+    waited. A lane is a step, in the order of the document; `lane` has their numbers."""
     progress, effects = view.replay.progress, view.effects
     waited = waits(events)
     steps = [progress.step_of(record.path) for record in effects]
@@ -307,7 +300,10 @@ def timeline_data(view: RunView, events: Iterable[Event]) -> dict[str, Value]:
     return {
         "start": start,
         "end": _seconds(max([view.row.updated_at, *(record.ended_at for record in effects)]) - start),
-        "lanes": [_lane(step) for step in lanes],
+        "lanes": [
+            {"path": step.path, "label": step.label, "way": step.way, "title": step.title, "status": step.status}
+            for step in lanes
+        ],
         "kinds": list(kinds),
         "states": list(states),
         "effects": {
@@ -329,10 +325,6 @@ def timeline_data(view: RunView, events: Iterable[Event]) -> dict[str, Value]:
             for wait, step in zip(waited, asking, strict=True)
         ],
     }
-
-
-def _lane(step: StepView) -> Value:
-    return {"path": step.path, "label": step.label, "way": step.way, "title": step.title, "status": step.status}
 
 
 def _seconds(value: float) -> float:

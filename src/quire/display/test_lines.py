@@ -1,11 +1,8 @@
-"""Print one line for each problem of document tests: plain, or as commands that GitHub shows as annotations.
+"""Print results of document tests: failing cases for people, one line for each problem, or JSON lines.
 
-Print failing cases for people: the place in the test file, the value that was seen, the values inside a failing
-expression, the difference of texts, and the command that runs only this case again.
-
-Print results of document tests as JSON lines: an object for each case and each file with problems, then a summary.
-
-All keys are defined here and listed in docs/testing.md.
+People see the place in the test file, the value that was seen, the values inside a failing expression, the difference
+of texts, and the command that runs only this case again. All keys of JSON are defined here and listed in
+docs/testing.md.
 """
 
 from __future__ import annotations
@@ -22,9 +19,10 @@ from quire.display.diagnostics import FormatName as DiagnosticFormat
 from quire.display.test_report import again, case_id
 from quire.display.text import one_line, visible
 from quire.display.visible import escaped
+from quire.display.visible import visible as visible_name
 from quire.testing.results import Outcome
 from quire.values import clean
-from quire.wording import cut
+from quire.wording import cut, pluralize
 
 if TYPE_CHECKING:
     from quire.source import Source
@@ -75,8 +73,6 @@ def _findings(result: FileResult) -> Iterator[Diagnostic]:
 
 
 _SHORT_LINE = 100
-
-
 MOST_LINES = 20
 """Lines of one value that are shown."""
 _LONGEST_LINE = 400
@@ -104,7 +100,11 @@ class FullPrinter:
         blocks = [problem_text(result.source, problem, self.colour) for problem in result.problems]
         if any(problem.fails for problem in result.problems):
             blocks.append(f"again: {again(result.path)}\n")
-        blocks += [case_text(result, case, self.colour) for case in result.cases if _is_shown(case)]
+        blocks += [
+            case_text(result, case, self.colour)
+            for case in result.cases
+            if case.outcome in _HEADS or (case.problems and case.outcome is Outcome.PASSED)
+        ]
         return "".join(f"{block}\n" for block in blocks)
 
     def end(self, totals: Totals) -> str:
@@ -128,12 +128,6 @@ def case_text(result: FileResult, case: CaseResult, colour: bool = False) -> str
 def problem_text(source: Source, problem: Problem, colour: bool = False) -> str:
     """Return the lines of one problem; ends with a line end."""
     return "\n".join(finding_lines(source, problem.finding, colour, list(_notes(problem, colour)))) + "\n"
-
-
-def _is_shown(case: CaseResult) -> bool:
-    if case.outcome in (Outcome.SKIPPED, Outcome.TODO):
-        return False
-    return bool(case.problems) or case.outcome in _HEADS
 
 
 def _notes(problem: Problem, colour: bool) -> Iterator[tuple[str, str]]:
@@ -169,6 +163,22 @@ def shortened(text: str) -> str:
     shown = [cut(line, _LONGEST_LINE) for line in lines[:MOST_LINES]]
     more = len(lines) - len(shown)
     return "\n".join([*shown, *([f"… {more:,} more lines"] if more else [])])
+
+
+def snapshot_lines(result: FileResult, *, colour: bool) -> Iterator[str]:
+    """Yield lines for standard error: the number of new snapshots, and each change with its difference."""
+    from quire.display.why import word_diff  # only a test whose snapshots change needs it
+
+    new = sum(change.before is None for change in result.snapshots)
+    if new:
+        yield f"{visible_name(result.path)}: {new} new {pluralize('snapshot', new)} written"
+    for change in result.snapshots:
+        if change.before is None:
+            continue
+        verb = "removed" if change.after is None else "changed"
+        yield f"{visible_name(result.path)}: {visible_name(change.place)} of {visible_name(change.case)} {verb}"
+        if change.after is not None:
+            yield from (f"  {line}" for line in word_diff(change.before, change.after, colour=colour))
 
 
 class JsonPrinter:

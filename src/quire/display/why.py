@@ -1,6 +1,5 @@
-"""Pages and JSON that explain a step's result (`runs why`), and the differences of two runs (`runs diff`).
-
-Lines that show how a text changed, by words.
+"""Pages and JSON that explain a step's result (`runs why`), the differences of two runs (`runs diff`), and how a text
+changed, by words.
 
 Changed words are coloured, or marked `[-old-]{+new+}` where there are no colours. Lines without a change are folded,
 apart from one on each side, and so is the unchanged middle of a long line.
@@ -203,14 +202,14 @@ def diff_data(a: RunView, b: RunView, diff: RunDiff) -> dict[str, Value]:
         "a": a.row.id,
         "b": b.row.id,
         "same": diff.same,
-        "about": _changes(diff.about),
+        "about": changes_data(diff.about),
         "steps": [
             {
                 "path": step.path,
                 "step": step.label,
                 "title": step.title,
                 "state": step.state.replace(" ", "_").lower(),
-                "changes": _changes(step.changes),
+                "changes": changes_data(step.changes),
                 "spent": {"a": _spent(step.spent[0]), "b": _spent(step.spent[1])},
             }
             for step in diff.steps
@@ -229,7 +228,7 @@ def _spent(spent: Spent | None) -> Value:
     }
 
 
-def _changes(changes: Sequence[Change]) -> list[Value]:
+def changes_data(changes: Sequence[Change]) -> list[Value]:
     return [{"what": change.what, "where": change.where, "a": change.a, "b": change.b} for change in changes]
 
 
@@ -251,7 +250,10 @@ def word_diff(old: str, new: str, *, colour: bool = False, most: int = MOST_LINE
         return []
     units = list(_folded(_lines_of_pieces(word_pieces(old, new))))
     cut = units if len(units) <= most else units[: most - 1]
-    shown = [_fold(unit) if isinstance(unit, int) else _shown(unit, colour) for unit in cut]
+    shown = [
+        f"… {unit:,} unchanged lines" if isinstance(unit, int) else "".join(_marked_up(unit, colour)).rstrip(" ")
+        for unit in cut
+    ]
     more = len(units) - len(cut)
     return [*shown, *([f"… {more:,} more lines"] if more else [])]
 
@@ -291,14 +293,6 @@ def _folded(lines: Sequence[_Line]) -> Iterator[_Line | int]:
         yield skipped
 
 
-def _fold(count: int) -> str:
-    return f"… {count:,} unchanged lines"
-
-
-def _shown(line: _Line, colour: bool) -> str:
-    return "".join(_marked_up(line, colour)).rstrip(" ")
-
-
 def _marked_up(pieces: _Line, colour: bool) -> Iterator[str]:
     for at, piece in enumerate(pieces):
         match piece.kind:
@@ -311,7 +305,8 @@ def _marked_up(pieces: _Line, colour: bool) -> Iterator[str]:
 
 
 def _marked(piece: Piece, colour: bool) -> str:
-    text = _visible(_cut(piece.text))
+    more = len(piece.text) - _LONGEST
+    text = _visible(piece.text if more <= 0 else f"{piece.text[:_LONGEST]} … ({more:,} more characters)")
     if not colour:
         return f"[-{text}-]" if piece.kind == "gone" else f"{{+{text}+}}"
     tint = "red" if piece.kind == "gone" else "green"
@@ -326,12 +321,6 @@ def _middle_folded(text: str, changed_before: bool, changed_after: bool) -> str:
     if len(text) <= kept_before + kept_after + _AROUND // 2:
         return text
     return f"{text[:kept_before]} … {text[len(text) - kept_after :]}" if kept_after else f"{text[:kept_before]} …"
-
-
-def _cut(text: str) -> str:
-    if len(text) <= _LONGEST:
-        return text
-    return f"{text[:_LONGEST]} … ({len(text) - _LONGEST:,} more characters)"
 
 
 def _visible(text: str) -> str:
