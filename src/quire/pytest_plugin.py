@@ -130,7 +130,7 @@ class CaseFailed(Exception):
 
 
 def _text_of(result: FileResult) -> str:
-    from quire.display.test_lines import FullPrinter
+    from quire.display.test_report import FullPrinter
 
     return FullPrinter().file(result).rstrip("\n")
 

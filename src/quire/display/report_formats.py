@@ -20,7 +20,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from quire import __version__
 from quire.diagnostics import Code, Diagnostic, Fix, Related, Severity, fix_of
-from quire.display.test_lines import problem_text
+from quire.display.test_report import ReportPrinter, problem_text
 from quire.display.text import one_line
 from quire.display.visible import escaped
 from quire.patterns import late_pattern
@@ -272,7 +272,7 @@ def _legal(text: str) -> str:
     return _ILLEGAL.sub("\ufffd", text)
 
 
-class TapPrinter:
+class TapPrinter(ReportPrinter):
     """Prints the plan last, when the number of cases is known."""
 
     def __init__(self) -> None:

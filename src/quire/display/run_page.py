@@ -1,9 +1,10 @@
-"""Runs for people: the page of one run, its journal, its questions, and its events as lines."""
+"""Runs for people: their list, the page of one run, its journal, its questions, and its events as lines."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, cast
 
 import click
@@ -13,6 +14,7 @@ from quire.display.text import (
     age,
     duration,
     fan_words,
+    fitting_table,
     money,
     one_line,
     paragraph,
@@ -316,3 +318,36 @@ def _clock(at: float) -> str:
 def _whole(data: Mapping[str, Value], name: str) -> int:
     value = data.get(name)
     return value if isinstance(value, int) else 0
+
+
+_LAYOUTS = tuple(product((True, False), (_TITLE, 32, 20, 12), (60, 40, 24, 12, 0)))
+"""Layouts from the widest to the narrowest: whether tokens and cost are shown, and the characters for title and
+inputs."""
+
+
+def run_table(rows: Sequence[RunRow], now: float, asking: Collection[str], columns: int | None = None) -> list[str]:
+    """Return the list in the widest layout that fits into `columns`, else in the narrowest. `asking` are the runs with
+    an open question."""
+    return fitting_table((_run_table(rows, now, asking, *layout) for layout in _LAYOUTS), columns)
+
+
+def _run_table(
+    rows: Sequence[RunRow], now: float, asking: Collection[str], numbers: bool, title: int, inputs: int
+) -> list[str]:
+    header = ["RUN", "STATUS", "TITLE", "STEP", "AGE"] + ["TOKENS", "COST"] * numbers + ["INPUTS"] * bool(inputs)
+    cells = []
+    for row in rows:
+        origin, inputs_of = row.pins.get("origin"), row.pins.get("inputs")
+        forked = f"  (fork of {origin.get('run')})" if isinstance(origin, Mapping) and origin else ""
+        texts = as_texts(inputs_of) if isinstance(inputs_of, Mapping) else {}
+        cell = [
+            row.id,
+            said(shown_status(row, row.id in asking)),
+            short(row.title, title) + (forked if title == _TITLE else ""),
+            position_of(row),
+            age(now - row.created_at),
+        ]
+        cell += [tokens_in_and_out(row.input_tokens, row.output_tokens), money(row.cost)] * numbers
+        named = ", ".join(f"{name}={text}" for name, text in texts.items())
+        cells.append(cell + [short(named, inputs)] * bool(inputs))
+    return table(cells, header, right=frozenset({4, 5, 6} if numbers else {4}), style=status_in(1))

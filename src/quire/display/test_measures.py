@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from quire.diagnostics import Severity
 from quire.display.diagnostics import Findings, printer
-from quire.display.test_lines import json_line
+from quire.display.test_report import json_line
 from quire.display.text import one_line, table
 from quire.display.visible import visible
 from quire.testing.coverage.decisions import KINDS

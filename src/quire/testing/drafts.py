@@ -13,7 +13,7 @@ from quire.plan.parts import formulas
 from quire.plan.pipeline_work import Select
 from quire.plan.vocabulary import JOINT
 from quire.source import NOWHERE
-from quire.testing.plan_values import names_in
+from quire.testing.plan_facts import names_in
 from quire.values import Value, encode
 
 if TYPE_CHECKING:

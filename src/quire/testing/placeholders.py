@@ -19,14 +19,14 @@ from quire.plan.nodes import Plan, Think, UseTool
 from quire.plan.parts import formulas
 from quire.plan.pipeline_work import Agent, Fold, ForEach, Formula, Invoke
 from quire.safe_regex import BadPattern, matches
-from quire.testing.plan_values import tested_values
+from quire.testing.plan_facts import tested_values
 from quire.values import encode
 
 if TYPE_CHECKING:
     from quire.plan.nodes import Capture, Step
     from quire.plan.thread import Parameter
     from quire.schema import Schema
-    from quire.testing.plan_values import Tested
+    from quire.testing.plan_facts import Tested
     from quire.values import Value
 
 
@@ -65,7 +65,7 @@ class Placeholders:
         required, fields = schema.get("required", []), schema.get("properties", {})
         if not isinstance(required, list) or not isinstance(fields, Mapping):
             return {}
-        shapes = input_shapes(self._plan) if self._plan.format == "pipeline" else {}
+        shapes = input_shapes(self._plan)
         values: dict[str, Value] = {}
         for name, part in fields.items():
             is_closed = isinstance(part, Mapping) and ("enum" in part or part.get("type") == "boolean")

@@ -8,7 +8,7 @@ written, only `a` is left.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, assert_never, cast
 
 from msgspec import Struct
@@ -25,7 +25,6 @@ from quire.expr.syntax import (
     MapOf,
     Node,
     Not,
-    Path,
     children,
 )
 from quire.formats.yaml import Entry, label_of, read_yaml
@@ -58,7 +57,7 @@ from quire.plan.thread import Thread
 from quire.schema_types import Enum
 from quire.source import Source, Span
 from quire.testing.coverage.decisions import Decision, Kind, answers
-from quire.testing.plan_facts import declared_type, is_never_empty
+from quire.testing.plan_facts import QUANTIFIERS, declared_type, is_boolean, is_never_empty
 from quire.wording import cut
 
 if TYPE_CHECKING:
@@ -108,30 +107,12 @@ CONDITIONS = ("when", "until")
 
 _PLACE = late_pattern(r"\{[^{}]*\}")
 _TESTED = ("filter", "all", "any", "find")
-_BOOLEAN = ("all", "any")
 
 
 def boolean_parts(expression: Expression, role: str) -> tuple[Node, ...]:
     """Return the boolean parts of the expression of a step, in the order of the text."""
     parts = _parts(expression.root, role in CONDITIONS)
     return tuple(sorted(parts, key=lambda node: (node.span.start, -node.span.end)))
-
-
-def is_boolean(node: Node, booleans: Collection[str] = ()) -> bool:
-    """Tell whether the value of a node is true or false whenever it has one. `booleans` are names of which that is
-    known."""
-    match node:
-        case Constant(value=bool()) | Compare() | Not():
-            return True
-        case Each(name=name):
-            return name in _BOOLEAN
-        case FunctionCall(name=name):
-            return FUNCTIONS[name].gives == "boolean"
-        case Logic(operands=operands):
-            return all(is_boolean(operand, booleans) for operand in operands)
-        case Path(segments=("ctx", name) | (name,)):
-            return name in booleans
-    return False
 
 
 def _parts(node: Node, decides: bool) -> Iterator[Node]:
@@ -149,7 +130,7 @@ def _parts(node: Node, decides: bool) -> Iterator[Node]:
             yield from _parts(operand, True)
             return
         case Each(name=name, source=source, body=body):
-            if decides or name in _BOOLEAN:
+            if decides or name in QUANTIFIERS:
                 yield node
             yield from _parts(source, False)
             yield from _parts(body, name in _TESTED)
