@@ -165,7 +165,8 @@ def file_text(document: str, drafts: Sequence[Draft]) -> str:
     """Return the text of a test file. Inputs that all cases share become defaults."""
     further = _WRITE if any(draft.expect is None for draft in drafts) else _ADD
     lines = [_HEAD.format(document=_scalar(document), next=further).rstrip("\n")]
-    shared = _shared([draft.inputs for draft in drafts])
+    first = drafts[0].inputs if drafts else {}
+    shared = {name: value for name, value in first.items() if all(draft.inputs.get(name) == value for draft in drafts)}
     if shared:
         lines += ["defaults:", f"  inputs: {flow(shared)}"]
     lines.append("cases:")
@@ -177,11 +178,6 @@ def file_text(document: str, drafts: Sequence[Draft]) -> str:
 def case_text(draft: Draft) -> str:
     """Return the text of one case, to be added to the cases of a file."""
     return "\n".join(_case(draft, {})) + "\n"
-
-
-def _shared(inputs: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
-    first = inputs[0] if inputs else {}
-    return {name: value for name, value in first.items() if all(other.get(name) == value for other in inputs)}
 
 
 def _case(draft: Draft, shared: Mapping[str, Value]) -> list[str]:

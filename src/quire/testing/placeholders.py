@@ -1,9 +1,7 @@
 """Placeholders for a scaffolded test: values that fit their types and schemas, and are obviously not real.
 
 Where a value may be one of several, such as a boolean or an enum, `Choices` decides which, and remembers that there
-were others.
-
-Guess the shapes of inputs that a pipeline does not declare, from the way in which its expressions use them.
+were others. The shapes of inputs that a pipeline does not declare are guessed from the way in which it uses them.
 """
 
 from __future__ import annotations
@@ -391,16 +389,12 @@ class _Reader:
             case Arithmetic(first=first, rest=rest):
                 operands = [first, *(operand for _, operand in rest)]
                 if _is_number(node) or any(map(_is_number, operands)):
-                    self._numbers(operands)
+                    for shape in filter(None, map(self._shape, operands)):
+                        shape.is_number = True
             case Compare(operator=operator, left=left, right=right):
                 self._compared(operator, left, right)
         for child in children(node):
             self._visit(child)
-
-    def _numbers(self, operands: list[Node]) -> None:
-        for operand in operands:
-            if shape := self._shape(operand):
-                shape.is_number = True
 
     def _compared(self, operator: str, left: Node, right: Node) -> None:
         values = [side.value for side in (left, right) if isinstance(side, Constant)]

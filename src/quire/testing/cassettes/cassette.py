@@ -253,7 +253,12 @@ class Cassettes:
         if player.drifts and not self._keep:
             return [_drift(drift, where) for drift in player.drifts[:1]]
         left = player.unused() if not problems else []
-        return [*problems, *([_partial(left, where)] if left else [])]
+        if not left:
+            return list(problems)
+        steps = ", ".join(dict.fromkeys(call.step for call in left))
+        message = f"the case did not make {len(left)} of its recorded calls (step {steps})"
+        help = "quire test --record all records it again"
+        return [Problem(Diagnostic(codes.CASSETTE_PARTIAL, message, where, "", help))]
 
     def orphans(self, by_cassette: Mapping[str, Collection[str]], where: Span) -> list[Problem]:
         """Return the cases that the cassettes have and the test no longer has. `by_cassette` are the cases of the test.
@@ -305,9 +310,3 @@ def _drift(drift: Drift, where: Span) -> Problem:
     return Problem(
         Diagnostic(codes.CASSETTE_DRIFT, message, where, "", help), "", (), drift.recorded.request, drift.request
     )
-
-
-def _partial(left: Sequence[RecordedCall], where: Span) -> Problem:
-    steps = ", ".join(dict.fromkeys(call.step for call in left))
-    message = f"the case did not make {len(left)} of its recorded calls (step {steps})"
-    return Problem(Diagnostic(codes.CASSETTE_PARTIAL, message, where, "", "quire test --record all records it again"))

@@ -114,22 +114,21 @@ def _wanted(target: TestTarget, options: RecordOptions) -> list[WantedCase]:
 def record(recording: Recording, on_case: Callable[[RecordedCase], None] = lambda made: None) -> list[RecordedCase]:
     """Run the cases one after the other, and write each cassette when its case is done."""
     purse = Purse(recording.budget)
-    return asyncio.run(_record(recording, purse, on_case))
-
-
-async def _record(recording: Recording, purse: Purse, on_case: Callable[[RecordedCase], None]) -> list[RecordedCase]:
     done: list[RecordedCase] = []
-    for case in recording.cases:
-        made = await _record_case(case, recording, purse)
-        done.append(made)
-        on_case(made)
-        if purse.exhausted:
-            break
+    with asyncio.Runner() as runner:
+        for case in recording.cases:
+            done.append(runner.run(_record_case(case, recording, purse)))
+            on_case(done[-1])
+            if purse.exhausted:
+                break
     return done
 
 
 async def _record_case(target: WantedCase, recording: Recording, purse: Purse) -> RecordedCase:
-    case, meter = _at_the_usual_time(target.row.case), Meter()
+    case, meter = target.row.case, Meter()
+    # The clock at which it will be played.
+    clock = case.setting.clock or datetime.fromtimestamp(START, UTC).isoformat()
+    case = replace(case, setting=replace(case.setting, clock=clock))
     run = LiveRun(target.bench, case, recording.model, recording.spec)
     model = RecordingModel(case, Metered(recording.model, purse, meter), recording.spec, recording.redact)
     run.world.model = model
@@ -145,24 +144,13 @@ async def _record_case(target: WantedCase, recording: Recording, purse: Purse) -
             problems += [problem.finding.message for problem in judged if problem.finding.code.id not in _LEFT]
     problems += [f"{call.tool} was called: {call.reason}" for call in run.world.tools.unscripted]
     if not problems and model.recorded:
-        _write(target, model.recorded)
+        file = CassetteFile.beside(target.path, target.file.path.name)
+        file.write({**file.cases, target.row.name: model.recorded})
     return RecordedCase(target.path, target.row.name, len(model.recorded), tuple(problems))
-
-
-def _at_the_usual_time(case: Case) -> Case:
-    """Return the case with the clock at which it will be played."""
-    clock = case.setting.clock or datetime.fromtimestamp(START, UTC).isoformat()
-    return replace(case, setting=replace(case.setting, clock=clock))
 
 
 _LEFT = ("TS120", "TS121")
 """Codes that do not keep a recording back: snapshots change with the replies."""
-
-
-def _write(case: WantedCase, calls: list[RecordedCall]) -> None:
-    """Put the calls of one case into its cassette, as it is now."""
-    file = CassetteFile.beside(case.path, case.file.path.name)
-    file.write({**file.cases, case.row.name: calls})
 
 
 class RecordingModel(LiveModel):

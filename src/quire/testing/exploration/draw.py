@@ -76,7 +76,9 @@ class Draw:
         kind = self._chance.choice(kind) if isinstance(kind, Sequence) and not isinstance(kind, str) else kind
         match kind:
             case "string":
-                return self._sized(schema)
+                most, least = schema.get("maxLength"), schema.get("minLength")
+                text = self.text()[: most if isinstance(most, int) else None]
+                return text.ljust(least, "x") if isinstance(least, int) else text
             case "integer" | "number":
                 return self._number(schema, whole=kind == "integer")
             case "boolean":
@@ -175,12 +177,6 @@ class Draw:
             case "select" if request.options:
                 return self._chance.choice(request.options)
         return self.text() or "x"
-
-    def _sized(self, schema: Mapping[str, Value]) -> str:
-        text, most, least = self.text(), schema.get("maxLength"), schema.get("minLength")
-        if isinstance(most, int):
-            text = text[:most]
-        return text.ljust(least, "x") if isinstance(least, int) else text
 
     def _number(self, schema: Mapping[str, Value], *, whole: bool) -> Value:
         low, high = schema.get("minimum"), schema.get("maximum")

@@ -42,6 +42,7 @@ from quire.trust.capabilities import Grants, canonical
 if TYPE_CHECKING:
     from quire.analysis.proof import Proof
     from quire.diagnostics import Code
+    from quire.engine.requests import Failure
     from quire.formats.test.syntax import Setting, TestFile
     from quire.plan.pipeline_work import Formula
     from quire.source import Span
@@ -52,21 +53,6 @@ if TYPE_CHECKING:
 
 def written_case(given: Given, broken: Broken, seed: int) -> str:
     """Return a case with the inputs, replies, results and answers of a run. Its expectation is for the author."""
-    case: dict[str, Value] = {"name": f"explored {seed}: {broken.promise}"}
-    if given.inputs:
-        case["inputs"] = dict(given.inputs)
-    model, tools, answers = _parts(given)
-    if model:
-        case["model"] = model
-    if tools:
-        case["tools"] = tools
-    if answers:
-        case["answers"] = answers
-    case["expect"] = "todo"
-    return as_text([case])
-
-
-def _parts(given: Given) -> tuple[list[Value], dict[str, Value], dict[str, Value]]:
     model: list[Value] = []
     tools: dict[str, list[Value]] = {}
     answers: dict[str, Value] = {}
@@ -76,16 +62,23 @@ def _parts(given: Given) -> tuple[list[Value], dict[str, Value], dict[str, Value
             case "model":
                 model.append({"path": path, **_said(performed)})
             case "tool":
-                tools.setdefault(name, []).append(_result(performed))
+                failure, value = performed.failure, performed.value
+                tools.setdefault(name, []).append({"raises": _failure(failure)} if failure else {"returns": value})
             case "ask":
                 answers[path] = performed.value
-    listed: dict[str, Value] = {name: {"sequence": calls} for name, calls in tools.items()}
-    return model, listed, answers
+    parts: dict[str, Value] = {
+        "inputs": dict(given.inputs),
+        "model": model,
+        "tools": {name: {"sequence": calls} for name, calls in tools.items()},
+        "answers": answers,
+    }
+    filled = {name: part for name, part in parts.items() if part}
+    return as_text([{"name": f"explored {seed}: {broken.promise}", **filled, "expect": "todo"}])
 
 
 def _said(performed: DrawnAnswer) -> dict[str, Value]:
     if performed.failure is not None:
-        return {"error": {"kind": performed.failure.kind, "message": performed.failure.message}}
+        return {"error": _failure(performed.failure)}
     value = performed.value if isinstance(performed.value, Mapping) else {}
     uses = value.get("uses")
     if isinstance(uses, list):
@@ -94,10 +87,8 @@ def _said(performed: DrawnAnswer) -> dict[str, Value]:
     return {"reply": str(value.get("text", ""))}
 
 
-def _result(performed: DrawnAnswer) -> Value:
-    if performed.failure is not None:
-        return {"raises": {"kind": performed.failure.kind, "message": performed.failure.message}}
-    return {"returns": performed.value}
+def _failure(failure: Failure) -> Value:
+    return {"kind": failure.kind, "message": failure.message}
 
 
 MOST_TRIES_TO_START = 50

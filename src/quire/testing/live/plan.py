@@ -82,17 +82,12 @@ def announce(
 ) -> Announcement:
     """Add up what all tries of a live test may do."""
     often = {term.case: len(term.rows) * term.repeats for term in terms}
-    times = [often[forecast.case] for forecast in forecasts]
-    calls = [
-        None if forecast.calls is None else forecast.calls * count
-        for forecast, count in zip(forecasts, times, strict=True)
-    ]
-    costs = [total_cost((forecast.cost, forecast.judge_cost)) for forecast in forecasts]
-    bound = total_cost(None if cost is None else cost * count for cost, count in zip(costs, times, strict=True))
-    cost_seen = total_cost(
-        None if forecast.seen is None else forecast.seen * count
-        for forecast, count in zip(forecasts, times, strict=True)
-    )
+    counted = [(forecast, often[forecast.case]) for forecast in forecasts]
+    calls = [None if forecast.calls is None else forecast.calls * count for forecast, count in counted]
+    costs = [(total_cost((forecast.cost, forecast.judge_cost)), count) for forecast, count in counted]
+    bound = total_cost(None if cost is None else cost * count for cost, count in costs)
+    cost_seen = total_cost(None if forecast.seen is None else forecast.seen * count for forecast, count in counted)
+    unknown = [forecast.why for forecast in forecasts if forecast.why and forecast.cost is None]
     repeats = [term.repeats for term in terms]
     return Announcement(
         sum(len(term.rows) for term in terms),
@@ -100,11 +95,9 @@ def announce(
         (min(repeats, default=0), max(repeats, default=0)),
         sum(often.values()) * len(models),
         None if None in calls else sum(count for count in calls if count is not None),
-        sum(forecast.judge_calls * count for forecast, count in zip(forecasts, times, strict=True)),
+        sum(forecast.judge_calls * count for forecast, count in counted),
         bound,
-        next((forecast.why for forecast in forecasts if forecast.why and forecast.cost is None), "")
-        if bound is None
-        else "",
+        unknown[0] if bound is None and unknown else "",
         cost_seen,
         budget,
     )

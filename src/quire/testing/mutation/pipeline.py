@@ -2,8 +2,6 @@
 
 Known equivalences, for which no edit is made: a store that nothing reads, a default of a step that does not go on after
 a failure, two cases that run the same, and `max_parallel`, which changes only the time that a run takes.
-
-The expressions of a step of a pipeline that mutations change, each with its place in words.
 """
 
 from __future__ import annotations
