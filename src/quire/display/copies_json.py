@@ -1,8 +1,5 @@
-"""JSON of forks: the steps at which a run can be forked, and the receipt of a fork.
-
-Replies that a run has taken from another one: the table for people, and the same as JSON.
-
-JSON of what happens to whole runs: removed, imported, verified. All keys of `--json` are defined here.
+"""JSON of copies of runs: the steps at which a run can be forked, the receipt of a fork, replies that were taken from
+another run, and runs that were removed, imported or verified. All keys of `--json` are defined here.
 """
 
 from __future__ import annotations
@@ -101,7 +98,10 @@ STEP_LINES = 20
 def reuse_lines(reuse: Reuse) -> list[str]:
     """Return the table: a row for each step with replies that were taken, and what they had used when they were paid
     for."""
-    note = _asked(reuse)
+    note, why = "", ", ".join(f"{count} {reason}" for reason, count in reuse.reasons.items())
+    if reuse.asked:
+        asked = f"asked anew: {reuse.asked} {pluralize('call', reuse.asked)}"
+        note = one_line(asked + (f" ({why})" if why else ""))
     if not reuse.steps:
         return [f"no reply of {reuse.run} was reused{f': {note}' if note else ''}"]
     rows = [(place(step.way), *_row(step.calls, step.saved)) for step in list(reuse.steps.values())[:STEP_LINES]]
@@ -132,13 +132,6 @@ def reuse_data(reuse: Reuse) -> dict[str, Value]:
 def _row(calls: int, saved: Saved) -> tuple[str, str, str, str]:
     cost = "unknown" if saved.cost is None else money(saved.cost)
     return str(calls), tokens_in_and_out(saved.input_tokens, saved.output_tokens), cost, duration(saved.elapsed)
-
-
-def _asked(reuse: Reuse) -> str:
-    if not reuse.asked:
-        return ""
-    why = ", ".join(f"{count} {reason}" for reason, count in reuse.reasons.items())
-    return one_line(f"asked anew: {reuse.asked} {pluralize('call', reuse.asked)}" + (f" ({why})" if why else ""))
 
 
 def pruned_data(pruned: Pruned, *, dry_run: bool) -> dict[str, Value]:

@@ -159,13 +159,10 @@ def _excerpt(line: str, start: int, length: int) -> tuple[str, int, int]:
     first = max(0, start - _BEFORE) if len(line) > _LINE else 0
     last = min(len(line), first + _LINE)
     end = min(end, last)
-    before, marked, after = (_show(line[a:b]) for a, b in ((first, start), (start, end), (end, last)))
+    parts = (line[first:start], line[start:end], line[end:last])
+    before, marked, after = (visible(part.replace("\t", _TAB)) for part in parts)
     opening, closing = "…" if first else "", "…" if last < len(line) else ""
     return f"{opening}{before}{marked}{after}{closing}", len(opening) + width(before), max(1, width(marked))
-
-
-def _show(text: str) -> str:
-    return visible(text.replace("\t", _TAB))
 
 
 def _concise(files: Sequence[Findings], colour: bool = False) -> str:
@@ -197,7 +194,8 @@ def _github(files: Sequence[Findings], colour: bool = False) -> str:
             if end.line == start.line and end.column > start.column:
                 place["endColumn"] = str(end.column)
             place["title"] = f"{diagnostic.code.id} {diagnostic.code.name}"
-            properties = ",".join(f"{key}={_property(value)}" for key, value in place.items())
+            values = {key: _data(value).replace(":", "%3A").replace(",", "%2C") for key, value in place.items()}
+            properties = ",".join(f"{key}={value}" for key, value in values.items())
             text = f"{_one_line(diagnostic)} ({diagnostic.help})" if diagnostic.help else _one_line(diagnostic)
             lines.append(f"::{_LEVELS[diagnostic.severity]} {properties}::{_data(text)}\n")
     return "".join(lines)
@@ -207,10 +205,6 @@ def _data(text: str) -> str:
     """Percent-encode the characters that a message must not contain; a line end would begin another command."""
     escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return visible(escaped)
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def _json(files: Sequence[Findings], colour: bool = False) -> str:

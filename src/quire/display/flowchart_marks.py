@@ -3,8 +3,6 @@ it, and text from outside on its way to it.
 
 A mark is a short text in a node; a way is a line between two nodes that does not say which step comes next. Colour is
 never alone: a mark is words, and each kind of way has dashes and a label of its own.
-
-Marks and ways of a flowchart that a proof gives: effects with their classes, gates, and flows from outside.
 """
 
 from __future__ import annotations
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from quire.analysis.approvals import Gate
     from quire.analysis.facts import EffectFact, Place
     from quire.analysis.flow_paths import Flow
-    from quire.analysis.labels import Trace
     from quire.analysis.proof import Proof
     from quire.plan.flowchart import Item
     from quire.plan.nodes import Plan
@@ -230,11 +227,9 @@ class _Steps:
         """Yield the paths of the steps that a flow passes, one after the other, the same never twice in a row."""
         last = ""
         # The name of a store stands between the steps that write and read it: it is not a place of its own.
-        passed = [self._traced(trace) for trace in flow.trace.way() if trace.step]
+        traces = [trace for trace in flow.trace.way() if trace.step]
+        passed = [self._callers.get(trace.document, "") if trace.document else self._at(trace.span) for trace in traces]
         for path in (*passed, self.path(flow.place)):
             if path and path != last:
                 yield path
                 last = path
-
-    def _traced(self, trace: Trace) -> str:
-        return self._callers.get(trace.document, "") if trace.document else self._at(trace.span)

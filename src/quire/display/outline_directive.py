@@ -14,7 +14,7 @@ from quire.values import Value, encode
 
 if TYPE_CHECKING:
     from quire.library.survey import Capability, ContextText, DirectiveSurvey, File, HookSource
-    from quire.plan.thread import HookAction, Parameter
+    from quire.plan.thread import Parameter
 
 _POSITIONS = {"system": "system message", "before": "before the directive", "after": "after the directive"}
 _OPERATORS = {
@@ -41,7 +41,8 @@ def directive_outline(survey: DirectiveSurvey) -> Iterator[str]:
         rows = [_parameter(parameter) for parameter in thread.inputs]
         yield from paragraph("inputs", table(rows, ("NAME", "TYPE", "VALUE", "DESCRIPTION")))
     yield from paragraph("outputs", _outputs(survey))
-    yield from paragraph("extends (from the directive to its root)", [*table([_file(file) for file in survey.chain])])
+    chain = [(file.id, file.space or "not found", _shown(file.path)) for file in survey.chain]
+    yield from paragraph("extends (from the directive to its root)", table(chain))
     if survey.context:
         yield from paragraph("context", table([_layer(text) for text in survey.context]))
     yield from paragraph("capabilities", _capabilities(survey))
@@ -115,14 +116,10 @@ def condition_words(condition: Mapping[str, Value]) -> str:
     if isinstance(negated, Mapping):
         parts.append(f"not ({condition_words(negated)})")
     if "path" in condition or "op" in condition:
-        parts.append(_test(str(condition.get("path", "")), str(condition.get("op", "eq")), condition.get("value")))
+        path, op = str(condition.get("path", "")), str(condition.get("op", "eq"))
+        test = f"{_OPERATORS.get(op, op)} {encode(condition.get('value'))}"
+        parts.append(f"{path} {'is there' if op == 'exists' else test}")
     return " and ".join(filter(None, parts))
-
-
-def _test(path: str, op: str, value: Value) -> str:
-    if op == "exists":
-        return f"{path} is there"
-    return f"{path} {_OPERATORS.get(op, op)} {encode(value)}"
 
 
 def _model(survey: DirectiveSurvey) -> list[str]:
@@ -149,10 +146,6 @@ def _outputs(survey: DirectiveSurvey) -> list[str]:
         if text:
             lines.append(f"on {name} it says: {short(text, 100)}")
     return lines
-
-
-def _file(file: File) -> tuple[str, ...]:
-    return file.id, file.space or "not found", _shown(file.path)
 
 
 def _layer(text: ContextText) -> tuple[str, ...]:
@@ -195,24 +188,23 @@ def _limits(survey: DirectiveSurvey) -> list[tuple[str, ...]]:
 def _hook(source: HookSource) -> str:
     hook = source.hook
     when = condition_words(hook.condition)
-    actions = "; ".join(_action(action) for action in hook.actions)
+    actions = []
+    for action in hook.actions:
+        parameters = ", ".join(f"{name}={short(encode(value), 40)}" for name, value in action.parameters)
+        item = f"{action.primary} {action.item_type} {action.item_id}"
+        actions.append(item + (f" with {parameters}" if parameters else ""))
     head = f"{hook.id or '(no id)'} on {hook.event}" + (f", if {when}" if when else "")
-    return one_line(f"{head}: {actions}  ({_shown(source.path)}:{source.line})")
-
-
-def _action(action: HookAction) -> str:
-    parameters = ", ".join(f"{name}={short(encode(value), 40)}" for name, value in action.parameters)
-    return f"{action.primary} {action.item_type} {action.item_id}" + (f" with {parameters}" if parameters else "")
+    return one_line(f"{head}: {'; '.join(actions)}  ({_shown(source.path)}:{source.line})")
 
 
 def _signatures(files: Sequence[File]) -> list[str]:
     rows = [(file.verdict, file.type, file.id, _shown(file.path)) for file in files]
-    lines = table(rows, style=lambda cell, column: _coloured(cell) if column == 0 else cell)
-    return [*lines, *(one_line(file.message) for file in files if file.message)]
 
+    def coloured(cell: str, column: int) -> str:
+        colour = "green" if cell.strip() in ("signed", "built in") else "red"
+        return cell if column else click.style(cell, fg=colour)
 
-def _coloured(cell: str) -> str:
-    return click.style(cell, fg="green" if cell.strip() in ("signed", "built in") else "red")
+    return [*table(rows, style=coloured), *(one_line(file.message) for file in files if file.message)]
 
 
 def _parameter_data(parameter: Parameter) -> Value:

@@ -115,18 +115,14 @@ def proven_text(quantity: Quantity, notes: Footnotes) -> str:
         return f"{sign} {written(quantity.ceiling.most, quantity.unit)}{notes.mark(quantity.ceiling.why)}{premises}"
     own = quantity.most.as_number
     if quantity.unit == "count":
-        return _counted(quantity, own, notes) + premises
+        least = f"{quantity.least:,} to " if quantity.least != own else ""
+        return f"{least}{_plain(quantity.most, quantity.unit)}{_stopped(quantity, notes)}{premises}"
     if own == 0 and quantity.name == "money":
         return f"free{premises}"
     sign = "≤" if quantity.sure else "~"
     if quantity.ceiling is not None and (own is None or own > quantity.ceiling.most):
         return f"{sign} {written(quantity.ceiling.most, quantity.unit)}{notes.mark(quantity.ceiling.why)}{premises}"
     return f"{sign} {_plain(quantity.most, quantity.unit)}{premises}"
-
-
-def _counted(quantity: Quantity, own: int | None, notes: Footnotes) -> str:
-    least = f"{quantity.least:,} to " if quantity.least != own else ""
-    return f"{least}{_plain(quantity.most, quantity.unit)}{_stopped(quantity, notes)}"
 
 
 def _stopped(quantity: Quantity, notes: Footnotes) -> str:

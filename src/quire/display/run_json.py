@@ -9,7 +9,7 @@ from quire.plan.vocabulary import last_label
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.thread.setup import Setup
-    from quire.engine.progress import FanView, Progress, StepView
+    from quire.engine.progress import Progress, StepView
     from quire.engine.records import EffectRecord, Question, RunRow, Usage
     from quire.engine.requests import Failure
     from quire.engine.thread_progress import CallView
@@ -132,6 +132,8 @@ def effects_data(effects: Sequence[EffectRecord]) -> list[Value]:
 def step_data(step: StepView, *, output: bool = True) -> dict[str, Value]:
     """Return a step; without `output` only what does not grow with the texts of models and tools."""
     fan = step.fan
+    # For the rounds of a loop, `total` is the most that there may be until it has ended.
+    counts: dict[str, Value] = {"total": fan.total, "done": fan.done, "failed": fan.failed} if fan else {}
     calls: list[Value] = [_call(call) if output else {"name": call.name or call.tool} for call in step.calls.values()]
     return {
         "path": step.path,
@@ -149,15 +151,8 @@ def step_data(step: StepView, *, output: bool = True) -> dict[str, Value]:
         **({"turns": step.agent_turns, "calls_total": step.agent_calls} if step.agent_calls else {}),
         **({"calls": calls} if step.agent_calls and output else {}),
         **({"survived": step.survived} if step.survived else {}),
-        **({"items": _items(fan)} if fan else {}),
+        **({"items": {**counts, "rounds": True} if fan.rounds else counts} if fan else {}),
     }
-
-
-def _items(fan: FanView) -> dict[str, Value]:
-    """Return the counts of a fan; for the rounds of a loop, `total` is the most that there may be until it has
-    ended."""
-    counts: dict[str, Value] = {"total": fan.total, "done": fan.done, "failed": fan.failed}
-    return {**counts, "rounds": True} if fan.rounds else counts
 
 
 def _call(call: CallView) -> Value:

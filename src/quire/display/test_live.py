@@ -1,12 +1,8 @@
-"""Print live tests: the line before anything is paid, the table of scores, comparisons of models, and standings.
+"""Show live tests: the line before anything is paid, the scores as a table and as an SVG picture, comparisons of
+models, and standings.
 
 The words are careful: a difference that chance may have made is "not decided", and a judge that was not measured gives
-"advice".
-
-Draw the scores of a live test as an SVG picture: one line for each case and model, with its rate and its interval.
-
-Shapes and texts only, as in `flowchart_svg`: no script, no link, nothing that is fetched. The share that has to pass is
-a dashed line.
+"advice". The picture has shapes and texts only: no script, no link, nothing that is fetched.
 """
 
 from __future__ import annotations
@@ -31,7 +27,6 @@ if TYPE_CHECKING:
     from quire.testing.live.calibration import Standing as JudgeStanding
     from quire.testing.live.plan import Announcement
     from quire.testing.live.receipts import Standing
-    from quire.testing.live.statistics import Interval
     from quire.testing.live.tries import LiveReport, Pair, Score
 
 
@@ -95,7 +90,8 @@ def pair_sentence(pair: Pair) -> str:
         return f"{first} and {second}: no row was tried on both"
     rates = f"{first} {percent(comparison.first_rate)}, {second} {percent(comparison.second_rate)}"
     rows = f"{comparison.rows} {pluralize('row', comparison.rows)}"
-    ways = f"{comparison.first_only} to {comparison.second_only} of {rows}, p {_p(comparison.p)}"
+    p = "< 0.001" if comparison.p < 0.001 else f"= {comparison.p:.3f}"
+    ways = f"{comparison.first_only} to {comparison.second_only} of {rows}, p {p}"
     if comparison.decided:
         better = first if comparison.first_only > comparison.second_only else second
         return f"{rates} ({ways}): {better} is better"
@@ -162,11 +158,9 @@ def calibration_text(name: str, calibration: Calibration, standing: JudgeStandin
     """Return how well a judge agrees with people; ends with a line end."""
     agreement, measured = calibration.agreement, calibration.kappa
     consistent = "not measured" if calibration.consistency is None else percent(calibration.consistency)
-    kappa = (
-        "undefined: all labels are the same"
-        if measured is None
-        else f"{measured.value:.2f} ({_span(measured.interval)})"
-    )
+    kappa = "undefined: all labels are the same"
+    if measured is not None:
+        kappa = f"{measured.value:.2f} ({measured.interval.low:.2f} to {measured.interval.high:.2f})"
     rows = [
         ["labels of people", f"{agreement.count}, {percent(agreement.base_rate)} of them pass"],
         ["agreement", percent(agreement.observed)],
@@ -218,7 +212,7 @@ def _row(score: Score) -> list[str]:
         score.status,
         short(score.model, 60),
         f"{score.passed}/{score.tried}",
-        _range(score.interval) if score.tried else "",
+        f"{score.interval.low * 100:.1f}–{score.interval.high * 100:.1f} %" if score.tried else "",
         "" if score.pass_all is None else percent(score.pass_all),
         f"{score.input_tokens:,}+{score.output_tokens:,}",
         dollars(score.cost),
@@ -277,20 +271,8 @@ def _painted(cell: str, coloured: bool) -> str:
     return click.style(cell, fg=colour) if coloured and colour else cell
 
 
-def _range(interval: Interval) -> str:
-    return f"{interval.low * 100:.1f}–{interval.high * 100:.1f} %"
-
-
-def _span(interval: Interval) -> str:
-    return f"{interval.low:.2f} to {interval.high:.2f}"
-
-
 def _maybe(rate: float | None) -> str:
     return "no such labels" if rate is None else percent(rate)
-
-
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"= {value:.3f}"
 
 
 _LABELS = 300
@@ -324,7 +306,8 @@ _DARK = """
 
 
 def live_svg(report: LiveReport, *, dark: bool = True) -> str:
-    """Return the whole SVG file, with a final newline. `dark` adds the style of dark mode."""
+    """Return the whole SVG file, with a final newline: a line for each case and model, with its rate and its interval.
+    The share that has to pass is a dashed line. `dark` adds the style of dark mode."""
     return "\n".join(_file(report, dark)) + "\n"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from operator import itemgetter
@@ -11,13 +12,14 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from quire.plan.nodes import Reference, Template
 from quire.plan.parts import with_inner, with_steps
 from quire.source import NOWHERE, Source, Span
+from quire.testing.mutation.kills import Kill
 from quire.wording import cut
 
 if TYPE_CHECKING:
     from quire.plan.nodes import Plan, Step
-    from quire.testing.mutation.kills import Kill
     from quire.values import Value
 
 T = TypeVar("T")
@@ -90,6 +92,23 @@ def place_of(source: Source, text: str, start: int = 0) -> Span:
     """Return where a text stands in a document; `NOWHERE` if it does not."""
     at = source.text.find(text, start) if text else -1
     return Span(at, at + len(text)) if at >= 0 else NOWHERE
+
+
+def prompt_edits(site: Site, prompt: Template, *, defaults: bool = True) -> Iterator[Edit]:
+    """Yield the edits that drop one reference from a prompt; without `defaults`, of those that have none."""
+    counts: Counter[str] = Counter()
+    for number, part in enumerate(prompt.parts):
+        if isinstance(part, Reference) and (defaults or part.default is None):
+            earlier = counts[part.raw]
+            counts[part.raw] += 1
+            yield Edit(
+                "drop_reference",
+                f"{part.name}.{earlier}" if earlier else part.name,
+                f"drops {part.raw} from the prompt of {site.name}",
+                site.with_work(prompt=Template(without(prompt.parts, number))),
+                Kill("prompts", site.step.label, part.name),
+                site.find(part.raw, earlier),
+            )
 
 
 def without(items: tuple[T, ...], number: int) -> tuple[T, ...]:

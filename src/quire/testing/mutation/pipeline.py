@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from quire.expr.syntax import Constant
 from quire.plan.built_in_tools import ASK
-from quire.plan.nodes import Plan, Reference, Step, Template
 from quire.plan.parts import formulas, with_formulas
 from quire.plan.pipeline_work import (
     Agent,
@@ -33,12 +32,13 @@ from quire.plan.pipeline_work import (
 )
 from quire.schema_types import ListOf
 from quire.testing.live.receipts import structure_hash
-from quire.testing.mutation.edits import Edit, changed_literals, shown, with_item, without
+from quire.testing.mutation.edits import Edit, changed_literals, prompt_edits, shown, with_item, without
 from quire.testing.mutation.expressions import negated, span_in, variants
 from quire.testing.mutation.kills import Kill
 from quire.testing.plan_facts import declared_type
 
 if TYPE_CHECKING:
+    from quire.plan.nodes import Plan, Step
     from quire.testing.mutation.edits import Site
 
 
@@ -169,23 +169,9 @@ def _other_policies(on_error: OnError) -> Iterator[tuple[str, OnError]]:
 
 
 def _agent(site: Site, work: Agent) -> Iterator[Edit]:
-    label, parts = site.step.label, work.prompt.parts
-    counts: dict[str, int] = {}
-    for number, part in enumerate(parts):
-        if not isinstance(part, Reference) or part.default is not None:
-            continue
-        earlier = counts.get(part.raw, 0)
-        counts[part.raw] = earlier + 1
-        yield Edit(
-            "drop_reference",
-            f"{part.name}.{earlier}" if earlier else part.name,
-            f"drops {part.raw} from the prompt of {site.name}",
-            site.with_work(prompt=Template(without(parts, number))),
-            Kill("prompts", label, part.name),
-            site.find(part.raw, earlier),
-        )
+    yield from prompt_edits(site, work.prompt, defaults=False)
     if work.schema is not None:
-        yield _schema_edit(site, work.schema, Kill("prompts", label, value=work.schema))
+        yield _schema_edit(site, work.schema, Kill("prompts", site.step.label, value=work.schema))
 
 
 def _schema_edit(site: Site, schema: str, kill: Kill) -> Edit:

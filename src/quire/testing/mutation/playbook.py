@@ -30,7 +30,7 @@ from quire.plan.nodes import (
 )
 from quire.plan.templates import template
 from quire.runs.why import step_references
-from quire.testing.mutation.edits import Edit, shown, with_item, without
+from quire.testing.mutation.edits import Edit, prompt_edits, shown, with_item, without
 from quire.testing.mutation.kills import Kill
 from quire.trust.capabilities import canonical
 
@@ -86,17 +86,7 @@ def _question(site: Site) -> Iterator[Edit]:
 
 def _think(site: Site, work: Think) -> Iterator[Edit]:
     label = site.step.label
-    for number, name, prompt in _without_references(work.prompt):
-        reference = _raw(work.prompt, number)
-        earlier = sum(_raw(work.prompt, other) == reference for other in range(number))
-        yield Edit(
-            "drop_reference",
-            f"{name}.{earlier}" if earlier else name,
-            f"drops {reference} from the prompt of {site.name}",
-            site.with_work(prompt=prompt),
-            Kill("prompts", label, name),
-            site.find(reference, earlier),
-        )
+    yield from prompt_edits(site, work.prompt)
     if work.preamble is not None and not work.prompt.empty:
         where = work.preamble.where
         name = where if work.preamble.scheme == "variable" else ""

@@ -198,28 +198,21 @@ RealCall = Callable[[], "asyncio.Future[Value]"]
 async def _in_real_loop(real: RealCall) -> Value:
     """Run a command in a loop with real time. The time of the case stands still meanwhile."""
     import threading
+    from concurrent.futures import Future
 
-    done: list[Callable[[], Value]] = []
+    done: Future[Value] = Future()
+
+    async def call() -> Value:
+        return await real()
 
     def run() -> None:
-        async def call() -> Value:
-            return await real()
-
         try:
-            value = asyncio.run(call())
-            done.append(lambda: value)
+            done.set_result(asyncio.run(call()))
         except BaseException as error:
-            failure = error
+            done.set_exception(error)
 
-            def again() -> Value:
-                raise failure
-
-            done.append(again)
-
-    thread = threading.Thread(target=run, name="quire-test-shell", daemon=True)
-    thread.start()
-    thread.join()
-    return done[0]()
+    threading.Thread(target=run, name="quire-test-shell", daemon=True).start()
+    return done.result()
 
 
 class _CaseConnections(Connections):
