@@ -111,13 +111,11 @@ def summary(progress: Progress, width: int, moment: FrameState) -> list[Text]:
         lines += block
     if any(step.thread and not step.depth for step in progress.steps.values()):
         lines.append(Text(_used(progress), style="dim"))
-        return [_fitting(line, width, moment) for line in lines]
-    if not progress.steps:
-        return [_fitting(line, width, moment) for line in lines]  # A thread without any turn.
-    done = sum(step.status == "completed" and not step.depth for step in progress.steps.values())
-    total = sum(not step.depth for step in progress.steps.values())
-    took = totals(progress, moment.seconds)
-    lines.append(Text(f"{done} of {_steps(total)}" + (f" · {took}" if took else ""), style="dim"))
+    elif progress.steps:  # a thread may be without any turn
+        top = [step.status for step in progress.steps.values() if not step.depth]
+        took = totals(progress, moment.seconds)
+        done = f"{top.count('completed')} of {_steps(len(top))}"
+        lines.append(Text(done + (f" · {took}" if took else ""), style="dim"))
     return [_fitting(line, width, moment) for line in lines]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 
 import click
 
-from quire.display.text import one_line, paragraph, short, table, visible
+from quire.display.text import one_line, paragraph, section, short, table, visible
 from quire.plan.descriptions import QUESTIONS, condition, tool_name, written
 from quire.plan.nodes import Ask, Capture, Input, Plan, PromptSource, Step, Think, UseTool
 from quire.plan.nodes import Sequence as Steps
@@ -21,22 +21,26 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 
+INPUTS = ("NAME", "TYPE", "VALUE", "DESCRIPTION")
+"""The header of the inputs of a document."""
+
+
+def head(title: str, description: str) -> Iterator[str]:
+    """Yield the first lines of an outline."""
+    yield click.style(one_line(title), bold=True)
+    if description:
+        yield from visible(description).split("\n")
+
+
 def outline(plan: Plan) -> Iterator[str]:
-    yield click.style(one_line(plan.title), bold=True)
-    if plan.description:
-        yield from visible(plan.description).split("\n")
+    yield from head(plan.title, plan.description)
     if plan.inputs:
-        header = ("NAME", "TYPE", "VALUE", "DESCRIPTION")
-        yield from paragraph("inputs", table([_input(field) for field in plan.inputs], header))
+        yield from paragraph("inputs", table([_input(field) for field in plan.inputs], INPUTS))
     if plan.system:
         yield from paragraph("system prompt", [short(plan.system, 100)])
     yield from paragraph("steps", list(_steps(plan.body)))
-    tools = uses_of(plan, "tool")
-    if tools:
-        yield from paragraph("tools", used(tools))
-    prompts = uses_of(plan, "prompt")
-    if prompts:
-        yield from paragraph("prompts", used(prompts))
+    yield from section("tools", used(uses_of(plan, "tool")))
+    yield from section("prompts", used(uses_of(plan, "prompt")))
     if plan.artifact:
         comes = f"from {plan.artifact.source}" if plan.artifact.source else ""
         yield from paragraph("artifact", [one_line(", ".join(filter(None, (written(plan.artifact.type), comes))))])

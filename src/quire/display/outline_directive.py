@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quire.display.text import one_line, paragraph, short, table, visible
+from quire.display.outline import INPUTS, head
+from quire.display.text import one_line, paragraph, section, short, table
 from quire.engine.interpreter.thread.budgets import DEFAULTS
 from quire.source import relative_to_here
 from quire.values import Value, encode
@@ -32,28 +33,22 @@ _OPERATORS = {
 
 def directive_outline(survey: DirectiveSurvey) -> Iterator[str]:
     thread = survey.thread
-    yield click.style(one_line(f"{thread.name} {thread.version}".strip()), bold=True)
-    if thread.description:
-        yield from visible(thread.description).split("\n")
+    yield from head(f"{thread.name} {thread.version}".strip(), thread.description)
     yield one_line(f"directive {survey.item_id}" + (f", by {thread.author}" if thread.author else ""))
     yield from paragraph("model", _model(survey))
     if thread.inputs:
-        rows = [_parameter(parameter) for parameter in thread.inputs]
-        yield from paragraph("inputs", table(rows, ("NAME", "TYPE", "VALUE", "DESCRIPTION")))
+        yield from paragraph("inputs", table([_parameter(parameter) for parameter in thread.inputs], INPUTS))
     yield from paragraph("outputs", _outputs(survey))
     chain = [(file.id, file.space or "not found", _shown(file.path)) for file in survey.chain]
     yield from paragraph("extends (from the directive to its root)", table(chain))
-    if survey.context:
-        yield from paragraph("context", table([_layer(text) for text in survey.context]))
+    yield from section("context", table([_layer(text) for text in survey.context]))
     yield from paragraph("capabilities", _capabilities(survey))
     yield from paragraph("limits", table(_limits(survey), ("LIMIT", "EFFECTIVE", "FROM")))
-    if survey.hooks:
-        yield from paragraph("hooks, in the order in which they act", [_hook(hook) for hook in survey.hooks])
+    yield from section("hooks, in the order in which they act", [_hook(hook) for hook in survey.hooks])
     yield from paragraph("signatures", _signatures(survey.files))
     messages = {file.message for file in survey.files}
     warnings = [warning for warning in survey.composed.warnings if warning not in messages]
-    if warnings:
-        yield from paragraph("warnings", [one_line(warning) for warning in warnings])
+    yield from section("warnings", [one_line(warning) for warning in warnings])
 
 
 def directive_data(survey: DirectiveSurvey) -> dict[str, Value]:

@@ -5,24 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
-import click
 from msgspec import UNSET
 
-from quire.display.outline import used
-from quire.display.text import one_line, paragraph, short, table, visible
-from quire.plan.descriptions import (
-    guard_texts,
-    on_error_text,
-    source_text,
-    step_title,
-    written,
-)
-from quire.plan.nodes import (
-    Plan,
-    Step,
-    Think,
-    UseTool,
-)
+from quire.display.outline import INPUTS, head, used
+from quire.display.text import one_line, paragraph, section, short, table
+from quire.plan.descriptions import guard_texts, on_error_text, source_text, step_title, written
+from quire.plan.nodes import Plan, Step, Think, UseTool
 from quire.plan.pipeline_work import (
     Agent,
     AgentStepSettings,
@@ -41,10 +29,7 @@ from quire.plan.pipeline_work import (
     Transform,
 )
 from quire.plan.thread import Thread
-from quire.plan.type_words import (
-    fields_words,
-    type_words,
-)
+from quire.plan.type_words import fields_words, type_words
 from quire.schema import Field, field_schema
 from quire.values import Value, encode
 
@@ -54,22 +39,17 @@ _DEFAULT = 40
 
 def pipeline_outline(plan: Plan, needed: Sequence[str], optional: Sequence[str]) -> Iterator[str]:
     """Yield the outline. `needed` and `optional` are the inputs, which are inferred if the pipeline declares none."""
-    yield click.style(one_line(plan.title), bold=True)
-    if plan.description:
-        yield from visible(plan.description).split("\n")
+    yield from head(plan.title, plan.description)
     if plan.declared:
-        header = ("NAME", "TYPE", "VALUE", "DESCRIPTION")
-        yield from paragraph("inputs", table([_input(field) for field in plan.declared], header))
+        yield from paragraph("inputs", table([_input(field) for field in plan.declared], INPUTS))
     elif needed or optional:
         rows = [(name, "needed") for name in needed] + [(name, "optional") for name in optional]
         yield from paragraph("inputs (what steps read before any step writes it)", table(rows))
     yield from paragraph("steps", [line for step in plan.body.steps for line in _step(step)])
-    if plan.schemas:
-        lines = [f"{name}: {fields_words(schema.fields)}" for name, schema in plan.schemas.items()]
-        yield from paragraph("schemas", [one_line(line) for line in lines])
-    for title, names in (("tools", tools_of(plan)), ("pipelines that it runs", callees_of(plan))):
-        if names:
-            yield from paragraph(title, used(names))
+    lines = [f"{name}: {fields_words(schema.fields)}" for name, schema in plan.schemas.items()]
+    yield from section("schemas", [one_line(line) for line in lines])
+    yield from section("tools", used(tools_of(plan)))
+    yield from section("pipelines that it runs", used(callees_of(plan)))
 
 
 def pipeline_data(plan: Plan, needed: Sequence[str], optional: Sequence[str]) -> dict[str, Value]:

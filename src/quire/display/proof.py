@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire.analysis.amounts import duration, short_number, written
-from quire.display.text import one_line, paragraph, table
+from quire.display.text import one_line, paragraph, section, table
 
 if TYPE_CHECKING:
     from quire.analysis.amounts import Amount, Reason, Unit
@@ -168,14 +168,12 @@ def gate_lines(gates: Sequence[Gate]) -> Iterator[str]:
     rows = [
         (f"step {gate.key}", f"{gate.effect.tool.effect}, {gate.effect.tool.tier}", gate_text(gate)) for gate in gates
     ]
-    if rows:
-        yield from paragraph("gates (what a person has to say yes to)", table(rows))
+    yield from section("gates (what a person has to say yes to)", table(rows))
 
 
 def flow_lines(flows: Sequence[Flow]) -> Iterator[str]:
     """Yield the section `flows`: the ways of text from outside; nothing without one."""
-    if flows:
-        yield from paragraph("flows (where text from outside goes)", [one_line(flow.text) for flow in flows])
+    yield from section("flows (where text from outside goes)", [one_line(flow.text) for flow in flows])
 
 
 def why_lines(quantity: Quantity, shares: Sequence[Contribution]) -> Iterator[str]:

@@ -20,6 +20,7 @@ from quire.display.text import (
     paragraph,
     place,
     prompt_lines,
+    section,
     short,
     status_colour,
     table,
@@ -44,45 +45,35 @@ _EVENTS = {"step_completed": "done", "step_started": "started", "step_skipped": 
 def run_page(view: RunView, now: float) -> Iterator[str]:
     """Yield the paragraphs of the page, the most important facts first and the output last."""
     yield from run_header(view.row, now, view.pins.model, bool(view.questions))
-    if view.pins.inputs:
-        yield from paragraph("inputs", _values(as_texts(view.pins.inputs)))
+    yield from section("inputs", _values(as_texts(view.pins.inputs)))
     steps = list(view.replay.progress.steps.values())
-    if used := used_of(view.replay.progress):
-        rows = [(name, f"{much} of {most}" if most else f"{much}, no limit") for name, much, most in used]
-        yield from paragraph("used", table(rows))
+    used = used_of(view.replay.progress)
+    rows = [(name, f"{much} of {most}" if most else f"{much}, no limit") for name, much, most in used]
+    yield from section("used", table(rows))
     yield from paragraph("turns" if view.thread else "steps", _steps(steps))
     if view.pins.reuse:
         from quire.display.copies_json import reuse_lines
 
         yield from paragraph("reused", reuse_lines(view.reuse))
-    if view.changes:
-        set_values = [
-            (f"after {place(step.way)}", name, short(value, 80))
-            for step, values in view.changes
-            for name, value in as_texts(values).items()
-        ]
-        yield from paragraph("set by hand", table(set_values))
-    if view.answers:
-        yield from paragraph("answers", _answers(view.answers))
+    set_values = [
+        (f"after {place(step.way)}", name, short(value, 80))
+        for step, values in view.changes
+        for name, value in as_texts(values).items()
+    ]
+    yield from section("set by hand", table(set_values))
+    yield from section("answers", _answers(view.answers))
     hooks = [hook for thread in view.replay.progress.threads.values() for hook in thread.hooks]
-    if hooks:
-        yield from paragraph("hooks", [one_line(f"{hook.path}: {hook_words(hook)}") for hook in hooks])
-    failures = [line for step in steps if step.fan for line in _failures(step)]
-    if failures:
-        yield from paragraph("items that failed", failures)
-    if view.replay.progress.stores:
-        yield from paragraph("stores", _values(as_texts(view.replay.progress.stores)))
+    yield from section("hooks", [one_line(f"{hook.path}: {hook_words(hook)}") for hook in hooks])
+    yield from section("items that failed", [line for step in steps for line in _failures(step)])
+    yield from section("stores", _values(as_texts(view.replay.progress.stores)))
     own = {name: value for name, value in view.named.items() if not name.startswith("__")}
-    if own:
-        yield from paragraph("named outputs", _values(own))
+    yield from section("named outputs", _values(own))
     warnings = [f"{f'{place(label)}: ' if label else ''}{one_line(text)}" for label, text in view.warnings]
-    if warnings:
-        yield from paragraph("warnings", warnings)
+    yield from section("warnings", warnings)
     if view.row.format == "pipeline" and view.effects:
         yield from paragraph("effects", _effects(view))
-    if view.questions:
-        lines = [line for question in view.questions for line in question_lines(question, now)]
-        yield from paragraph("waiting for an answer", lines)
+    lines = [line for question in view.questions for line in question_lines(question, now)]
+    yield from section("waiting for an answer", lines)
     if closing := str(view.ending.get("closing_message") or ""):
         yield from paragraph("closing message", visible(closing).split("\n"))
     if view.replay.finished:

@@ -127,11 +127,7 @@ class PlainView(QuietView):
         elif event.record is not None and event.record.kind == "model" and event.record.state == "ok":
             if not event.path.startswith(f"{step.path}/model"):
                 return  # The model belongs to a document that the turn has called.
-            if self._open != step.path:
-                self.pause()
-                self._write(self._head(step))
-            self._open = ""
-            self._write(f"{f' {turn_title(step)}' if step.output else ''} ({duration(event.record.elapsed)})\n")
+            self._complete(step, f"{f' {turn_title(step)}' if step.output else ''} ({duration(event.record.elapsed)})")
             for call in step.calls.values():
                 self.say(f"{indent}> {one_line(called(call))}")
 
@@ -176,16 +172,20 @@ class PlainView(QuietView):
         self.pause()
 
     def _end(self, step: StepView, word: str) -> None:
-        if self._open != step.path:
-            self.pause()
-            self._write(self._head(step))
-        self._open = ""
         # The time of its effects and those of its sub-steps, without the time of waiting for people.
         inside = [view.elapsed for path, view in self._progress.steps.items() if path.startswith(step.path + "/")]
         took = "" if word == "skipped" else " " + duration(step.elapsed + sum(inside))
         fan = f" ({fan_words(step.fan)})" if step.fan else ""
         survived = f", survived: {one_line(step.survived)}" if step.survived else ""
-        self._write(f" {word}{took}{fan}{survived}\n")
+        self._complete(step, f" {word}{took}{fan}{survived}")
+
+    def _complete(self, step: StepView, rest: str) -> None:
+        """Complete the line of a step, which is begun again if other lines came between."""
+        if self._open != step.path:
+            self.pause()
+            self._write(self._head(step))
+        self._open = ""
+        self._write(f"{rest}\n")
 
     def _head(self, step: StepView) -> str:
         if step.thread:

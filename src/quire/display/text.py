@@ -273,6 +273,12 @@ def short(text: str, limit: int) -> str:
     return cut_line(one_line(text), limit)
 
 
+def section(title: str, lines: Sequence[str]) -> Iterator[str]:
+    """Yield a paragraph; nothing if it has no lines."""
+    if lines:
+        yield from paragraph(title, lines)
+
+
 def paragraph(title: str, lines: Sequence[str]) -> Iterator[str]:
     yield ""
     yield click.style(one_line(title), bold=True)

@@ -77,16 +77,16 @@ class _Reader:
         return test
 
     def _any(self) -> Test:
-        tests = [self._all()]
-        while self._take("or"):
-            tests.append(self._all())
-        return tests[0] if len(tests) == 1 else lambda name: any(test(name) for test in tests)
+        return self._joined("or", self._all, any)
 
     def _all(self) -> Test:
-        tests = [self._one()]
-        while self._take("and"):
-            tests.append(self._one())
-        return tests[0] if len(tests) == 1 else lambda name: all(test(name) for test in tests)
+        return self._joined("and", self._one, all)
+
+    def _joined(self, word: str, part: Callable[[], Test], join: Callable[[Iterable[bool]], bool]) -> Test:
+        tests = [part()]
+        while self._take(word):
+            tests.append(part())
+        return tests[0] if len(tests) == 1 else lambda name: join(test(name) for test in tests)
 
     def _one(self) -> Test:
         negated = False

@@ -183,17 +183,14 @@ def case_text(draft: Draft) -> str:
 def _case(draft: Draft, shared: Mapping[str, Value]) -> list[str]:
     lines = [f"  - name: {_scalar(draft.name)}"]
     own = {name: value for name, value in draft.inputs.items() if name not in shared}
-    if own:
-        lines.append(f"    inputs: {flow(own)}")
-    if draft.files:
-        lines.append(f"    files: {flow(draft.files)}")
-    if draft.allow:
-        lines.append(f"    allow: {flow(draft.allow)}")
-    if draft.unattended:
-        lines.append("    unattended: true")
-    if draft.answers:
-        answers: dict[str, Value] = {_typed(way): answer for way, answer in draft.answers.items()}
-        lines.append(f"    answers: {flow(answers)}")
+    keys: dict[str, Value] = {
+        "inputs": own,
+        "files": {**draft.files},
+        "allow": [*draft.allow],
+        "unattended": draft.unattended,
+        "answers": {_typed(way): answer for way, answer in draft.answers.items()},
+    }
+    lines += [f"    {key}: {flow(value)}" for key, value in keys.items() if value]
     if draft.tools:
         lines.append("    tools:")
         lines += [f"      {_key(name)}: {{returns: {flow(value)}}}" for name, value in draft.tools.items()]

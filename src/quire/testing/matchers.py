@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from msgspec import Struct
@@ -85,13 +85,13 @@ class Scope(Struct):
 
 def mismatch(matcher: Matcher, actual: Seen, scope: Scope) -> Mismatch | None:
     """Return why a value does not match; None if it does."""
+    if isinstance(matcher, AllOf):
+        return next(filter(None, (mismatch(inner, actual, scope) for inner in matcher.matchers)), None)
     if isinstance(matcher, Absent):
         if isinstance(actual, Missing) == matcher.wanted:
             return None
         return Mismatch("it is there" if matcher.wanted else "it is not there", matcher.span)
     if isinstance(actual, Missing):
-        if isinstance(matcher, AllOf):
-            return next(filter(None, (mismatch(inner, actual, scope) for inner in matcher.matchers)), None)
         return Mismatch("it is not there", matcher.span)
     match matcher:
         case Equal():
@@ -109,8 +109,6 @@ def mismatch(matcher: Matcher, actual: Seen, scope: Scope) -> Mismatch | None:
             if any(reason is None for reason in reasons):
                 return None
             return Mismatch(f"{_said(actual)} matches none of these", matcher.span)
-        case AllOf():
-            return next(filter(None, (mismatch(inner, actual, scope) for inner in matcher.matchers)), None)
         case Items():
             return _items(matcher, actual, scope)
         case Listed():
@@ -258,10 +256,14 @@ def _as_json(matcher: JsonAt | FitsSchema, actual: Value, scope: Scope) -> Misma
         return Mismatch(f"{_said(actual)} is not JSON", matcher.span)
     if isinstance(matcher, FitsSchema):
         return _fits(matcher, value)
-    for path, inner in matcher.paths:
-        reason = mismatch(inner, _at(value, path), scope)
+    return _first((path, mismatch(inner, _at(value, path), scope)) for path, inner in matcher.paths)
+
+
+def _first(reasons: Iterable[tuple[str, Mismatch | None]]) -> Mismatch | None:
+    """Return the first of several reasons, with its place in front of its message; None if there is none."""
+    for place, reason in reasons:
         if reason is not None:
-            reason.message = f"{path}: {reason.message}"
+            reason.message = f"{place}: {reason.message}"
             return reason
     return None
 
@@ -313,11 +315,7 @@ def _items(matcher: Items, actual: Value, scope: Scope) -> Mismatch | None:
         return Mismatch(f"{_said(actual)} is not a list", matcher.span)
     reasons = [mismatch(matcher.matcher, item, scope) for item in actual]
     if matcher.every:
-        for number, reason in enumerate(reasons):
-            if reason is not None:
-                reason.message = f"item {number}: {reason.message}"
-                return reason
-        return None
+        return _first((f"item {number}", reason) for number, reason in enumerate(reasons))
     if any(reason is None for reason in reasons):
         return None
     return Mismatch(f"no item of {_said(actual)} matches", matcher.span)
@@ -328,20 +326,15 @@ def _listed(matcher: Listed, actual: Value, scope: Scope) -> Mismatch | None:
         return Mismatch(f"{_said(actual)} is not a list", matcher.span)
     if len(actual) != len(matcher.matchers):
         return Mismatch(f"it has {len(actual)} items, and not {len(matcher.matchers)}", matcher.span)
-    for number, (inner, item) in enumerate(zip(matcher.matchers, actual, strict=True)):
-        if (reason := mismatch(inner, item, scope)) is not None:
-            reason.message = f"item {number}: {reason.message}"
-            return reason
-    return None
+    pairs = enumerate(zip(matcher.matchers, actual, strict=True))
+    return _first((f"item {number}", mismatch(inner, item, scope)) for number, (inner, item) in pairs)
 
 
 def _fields(matcher: Fields, actual: Value, scope: Scope) -> Mismatch | None:
     if not isinstance(actual, Mapping):
         return Mismatch(f"{_said(actual)} is not a mapping", matcher.span)
-    for name, inner in matcher.fields:
-        if (reason := mismatch(inner, actual.get(name, MISSING), scope)) is not None:
-            reason.message = f"{name}: {reason.message}"
-            return reason
+    if reason := _first((name, mismatch(inner, actual.get(name, MISSING), scope)) for name, inner in matcher.fields):
+        return reason
     names = {name for name, _ in matcher.fields}
     left = [str(name) for name in actual if name not in names]
     return Mismatch(f"it has {', '.join(left)} as well", matcher.span) if left else None

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from quire.testing.case_run import Bench
     from quire.testing.discovery import TestTarget
     from quire.testing.observation import SeenPrompt
+    from quire.trust.secrets import Redactor
     from quire.values import Value
 
 Which = Literal["missing", "all"]
@@ -61,7 +62,7 @@ class Recording(Struct, frozen=True):
     cases: tuple[WantedCase, ...]
     spec: str
     model: Model
-    redact: Callable[[str], str]
+    redactor: Redactor
     budget: float | None = None
 
 
@@ -88,7 +89,7 @@ def plan_recording(options: RecordOptions, environ: Mapping[str, str] = os.envir
         require_price(model, spec)
     from quire.runs.workspace_gate import redactor_of
 
-    return Recording(tuple(cases), spec, model, redactor_of(models.settings, environ).text, options.budget)
+    return Recording(tuple(cases), spec, model, redactor_of(models.settings, environ), options.budget)
 
 
 def _wanted(target: TestTarget, options: RecordOptions) -> list[WantedCase]:
@@ -130,7 +131,7 @@ async def _record_case(target: WantedCase, recording: Recording, purse: Purse) -
     clock = case.setting.clock or datetime.fromtimestamp(START, UTC).isoformat()
     case = replace(case, setting=replace(case.setting, clock=clock))
     run = LiveRun(target.bench, case, recording.model, recording.spec)
-    model = RecordingModel(case, Metered(recording.model, purse, meter), recording.spec, recording.redact)
+    model = RecordingModel(case, Metered(recording.model, purse, meter), recording.spec, recording.redactor)
     run.world.model = model
     stages, problems = await run.go()
     if problems:
@@ -156,23 +157,24 @@ _LEFT = ("TS120", "TS121")
 class RecordingModel(LiveModel):
     """A real model that keeps its calls. Replies that the case writes itself come first, and are not recorded."""
 
-    def __init__(self, case: Case, model: Model, spec: str, redact: Callable[[str], str]) -> None:
+    def __init__(self, case: Case, model: Model, spec: str, redactor: Redactor) -> None:
         super().__init__(model, spec, EffectMeter(), case.setting.model)
         self.recorded: list[RecordedCall] = []
-        self._redact = redact
+        self._redactor = redactor
 
     async def _reply(self, call: ModelCall, prompt: SeenPrompt, on_delta: Callable[[str], None]) -> ModelReply:
         if self.replies.answers(ModelAsked(call.path, call.label, prompt.text)):
             return await CaseModel._reply(self, call, prompt, on_delta)
         reply = await super()._reply(call, prompt, on_delta)
-        uses = tuple((use.name, cast("Mapping[str, Value]", self._clean(dict(use.arguments)))) for use in reply.uses)
+        clean = self._redactor
+        uses = tuple((use.name, cast("Mapping[str, Value]", clean.value(dict(use.arguments)))) for use in reply.uses)
         self.recorded.append(
             RecordedCall(
                 call.path,
                 call.label,
-                self._redact(request_text(prompt)),
+                clean.text(request_text(prompt)),
                 call_hash(call),
-                self._redact(reply.text),
+                clean.text(reply.text),
                 self.name,
                 datetime.now(UTC).isoformat(timespec="seconds"),
                 uses,
@@ -183,13 +185,3 @@ class RecordingModel(LiveModel):
             )
         )
         return reply
-
-    def _clean(self, value: Value) -> Value:
-        """Return a value without secrets."""
-        if isinstance(value, str):
-            return self._redact(value)
-        if isinstance(value, Mapping):
-            return {name: self._clean(part) for name, part in value.items()}
-        if isinstance(value, list | tuple):
-            return [self._clean(part) for part in value]
-        return value
