@@ -45,7 +45,7 @@ class DocumentTestFile(pytest.File):
 
     def collect(self) -> Iterator[DocumentTestItem]:
         opened = self.opened
-        for row in opened.wanted:
+        for row in opened.rows:
             item = DocumentTestItem.from_parent(self, name=row.name)
             item.wanted = row
             for tag in row.case.tags:
@@ -130,7 +130,7 @@ class CaseFailed(Exception):
 
 
 def _text_of(result: FileResult) -> str:
-    from quire.display.test_lines import FullPrinter
+    from quire.display.test_report import FullPrinter
 
     return FullPrinter().file(result).rstrip("\n")
 

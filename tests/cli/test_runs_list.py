@@ -13,7 +13,7 @@ from click.testing import Result
 from tests.warm import run_quire
 
 from quire.cli.runs import command
-from quire.display.run_list import run_table
+from quire.display.run_page import run_table
 from quire.engine.records import RunRow, Status
 from quire.runs.options import RunOptions
 

@@ -11,7 +11,7 @@ import pytest
 from tests.docs.pages import blocks, text_of
 
 from quire.cli import main
-from quire.display.test_lines import summary_data
+from quire.display.test_report import summary_data
 from quire.testing.results import Totals
 
 PAGE = "docs/testing.md"

@@ -251,7 +251,7 @@ class Report:
         for line in cast("list[str]", result.details.get("near_misses", [])):
             click.echo(one_line(f"warning: {result.document}: {line} (this stops a run)"), err=True)
         if result.snapshots:
-            from quire.display.test_snapshots import snapshot_lines
+            from quire.display.test_report import snapshot_lines
 
             for line in snapshot_lines(result, colour=wants_colour(sys.stderr)):
                 click.echo(line, err=True)

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli.stdio import wants_colour
-from quire.display.test_report import report_printer, summary
-from quire.display.test_snapshots import snapshot_lines
+from quire.display.test_report import report_printer, snapshot_lines, summary
 from quire.errors import CannotStart
 from quire.testing.discovery import TestTarget, find_tests
 from quire.testing.results import Totals

@@ -55,8 +55,8 @@ def run_command(
 ) -> str:
     """Return the command that starts a run. With `as_json`, for a pipeline, a text that would be read as another JSON
     value is quoted."""
-    given = {name: _typed_input(value, as_json) for name, value in (inputs or {}).items()}
-    words = [*_options("-i", _pairs(given)), *_options("--model", [model]), *_options("--budget", [budget])]
+    values = {name: _typed_input(value, as_json) for name, value in (inputs or {}).items()}
+    words = [*_options("-i", _pairs(values)), *_options("--model", [model]), *_options("--budget", [budget])]
     words += [*_options("--limit", _pairs(limits or {}, none="none")), *_options("--break", map(typed, breakpoints))]
     words += _options("--answer", _pairs({typed(step): answer for step, answer in (answers or {}).items()}))
     words += [*_options("--allow", allow), *_options("--reuse", [reuse])]
@@ -84,7 +84,7 @@ def answer_to(question: Question, others: Iterable[Question], value: str = VALUE
     rest = [other for other in others if other.path != question.path]
     if not rest:
         return answer_command(question.run, "", value)
-    named = question.path if any(one.way == question.way for one in rest) else question.way
+    named = question.path if any(other.way == question.way for other in rest) else question.way
     return answer_command(question.run, named, value)
 
 

@@ -1,8 +1,5 @@
-"""JSON of forks: the steps at which a run can be forked, and the receipt of a fork.
-
-Replies that a run has taken from another one: the table for people, and the same as JSON.
-
-JSON of what happens to whole runs: removed, imported, verified. All keys of `--json` are defined here.
+"""JSON of copies of runs: the steps at which a run can be forked, the receipt of a fork, replies that were taken from
+another run, and runs that were removed, imported or verified. All keys of `--json` are defined here.
 """
 
 from __future__ import annotations
@@ -41,45 +38,45 @@ def fork_form_data(view: RunView, steps: list[ForkStep]) -> dict[str, Value]:
     }
 
 
-def receipt_data(found: Receipt, changes: Changes) -> dict[str, Value]:
+def receipt_data(receipt: Receipt, changes: Changes) -> dict[str, Value]:
     """Return a receipt with its sentence and the command that makes the fork."""
-    fork, bounds = found.fork, found.bounds
+    fork, bounds = receipt.fork, receipt.bounds
     usages = [record.usage for record in fork.kept if record.usage]
     return {
         "origin": fork.origin.row.id,
         "step": fork.place.label,
         "path": fork.place.path,
-        "summary": receipt_line(found),
+        "summary": receipt_line(receipt),
         "kept": {
             "effects": len(fork.kept),
-            "cost": found.cost,
+            "cost": receipt.cost,
             "input_tokens": sum(usage.input_tokens for usage in usages),
             "output_tokens": sum(usage.output_tokens for usage in usages),
         },
-        "again": [_step(step) for step in found.again],
-        "later": found.later,
+        "again": [_step(step) for step in receipt.again],
+        "later": receipt.later,
         "bounds": {name: range_data(getattr(bounds, name)) for name in ("model_calls", "tool_calls", "questions")},
         "model": fork.pins.instead or fork.pins.model,
         "reason": fork.reason,
         "budget": fork.pins.budget,
-        "command": command_of(found, changes),
+        "command": command_of(receipt, changes),
     }
 
 
-def receipt_line(found: Receipt) -> str:
+def receipt_line(receipt: Receipt) -> str:
     """Return the receipt as a sentence: what is kept, what is done again, and how much at most."""
-    kept, again, calls = len(found.fork.kept), len(found.again), found.bounds.model_calls.most
-    price = f" ({money(found.cost) or 'free'})" if kept else ""
+    effects, again, calls = len(receipt.fork.kept), len(receipt.again), receipt.bounds.model_calls.most
+    price = f" ({money(receipt.cost) or 'free'})" if effects else ""
     done = f"does {again} {pluralize('step', again)} again" if again else "does no step again"
     most = "any number of model calls" if calls is None else f"at most {calls:,} model {pluralize('call', calls)}"
-    return f"keeps {kept:,} recorded {pluralize('effect', kept)}{price}, {done}, {most}"
+    return f"keeps {effects:,} recorded {pluralize('effect', effects)}{price}, {done}, {most}"
 
 
-def command_of(found: Receipt, changes: Changes) -> str:
+def command_of(receipt: Receipt, changes: Changes) -> str:
     sets: Mapping[str, Value] = changes.sets
     budget = "" if changes.budget is None else f"{changes.budget:g}"
     return fork_command(
-        found.fork.origin.row.id, found.fork.place.label, sets=sets, model=changes.model or "", budget=budget
+        receipt.fork.origin.row.id, receipt.fork.place.label, sets=sets, model=changes.model or "", budget=budget
     )
 
 
@@ -101,9 +98,12 @@ STEP_LINES = 20
 def reuse_lines(reuse: Reuse) -> list[str]:
     """Return the table: a row for each step with replies that were taken, and what they had used when they were paid
     for."""
-    asked = _asked(reuse)
+    note, why = "", ", ".join(f"{count} {reason}" for reason, count in reuse.reasons.items())
+    if reuse.asked:
+        asked = f"asked anew: {reuse.asked} {pluralize('call', reuse.asked)}"
+        note = one_line(asked + (f" ({why})" if why else ""))
     if not reuse.steps:
-        return [f"no reply of {reuse.run} was reused{f': {asked}' if asked else ''}"]
+        return [f"no reply of {reuse.run} was reused{f': {note}' if note else ''}"]
     rows = [(place(step.way), *_row(step.calls, step.saved)) for step in list(reuse.steps.values())[:STEP_LINES]]
     hidden = len(reuse.steps) - len(rows)
     if hidden:
@@ -112,7 +112,7 @@ def reuse_lines(reuse: Reuse) -> list[str]:
     lines = table(
         rows, (f"REUSED FROM {reuse.run}", "REPLIES", "TOKENS", "COST", "TIME"), right=frozenset({1, 2, 3, 4})
     )
-    return [*lines, *([asked] if asked else [])]
+    return [*lines, *([note] if note else [])]
 
 
 def reuse_data(reuse: Reuse) -> dict[str, Value]:
@@ -134,13 +134,6 @@ def _row(calls: int, saved: Saved) -> tuple[str, str, str, str]:
     return str(calls), tokens_in_and_out(saved.input_tokens, saved.output_tokens), cost, duration(saved.elapsed)
 
 
-def _asked(reuse: Reuse) -> str:
-    if not reuse.asked:
-        return ""
-    why = ", ".join(f"{count} {reason}" for reason, count in reuse.reasons.items())
-    return one_line(f"asked anew: {reuse.asked} {pluralize('call', reuse.asked)}" + (f" ({why})" if why else ""))
-
-
 def pruned_data(pruned: Pruned, *, dry_run: bool) -> dict[str, Value]:
     return {
         "runs": list(pruned.runs),
@@ -158,14 +151,14 @@ def imported_data(exported: Exported) -> dict[str, Value]:
 
 def verdict_data(verdict: Verdict, file: str = "") -> dict[str, Value]:
     """Return a verdict about a stored run, or about a `file`."""
-    found: dict[str, Value] = {"file": file, "ok": verdict.ok} if file else {"run": verdict.run, "ok": verdict.ok}
+    data: dict[str, Value] = {"file": file, "ok": verdict.ok} if file else {"run": verdict.run, "ok": verdict.ok}
     if verdict.exported is not None:
         exported = verdict.exported
-        found |= {"run": verdict.run, "lines": exported.lines, "head": exported.head}
+        data |= {"run": verdict.run, "lines": exported.lines, "head": exported.head}
     if not verdict.ok:
-        found["problem"] = verdict.problem
+        data["problem"] = verdict.problem
         if file:
-            found["line"] = verdict.line or None
+            data["line"] = verdict.line or None
     elif not file:
-        found["effects"] = verdict.effects
-    return found
+        data["effects"] = verdict.effects
+    return data

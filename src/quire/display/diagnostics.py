@@ -69,16 +69,18 @@ def _full(files: Sequence[Findings], colour: bool = False) -> str:
     )
 
 
-def finding_lines(source: Source, found: Diagnostic, colour: bool, notes: Sequence[tuple[str, str]] = ()) -> list[str]:
+def finding_lines(
+    source: Source, finding: Diagnostic, colour: bool, notes: Sequence[tuple[str, str]] = ()
+) -> list[str]:
     """Return the lines of one finding for people. Notes, each with its name, follow the help; those with several lines
     are indented below their name. They are safe for a terminal already."""
 
     def paint(code: str, text: str) -> str:
         return f"{code}{text}{_OFF}" if colour else text
 
-    mark = _COLOURS[found.severity]
-    places = _places(source, found)[:_MOST_PLACES]
-    numbers = [one.position(span.start).line for one, span, _ in ((source, found.span, ""), *places)]
+    mark = _COLOURS[finding.severity]
+    places = _places(source, finding)[:_MOST_PLACES]
+    numbers = [file.position(span.start).line for file, span, _ in ((source, finding.span, ""), *places)]
     gutter = " " * len(str(max(numbers)))
     bar = paint(_DIM, "|")
 
@@ -93,13 +95,13 @@ def finding_lines(source: Source, found: Diagnostic, colour: bool, notes: Sequen
         number = str(at.line).rjust(len(gutter))
         return [*lines, f"{gutter} {bar}", f"{paint(_DIM, number)} {bar} {text}", f"{gutter} {bar} {under}"]
 
-    doubt = " (possible)" if found.confidence == "possible" else ""
-    head = f"{found.severity.value}[{found.code.id}]"
-    lines = [f"{paint(mark, head)}{paint(_BOLD, ': ' + visible(found.message) + doubt)}"]
-    lines += excerpt(source, found.span, "-->", visible(found.label), "^")
+    doubt = " (possible)" if finding.confidence == "possible" else ""
+    head = f"{finding.severity.value}[{finding.code.id}]"
+    lines = [f"{paint(mark, head)}{paint(_BOLD, ': ' + visible(finding.message) + doubt)}"]
+    lines += excerpt(source, finding.span, "-->", visible(finding.label), "^")
     for of, span, label in places:
         lines += excerpt(of, span, ":::", label, "-")
-    for name, text in (*_own_notes(source, found), *notes):
+    for name, text in (*_own_notes(source, finding), *notes):
         first, *rest = text.split("\n")
         shown = f": {first}" if not rest else ":"
         lines.append(f"{gutter} {paint(_DIM, '=')} {paint(_BOLD, name)}{shown}")
@@ -121,9 +123,9 @@ def _own_notes(source: Source, finding: Diagnostic) -> list[tuple[str, str]]:
     return notes
 
 
-def path_text(found: Diagnostic) -> str:
+def path_text(finding: Diagnostic) -> str:
     """Return the path of a flow in one line: `1 http__get → page → 5 shell argv[2]`. Empty if there is none."""
-    nodes = [one.node for one in found.flow]
+    nodes = [place.node for place in finding.flow]
     if len(nodes) > _MOST_NODES:
         half = _MOST_NODES // 2
         nodes = [*nodes[:half], "…", *nodes[-half:]]
@@ -134,11 +136,11 @@ def _places(source: Source, finding: Diagnostic) -> list[tuple[Source, Span, str
     """Return the related places with their texts. Neighbours at one place are one; the place of the finding itself is
     left out, because its line is printed already."""
     places = []
-    for (of, span), group in groupby(finding.related, lambda one: (one.source or source, one.span)):
+    for (of, span), group in groupby(finding.related, lambda place: (place.source or source, place.span)):
         several = list(group)
         if of is source and span == finding.span:
             continue
-        nodes = " → ".join(one.node for one in several if one.node)
+        nodes = " → ".join(place.node for place in several if place.node)
         places.append((of, span, visible(": ".join(text for text in (nodes, several[0].message) if text))))
     return places
 
@@ -157,13 +159,10 @@ def _excerpt(line: str, start: int, length: int) -> tuple[str, int, int]:
     first = max(0, start - _BEFORE) if len(line) > _LINE else 0
     last = min(len(line), first + _LINE)
     end = min(end, last)
-    before, marked, after = (_show(line[a:b]) for a, b in ((first, start), (start, end), (end, last)))
+    parts = (line[first:start], line[start:end], line[end:last])
+    before, marked, after = (visible(part.replace("\t", _TAB)) for part in parts)
     opening, closing = "…" if first else "", "…" if last < len(line) else ""
     return f"{opening}{before}{marked}{after}{closing}", len(opening) + width(before), max(1, width(marked))
-
-
-def _show(text: str) -> str:
-    return visible(text.replace("\t", _TAB))
 
 
 def _concise(files: Sequence[Findings], colour: bool = False) -> str:
@@ -195,7 +194,8 @@ def _github(files: Sequence[Findings], colour: bool = False) -> str:
             if end.line == start.line and end.column > start.column:
                 place["endColumn"] = str(end.column)
             place["title"] = f"{diagnostic.code.id} {diagnostic.code.name}"
-            properties = ",".join(f"{key}={_property(value)}" for key, value in place.items())
+            values = {key: _data(value).replace(":", "%3A").replace(",", "%2C") for key, value in place.items()}
+            properties = ",".join(f"{key}={value}" for key, value in values.items())
             text = f"{_one_line(diagnostic)} ({diagnostic.help})" if diagnostic.help else _one_line(diagnostic)
             lines.append(f"::{_LEVELS[diagnostic.severity]} {properties}::{_data(text)}\n")
     return "".join(lines)
@@ -205,10 +205,6 @@ def _data(text: str) -> str:
     """Percent-encode the characters that a message must not contain; a line end would begin another command."""
     escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return visible(escaped)
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def _json(files: Sequence[Findings], colour: bool = False) -> str:
@@ -221,25 +217,25 @@ def _json(files: Sequence[Findings], colour: bool = False) -> str:
     return escaped(clean(json.dumps(objects, indent=2, ensure_ascii=False))) + "\n"
 
 
-def finding_data(source: Source, found: Diagnostic, file: str = "") -> dict[str, Value]:
+def finding_data(source: Source, finding: Diagnostic, file: str = "") -> dict[str, Value]:
     """Return a finding as JSON has it; `file` is the name of its document, if that is not the name of the source. All
     keys are defined here."""
     name = file or source.name
-    fix = fix_of(source, found)
+    fix = fix_of(source, finding)
     return {
         "file": name,
-        **_range(source, found.span),
-        "code": found.code.id,
-        "name": found.code.name,
-        "severity": found.severity.value,
-        "confidence": found.confidence,
-        **({"stops": True} if found.stops else {}),
-        "message": found.message,
-        "label": found.label,
-        "help": found.help,
+        **_range(source, finding.span),
+        "code": finding.code.id,
+        "name": finding.code.name,
+        "severity": finding.severity.value,
+        "confidence": finding.confidence,
+        **({"stops": True} if finding.stops else {}),
+        "message": finding.message,
+        "label": finding.label,
+        "help": finding.help,
         "fix": _edits(source, fix) if fix and fix.safe else [],
         "fixes": [{"title": fix.title, "safe": fix.safe, "edits": _edits(source, fix)}] if fix else [],
-        "related": [_related(source, one, name) for one in found.related],
+        "related": [_related(source, place, name) for place in finding.related],
     }
 
 

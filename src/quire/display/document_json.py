@@ -1,11 +1,11 @@
-"""JSON of documents: what `quire show --json` and the API say of one, from the same functions.
-
-JSON of a proof for the API and the page: numbers with their words and footnotes, gates, flows and the lock.
+"""JSON of documents: what `quire show --json` and the API say of one, and of its proof: numbers with their words and
+footnotes, gates, flows and the lock.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from quire.analysis.amounts import written
 from quire.analysis.lock.wording import told
 from quire.diagnostics import Severity
 from quire.display.flowchart_marks import effect_text
-from quire.display.lock_diff import diff_data
+from quire.display.lock_diff import built_in_name, diff_data
 from quire.display.proof import NAMES, Footnotes, Seen, assumed_text, gate_text, proven_text, quantity_data
 from quire.plan.bounds import COUNTED, PlanBounds, Range
 from quire.plan.pipeline_work import Invoke, Literal
@@ -102,9 +102,9 @@ def bounds_data(bounds: PlanBounds) -> dict[str, Value]:
     from quire.display.outline import range_data
 
     counts: dict[str, Value] = {
-        one: {**range_data(count), "words": bound_words(count, one)}
-        for one in COUNTED
-        if (count := cast("Range", getattr(bounds, one)))
+        name: {**range_data(count), "words": bound_words(count, name)}
+        for name in COUNTED
+        if (count := cast("Range", getattr(bounds, name)))
     }
     return {**counts, "unknown": list(bounds.unknown), "sentence": _sentence(bounds)}
 
@@ -112,18 +112,18 @@ def bounds_data(bounds: PlanBounds) -> dict[str, Value]:
 def _sentence(bounds: PlanBounds) -> str:
     """Return the bounds as one sentence. What cannot happen at all is not mentioned, except model calls."""
     parts = [
-        bound_words(count, one).removeprefix("≤ ")
-        for one in ("model_calls", "tool_calls")
-        if (count := cast("Range", getattr(bounds, one))).most != 0 or one == "model_calls"
+        bound_words(count, name).removeprefix("≤ ")
+        for name in ("model_calls", "tool_calls")
+        if (count := cast("Range", getattr(bounds, name))).most != 0 or name == "model_calls"
     ]
     sure = bounds.model_calls.least == bounds.model_calls.most and bounds.tool_calls.least == bounds.tool_calls.most
     endless = bounds.model_calls.most is None and not bounds.model_calls.formula
-    said = f"makes {'' if sure or endless else 'at most '}{' and '.join(parts)}"
+    words = f"makes {'' if sure or endless else 'at most '}{' and '.join(parts)}"
     if bounds.questions.most != 0:
-        said += f", asks {bound_words(bounds.questions, 'questions').replace('≤', 'at most')}"
+        words += f", asks {bound_words(bounds.questions, 'questions').replace('≤', 'at most')}"
     if bounds.threads.most != 0:
-        said += f", starts {bound_words(bounds.threads, 'threads').replace('≤', 'at most')}"
-    return said
+        words += f", starts {bound_words(bounds.threads, 'threads').replace('≤', 'at most')}"
+    return words
 
 
 def inputs_data(document: Document) -> dict[str, Value]:
@@ -133,21 +133,18 @@ def inputs_data(document: Document) -> dict[str, Value]:
 
     schema = input_schema(document)
     properties = cast("dict[str, dict[str, Value]]", schema["properties"])
-    for wanted in document.runnable().inputs:
-        if wanted.type == "text" and wanted.name in properties:
-            properties[wanted.name]["x-lines"] = True
+    for item in document.runnable().inputs:
+        if item.type == "text" and item.name in properties:
+            properties[item.name]["x-lines"] = True
     for field in document.runnable().declared or ():
         made = properties[field.name]
         made["x-typed"] = True
-        if isinstance(field.type, Ref):
-            made["type"] = "object"
-        if isinstance(field.type, Simple) and field.type.kind is Kind.STRING and _is_long(field.type):
-            made["x-lines"] = True
+        match field.type:
+            case Ref():
+                made["type"] = "object"
+            case Simple(kind=Kind.STRING, pattern=None, max_length=most) if most is None or most > _ONE_LINE:
+                made["x-lines"] = True
     return schema
-
-
-def _is_long(type: Simple) -> bool:
-    return type.pattern is None and (type.max_length is None or type.max_length > _ONE_LINE)
 
 
 def steps_data(plan: Plan) -> list[Value]:
@@ -170,23 +167,18 @@ def steps_data(plan: Plan) -> list[Value]:
 
 
 def _question(step: Step) -> Value:
-    from quire.plan.descriptions import written
+    from quire.display.outline import ask_data
 
     if step.ask is not None:
-        return {
-            "kind": step.ask.kind,
-            "prompt": written(step.ask.prompt),
-            "options": [written(option) for option in step.ask.options],
-            "default": written(step.ask.default) if step.ask.default is not None else None,
-        }
+        return ask_data(step.ask)
     if isinstance(step.work, Invoke) and step.work.tool == "ask":
-        given = {name: one.value for name, one in step.work.arguments if isinstance(one, Literal)}
-        options = given.get("options")
+        arguments = {name: argument.value for name, argument in step.work.arguments if isinstance(argument, Literal)}
+        options = arguments.get("options")
         return {
-            "kind": str(given.get("type", "input")),
-            "prompt": str(given.get("prompt", "")),
+            "kind": str(arguments.get("type", "input")),
+            "prompt": str(arguments.get("prompt", "")),
             "options": [str(option) for option in options] if isinstance(options, list | tuple) else [],
-            "default": given.get("default"),
+            "default": arguments.get("default"),
         }
     return None
 
@@ -196,12 +188,13 @@ def envelope_data(
 ) -> dict[str, Value]:
     """Return the permissions that a document needs, and who grants each. `signed_by` is the owner of the key that has
     signed a directive: the signature grants what the directive asks for. The page grants nothing: `command` does."""
+    from quire.display.commands import shell_line
     from quire.workspace.grants import granted_by
 
     needs: list[Value] = []
     for need in envelope.needs:
         by = f"the signature of {signed_by}" if signed_by else granted_by(settings, need.capability, allow)
-        command = "" if by else _grant_command(need.capability)
+        tool = "" if by else built_in_name(need.capability)
         needs.append(
             {
                 "capability": need.capability,
@@ -210,53 +203,31 @@ def envelope_data(
                 "tier": need.tier or None,
                 "details": list(need.details),
                 "granted_by": by or None,
-                "command": command or None,
+                "command": shell_line("serve", "--allow", tool) if tool else None,
             }
         )
     return {"capabilities": needs, "unknown": list(envelope.unknown)}
 
 
-def _grant_command(needed: str) -> str:
-    """Return the command that starts the server with a grant; empty if no single tool is needed."""
-    from quire.display.commands import shell_line
-    from quire.plan.built_in_tools import BUILT_IN_TOOLS
-    from quire.trust.capabilities import capability
-
-    names = {capability("execute", "tool", tool.id): tool.name for tool in BUILT_IN_TOOLS}
-    return shell_line("serve", "--allow", names[needed]) if needed in names else ""
-
-
-def forecast_data(found: Forecast, envelope: CapabilityEnvelope) -> dict[str, Value]:
+def forecast_data(forecast: Forecast, envelope: CapabilityEnvelope) -> dict[str, Value]:
     """Return what is known about a run before its start. Null as the most means that there is no known bound."""
-    return {
-        "line": _line(found, envelope),
-        "proof": _run_proof(found),
-        "ready": found.ready,
-        "model": {"name": found.model.spec, "why": found.model.reason} if found.model else None,
-        "bounds": bounds_data(found.bounds),
-        "price": {"most": found.price.most, "why": found.price.why or None},
-        "limits": dict(found.limits),
-        "inputs": dict(found.inputs),
-        "missing": list(found.missing),
-        "problems": list(found.problems),
-        "denied": list(found.denied),
-        "warnings": list(found.warnings),
-    }
-
-
-def _line(forecast: Forecast, envelope: CapabilityEnvelope) -> str | None:
-    if forecast.proof is None:
-        return None
     from quire.display.preflight_line import preflight_line
 
-    return preflight_line(forecast.proof.quantities, forecast.proof.sizes, envelope)
-
-
-def _run_proof(forecast: Forecast) -> Value:
-    if forecast.proof is None:
-        return None
-
-    return run_numbers_data(forecast.proof)
+    proof = forecast.proof
+    return {
+        "line": preflight_line(proof.quantities, proof.sizes, envelope) if proof else None,
+        "proof": run_numbers_data(proof) if proof else None,
+        "ready": forecast.ready,
+        "model": {"name": forecast.model.spec, "why": forecast.model.reason} if forecast.model else None,
+        "bounds": bounds_data(forecast.bounds),
+        "price": {"most": forecast.price.most, "why": forecast.price.why or None},
+        "limits": dict(forecast.limits),
+        "inputs": dict(forecast.inputs),
+        "missing": list(forecast.missing),
+        "problems": list(forecast.problems),
+        "denied": list(forecast.denied),
+        "warnings": list(forecast.warnings),
+    }
 
 
 def outlined(
@@ -312,12 +283,12 @@ def numbers_data(
 ) -> dict[str, Value]:
     """Return the numbers of a proof by name. `words` are for people, `notes` the premises that they rest on; `sizes`
     are put into the formulas for `estimate`, and `assumed` for the words beside them."""
-    guessed = assumed.sizes(size for one in quantities for size in one.most.sizes) if assumed else {}
-    found: dict[str, Value] = {}
+    guessed = assumed.sizes(size for quantity in quantities for size in quantity.most.sizes) if assumed else {}
+    numbers: dict[str, Value] = {}
     for quantity in quantities:
         notes = _Kept()
         words = proven_text(quantity, notes)
-        found[quantity.name] = {
+        numbers[quantity.name] = {
             **quantity_data(quantity, sizes),
             "title": NAMES.get(quantity.name, quantity.name),
             "words": words,
@@ -325,7 +296,7 @@ def numbers_data(
             "assumed": (assumed_text(quantity, guessed) or None) if guessed else None,
             "seen": (seen.text(quantity.name) or None) if seen is not None and seen.runs else None,
         }
-    return found
+    return numbers
 
 
 def proof_data(
@@ -351,23 +322,21 @@ def run_numbers_data(proof: RunProof) -> dict[str, Value]:
     used = {size for quantity in proof.quantities for size in quantity.most.sizes}
     return {
         "numbers": numbers_data(sized, {}),
-        "formulas": {quantity.name: formula_text(quantity) for quantity in proof.quantities if quantity.most.sizes},
+        "formulas": {
+            quantity.name: quantity.most.text(partial(written, unit=quantity.unit))
+            for quantity in proof.quantities
+            if quantity.most.sizes
+        },
         "sizes": {name: count for name, count in proof.sizes.items() if name in used},
     }
 
 
-def with_sizes(one: Quantity, sizes: Mapping[str, int]) -> Quantity:
+def with_sizes(quantity: Quantity, sizes: Mapping[str, int]) -> Quantity:
     """Return a number with known sizes in its formulas. The ceiling of a number that cannot reach it is left out."""
-    most = one.most.with_sizes(sizes)
-    count = most.as_number
-    ceiling = one.ceiling if one.ceiling is not None and (count is None or count > one.ceiling.most) else None
-    return replace(
-        one, most=most, about=one.about.with_sizes(sizes) if one.about is not None else None, ceiling=ceiling
-    )
-
-
-def formula_text(one: Quantity) -> str:
-    return one.most.text(lambda count: written(count, one.unit))
+    sized = quantity.with_sizes(sizes)
+    count = sized.most.as_number
+    reached = sized.ceiling is not None and (count is None or count > sized.ceiling.most)
+    return sized if reached else replace(sized, ceiling=None)
 
 
 def gates_data(gates: Iterable[Gate]) -> list[Value]:
@@ -410,13 +379,13 @@ def flows_data(flows: Iterable[Flow]) -> list[Value]:
 
 def lock_data(state: LockState) -> dict[str, Value]:
     """Return how a document stands to the lock, with each difference in words."""
-    found = diff_data(state.changes, state.assumed)
-    changes = found["changes"]
+    data = diff_data(state.changes, state.assumed)
+    changes = data["changes"]
     words = [told(change) for change in state.changes]
     listed = zip(changes, words, strict=True) if isinstance(changes, list) else ()
     return {
         "standing": state.standing,
         "words": _STANDINGS[state.standing],
         "problem": state.problem or None,
-        "changes": [{**one, "words": said} for one, said in listed if isinstance(one, dict)],
+        "changes": [{**change, "words": words} for change, words in listed if isinstance(change, dict)],
     }

@@ -1,19 +1,9 @@
-"""Draw a plan as an SVG picture, with shapes and texts only: no script, no link, nothing that is fetched.
+"""Draw a plan as an SVG picture, as the text of a Mermaid flowchart, or as JSON for a page that draws it.
 
-The look is in attributes of the elements, because a page with a strict Content Security Policy drops `<style>` elements
-and `style` attributes. A file of its own has a `<style>` all the same, for dark mode alone. Every part has a class, so
-that the style sheet of a page can replace the look; a node has the path of its step in `data-path`.
-
-Texts of a document are escaped, and unprintable characters are shown as U+FFFD.
-
-Draw a plan as the text of a Mermaid flowchart, whose layout is left to the renderer.
-
-Labels come from documents, so every character with a meaning in Mermaid, its Markdown or HTML is written as an entity.
-No title can end its box, start a directive or insert a tag.
-
-JSON of a flowchart with its layout, for a page that draws it and colours its nodes by the state of a run.
-
-Coordinates are pixels from the upper left corner; a box is given by its upper left corner, its width and its height.
+A picture has shapes and texts only: no script, no link, nothing that is fetched. Its look is in attributes, because a
+page with a strict Content Security Policy drops `<style>` elements and `style` attributes; a file of its own has a
+`<style>` all the same, for dark mode alone. Every part has a class, so that the style sheet of a page can replace the
+look. Labels come from documents, so they are escaped: no title can end its box, start a directive or insert a tag.
 """
 
 from __future__ import annotations
@@ -23,7 +13,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from quire.display.flowchart_layout import LINE_HEIGHT, PAD, TITLE, Chart, Placed, Route, Track, layout
-from quire.display.flowchart_marks import NO_OVERLAY, Mark, Overlay, on_nodes
+from quire.display.flowchart_marks import NO_OVERLAY, Overlay, on_nodes
 from quire.plan.flowchart import LABEL_LIMIT, MOST_NODES, Close, Line, Node, Open, graph, shortened
 from quire.plan.flowchart_folds import fold_id
 
@@ -121,7 +111,7 @@ def _file(chart: Chart, title: str, dark: bool, marked: bool) -> Iterator[str]:
     yield f'<g fill="none" stroke="{_GREY}" stroke-width="1.5">'
     for route in chart.routes:
         kind = 'class="line back" stroke-dasharray="4 3"' if route.back else 'class="line"'
-        yield f'<path {kind} marker-end="url(#tip)" d="{route_path(route)}"/>'
+        yield f'<path {kind} marker-end="url(#tip)" d="{points_path(route.points)}"/>'
     yield "</g>"
     for track in chart.tracks:
         yield from _track(track)
@@ -159,7 +149,7 @@ def _track(track: Track) -> Iterator[str]:
 
 def printable(text: str) -> str:
     """Escape any text for the content of an element or of an attribute."""
-    return escape(text if text.isprintable() else "".join(one if one.isprintable() else "\ufffd" for one in text))
+    return escape(text if text.isprintable() else "".join(sign if sign.isprintable() else "\ufffd" for sign in text))
 
 
 def _node(node: Placed) -> Iterator[str]:
@@ -210,12 +200,8 @@ def _shape(node: Placed, item: Node) -> Iterator[str]:
             yield f'<path {kind} d="M{number(side)} {number(top)}V{number(bottom)}"/>'
 
 
-def route_path(route: Route) -> str:
-    """Return the path of a line: straight if both ends are above or beside each other, otherwise a curve."""
-    return points_path(route.points)
-
-
 def points_path(points: list[tuple[float, float]]) -> str:
+    """Return the path of a line: straight between points above or beside each other, otherwise a curve."""
     (x, y), *rest = points
     parts = [f"M{number(x)} {number(y)}"]
     for to_x, to_y in rest:
@@ -280,10 +266,11 @@ def mermaid(plan: Plan, overlay: Overlay = NO_OVERLAY) -> str:
         match item:
             case Node(name=name, shape=shape):
                 before, after = _SHAPES[shape]
-                lines.append(f"{indent}{name}{before}{_label(item)}{_marks(drawn.marks.get(name, ()))}{after}")
+                marks = "".join(f", {escaped(mark.text)}" for mark in drawn.marks.get(name, ()))
+                lines.append(f"{indent}{name}{before}{_label(item)}{marks}{after}")
             case Line(start=start, end=end, label=label):
-                said = f'|"{escaped(label)}"|' if label else ""
-                (held if depth else lines).append(f"    {start} -->{said} {end}")
+                words = f'|"{escaped(label)}"|' if label else ""
+                (held if depth else lines).append(f"    {start} -->{words} {end}")
             case Open(kind=kind, name=name):
                 opened.append(kind == "box")
                 if kind == "box":
@@ -311,10 +298,6 @@ def _ways(drawn: Overlay, count: int) -> Iterator[str]:
         yield f"    class {','.join(unasked)} unasked"
 
 
-def _marks(marks: tuple[Mark, ...]) -> str:
-    return "".join(f", {escaped(mark.text)}" for mark in marks)
-
-
 def escaped(text: str, limit: int = LABEL_LIMIT) -> str:
     """Escape any text for a quoted label. Letters and digits of all scripts stay readable."""
     return "".join(_entity(char) for char in shortened(text, limit))
@@ -335,9 +318,9 @@ def _label(item: Node | Open) -> str:
 def chart_data(
     plan: Plan, most: int | None = MOST_NODES, opened: Collection[str] = (), overlay: Overlay = NO_OVERLAY
 ) -> dict[str, Value]:
-    """Return the chart of a plan. More than `most` nodes are folded; `opened` are the values of `fold` of those nodes
-    that are to be drawn with all they hold. `overlay` has marks and ways by the paths of steps: a chart without any has
-    no `marks` and no `ways`."""
+    """Return the chart of a plan, in pixels from the upper left corner. More than `most` nodes are folded; `opened` are
+    the values of `fold` of those nodes that are to be drawn with all they hold. `overlay` has marks and ways by the
+    paths of steps: a chart without any has no `marks` and no `ways`."""
     items = graph(plan, most, opened)
     chart = layout(items, on_nodes(overlay, items, [path for path, _ in plan.steps()]))
     return {
@@ -345,7 +328,7 @@ def chart_data(
         "height": _px(chart.height),
         "folded": any(isinstance(node.item, Node) and node.item.folds for node in chart.nodes),
         "nodes": [_node_json(node) for node in chart.nodes],
-        "edges": _edges(chart),
+        "edges": [_edge(route) for route in chart.routes],
         "groups": [
             {
                 "id": box.item.name,
@@ -378,10 +361,6 @@ def _node_json(placed: Placed) -> Value:
     }
 
 
-def _edges(chart: Chart) -> list[Value]:
-    return [_edge(route) for route in chart.routes]
-
-
 def _edge(route: Route) -> Value:
     return {
         "from": route.start,
@@ -389,7 +368,7 @@ def _edge(route: Route) -> Value:
         "label": route.label,
         "label_at": [_px(route.at[0]), _px(route.at[1])],
         "points": [[_px(x), _px(y)] for x, y in route.points],
-        "route": route_path(route),
+        "route": points_path(route.points),
         "back": route.back,
     }
 

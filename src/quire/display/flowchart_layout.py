@@ -82,7 +82,7 @@ def text_width(text: str) -> float:
     """Estimate the width of a text, rather too wide: the viewer's font is not known."""
     if text.isascii():
         return len(text) * _CHARACTER
-    return sum(2 * _CHARACTER if unicodedata.east_asian_width(one) in "WF" else _CHARACTER for one in text)
+    return sum(2 * _CHARACTER if unicodedata.east_asian_width(character) in "WF" else _CHARACTER for character in text)
 
 
 class _Block(Struct):
@@ -127,8 +127,8 @@ def layout(items: tuple[Item, ...], overlay: Overlay = NO_OVERLAY) -> Chart:
     return Chart(
         max(root.width + 2 * PAD, *labels) if tracks else root.width + 2 * PAD,
         root.height + 2 * PAD,
-        [one for one in placed if isinstance(one.item, Open)],
-        [one for one in placed if isinstance(one.item, Node)],
+        [part for part in placed if isinstance(part.item, Open)],
+        [part for part in placed if isinstance(part.item, Node)],
         routes,
         tracks,
     )
@@ -263,15 +263,15 @@ def _back(line: Line, start: _Block, end: _Block, box: _Block) -> Route:
 def _tracks(overlay: Overlay, placed: list[Placed], taken: list[tuple[float, float, float]]) -> list[Track]:
     """Lead each way out of its node to the right, along everything that stands between, and in from the right. `taken`
     are vertical lines that it must not lie upon: `x`, the upper and the lower end."""
-    nodes = {one.item.name: one for one in placed if isinstance(one.item, Node)}
+    nodes = {node.item.name: node for node in placed if isinstance(node.item, Node)}
     tracks: list[Track] = []
     for way in overlay.ways:
         start, end = nodes[way.start], nodes[way.end]
         # Ways that leave and enter the same node do not share a point: they would look like one.
         out, into = start.y + start.height * 0.35, end.y + end.height * 0.65
         high, low = min(out, into), max(out, into)
-        beside = [one for one in placed if one.y <= low and one.y + one.height >= high]
-        x = max(one.x + one.width / 2 for one in beside) + _BESIDE
+        beside = [part for part in placed if part.y <= low and part.y + part.height >= high]
+        x = max(part.x + part.width / 2 for part in beside) + _BESIDE
         while any(abs(x - at) < _APART and first <= low and last >= high for at, first, last in taken):
             x += _APART
         taken.append((x, high, low))

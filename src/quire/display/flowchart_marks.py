@@ -3,8 +3,6 @@ it, and text from outside on its way to it.
 
 A mark is a short text in a node; a way is a line between two nodes that does not say which step comes next. Colour is
 never alone: a mark is words, and each kind of way has dashes and a label of its own.
-
-Marks and ways of a flowchart that a proof gives: effects with their classes, gates, and flows from outside.
 """
 
 from __future__ import annotations
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from quire.analysis.approvals import Gate
     from quire.analysis.facts import EffectFact, Place
     from quire.analysis.flow_paths import Flow
-    from quire.analysis.labels import Trace
     from quire.analysis.proof import Proof
     from quire.plan.flowchart import Item
     from quire.plan.nodes import Plan
@@ -99,14 +96,14 @@ def on_nodes(overlay: Overlay, items: Iterable[Item], steps: Sequence[str]) -> O
 def _few(marks: tuple[Mark, ...]) -> tuple[Mark, ...]:
     """Return the marks with those of each kind counted that are too many. Effects come first, then what is asked."""
     order: tuple[MarkKind, ...] = ("effect", "asked", "unasked", "outside")
-    found: list[Mark] = []
+    few: list[Mark] = []
     for kind in order:
         several = [mark for mark in marks if mark.kind == kind]
-        kept = several if len(several) <= MOST_MARKS else several[: MOST_MARKS - 1]
-        found += kept
-        if len(kept) < len(several):
-            found.append(Mark(kind, f"and {len(several) - len(kept):,} more"))
-    return tuple(found)
+        shown = several if len(several) <= MOST_MARKS else several[: MOST_MARKS - 1]
+        few += shown
+        if len(shown) < len(several):
+            few.append(Mark(kind, f"and {len(several) - len(shown):,} more"))
+    return tuple(few)
 
 
 class _Drawn:
@@ -124,7 +121,7 @@ class _Drawn:
             elif item.path in self._order:
                 first = self._order[item.path]
                 folds.append((first, first + item.folds - 1, item))
-        self._folds = sorted(folds, key=lambda one: one[0])
+        self._folds = sorted(folds, key=lambda fold: fold[0])
         self._starts = [first for first, _, _ in self._folds]
 
     def node(self, path: str, shapes: tuple[str, ...]) -> str:
@@ -136,10 +133,10 @@ class _Drawn:
         at = self._order.get(path)
         if at is None:
             return ""
-        found = bisect_right(self._starts, at) - 1
-        if found < 0:
+        index = bisect_right(self._starts, at) - 1
+        if index < 0:
             return ""
-        _, last, node = self._folds[found]
+        _, last, node = self._folds[index]
         return node.name if at <= last else ""
 
 
@@ -230,11 +227,9 @@ class _Steps:
         """Yield the paths of the steps that a flow passes, one after the other, the same never twice in a row."""
         last = ""
         # The name of a store stands between the steps that write and read it: it is not a place of its own.
-        passed = [self._traced(trace) for trace in flow.trace.way() if trace.step]
+        traces = [trace for trace in flow.trace.way() if trace.step]
+        passed = [self._callers.get(trace.document, "") if trace.document else self._at(trace.span) for trace in traces]
         for path in (*passed, self.path(flow.place)):
             if path and path != last:
                 yield path
                 last = path
-
-    def _traced(self, trace: Trace) -> str:
-        return self._callers.get(trace.document, "") if trace.document else self._at(trace.span)

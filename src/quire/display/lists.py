@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.diagnostics import Severity
-from quire.display.text import short, table
-from quire.display.visible import width
+from quire.display.text import fitting_table, short, table
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
@@ -27,15 +26,10 @@ _LAYOUTS = tuple(product((60, 40, 24, 12, 0), (48, 32, 20, 12)))
 
 def document_table(documents: Sequence[ListedDocument], columns: int | None = None) -> list[str]:
     """Return the list in the widest layout that fits into `columns`, else in the narrowest."""
-    lines: list[str] = []
-    for inputs, title in _LAYOUTS:
-        lines = _table(documents, title, inputs)
-        if columns is None or all(width(click.unstyle(line)) <= columns for line in lines):
-            return lines
-    return lines
+    return fitting_table((_table(documents, *layout) for layout in _LAYOUTS), columns)
 
 
-def _table(documents: Sequence[ListedDocument], title: int, inputs: int) -> list[str]:
+def _table(documents: Sequence[ListedDocument], inputs: int, title: int) -> list[str]:
     header = ["FORMAT", "NAME", "TITLE", *(["INPUTS"] if inputs else []), "FINDINGS", "WHERE"]
     rows = [
         [
@@ -54,7 +48,7 @@ def _table(documents: Sequence[ListedDocument], title: int, inputs: int) -> list
 
 def _inputs(document: ListedDocument) -> str:
     """Return the inputs; those that may be left out in brackets."""
-    return ", ".join(one.name if one.required else f"[{one.name}]" for one in document.inputs)
+    return ", ".join(field.name if field.required else f"[{field.name}]" for field in document.inputs)
 
 
 def findings_words(document: ListedDocument) -> str:
@@ -77,7 +71,9 @@ def document_data(document: ListedDocument) -> dict[str, Value]:
         "description": document.description,
         "space": document.space,
         "path": str(document.path),
-        "inputs": [{"name": one.name, "required": one.required, "schema": dict(one.schema)} for one in document.inputs],
+        "inputs": [
+            {"name": each.name, "required": each.required, "schema": dict(each.schema)} for each in document.inputs
+        ],
         "errors": document.errors,
         "warnings": document.warnings,
         "hints": document.count(Severity.LINT, Severity.NOTE),

@@ -22,7 +22,7 @@ from rich.text import Text
 
 from quire.display.keyboard import may_paint, quiet_keys
 from quire.display.live_frame import FrameState, frame, summary
-from quire.display.run_views import end_fan, warning_line
+from quire.display.run_views import View, end_fan, warning_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -120,7 +120,7 @@ def _told_of_going_on(call: Callable[[], None]) -> Iterator[None]:
         signal.signal(signal.SIGCONT, before if before is not None else signal.SIG_DFL)
 
 
-class LiveView:
+class LiveView(View):
     """The view of a run that is painted on a terminal. The caller applies an event to `progress` before showing it.
     Needs a running event loop."""
 

@@ -95,11 +95,11 @@ def frame(progress: Progress, width: int, height: int, moment: FrameState) -> li
     steps = shown_steps(progress)
     stream = _stream(progress, width, min(STREAM_ROWS, max(0, max(room - 1 - len(steps), (room - 1) // 2))))
     rows: list[Text] = []
-    current, wanted = 0, _current(steps)
+    current, followed = 0, _current(steps)
     for number, lines in _blocks(progress, steps, FAILURE_ROWS, width, moment):
         rows += lines
         # Keep the failures of the running step in the window together with it.
-        current = len(rows) - 1 if number == wanted else current
+        current = len(rows) - 1 if number == followed else current
     shown = _under(_window(rows, current, max(0, room - 1 - len(stream))), rows[current] if rows else None, stream)
     return [_fitting(line, width, moment) for line in (*shown, status_line(progress, moment))][-room:]
 
@@ -111,13 +111,11 @@ def summary(progress: Progress, width: int, moment: FrameState) -> list[Text]:
         lines += block
     if any(step.thread and not step.depth for step in progress.steps.values()):
         lines.append(Text(_used(progress), style="dim"))
-        return [_fitting(line, width, moment) for line in lines]
-    if not progress.steps:
-        return [_fitting(line, width, moment) for line in lines]  # A thread without any turn.
-    done = sum(step.status == "completed" and not step.depth for step in progress.steps.values())
-    total = sum(not step.depth for step in progress.steps.values())
-    took = totals(progress, moment.seconds)
-    lines.append(Text(f"{done} of {_steps(total)}" + (f" · {took}" if took else ""), style="dim"))
+    elif progress.steps:  # a thread may be without any turn
+        top = [step.status for step in progress.steps.values() if not step.depth]
+        took = totals(progress, moment.seconds)
+        done = f"{top.count('completed')} of {_steps(len(top))}"
+        lines.append(Text(done + (f" · {took}" if took else ""), style="dim"))
     return [_fitting(line, width, moment) for line in lines]
 
 
@@ -256,7 +254,7 @@ def status_line(progress: Progress, moment: FrameState) -> Text:
 def totals(progress: Progress, seconds: float) -> str:
     steps = progress.steps.values()
     costs = [step.cost for step in steps]
-    cost = None if None in costs else sum(one for one in costs if one is not None)
+    cost = None if None in costs else sum(cost for cost in costs if cost is not None)
     return numbers(seconds, sum(step.input_tokens + step.output_tokens for step in steps), cost)
 
 

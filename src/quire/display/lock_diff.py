@@ -1,7 +1,4 @@
-"""Show how two locks differ: lines for a terminal, a table for a pull request, and JSON for programs.
-
-Short names of capabilities for people: `file__write` for a built-in tool, `mcp.tickets.create` for others.
-"""
+"""Show how two locks differ: lines for a terminal, a table for a pull request, and JSON for programs."""
 
 from __future__ import annotations
 
@@ -52,21 +49,21 @@ def diff_lines(changes: Sequence[Change], assumed: Mapping[str, str]) -> Iterato
 def diff_markdown(changes: Sequence[Change], assumed: Mapping[str, str], not_compared: Sequence[str] = ()) -> str:
     """Return the differences as a table of Markdown. Texts of documents cannot leave their cells, and what is wider is
     first, so that a long list does not hide it. `not_compared` are documents with errors."""
-    found = _by_document(changes)
-    if not found and not not_compared:
+    by_document = _by_document(changes)
+    if not by_document and not not_compared:
         return f"{NOTHING}\n"
     sizes = _assumptions(assumed)
     rows = ["| document | change |", "| --- | --- |"]
-    rows += [f"| {_cell(cut(one, LONGEST_TEXT))} | **{NOT_COMPARED}** |" for one in not_compared[:MOST_ROWS]]
+    rows += [f"| {_cell(cut(document, LONGEST_TEXT))} | **{NOT_COMPARED}** |" for document in not_compared[:MOST_ROWS]]
     if further := not_compared[MOST_ROWS:]:
         rows.append(f"| … | **{len(further)} more: {NOT_COMPARED}** |")
-    several = sorted(found.items(), key=lambda one: not _is_wider(one[1]))
+    several = sorted(by_document.items(), key=lambda entry: not _is_wider(entry[1]))
     rows += [
         f"| {_cell(cut(document, LONGEST_TEXT) or 'tools and prices')} | {_changes(of_document, sizes)} |"
         for document, of_document in several[:MOST_ROWS]
     ]
     if left := several[MOST_ROWS:]:
-        rows.append(f"| … | {len(left)} more, {sum(_is_wider(one) for _, one in left) or 'none'} wider |")
+        rows.append(f"| … | {len(left)} more, {sum(_is_wider(changed) for _, changed in left) or 'none'} wider |")
     return "\n".join(rows) + "\n"
 
 
@@ -76,10 +73,12 @@ def _changes(changes: Sequence[Change], sizes: Assumptions) -> str:
     length = 0
     ordered = sorted(changes, key=lambda change: change.direction != "wider")
     for at, change in enumerate(ordered):
-        part = _marked(change, cut(told(change, sizes, bars=False), LONGEST_TEXT))
+        part = _cell(cut(told(change, sizes, bars=False), LONGEST_TEXT))
+        signs = {"wider": f"**+ {part}**", "narrower": f"− {part}"}
+        part = signs.get(change.direction, part)
         length += len(part)
         if at and length > LONGEST_CELL:
-            wider = sum(one.direction == "wider" for one in ordered[at:])
+            wider = sum(change.direction == "wider" for change in ordered[at:])
             return " · ".join([*parts, f"**… {len(ordered) - at} more, {wider or 'none'} wider**"])
         parts.append(part)
     return " · ".join(parts)
@@ -119,10 +118,10 @@ def diff_data(
 def diff_summary(changes: Sequence[Change]) -> str:
     """Return one line that counts the differences."""
     wider = len(_by_document(change for change in changes if change.direction == "wider"))
-    found = len(_by_document(changes))
-    if not found:
+    count = len(_by_document(changes))
+    if not count:
         return "nothing has changed"
-    return f"{found} changed, {wider or 'none'} wider"
+    return f"{count} changed, {wider or 'none'} wider"
 
 
 def _assumptions(assumed: Mapping[str, str]) -> Assumptions:
@@ -131,16 +130,10 @@ def _assumptions(assumed: Mapping[str, str]) -> Assumptions:
 
 
 def _by_document(changes: Iterable[Change]) -> dict[str, list[Change]]:
-    found: dict[str, list[Change]] = {}
+    grouped: dict[str, list[Change]] = {}
     for change in changes:
-        found.setdefault(change.document, []).append(change)
-    return found
-
-
-def _marked(change: Change, text: str) -> str:
-    if change.direction == "wider":
-        return f"**+ {_cell(text)}**"
-    return f"{'− ' if change.direction == 'narrower' else ''}{_cell(text)}"
+        grouped.setdefault(change.document, []).append(change)
+    return grouped
 
 
 def _cell(text: str) -> str:
@@ -148,8 +141,13 @@ def _cell(text: str) -> str:
 
 
 def capability_name(needed: str) -> str:
-    """Return the name of the built-in tool that a capability stands for, else the capability without its beginning."""
-    return _built_in().get(needed) or short_name(needed)
+    """Return a short name for people: `file__write` for a built-in tool, `mcp.tickets.create` for others."""
+    return built_in_name(needed) or short_name(needed)
+
+
+def built_in_name(needed: str) -> str:
+    """Return the name of the built-in tool that a capability stands for; empty if it stands for none."""
+    return _built_in().get(needed, "")
 
 
 @cache

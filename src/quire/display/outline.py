@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 
 import click
 
-from quire.display.text import one_line, paragraph, short, table, visible
+from quire.display.text import one_line, paragraph, section, short, table, visible
 from quire.plan.descriptions import QUESTIONS, condition, tool_name, written
 from quire.plan.nodes import Ask, Capture, Input, Plan, PromptSource, Step, Think, UseTool
 from quire.plan.nodes import Sequence as Steps
@@ -17,26 +17,30 @@ from quire.wording import pluralize
 
 if TYPE_CHECKING:
     from quire.plan.bounds import PlanBounds, Range
-    from quire.plan.envelope import CapabilityEnvelope, Need
+    from quire.plan.envelope import CapabilityEnvelope
     from quire.values import Value
 
 
+INPUTS = ("NAME", "TYPE", "VALUE", "DESCRIPTION")
+"""The header of the inputs of a document."""
+
+
+def head(title: str, description: str) -> Iterator[str]:
+    """Yield the first lines of an outline."""
+    yield click.style(one_line(title), bold=True)
+    if description:
+        yield from visible(description).split("\n")
+
+
 def outline(plan: Plan) -> Iterator[str]:
-    yield click.style(one_line(plan.title), bold=True)
-    if plan.description:
-        yield from visible(plan.description).split("\n")
+    yield from head(plan.title, plan.description)
     if plan.inputs:
-        header = ("NAME", "TYPE", "VALUE", "DESCRIPTION")
-        yield from paragraph("inputs", table([_input(wanted) for wanted in plan.inputs], header))
+        yield from paragraph("inputs", table([_input(field) for field in plan.inputs], INPUTS))
     if plan.system:
         yield from paragraph("system prompt", [short(plan.system, 100)])
     yield from paragraph("steps", list(_steps(plan.body)))
-    tools = uses_of(plan, "tool")
-    if tools:
-        yield from paragraph("tools", used(tools))
-    prompts = uses_of(plan, "prompt")
-    if prompts:
-        yield from paragraph("prompts", used(prompts))
+    yield from section("tools", used(uses_of(plan, "tool")))
+    yield from section("prompts", used(uses_of(plan, "prompt")))
     if plan.artifact:
         comes = f"from {plan.artifact.source}" if plan.artifact.source else ""
         yield from paragraph("artifact", [one_line(", ".join(filter(None, (written(plan.artifact.type), comes))))])
@@ -50,14 +54,14 @@ def outline_data(plan: Plan) -> dict[str, Value]:
         "system": plan.system,
         "inputs": [
             {
-                "name": wanted.name,
-                "type": wanted.type,
-                "required": wanted.required,
-                "default": wanted.default,
-                "options": list(wanted.options),
-                "description": wanted.description,
+                "name": field.name,
+                "type": field.type,
+                "required": field.required,
+                "default": field.default,
+                "options": list(field.options),
+                "description": field.description,
             }
-            for wanted in plan.inputs
+            for field in plan.inputs
         ],
         "steps": _steps_data(plan.body),
         "tools": [{"tool": name, "steps": list(steps)} for name, steps in uses_of(plan, "tool").items()],
@@ -90,10 +94,10 @@ def prompt_name(source: PromptSource) -> str:
     return f"{{{{{source.where}}}}}" if source.scheme == "variable" else f"{source.scheme}:{source.where}"
 
 
-def _input(wanted: Input) -> tuple[str, ...]:
-    value = "required" if wanted.required else f"default {wanted.default}" if wanted.default else "optional"
-    options = f"one of {', '.join(wanted.options)}" if wanted.options else ""
-    return wanted.name, wanted.type, ", ".join(filter(None, (value, options))), short(wanted.description, 80)
+def _input(field: Input) -> tuple[str, ...]:
+    value = "required" if field.required else f"default {field.default}" if field.default else "optional"
+    options = f"one of {', '.join(field.options)}" if field.options else ""
+    return field.name, field.type, ", ".join(filter(None, (value, options))), short(field.description, 80)
 
 
 def _steps(sequence: Steps) -> Iterator[str]:
@@ -158,20 +162,15 @@ def _steps_data(sequence: Steps) -> list[Value]:
 def _step_data(step: Step) -> Value:
     data: dict[str, Value] = {"label": step.label, "title": step.title}
     if step.ask:
-        data["asks"] = {
-            "kind": step.ask.kind,
-            "prompt": written(step.ask.prompt),
-            "options": [written(option) for option in step.ask.options],
-            "default": written(step.ask.default) if step.ask.default is not None else None,
-        }
+        data["asks"] = ask_data(step.ask)
     match step.plain_work:
         case Think(prompt=prompt, preamble=preamble, context=context, model=model):
-            asked: dict[str, Value] = {"text": written(prompt), "prompt": prompt_name(preamble) if preamble else None}
-            data["model"] = asked
+            request: dict[str, Value] = {"text": written(prompt), "prompt": prompt_name(preamble) if preamble else None}
+            data["model"] = request
             if context is not None:
-                asked["context"] = list(context)
+                request["context"] = list(context)
             if model:
-                asked["name"] = model
+                request["name"] = model
         case UseTool(connection=connection, tool=tool):
             data["tool"] = {"connection": connection, "tool": tool}
         case Thread(name=name, extends=extends, limits=limits, permissions=permissions):
@@ -201,25 +200,34 @@ def _step_data(step: Step) -> Value:
     return data
 
 
+def ask_data(ask: Ask) -> dict[str, Value]:
+    return {
+        "kind": ask.kind,
+        "prompt": written(ask.prompt),
+        "options": [written(option) for option in ask.options],
+        "default": written(ask.default) if ask.default is not None else None,
+    }
+
+
 def envelope_lines(envelope: CapabilityEnvelope) -> Iterator[str]:
-    """Yield the capabilities of an envelope for people."""
-    needs = [one_line(_need_text(need)) for need in envelope.needs] or ["nothing"]
+    """Yield the capabilities of an envelope for people, each with its steps, the class of its effect, and how far it
+    goes: `… (step 6; write) path=a`."""
+    needs = []
+    for need in envelope.needs:
+        steps = f"{pluralize('step', len(need.steps))} {', '.join(need.steps)}"
+        details = f" {' '.join(need.details)}" if need.details else ""
+        needs.append(one_line(f"{need.capability} ({steps}; {need.effect}){details}"))
+    needs = needs or ["nothing"]
     if envelope.unknown:
         needs.append(one_line(f"and what {', '.join(envelope.unknown)} needs, which is not known here"))
     yield from paragraph("envelope (what it has to be allowed, at most)", needs)
-
-
-def _need_text(need: Need) -> str:
-    """Return a capability with its steps, the class of its effect, and how far it goes: `… (step 6; write) path=a`."""
-    details = f" {' '.join(need.details)}" if need.details else ""
-    return f"{need.capability} ({_step_count(need.steps)}; {need.effect}){details}"
 
 
 def foreseen_data(bounds: PlanBounds, envelope: CapabilityEnvelope) -> dict[str, Value]:
     """Return bounds and envelope for programs. Null means infinity, which JSON cannot express."""
     from quire.plan.bounds import COUNTED
 
-    counts: dict[str, Value] = {one: range_data(getattr(bounds, one)) for one in COUNTED}
+    counts: dict[str, Value] = {name: range_data(getattr(bounds, name)) for name in COUNTED}
     return {
         "bounds": {**counts, "unknown": list(bounds.unknown)},
         "envelope": {
@@ -231,7 +239,3 @@ def foreseen_data(bounds: PlanBounds, envelope: CapabilityEnvelope) -> dict[str,
 
 def range_data(count: Range) -> dict[str, Value]:
     return {"least": count.least, "most": count.most}
-
-
-def _step_count(labels: tuple[str, ...]) -> str:
-    return f"{pluralize('step', len(labels))} {', '.join(labels)}"

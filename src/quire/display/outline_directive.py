@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quire.display.text import one_line, paragraph, short, table, visible
+from quire.display.outline import INPUTS, head
+from quire.display.text import one_line, paragraph, section, short, table
 from quire.engine.interpreter.thread.budgets import DEFAULTS
 from quire.source import relative_to_here
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
     from quire.library.survey import Capability, ContextText, DirectiveSurvey, File, HookSource
-    from quire.plan.thread import HookAction, Parameter
+    from quire.plan.thread import Parameter
 
 _POSITIONS = {"system": "system message", "before": "before the directive", "after": "after the directive"}
 _OPERATORS = {
@@ -30,46 +31,42 @@ _OPERATORS = {
 }
 
 
-def directive_outline(seen: DirectiveSurvey) -> Iterator[str]:
-    thread = seen.thread
-    yield click.style(one_line(f"{thread.name} {thread.version}".strip()), bold=True)
-    if thread.description:
-        yield from visible(thread.description).split("\n")
-    yield one_line(f"directive {seen.item_id}" + (f", by {thread.author}" if thread.author else ""))
-    yield from paragraph("model", _model(seen))
+def directive_outline(survey: DirectiveSurvey) -> Iterator[str]:
+    thread = survey.thread
+    yield from head(f"{thread.name} {thread.version}".strip(), thread.description)
+    yield one_line(f"directive {survey.item_id}" + (f", by {thread.author}" if thread.author else ""))
+    yield from paragraph("model", _model(survey))
     if thread.inputs:
-        rows = [_parameter(one) for one in thread.inputs]
-        yield from paragraph("inputs", table(rows, ("NAME", "TYPE", "VALUE", "DESCRIPTION")))
-    yield from paragraph("outputs", _outputs(seen))
-    yield from paragraph("extends (from the directive to its root)", [*table([_file(file) for file in seen.chain])])
-    if seen.context:
-        yield from paragraph("context", table([_layer(text) for text in seen.context]))
-    yield from paragraph("capabilities", _capabilities(seen))
-    yield from paragraph("limits", table(_limits(seen), ("LIMIT", "EFFECTIVE", "FROM")))
-    if seen.hooks:
-        yield from paragraph("hooks, in the order in which they act", [_hook(hook) for hook in seen.hooks])
-    yield from paragraph("signatures", _signatures(seen.files))
-    warnings = [warning for warning in seen.composed.warnings if warning not in {file.message for file in seen.files}]
-    if warnings:
-        yield from paragraph("warnings", [one_line(warning) for warning in warnings])
+        yield from paragraph("inputs", table([_parameter(parameter) for parameter in thread.inputs], INPUTS))
+    yield from paragraph("outputs", _outputs(survey))
+    chain = [(file.id, file.space or "not found", _shown(file.path)) for file in survey.chain]
+    yield from paragraph("extends (from the directive to its root)", table(chain))
+    yield from section("context", table([_layer(text) for text in survey.context]))
+    yield from paragraph("capabilities", _capabilities(survey))
+    yield from paragraph("limits", table(_limits(survey), ("LIMIT", "EFFECTIVE", "FROM")))
+    yield from section("hooks, in the order in which they act", [_hook(hook) for hook in survey.hooks])
+    yield from paragraph("signatures", _signatures(survey.files))
+    messages = {file.message for file in survey.files}
+    warnings = [warning for warning in survey.composed.warnings if warning not in messages]
+    yield from section("warnings", [one_line(warning) for warning in warnings])
 
 
-def directive_data(seen: DirectiveSurvey) -> dict[str, Value]:
-    thread = seen.thread
+def directive_data(survey: DirectiveSurvey) -> dict[str, Value]:
+    thread = survey.thread
     return {
         "title": thread.name,
         "format": "directive",
-        "id": seen.item_id,
+        "id": survey.item_id,
         "version": thread.version,
         "description": thread.description,
         "category": thread.category,
         "author": thread.author,
-        "model": {**thread.model, "resolves_to": seen.model.spec or None, "why": seen.model.reason},
-        "inputs": [_parameter_data(one) for one in thread.inputs],
+        "model": {**thread.model, "resolves_to": survey.model.spec or None, "why": survey.model.reason},
+        "inputs": [_parameter_data(parameter) for parameter in thread.inputs],
         "outputs": [_parameter_data(output) for output in thread.outputs],
         "success": thread.success or None,
         "failure": thread.failure or None,
-        "extends": [_file_data(file) for file in seen.chain],
+        "extends": [_file_data(file) for file in survey.chain],
         "context": [
             {
                 "position": text.position,
@@ -77,7 +74,7 @@ def directive_data(seen: DirectiveSurvey) -> dict[str, Value]:
                 "from": text.who,
                 "suppressed_by": text.suppressed or None,
             }
-            for text in seen.context
+            for text in survey.context
         ],
         "capabilities": [
             {
@@ -88,16 +85,16 @@ def directive_data(seen: DirectiveSurvey) -> dict[str, Value]:
                 "risk": capability.tier.value if capability.tier else None,
                 "acknowledged": capability.acknowledged,
             }
-            for capability in seen.capabilities
+            for capability in survey.capabilities
         ],
         "acknowledged": [
             {"risk": acknowledgement.risk, "reason": acknowledgement.reason}
-            for acknowledgement in seen.composed.acknowledged
+            for acknowledgement in survey.composed.acknowledged
         ],
-        "limits": {"declared": dict(seen.composed.limits_declared), "effective": seen.limits.as_value()},
-        "hooks": [_hook_data(hook) for hook in seen.hooks],
-        "signatures": [_file_data(file) for file in seen.files],
-        "warnings": list(seen.composed.warnings),
+        "limits": {"declared": dict(survey.composed.limits_declared), "effective": survey.limits.as_value()},
+        "hooks": [_hook_data(hook) for hook in survey.hooks],
+        "signatures": [_file_data(file) for file in survey.files],
+        "warnings": list(survey.composed.warnings),
     }
 
 
@@ -107,21 +104,17 @@ def condition_words(condition: Mapping[str, Value]) -> str:
     for name, word in (("all", " and "), ("any", " or ")):
         inner = condition.get(name)
         if isinstance(inner, list | tuple):
-            found = [condition_words(one) for one in inner if isinstance(one, Mapping)]
-            joined = word.join(found)
-            parts.append(f"({joined})" if len(found) > 1 and len(condition) > 1 else joined)
+            words = [condition_words(part) for part in inner if isinstance(part, Mapping)]
+            joined = word.join(words)
+            parts.append(f"({joined})" if len(words) > 1 and len(condition) > 1 else joined)
     negated = condition.get("not")
     if isinstance(negated, Mapping):
         parts.append(f"not ({condition_words(negated)})")
     if "path" in condition or "op" in condition:
-        parts.append(_test(str(condition.get("path", "")), str(condition.get("op", "eq")), condition.get("value")))
+        path, op = str(condition.get("path", "")), str(condition.get("op", "eq"))
+        test = f"{_OPERATORS.get(op, op)} {encode(condition.get('value'))}"
+        parts.append(f"{path} {'is there' if op == 'exists' else test}")
     return " and ".join(filter(None, parts))
-
-
-def _test(path: str, op: str, value: Value) -> str:
-    if op == "exists":
-        return f"{path} is there"
-    return f"{path} {_OPERATORS.get(op, op)} {encode(value)}"
 
 
 def _model(survey: DirectiveSurvey) -> list[str]:
@@ -150,10 +143,6 @@ def _outputs(survey: DirectiveSurvey) -> list[str]:
     return lines
 
 
-def _file(file: File) -> tuple[str, ...]:
-    return file.id, file.space or "not found", _shown(file.path)
-
-
 def _layer(text: ContextText) -> tuple[str, ...]:
     left_out = f"left out: suppressed by {text.suppressed}" if text.suppressed else ""
     return _POSITIONS[text.position], text.item_id, f"from {text.who}", left_out
@@ -173,10 +162,10 @@ def _capabilities(survey: DirectiveSurvey) -> list[str]:
 def _capability(capability: Capability) -> tuple[str, ...]:
     tier = capability.tier.value if capability.tier else "no known risk"
     if capability.acknowledged:
-        said = "acknowledged" if tier in ("elevated", "unrestricted") else ""
+        note = "acknowledged" if tier in ("elevated", "unrestricted") else ""
     else:
-        said = "NOT acknowledged: it is refused" if tier == "unrestricted" else "not acknowledged: a warning"
-    return capability.capability, tier, f"{_shown(capability.path)}:{capability.line}", said
+        note = "NOT acknowledged: it is refused" if tier == "unrestricted" else "not acknowledged: a warning"
+    return capability.capability, tier, f"{_shown(capability.path)}:{capability.line}", note
 
 
 def _limits(survey: DirectiveSurvey) -> list[tuple[str, ...]]:
@@ -194,24 +183,23 @@ def _limits(survey: DirectiveSurvey) -> list[tuple[str, ...]]:
 def _hook(source: HookSource) -> str:
     hook = source.hook
     when = condition_words(hook.condition)
-    actions = "; ".join(_action(action) for action in hook.actions)
+    actions = []
+    for action in hook.actions:
+        parameters = ", ".join(f"{name}={short(encode(value), 40)}" for name, value in action.parameters)
+        item = f"{action.primary} {action.item_type} {action.item_id}"
+        actions.append(item + (f" with {parameters}" if parameters else ""))
     head = f"{hook.id or '(no id)'} on {hook.event}" + (f", if {when}" if when else "")
-    return one_line(f"{head}: {actions}  ({_shown(source.path)}:{source.line})")
-
-
-def _action(action: HookAction) -> str:
-    given = ", ".join(f"{name}={short(encode(value), 40)}" for name, value in action.parameters)
-    return f"{action.primary} {action.item_type} {action.item_id}" + (f" with {given}" if given else "")
+    return one_line(f"{head}: {'; '.join(actions)}  ({_shown(source.path)}:{source.line})")
 
 
 def _signatures(files: Sequence[File]) -> list[str]:
     rows = [(file.verdict, file.type, file.id, _shown(file.path)) for file in files]
-    lines = table(rows, style=lambda cell, column: _coloured(cell) if column == 0 else cell)
-    return [*lines, *(one_line(file.message) for file in files if file.message)]
 
+    def coloured(cell: str, column: int) -> str:
+        colour = "green" if cell.strip() in ("signed", "built in") else "red"
+        return cell if column else click.style(cell, fg=colour)
 
-def _coloured(cell: str) -> str:
-    return click.style(cell, fg="green" if cell.strip() in ("signed", "built in") else "red")
+    return [*table(rows, style=coloured), *(one_line(file.message) for file in files if file.message)]
 
 
 def _parameter_data(parameter: Parameter) -> Value:

@@ -5,24 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
-import click
 from msgspec import UNSET
 
-from quire.display.outline import used
-from quire.display.text import one_line, paragraph, short, table, visible
-from quire.plan.descriptions import (
-    guard_texts,
-    on_error_text,
-    source_text,
-    step_title,
-    written,
-)
-from quire.plan.nodes import (
-    Plan,
-    Step,
-    Think,
-    UseTool,
-)
+from quire.display.outline import INPUTS, head, used
+from quire.display.text import one_line, paragraph, section, short, table
+from quire.plan.descriptions import guard_texts, on_error_text, source_text, step_title, written
+from quire.plan.nodes import Plan, Step, Think, UseTool
 from quire.plan.pipeline_work import (
     Agent,
     AgentStepSettings,
@@ -41,10 +29,7 @@ from quire.plan.pipeline_work import (
     Transform,
 )
 from quire.plan.thread import Thread
-from quire.plan.type_words import (
-    fields_words,
-    type_words,
-)
+from quire.plan.type_words import fields_words, type_words
 from quire.schema import Field, field_schema
 from quire.values import Value, encode
 
@@ -54,22 +39,17 @@ _DEFAULT = 40
 
 def pipeline_outline(plan: Plan, needed: Sequence[str], optional: Sequence[str]) -> Iterator[str]:
     """Yield the outline. `needed` and `optional` are the inputs, which are inferred if the pipeline declares none."""
-    yield click.style(one_line(plan.title), bold=True)
-    if plan.description:
-        yield from visible(plan.description).split("\n")
+    yield from head(plan.title, plan.description)
     if plan.declared:
-        header = ("NAME", "TYPE", "VALUE", "DESCRIPTION")
-        yield from paragraph("inputs", table([_input(field) for field in plan.declared], header))
+        yield from paragraph("inputs", table([_input(field) for field in plan.declared], INPUTS))
     elif needed or optional:
         rows = [(name, "needed") for name in needed] + [(name, "optional") for name in optional]
         yield from paragraph("inputs (what steps read before any step writes it)", table(rows))
     yield from paragraph("steps", [line for step in plan.body.steps for line in _step(step)])
-    if plan.schemas:
-        lines = [f"{name}: {fields_words(schema.fields)}" for name, schema in plan.schemas.items()]
-        yield from paragraph("schemas", [one_line(line) for line in lines])
-    for title, names in (("tools", tools_of(plan)), ("pipelines that it runs", callees_of(plan))):
-        if names:
-            yield from paragraph(title, used(names))
+    lines = [f"{name}: {fields_words(schema.fields)}" for name, schema in plan.schemas.items()]
+    yield from section("schemas", [one_line(line) for line in lines])
+    yield from section("tools", used(tools_of(plan)))
+    yield from section("pipelines that it runs", used(callees_of(plan)))
 
 
 def pipeline_data(plan: Plan, needed: Sequence[str], optional: Sequence[str]) -> dict[str, Value]:
@@ -95,29 +75,29 @@ def _input(field: Field) -> tuple[str, str, str, str]:
 def _inputs_data(plan: Plan, needed: Sequence[str], optional: Sequence[str]) -> list[Value]:
     """Return the inputs. Declared ones have their type as JSON Schema, which says the default too."""
     if plan.declared is None:
-        known = [*((name, True) for name in needed), *((name, False) for name in optional)]
-        return [{"name": name, "required": is_needed} for name, is_needed in known]
+        names = [*((name, True) for name in needed), *((name, False) for name in optional)]
+        return [{"name": name, "required": is_needed} for name, is_needed in names]
     return [{"name": field.name, "required": field.is_needed, "schema": field_schema(field)} for field in plan.declared]
 
 
 def tools_of(plan: Plan) -> dict[str, list[str]]:
     """Return the tools that steps call and that agents may use, each with the labels of those steps."""
-    found: dict[str, list[str]] = {}
+    uses: dict[str, list[str]] = {}
     for _, step in plan.steps():
         names = [name for _, name in step.work.tool_calls()] if step.work else []
         for name in (step.work.tools or ()) if isinstance(step.work, Agent) else names:
-            found.setdefault(name, []).append(step.label)
-    return found
+            uses.setdefault(name, []).append(step.label)
+    return uses
 
 
 def callees_of(plan: Plan) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    uses: dict[str, list[str]] = {}
     for _, step in plan.steps():
         for call in step.calls():
-            at = found.setdefault(call.document, [])
+            at = uses.setdefault(call.document, [])
             if step.label not in at:
                 at.append(step.label)
-    return found
+    return uses
 
 
 def _step(step: Step) -> Iterator[str]:
@@ -135,12 +115,12 @@ def _does(step: Step) -> Iterator[str]:
         case Transform(value=value):
             yield f"is {short(value.text, _TEXT)}"
         case Invoke(arguments=arguments, schema=schema):
-            yield from (f"with {name} = {_argument(given)}" for name, given in arguments)
+            yield from (f"with {name} = {_argument(argument)}" for name, argument in arguments)
             if schema:
                 yield f"the result fits {schema}"
         case Agent(prompt=prompt, identity=identity, tools=tools, schema=schema):
-            asked = f"the text of {step.work.file}" if step.work.file else short(written(prompt), _TEXT)
-            yield f"asks the model: {asked}"
+            text = f"the text of {step.work.file}" if step.work.file else short(written(prompt), _TEXT)
+            yield f"asks the model: {text}"
             if identity:
                 yield f"as {identity}"
             if tools is not None:
@@ -212,10 +192,10 @@ def _target(target: Call | Block) -> str:
 
 
 def _passes(call: Call) -> str:
-    given = [
+    passed = [
         name if value.text == f"ctx.{name}" else f"{name} = {short(value.text, 40)}" for name, value in call.passes
     ]
-    return f"passes {', '.join(given)}" if given else "passes nothing"
+    return f"passes {', '.join(passed)}" if passed else "passes nothing"
 
 
 def _argument(value: Literal | Formula) -> str:
@@ -231,11 +211,11 @@ def _parts(step: Step) -> tuple[tuple[str, Step], ...]:
         case Parallel(branches=branches, collect=collect):
             return (*branches, ("collect", collect))
         case Block(body=body):
-            return tuple((str(one.position), one) for one in body.steps)
+            return tuple((str(inner.position), inner) for inner in body.steps)
         case Select():
             blocks = [(label, target) for label, target in step.work.cases if isinstance(target, Block)]
             blocks += [("otherwise", step.work.default)] if isinstance(step.work.default, Block) else []
-            return tuple((f"{label} {one.position}", one) for label, block in blocks for one in block.body.steps)
+            return tuple((f"{label} {inner.position}", inner) for label, block in blocks for inner in block.body.steps)
         case Repeat(do=do):
             return (("do", do),)
         case None | Think() | UseTool() | Transform() | Invoke() | Agent() | Call() | Thread() | Fail() | Stop():

@@ -28,12 +28,12 @@ def preflight_line(
     quantities: Sequence[Quantity], sizes: Mapping[str, int], envelope: CapabilityEnvelope | None = None
 ) -> str:
     """Return the line, without a capital letter and a full stop."""
-    found = {quantity.name: quantity for quantity in quantities}
-    parts = [_counted(found["model_calls"], sizes)]
-    if money := money_text(found.get("money"), sizes):
+    by_name = {quantity.name: quantity for quantity in quantities}
+    parts = [_counted(by_name["model_calls"], sizes)]
+    if money := money_text(by_name.get("money"), sizes):
         parts.append(money)
-    if not found["questions"].most.is_nothing:
-        parts.append(_counted(found["questions"], sizes))
+    if not by_name["questions"].most.is_nothing:
+        parts.append(_counted(by_name["questions"], sizes))
     if places := _named_places(envelope):
         parts[-1] += f"; writes: {places}"
     if envelope is not None and envelope.unknown:
@@ -43,17 +43,17 @@ def preflight_line(
 
 def summary_line(quantities: Sequence[Quantity], envelope: CapabilityEnvelope) -> str:
     """Return the line that `quire show` begins with. Bounds that say nothing are not in it."""
-    found = {quantity.name: quantity for quantity in quantities}
-    money = found.get("money")
+    by_name = {quantity.name: quantity for quantity in quantities}
+    money = by_name.get("money")
     price = "unpriced" if money is not None and money.unpriced else money_text(money, {})
-    parts = [_between(found["model_calls"], "call"), price]
-    time = found["time"].most.as_number
+    parts = [_between(by_name["model_calls"], "call"), price]
+    time = by_name["time"].most.as_number
     if time and time <= _LONG:
         parts.append(f"≤ {written(time, 'milliseconds')}")
     if places := _named_places(envelope):
         parts.append(f"writes {places}")
-    if not found["questions"].most.is_nothing:
-        parts.append(f"asks {_between(found['questions'], 'question')}")
+    if not by_name["questions"].most.is_nothing:
+        parts.append(f"asks {_between(by_name['questions'], 'question')}")
     if envelope.unknown:
         parts.append(_unknown(envelope))
     return one_line(" · ".join(part for part in parts if part))
@@ -96,20 +96,20 @@ def _counted(quantity: Quantity, sizes: Mapping[str, int]) -> str:
     return words if quantity.least == count else f"at most {words}"
 
 
-def money_text(one: Quantity | None, sizes: Mapping[str, int]) -> str:
+def money_text(quantity: Quantity | None, sizes: Mapping[str, int]) -> str:
     """Return the most that a run costs: `≤ $0.09`; empty if no model is asked."""
-    if one is None:
+    if quantity is None:
         return ""
-    if one.unpriced:
+    if quantity.unpriced:
         return "at a price that is not known"
-    most, sign = one.with_sizes(sizes).number, "≤" if one.sure else "~"
+    most, sign = quantity.with_sizes(sizes).number, "≤" if quantity.sure else "~"
     if most is not None:
-        return f"{sign} {written(most, one.unit)}{_estimate(one, sizes, most)}" if most else "free"
-    amount = one.most.with_sizes(sizes)
+        return f"{sign} {written(most, quantity.unit)}{_estimate(quantity, sizes, most)}" if most else "free"
+    amount = quantity.most.with_sizes(sizes)
     if amount.is_endless:
-        about = one.about.with_sizes(sizes).as_number if one.about is not None else None
-        return f"~ {written(about, one.unit)}" if about else "at a price without a bound"
-    return f"{sign} {amount.text(lambda count: written(count, one.unit))}"
+        about = quantity.about.with_sizes(sizes).as_number if quantity.about is not None else None
+        return f"~ {written(about, quantity.unit)}" if about else "at a price without a bound"
+    return f"{sign} {amount.text(lambda count: written(count, quantity.unit))}"
 
 
 def _estimate(quantity: Quantity, sizes: Mapping[str, int], most: int) -> str:
@@ -121,11 +121,11 @@ def _estimate(quantity: Quantity, sizes: Mapping[str, int], most: int) -> str:
 def written_places(envelope: CapabilityEnvelope) -> Iterable[str]:
     """Return the places that a document may change, each once: paths, hosts and commands where they are known, else the
     names of tools."""
-    found: dict[str, None] = {}
+    places: dict[str, None] = {}
     for need in envelope.needs:
         if need.effect != "read":
-            found.update(dict.fromkeys(_places(need)))
-    return found
+            places.update(dict.fromkeys(_places(need)))
+    return places
 
 
 def _places(need: Need) -> Iterable[str]:

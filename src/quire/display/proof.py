@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire.analysis.amounts import duration, short_number, written
-from quire.display.text import one_line, paragraph, table
+from quire.display.text import one_line, paragraph, section, table
 
 if TYPE_CHECKING:
     from quire.analysis.amounts import Amount, Reason, Unit
@@ -55,20 +55,20 @@ class Footnotes:
 
 
 def bound_lines(
-    found: Sequence[Quantity], assumed: Assumptions | None = None, seen: Seen | None = None
+    quantities: Sequence[Quantity], assumed: Assumptions | None = None, seen: Seen | None = None
 ) -> Iterator[str]:
     """Yield the section `bounds`: a row for each number that is not certainly 0, with a column for what is assumed and
     one for what earlier runs needed, if there are any."""
     notes = Footnotes()
-    sizes = assumed.sizes(size for one in found for size in one.most.sizes) if assumed else {}
+    sizes = assumed.sizes(size for quantity in quantities for size in quantity.most.sizes) if assumed else {}
     header = ["", "proven"]
     if assumed and sizes:
-        used = assumed.used(size for one in found for size in one.most.sizes)
+        used = assumed.used(size for quantity in quantities for size in quantity.most.sizes)
         header.append(str(used))
     if seen is not None and seen.runs:
         header.append(f"seen in {seen.runs:,} {'run' if seen.runs == 1 else 'runs'} (95 of 100)")
     rows = []
-    for quantity in found:
+    for quantity in quantities:
         if quantity.name in ("threads",) and quantity.most.is_nothing:
             continue
         row = [NAMES.get(quantity.name, quantity.name), proven_text(quantity, notes)]
@@ -89,65 +89,61 @@ class Seen:
         self._amounts = amounts
 
     def text(self, name: str) -> str:
-        found = self._amounts.get(_SEEN.get(name, name))
-        if found is None:
+        amount = self._amounts.get(_SEEN.get(name, name))
+        if amount is None:
             return ""
         if name == "money":
-            return f"${found:.2f}" if found >= 0.01 or not found else f"${found:.4f}"
+            return f"${amount:.2f}" if amount >= 0.01 or not amount else f"${amount:.4f}"
         if name == "time":
-            return duration(round(found * 1000))
-        return short_number(round(found)) if name.endswith("tokens") else f"{round(found):,}"
+            return duration(round(amount * 1000))
+        return short_number(round(amount)) if name.endswith("tokens") else f"{round(amount):,}"
 
 
-def proven_text(one: Quantity, notes: Footnotes) -> str:
+def proven_text(quantity: Quantity, notes: Footnotes) -> str:
     """Return the proven bound of a number, with the marks of its footnotes."""
-    if one.unpriced:
-        return "unpriced" + notes.mark(*one.unpriced)
-    premises = notes.mark(*one.premises)
-    if one.most.is_endless:
-        why = notes.mark(*map(reason_text, one.most.reasons[:4]))
-        if one.ceiling is None:
+    if quantity.unpriced:
+        return "unpriced" + notes.mark(*quantity.unpriced)
+    premises = notes.mark(*quantity.premises)
+    if quantity.most.is_endless:
+        why = notes.mark(*map(reason_text, quantity.most.reasons[:4]))
+        if quantity.ceiling is None:
             return f"∞{why}"
-        if one.unit == "count":
+        if quantity.unit == "count":
             # A run that reaches the cap fails, so the cap is not shown as a bound.
-            return f"∞{why}{_stopped(one, notes)}{premises}"
-        sign = "≤" if one.sure else "~"
-        return f"{sign} {written(one.ceiling.most, one.unit)}{notes.mark(one.ceiling.why)}{premises}"
-    own = one.most.as_number
-    if one.unit == "count":
-        return _counted(one, own, notes) + premises
-    if own == 0 and one.name == "money":
+            return f"∞{why}{_stopped(quantity, notes)}{premises}"
+        sign = "≤" if quantity.sure else "~"
+        return f"{sign} {written(quantity.ceiling.most, quantity.unit)}{notes.mark(quantity.ceiling.why)}{premises}"
+    own = quantity.most.as_number
+    if quantity.unit == "count":
+        least = f"{quantity.least:,} to " if quantity.least != own else ""
+        return f"{least}{_plain(quantity.most, quantity.unit)}{_stopped(quantity, notes)}{premises}"
+    if own == 0 and quantity.name == "money":
         return f"free{premises}"
-    sign = "≤" if one.sure else "~"
-    if one.ceiling is not None and (own is None or own > one.ceiling.most):
-        return f"{sign} {written(one.ceiling.most, one.unit)}{notes.mark(one.ceiling.why)}{premises}"
-    return f"{sign} {_plain(one.most, one.unit)}{premises}"
-
-
-def _counted(quantity: Quantity, own: int | None, notes: Footnotes) -> str:
-    least = f"{quantity.least:,} to " if quantity.least != own else ""
-    return f"{least}{_plain(quantity.most, quantity.unit)}{_stopped(quantity, notes)}"
+    sign = "≤" if quantity.sure else "~"
+    if quantity.ceiling is not None and (own is None or own > quantity.ceiling.most):
+        return f"{sign} {written(quantity.ceiling.most, quantity.unit)}{notes.mark(quantity.ceiling.why)}{premises}"
+    return f"{sign} {_plain(quantity.most, quantity.unit)}{premises}"
 
 
 def _stopped(quantity: Quantity, notes: Footnotes) -> str:
     return f", stopped at {quantity.ceiling.most:,}{notes.mark(quantity.ceiling.why)}" if quantity.ceiling else ""
 
 
-def assumed_text(one: Quantity, sizes: Mapping[str, int]) -> str:
+def assumed_text(quantity: Quantity, sizes: Mapping[str, int]) -> str:
     """Return the estimate of a number at assumed sizes."""
-    if one.unpriced:
+    if quantity.unpriced:
         return ""
-    amount = (one.about if one.about is not None else one.most).with_sizes(sizes)
+    amount = (quantity.about if quantity.about is not None else quantity.most).with_sizes(sizes)
     if amount.is_endless:
         return ""
     most = amount.as_number
     if most is None:
-        return "" if one.ceiling else f"~ {_plain(amount, one.unit)}"
-    said = f"~ {written(most, one.unit)}"
-    if one.ceiling is None or most <= one.ceiling.most:
-        return said
-    limit = written(one.ceiling.most, one.unit)
-    return f"{said}, stopped at {limit}" if one.name == "model_calls" else f"≤ {limit}"
+        return "" if quantity.ceiling else f"~ {_plain(amount, quantity.unit)}"
+    about = f"~ {written(most, quantity.unit)}"
+    if quantity.ceiling is None or most <= quantity.ceiling.most:
+        return about
+    limit = written(quantity.ceiling.most, quantity.unit)
+    return f"{about}, stopped at {limit}" if quantity.name == "model_calls" else f"≤ {limit}"
 
 
 def reason_text(reason: Reason) -> str:
@@ -162,8 +158,8 @@ def gate_text(gate: Gate) -> str:
         who = decider(gate.effect) if gate.verdict == "open" and not gate.effect.by_model else ""
         return _VERDICTS[gate.verdict] + (f", and {who} decides whether" if who else "")
     joint = " or " if gate.jointly else " and "
-    asked = joint.join(f"step {question.place.way} ({question.kind})" for question in gate.questions)
-    return f"after a yes in {asked}"
+    questions = joint.join(f"step {question.place.way} ({question.kind})" for question in gate.questions)
+    return f"after a yes in {questions}"
 
 
 def gate_lines(gates: Sequence[Gate]) -> Iterator[str]:
@@ -172,27 +168,25 @@ def gate_lines(gates: Sequence[Gate]) -> Iterator[str]:
     rows = [
         (f"step {gate.key}", f"{gate.effect.tool.effect}, {gate.effect.tool.tier}", gate_text(gate)) for gate in gates
     ]
-    if rows:
-        yield from paragraph("gates (what a person has to say yes to)", table(rows))
+    yield from section("gates (what a person has to say yes to)", table(rows))
 
 
 def flow_lines(flows: Sequence[Flow]) -> Iterator[str]:
     """Yield the section `flows`: the ways of text from outside; nothing without one."""
-    if flows:
-        yield from paragraph("flows (where text from outside goes)", [one_line(flow.text) for flow in flows])
+    yield from section("flows (where text from outside goes)", [one_line(flow.text) for flow in flows])
 
 
-def why_lines(one: Quantity, shares: Sequence[Contribution]) -> Iterator[str]:
+def why_lines(quantity: Quantity, shares: Sequence[Contribution]) -> Iterator[str]:
     """Yield the arithmetic of one number: the steps that make it up, its premises, and reasons for infinity."""
     rows = [(f"step {part.way}", part.what, share_text(part), "in an arm" if part.chosen else "") for part in shares]
     notes = Footnotes()
-    total = proven_text(one, notes)
+    total = proven_text(quantity, notes)
     lines = table(rows) if rows else []
-    for name, amount in one.parts.items():
-        lines.append(one_line(f"{name}: {_plain(amount, one.unit)}"))
+    for name, amount in quantity.parts.items():
+        lines.append(one_line(f"{name}: {_plain(amount, quantity.unit)}"))
     if any(part.chosen for part in shares):
         lines.append("of steps in several arms of one choice, only the dearest arm counts")
-    yield from paragraph(f"{NAMES.get(one.name, one.name)}: {total}", [*lines, *notes.lines()])
+    yield from paragraph(f"{NAMES.get(quantity.name, quantity.name)}: {total}", [*lines, *notes.lines()])
 
 
 def share_text(part: Contribution) -> str:
@@ -233,27 +227,32 @@ def _plain(amount: Amount, unit: Unit) -> str:
     return " + ".join([*terms[: _MOST_TERMS // 2], f"… ({len(terms) - _MOST_TERMS // 2} more, see --json)"])
 
 
-def quantity_data(one: Quantity, sizes: Mapping[str, int] | None = None) -> dict[str, Value]:
+def quantity_data(quantity: Quantity, sizes: Mapping[str, int] | None = None) -> dict[str, Value]:
     """Return a number for programs. Infinity and unknown prices are null."""
-    scale = one.unit == "picodollars"
-    most = one.number
+    scale = quantity.unit == "picodollars"
+    most = quantity.number
     data: dict[str, Value] = {
-        "formula": None if one.most.is_endless or one.unpriced else str(one.most),
-        "most": None if most is None or one.unpriced else most / 10**12 if scale else most,
-        "least": one.least,
-        "unit": {"picodollars": "dollars"}.get(one.unit, one.unit),
-        "sizes": list(one.most.sizes),
-        "proven": one.sure and not one.unpriced and not (one.most.is_endless and one.ceiling is None),
-        "premises": list(one.premises),
-        "reasons": [reason_text(reason) for reason in one.most.reasons],
+        "formula": None if quantity.most.is_endless or quantity.unpriced else str(quantity.most),
+        "most": None if most is None or quantity.unpriced else most / 10**12 if scale else most,
+        "least": quantity.least,
+        "unit": {"picodollars": "dollars"}.get(quantity.unit, quantity.unit),
+        "sizes": list(quantity.most.sizes),
+        "proven": quantity.sure
+        and not quantity.unpriced
+        and not (quantity.most.is_endless and quantity.ceiling is None),
+        "premises": list(quantity.premises),
+        "reasons": [reason_text(reason) for reason in quantity.most.reasons],
     }
-    if one.ceiling is not None:
-        data["ceiling"] = {"most": one.ceiling.most / 10**12 if scale else one.ceiling.most, "why": one.ceiling.why}
-    if one.unpriced:
-        data["unpriced"] = list(one.unpriced)
-    if one.parts:
-        data["parts"] = {name: str(amount) for name, amount in one.parts.items()}
-    estimate = (one.about if one.about is not None else one.most).with_sizes(sizes or {}).as_number
-    if estimate is not None and (one.about is not None or sizes):
+    if quantity.ceiling is not None:
+        data["ceiling"] = {
+            "most": quantity.ceiling.most / 10**12 if scale else quantity.ceiling.most,
+            "why": quantity.ceiling.why,
+        }
+    if quantity.unpriced:
+        data["unpriced"] = list(quantity.unpriced)
+    if quantity.parts:
+        data["parts"] = {name: str(amount) for name, amount in quantity.parts.items()}
+    estimate = (quantity.about if quantity.about is not None else quantity.most).with_sizes(sizes or {}).as_number
+    if estimate is not None and (quantity.about is not None or sizes):
         data["estimate"] = estimate / 10**12 if scale else estimate
     return data

@@ -47,7 +47,7 @@ def loses_nothing(prompt: str, shown: str) -> bool:
     """
     prompt = _FENCE.sub(lambda match: match[1] if match[2] in _LANGUAGES else match[0], _NUMBER.sub("", prompt))
     letters = iter(shown)
-    return all(one in letters for one in prompt if one.isalnum())
+    return all(character in letters for character in prompt if character.isalnum())
 
 
 def question_block(prompt: str) -> str | None:

@@ -1,8 +1,7 @@
-"""The page and the JSON of stored runs that were walked with an edited document (`quire replay --document`).
+"""The pages and the JSON of stored runs that were walked with an edited document (`quire replay --document`), or asked
+of another model (`quire replay --model`).
 
 Runs with the same fate are told of together: how many, which ones, and the difference in the first of them.
-
-The pages and the JSON of stored runs that were asked of another model (`quire replay --model`).
 """
 
 from __future__ import annotations
@@ -12,15 +11,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from quire.display.run_json import failure_data
 from quire.display.text import duration, money, one_line, place, short, table, tokens_in_and_out
 from quire.display.text import prompt_lines as visible_lines
 from quire.display.transcript import prompt_data, prompt_text
-from quire.display.why import word_diff
+from quire.display.why import changes_data, word_diff
 from quire.engine.requests import Boundary, Effect, HumanRequest, Load, ModelRequest, ToolRequest
 from quire.engine.reused_replies import Saved, saved_by
 from quire.runs.shadow import is_end
 from quire.testing.live.recorded_prompts import reply_text, tool_uses
-from quire.values import Value, encode, pretty
+from quire.values import Value, pretty, text_or_json
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
@@ -67,36 +67,36 @@ def summary(runs: Sequence[Replayed]) -> str:
 
 def _groups(runs: Sequence[Replayed]) -> list[list[Replayed]]:
     """Return the runs that do not come to the same end by their fate, the most frequent one first."""
-    found: dict[tuple[str, str, str, str], list[Replayed]] = {}
+    groups: dict[tuple[str, str, str, str], list[Replayed]] = {}
     for run in runs:
         if run.verdict != "same":
             way = run.new.request.label if run.new else ""
-            found.setdefault((run.verdict, way, run.reason, run.problem), []).append(run)
-    return sorted(found.values(), key=len, reverse=True)
+            groups.setdefault((run.verdict, way, run.reason, run.problem), []).append(run)
+    return sorted(groups.values(), key=len, reverse=True)
 
 
-def _fate(one: Replayed, count: int) -> str:
+def _fate(run: Replayed, count: int) -> str:
     s = "s" if count == 1 else ""
-    match one.verdict:
-        case "new" if one.new is not None:
-            return f"ask{s} something new at {place(one.new.request.label)} ({one.reason})"
+    match run.verdict:
+        case "new" if run.new is not None:
+            return f"ask{s} something new at {place(run.new.request.label)} ({run.reason})"
         case "new":
-            return f"need{s} another input ({short(one.problem, 100)})"
+            return f"need{s} another input ({short(run.problem, 100)})"
         case "different":
-            return f"come{s} to a different end ({one.reason})"
-    return f"cannot be replayed ({short(one.problem, 100)})"
+            return f"come{s} to a different end ({run.reason})"
+    return f"cannot be replayed ({short(run.problem, 100)})"
 
 
 def _group(group: Sequence[Replayed], colour: bool) -> Iterator[str]:
     first = group[0]
-    names = ", ".join(one.run for one in group[:_SHOWN_RUNS])
+    names = ", ".join(run.run for run in group[:_SHOWN_RUNS])
     more = f", and {len(group) - _SHOWN_RUNS} more" if len(group) > _SHOWN_RUNS else ""
     head = f"{len(group)} {pluralize('run', len(group))} {_fate(first, len(group))}"
     yield click.style(head, fg=_COLOURS[first.verdict], bold=True)
     yield f"  {names}{more}"
     if first.new is not None:
         yield from _indented(_new_request(first, colour))
-    for change in [*filter(is_end, first.changes), *(one for one in first.changes if not is_end(one))][:_SHOWN_CHANGES]:
+    for change in sorted(first.changes, key=lambda change: not is_end(change))[:_SHOWN_CHANGES]:
         yield from _indented(change_lines(change, colour))
     yield from _indented(_dropped(first.dropped))
 
@@ -105,14 +105,17 @@ def _indented(lines: Iterator[str]) -> Iterator[str]:
     return (f"  {line}".rstrip() for line in lines)
 
 
-def _new_request(one: Replayed, colour: bool) -> Iterator[str]:
-    new = one.new
+def _new_request(run: Replayed, colour: bool) -> Iterator[str]:
+    new = run.new
     if new is None:
         return
     if new.others:
         yield f"and {new.others} more {pluralize('request', new.others)} beside it"
     if new.before is None:
-        lines = visible_lines(_own_text(new.request))
+        text = _text(new.request)
+        if isinstance(new.request, ModelRequest):  # without what the model was told before
+            text = "\n\n".join(message.content for message in new.request.messages[new.request.known :])
+        lines = visible_lines(text)
         yield f"{_titled(new.request)}:"
         yield from (f"  {line}" for line in lines[:_SHOWN_LINES])
         if len(lines) > _SHOWN_LINES:
@@ -148,13 +151,6 @@ def _titled(request: Effect) -> str:
         case Boundary():
             return "values that a person set"
     return "a request"
-
-
-def _own_text(request: Effect) -> str:
-    """Return the text of a request without what a model was told before."""
-    if isinstance(request, ModelRequest):
-        return "\n\n".join(message.content for message in request.messages[request.known :])
-    return _text(request)
 
 
 def _text(request: Effect) -> str:
@@ -201,13 +197,8 @@ _ASKS = {
 def _calls(value: Value) -> str:
     """Return the tool calls of a reply, one on each line."""
     listed = value if isinstance(value, list | tuple) else []
-    return "\n".join(
-        " ".join(part if isinstance(part, str) else encode(part) for part in pair) for pair in _pairs(listed)
-    )
-
-
-def _pairs(listed: Sequence[Value]) -> Iterator[Sequence[Value]]:
-    return (one for one in listed if isinstance(one, list | tuple))
+    pairs = [pair for pair in listed if isinstance(pair, list | tuple)]
+    return "\n".join(" ".join(map(text_or_json, pair)) for pair in pairs)
 
 
 def _plain(value: Value) -> str:
@@ -252,22 +243,22 @@ def _in_runs(count: int) -> str:
     return f"in {count} {pluralize('run', count)}"
 
 
-def replay_data(document: str, runs: Sequence[Replayed], found: int) -> dict[str, Value]:
-    """Return the same as JSON. `found` is the number of stored runs of the document, of which these are the newest."""
+def replay_data(document: str, runs: Sequence[Replayed], stored: int) -> dict[str, Value]:
+    """Return the same as JSON. `stored` is the number of stored runs of the document, of which these are the newest."""
     counts: dict[str, Value] = {
         verdict: sum(run.verdict == verdict for run in runs) for verdict in ("same", *_VERDICTS)
     }
     return {
         "document": document,
         **counts,
-        "found": found,
+        "found": stored,
         "summary": summary(runs),
         "runs": [_data(run) for run in runs],
     }
 
 
-def _data(one: Replayed) -> Value:
-    new = one.new
+def _data(run: Replayed) -> Value:
+    new = run.new
     asks: Value = None
     if new is not None:
         asks = {
@@ -278,15 +269,15 @@ def _data(one: Replayed) -> Value:
             "others": new.others,
         }
     return {
-        "run": one.run,
-        "title": one.title,
-        "verdict": one.verdict,
-        "reason": one.reason or None,
-        "problem": one.problem or None,
+        "run": run.run,
+        "title": run.title,
+        "verdict": run.verdict,
+        "reason": run.reason or None,
+        "problem": run.problem or None,
         "new": asks,
-        "changes": [{"what": each.what, "where": each.where, "a": each.a, "b": each.b} for each in one.changes],
-        "dropped": [{"step": each.label, "path": each.path, "request": _request_data(each)} for each in one.dropped],
-        "reworded": [{"step": now.label, "before": then.prompt, "now": now.prompt} for then, now in one.reworded],
+        "changes": changes_data(run.changes),
+        "dropped": [{"step": each.label, "path": each.path, "request": _request_data(each)} for each in run.dropped],
+        "reworded": [{"step": now.label, "before": then.prompt, "now": now.prompt} for then, now in run.reworded],
     }
 
 
@@ -372,9 +363,9 @@ def _table(calls: Sequence[AskedCall]) -> list[str]:
 
 def _row(name: str, calls: Sequence[AskedCall]) -> tuple[str, ...]:
     counts = [sum(call.kind == kind for call in calls) for kind in _KINDS]
-    asked = [call for call in calls if call.after is not None]
+    replied = [call for call in calls if call.after is not None]
     before, after = Saved(), Saved()
-    for call in asked:
+    for call in replied:
         before = before.plus(call.call.spent)
         after = after.plus(saved_by(call.after) if call.after else Saved())
     return (name, str(len(calls)), *(str(count) if count else "" for count in counts), *_compared(before, after))
@@ -395,7 +386,10 @@ def _money(spent: Saved) -> str:
 
 def followed_page(runs: Sequence[FollowedRun], *, colour: bool = False) -> Iterator[str]:
     """Yield what each run cost and took then and now, and the page about their ends."""
-    rows = [_followed_row(run) for run in runs[:_SHOWN_RUNS_OF_MODEL]]
+    rows = [
+        (run.replayed.run, _ENDS[run.replayed.verdict], _ARROW.join(map(str, run.calls)), *_compared(*run.spent))
+        for run in runs[:_SHOWN_RUNS_OF_MODEL]
+    ]
     header = ("RUN", "END", "CALLS", "TOKENS", "COST", "TIME")
     yield from table(rows, header, right=frozenset(range(2, 6)))
     if len(runs) > _SHOWN_RUNS_OF_MODEL:
@@ -405,12 +399,6 @@ def followed_page(runs: Sequence[FollowedRun], *, colour: bool = False) -> Itera
 
 
 _ENDS = {"same": "the same", "different": "different", "new": "not recorded", "unreadable": "given up"}
-
-
-def _followed_row(run: FollowedRun) -> tuple[str, ...]:
-    then, now = run.calls
-    end = _ENDS[run.replayed.verdict]
-    return (run.replayed.run, end, f"{then}{_ARROW}{now}", *_compared(*run.spent))
 
 
 def asked_data(model: str, most: float | None, calls: Sequence[AskedCall]) -> dict[str, Value]:
@@ -429,11 +417,10 @@ def _call_data(asked: AskedCall) -> Value:
     call, after = asked.call, asked.after
     new: Value = None
     if after is not None:
-        failure = after.failure
         new = {
             "text": reply_text(after),
             "tool_calls": tool_uses(after),
-            "error": {"kind": failure.kind, "message": failure.message} if failure else None,
+            "error": failure_data(after.failure),
             **saved_by(after).as_value(),
         }
     return {
@@ -447,9 +434,7 @@ def _call_data(asked: AskedCall) -> Value:
             **call.spent.as_value(),
         },
         "after": new,
-        "changes": [
-            {"what": change.what, "where": change.where, "a": change.a, "b": change.b} for change in asked.changes
-        ],
+        "changes": changes_data(asked.changes),
     }
 
 

@@ -1,17 +1,8 @@
-"""Print findings as SARIF 2.1.0, which code scanning services read.
+"""Reports in formats of other programs: findings as SARIF 2.1.0, and results of document tests as JUnit XML and TAP 14.
 
-The path of a flow is a `codeFlow`; every related place is a `relatedLocation` too. Findings that a comment hides are
-results with a `suppression`. A `primaryLocationLineHash` keeps a finding the same when lines above it move.
-
-Results of document tests as JUnit XML: a suite for each file, a case for each case and row.
-
-Strict readers take properties only from suites. So a suite has the document, its hash and the sums; the figures of
-one case stand in its output, in the form `[[PROPERTY|name=value]]` that several readers know.
-
-Print results of document tests as TAP, version 14: a test point for each case, with diagnostics in YAML.
-
-Every value of the diagnostics is written as JSON in ASCII, which YAML reads, so a text from outside cannot end the
-block or add a key.
+Strict readers of JUnit take properties only from suites. So a suite has the document, its hash and the sums; the
+figures of one case stand in its output, in the form `[[PROPERTY|name=value]]` that several readers know. In TAP every
+value is written as JSON in ASCII, which YAML reads, so a text from outside cannot end the block or add a key.
 """
 
 from __future__ import annotations
@@ -29,18 +20,17 @@ from xml.sax.saxutils import escape, quoteattr
 
 from quire import __version__
 from quire.diagnostics import Code, Diagnostic, Fix, Related, Severity, fix_of
-from quire.display.test_lines import problem_text
+from quire.display.test_report import ReportPrinter, problem_text
 from quire.display.text import one_line
 from quire.display.visible import escaped
 from quire.patterns import late_pattern
 from quire.source import relative_to_here
 from quire.testing.results import CaseResult, FileResult, Outcome, Problem, Totals
-from quire.values import Value, clean, encode
+from quire.values import Value, clean, text_or_json
 
 if TYPE_CHECKING:
     from quire.display.diagnostics import Findings
     from quire.source import Source, Span
-    from quire.testing.observation import Used
 
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -54,12 +44,17 @@ _RANKS = {"proven": 100.0, "possible": 50.0}
 
 
 def render(files: Sequence[Findings], colour: bool = False) -> str:
-    found = [*_all(files)]
-    codes = sorted({one.code for _, one, _ in found}, key=lambda code: code.id)
+    """Return findings as SARIF. The path of a flow is a `codeFlow`; every related place is a `relatedLocation` too.
+    Findings that a comment hides are results with a `suppression`."""
+    findings: list[tuple[Source, Diagnostic, str | None]] = []
+    for file in files:
+        findings += ((file.source, diagnostic, None) for diagnostic in file.diagnostics)
+        findings += ((file.source, diagnostic, reason) for diagnostic, reason in file.hidden)
+    codes = sorted({finding.code for _, finding, _ in findings}, key=lambda code: code.id)
     places = {code.id: index for index, code in enumerate(codes)}
     marks = _Fingerprints()
     results: list[Value] = []
-    for source, finding, reason in found:
+    for source, finding, reason in findings:
         results.append(_result(source, finding, reason, places[finding.code.id], marks.of(source, finding)))
     log: Value = {
         "$schema": _SCHEMA,
@@ -73,13 +68,6 @@ def render(files: Sequence[Findings], colour: bool = False) -> str:
         ],
     }
     return escaped(clean(json.dumps(log, indent=2, ensure_ascii=False))) + "\n"
-
-
-def _all(files: Sequence[Findings]) -> Iterator[tuple[Source, Diagnostic, str | None]]:
-    """Yield all findings, and those that are hidden with the reason."""
-    for file in files:
-        yield from ((file.source, diagnostic, None) for diagnostic in file.diagnostics)
-        yield from ((file.source, finding, reason) for finding, reason in file.hidden)
 
 
 def _rule(code: Code) -> dict[str, Value]:
@@ -100,14 +88,14 @@ class _Fingerprints:
         self._begun: dict[tuple[int, int, str], Any] = {}
         """The hash of a line and a code, by the identity of the source: a long line may have thousands of findings."""
 
-    def of(self, source: Source, found: Diagnostic) -> str:
-        number = source.position(found.span.start).line
-        key = id(source), number, found.code.id
+    def of(self, source: Source, finding: Diagnostic) -> str:
+        number = source.position(finding.span.start).line
+        key = id(source), number, finding.code.id
         if key not in self._begun:
             line = " ".join(source.line(number).split())
-            self._begun[key] = hashlib.sha256(_utf8("\0".join((found.code.id, _uri(source), line))))
+            self._begun[key] = hashlib.sha256(_utf8("\0".join((finding.code.id, _uri(source), line))))
         hashed = self._begun[key].copy()
-        hashed.update(_utf8("".join(f"\0{one.node}" for one in found.flow)))
+        hashed.update(_utf8("".join(f"\0{place.node}" for place in finding.flow)))
         digest = hashed.hexdigest()[:16]
         self._seen[digest] += 1
         return f"{digest}:{self._seen[digest]}"
@@ -130,9 +118,9 @@ def _result(source: Source, finding: Diagnostic, reason: str | None, index: int,
         "properties": {"confidence": finding.confidence},
     }
     if finding.related:
-        result["relatedLocations"] = [{"id": id, **_related(source, one)} for id, one in enumerate(finding.related, 1)]
+        result["relatedLocations"] = [{"id": id, **_related(source, at)} for id, at in enumerate(finding.related, 1)]
     if finding.flow:
-        steps: list[Value] = [{"location": _related(source, one)} for one in finding.flow]
+        steps: list[Value] = [{"location": _related(source, place)} for place in finding.flow]
         result["codeFlows"] = [{"threadFlows": [{"locations": steps}]}]
     if fix := fix_of(source, finding):
         result["fixes"] = [_fix(source, fix)]
@@ -147,15 +135,15 @@ def _related(source: Source, place: Related) -> dict[str, Value]:
 
 
 def _location(source: Source, span: Span) -> dict[str, Value]:
-    return {"physicalLocation": {"artifactLocation": {"uri": _uri(source)}, "region": _region(source, span)}}
+    region = _region(source, span)
+    if span.end <= span.start:
+        region = {"startLine": region["startLine"], "startColumn": region["startColumn"]}
+    return {"physicalLocation": {"artifactLocation": {"uri": _uri(source)}, "region": region}}
 
 
 def _region(source: Source, span: Span) -> dict[str, Value]:
     start, end = source.position(span.start), source.position(span.end)
-    region: dict[str, Value] = {"startLine": start.line, "startColumn": start.column}
-    if span.end > span.start:
-        region |= {"endLine": end.line, "endColumn": end.column}
-    return region
+    return {"startLine": start.line, "startColumn": start.column, "endLine": end.line, "endColumn": end.column}
 
 
 def _uri(source: Source) -> str:
@@ -169,17 +157,10 @@ def _address(name: str, here: str) -> str:
 
 
 def _fix(source: Source, fix: Fix) -> Value:
-    replacements: list[Value] = []
-    for edit in fix.edits:
-        start, end = source.position(edit.span.start), source.position(edit.span.end)
-        # Without its end a region would be the rest of the line, which an insertion must not replace.
-        region: Value = {
-            "startLine": start.line,
-            "startColumn": start.column,
-            "endLine": end.line,
-            "endColumn": end.column,
-        }
-        replacements.append({"deletedRegion": region, "insertedContent": {"text": edit.new}})
+    # Without its end a region would be the rest of the line, which an insertion must not replace.
+    replacements: list[Value] = [
+        {"deletedRegion": _region(source, edit.span), "insertedContent": {"text": edit.new}} for edit in fix.edits
+    ]
     change: Value = {"artifactLocation": {"uri": _uri(source)}, "replacements": replacements}
     return {"description": {"text": fix.title}, "artifactChanges": [change], "properties": {"safe": fix.safe}}
 
@@ -193,7 +174,7 @@ def junit(results: Iterable[FileResult], started: str, host: str = "localhost") 
     """Return the whole file. `started` is the moment of the start in ISO 8601, without a time zone."""
     files = list(results)
     counts = [_counts(file) for file in files]
-    totals = {name: sum(one[name] for one in counts) for name in ("tests", "failures", "errors")}
+    totals = {name: sum(count[name] for count in counts) for name in ("tests", "failures", "errors")}
     seconds = sum(case.seconds for file in files for case in file.cases)
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
@@ -243,25 +224,18 @@ def _properties(file: FileResult) -> Iterator[tuple[str, str]]:
             yield name, "" if value is None else str(value)
     used = [case.used for case in file.cases if case.used is not None]
     for name in _SUMMED:
-        values = [getattr(one, name) for one in used]
+        values = [getattr(usage, name) for usage in used]
         if None not in values:
             yield name, f"{sum(values):g}"
 
 
 def _case(file: FileResult, case: CaseResult) -> Iterator[str]:
-    head = f"    <testcase{_attributes(name=case.name, classname=file.path, time=f'{case.seconds:.6f}')}"
-    yield f"{head}>"
-    match case.outcome:
-        case Outcome.FAILED:
-            yield from _failure("failure", file, case.problems)
-        case Outcome.SKIPPED:
-            yield f"      <skipped>{_xml_text(case.reason)}</skipped>"
-        case Outcome.TODO:
-            yield f"      <skipped>{_xml_text(f'to do: {case.reason}')}</skipped>"
-        case Outcome.FLAKY:
-            yield f"      <skipped>{_xml_text(f'failed, flaky: {case.reason}')}</skipped>"
-        case Outcome.PASSED:
-            pass
+    yield f"    <testcase{_attributes(name=case.name, classname=file.path, time=f'{case.seconds:.6f}')}>"
+    if case.outcome is Outcome.FAILED:
+        yield from _failure("failure", file, case.problems)
+    elif case.outcome is not Outcome.PASSED:
+        word = {Outcome.TODO: "to do: ", Outcome.FLAKY: "failed, flaky: "}.get(case.outcome, "")
+        yield f"      <skipped>{_xml_text(word + case.reason)}</skipped>"
     yield f"      <system-out>{_xml_text(chr(10).join(_output(file, case)))}</system-out>"
     yield "    </testcase>"
 
@@ -279,22 +253,15 @@ def _output(file: FileResult, case: CaseResult) -> Iterator[str]:
     figures: dict[str, Value] = {"file": f"{file.path}:{case.line}"}
     if case.tags:
         figures["tags"] = ", ".join(case.tags)
-    figures |= _used(case.used) if case.used else {}
+    used = case.used.as_value() if case.used else {}
+    figures |= {name: value for name, value in used.items() if value}
     for name, value in figures.items():
-        text = value if isinstance(value, str) else encode(value)
-        yield f"[[PROPERTY|{name}={' '.join(text.replace(']]', '] ]').split())}]]"
-
-
-def _used(used: Used) -> dict[str, Value]:
-    return {name: value for name, value in used.as_value().items() if value}
+        yield f"[[PROPERTY|{name}={' '.join(text_or_json(value).replace(']]', '] ]').split())}]]"
 
 
 def _attributes(**values: str | int) -> str:
-    return "".join(f" {name}={_xml_attribute(str(value))}" for name, value in values.items())
-
-
-def _xml_attribute(text: str) -> str:
-    return quoteattr(_legal(text), {"\n": "&#10;", "\t": "&#9;", "\r": "&#13;"})
+    blanks = {"\n": "&#10;", "\t": "&#9;", "\r": "&#13;"}
+    return "".join(f" {name}={quoteattr(_legal(str(value)), blanks)}" for name, value in values.items())
 
 
 def _xml_text(text: str) -> str:
@@ -305,7 +272,7 @@ def _legal(text: str) -> str:
     return _ILLEGAL.sub("\ufffd", text)
 
 
-class TapPrinter:
+class TapPrinter(ReportPrinter):
     """Prints the plan last, when the number of cases is known."""
 
     def __init__(self) -> None:
@@ -334,15 +301,8 @@ class TapPrinter:
 
 
 def _directive(case: CaseResult) -> str:
-    match case.outcome:
-        case Outcome.SKIPPED:
-            return f" # SKIP {_escaped(case.reason)}".rstrip()
-        case Outcome.TODO:
-            return f" # TODO {_escaped(case.reason)}".rstrip()
-        case Outcome.FLAKY:
-            return f" # TODO flaky: {_escaped(case.reason)}".rstrip()
-        case Outcome.PASSED | Outcome.FAILED:
-            return ""
+    words = {Outcome.SKIPPED: "SKIP ", Outcome.TODO: "TODO ", Outcome.FLAKY: "TODO flaky: "}
+    return f" # {words[case.outcome]}{_escaped(case.reason)}".rstrip() if case.outcome in words else ""
 
 
 def _escaped(text: str) -> str:
@@ -381,7 +341,7 @@ def _block(source: Source, problems: tuple[Problem, ...] | list[Problem]) -> Ite
 def _ascii_json(value: Value) -> str:
     """Write a value as JSON in ASCII. YAML takes neither a lone surrogate nor half of a pair as an escape."""
     encoded = json.dumps(_plain(value), ensure_ascii=False)
-    return "".join(one if " " <= one <= "~" else _escape(one) for one in encoded)
+    return "".join(character if " " <= character <= "~" else _escape(character) for character in encoded)
 
 
 def _escape(character: str) -> str:
@@ -392,4 +352,4 @@ def _escape(character: str) -> str:
 def _plain(value: Value) -> Value:
     if isinstance(value, str):
         return clean(value)
-    return {clean(str(name)): _plain(one) for name, one in value.items()} if isinstance(value, dict) else value
+    return {clean(str(name)): _plain(part) for name, part in value.items()} if isinstance(value, dict) else value

@@ -9,7 +9,7 @@ from quire.plan.vocabulary import last_label
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.thread.setup import Setup
-    from quire.engine.progress import FanView, Progress, StepView
+    from quire.engine.progress import Progress, StepView
     from quire.engine.records import EffectRecord, Question, RunRow, Usage
     from quire.engine.requests import Failure
     from quire.engine.thread_progress import CallView
@@ -88,8 +88,8 @@ def _thread(thread: Setup, progress: Progress) -> dict[str, Value]:
         "limits": thread.limits.as_value(),
         "capabilities": list(thread.grants),
         "threads": [
-            {"path": one.path, "directive": one.id, "depth": one.depth, "tools": list(one.tools), "ended": one.ended}
-            for one in progress.threads.values()
+            {"path": run.path, "directive": run.id, "depth": run.depth, "tools": list(run.tools), "ended": run.ended}
+            for run in progress.threads.values()
         ],
     }
 
@@ -132,6 +132,8 @@ def effects_data(effects: Sequence[EffectRecord]) -> list[Value]:
 def step_data(step: StepView, *, output: bool = True) -> dict[str, Value]:
     """Return a step; without `output` only what does not grow with the texts of models and tools."""
     fan = step.fan
+    # For the rounds of a loop, `total` is the most that there may be until it has ended.
+    counts: dict[str, Value] = {"total": fan.total, "done": fan.done, "failed": fan.failed} if fan else {}
     calls: list[Value] = [_call(call) if output else {"name": call.name or call.tool} for call in step.calls.values()]
     return {
         "path": step.path,
@@ -146,32 +148,17 @@ def step_data(step: StepView, *, output: bool = True) -> dict[str, Value]:
         "output_tokens": step.output_tokens,
         "cost": step.cost,
         **({"thread": step.thread, "calls": calls} if step.thread else {}),
-        **(_agents(step, calls if output else None) if step.agent_calls else {}),
+        **({"turns": step.agent_turns, "calls_total": step.agent_calls} if step.agent_calls else {}),
+        **({"calls": calls} if step.agent_calls and output else {}),
         **({"survived": step.survived} if step.survived else {}),
-        **({"items": _items(fan)} if fan else {}),
+        **({"items": {**counts, "rounds": True} if fan.rounds else counts} if fan else {}),
     }
 
 
-def _items(fan: FanView) -> dict[str, Value]:
-    """Return the counts of a fan; for the rounds of a loop, `total` is the most that there may be until it has
-    ended."""
-    counts: dict[str, Value] = {"total": fan.total, "done": fan.done, "failed": fan.failed}
-    return {**counts, "rounds": True} if fan.rounds else counts
-
-
-def _agents(step: StepView, calls: list[Value] | None) -> dict[str, Value]:
-    """Return what agents of a step did: `calls` are the last ones of `calls_total`."""
-    data: dict[str, Value] = {"turns": step.agent_turns, "calls_total": step.agent_calls}
-    return data if calls is None else {**data, "calls": calls}
-
-
-def _of_agent(call: CallView) -> dict[str, Value]:
-    return {"path": call.path, "turn": call.turn, "item": call.item or None, "text": call.said or None}
-
-
 def _call(call: CallView) -> Value:
+    agent: dict[str, Value] = {"path": call.path, "turn": call.turn, "item": call.item or None}
     return {
-        **(_of_agent(call) if call.path else {}),
+        **({**agent, "text": call.said or None} if call.path else {}),
         "name": call.name or call.tool,
         "tool": call.tool,
         "arguments": dict(call.arguments),

@@ -1,9 +1,10 @@
-"""Runs for people: the page of one run, its journal, its questions, and its events as lines."""
+"""Runs for people: their list, the page of one run, its journal, its questions, and its events as lines."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, cast
 
 import click
@@ -13,11 +14,13 @@ from quire.display.text import (
     age,
     duration,
     fan_words,
+    fitting_table,
     money,
     one_line,
     paragraph,
     place,
     prompt_lines,
+    section,
     short,
     status_colour,
     table,
@@ -42,45 +45,35 @@ _EVENTS = {"step_completed": "done", "step_started": "started", "step_skipped": 
 def run_page(view: RunView, now: float) -> Iterator[str]:
     """Yield the paragraphs of the page, the most important facts first and the output last."""
     yield from run_header(view.row, now, view.pins.model, bool(view.questions))
-    if view.pins.inputs:
-        yield from paragraph("inputs", _values(as_texts(view.pins.inputs)))
+    yield from section("inputs", _values(as_texts(view.pins.inputs)))
     steps = list(view.replay.progress.steps.values())
-    if used := used_of(view.replay.progress):
-        rows = [(name, f"{much} of {most}" if most else f"{much}, no limit") for name, much, most in used]
-        yield from paragraph("used", table(rows))
+    used = used_of(view.replay.progress)
+    rows = [(name, f"{much} of {most}" if most else f"{much}, no limit") for name, much, most in used]
+    yield from section("used", table(rows))
     yield from paragraph("turns" if view.thread else "steps", _steps(steps))
     if view.pins.reuse:
         from quire.display.copies_json import reuse_lines
 
         yield from paragraph("reused", reuse_lines(view.reuse))
-    if view.changes:
-        told = [
-            (f"after {place(step.way)}", name, short(value, 80))
-            for step, values in view.changes
-            for name, value in as_texts(values).items()
-        ]
-        yield from paragraph("set by hand", table(told))
-    if view.answers:
-        yield from paragraph("answers", _answers(view.answers))
+    set_values = [
+        (f"after {place(step.way)}", name, short(value, 80))
+        for step, values in view.changes
+        for name, value in as_texts(values).items()
+    ]
+    yield from section("set by hand", table(set_values))
+    yield from section("answers", _answers(view.answers))
     hooks = [hook for thread in view.replay.progress.threads.values() for hook in thread.hooks]
-    if hooks:
-        yield from paragraph("hooks", [one_line(f"{hook.path}: {hook_words(hook)}") for hook in hooks])
-    failures = [line for step in steps if step.fan for line in _failures(step)]
-    if failures:
-        yield from paragraph("items that failed", failures)
-    if view.replay.progress.stores:
-        yield from paragraph("stores", _values(as_texts(view.replay.progress.stores)))
+    yield from section("hooks", [one_line(f"{hook.path}: {hook_words(hook)}") for hook in hooks])
+    yield from section("items that failed", [line for step in steps for line in _failures(step)])
+    yield from section("stores", _values(as_texts(view.replay.progress.stores)))
     own = {name: value for name, value in view.named.items() if not name.startswith("__")}
-    if own:
-        yield from paragraph("named outputs", _values(own))
+    yield from section("named outputs", _values(own))
     warnings = [f"{f'{place(label)}: ' if label else ''}{one_line(text)}" for label, text in view.warnings]
-    if warnings:
-        yield from paragraph("warnings", warnings)
+    yield from section("warnings", warnings)
     if view.row.format == "pipeline" and view.effects:
         yield from paragraph("effects", _effects(view))
-    if view.questions:
-        lines = [line for question in view.questions for line in question_lines(question, now)]
-        yield from paragraph("waiting for an answer", lines)
+    lines = [line for question in view.questions for line in question_lines(question, now)]
+    yield from section("waiting for an answer", lines)
     if closing := str(view.ending.get("closing_message") or ""):
         yield from paragraph("closing message", visible(closing).split("\n"))
     if view.replay.finished:
@@ -196,8 +189,8 @@ def event_line(event: Event) -> str:
             what = ["warning:", str(data.get("message", ""))]
         case "fan_started":
             what = [f"{data.get('total')} items side by side"]
-        case known if known in _EVENTS:
-            what = [_EVENTS[known], title, str(data.get("message", ""))]
+        case kind if kind in _EVENTS:
+            what = [_EVENTS[kind], title, str(data.get("message", ""))]
         case other:
             what = [other.replace("_", " "), str(data.get("message", ""))]
     said_here = one_line(" ".join(part for part in what if part))
@@ -300,8 +293,8 @@ def _values(values: Mapping[str, str]) -> list[str]:
     return table([(name, short(value, 80)) for name, value in values.items()])
 
 
-def status_in(wanted: int) -> Style:
-    return lambda cell, column: _coloured(cell, cell.replace(" ", "_")) if column == wanted else cell
+def status_in(at: int) -> Style:
+    return lambda cell, column: _coloured(cell, cell.replace(" ", "_")) if column == at else cell
 
 
 def _coloured(cell: str, status: str) -> str:
@@ -316,3 +309,36 @@ def _clock(at: float) -> str:
 def _whole(data: Mapping[str, Value], name: str) -> int:
     value = data.get(name)
     return value if isinstance(value, int) else 0
+
+
+_LAYOUTS = tuple(product((True, False), (_TITLE, 32, 20, 12), (60, 40, 24, 12, 0)))
+"""Layouts from the widest to the narrowest: whether tokens and cost are shown, and the characters for title and
+inputs."""
+
+
+def run_table(rows: Sequence[RunRow], now: float, asking: Collection[str], columns: int | None = None) -> list[str]:
+    """Return the list in the widest layout that fits into `columns`, else in the narrowest. `asking` are the runs with
+    an open question."""
+    return fitting_table((_run_table(rows, now, asking, *layout) for layout in _LAYOUTS), columns)
+
+
+def _run_table(
+    rows: Sequence[RunRow], now: float, asking: Collection[str], numbers: bool, title: int, inputs: int
+) -> list[str]:
+    header = ["RUN", "STATUS", "TITLE", "STEP", "AGE"] + ["TOKENS", "COST"] * numbers + ["INPUTS"] * bool(inputs)
+    cells = []
+    for row in rows:
+        origin, inputs_of = row.pins.get("origin"), row.pins.get("inputs")
+        forked = f"  (fork of {origin.get('run')})" if isinstance(origin, Mapping) and origin else ""
+        texts = as_texts(inputs_of) if isinstance(inputs_of, Mapping) else {}
+        cell = [
+            row.id,
+            said(shown_status(row, row.id in asking)),
+            short(row.title, title) + (forked if title == _TITLE else ""),
+            position_of(row),
+            age(now - row.created_at),
+        ]
+        cell += [tokens_in_and_out(row.input_tokens, row.output_tokens), money(row.cost)] * numbers
+        named = ", ".join(f"{name}={text}" for name, text in texts.items())
+        cells.append(cell + [short(named, inputs)] * bool(inputs))
+    return table(cells, header, right=frozenset({4, 5, 6} if numbers else {4}), style=status_in(1))

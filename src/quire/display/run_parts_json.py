@@ -1,13 +1,9 @@
-"""JSON of the parts of a run: one step with everything that led to its result, effects without values, and values.
+"""JSON of the parts of a run: one step with everything that led to its result, effects, values, the timeline, and the
+items of a fan-out.
 
 Texts of models, tools and people have any length, so each is cut where the JSON of a whole step would grow too large;
-`/effects/{path}` has the whole of one.
-
-JSON of the timeline of a run: all effects as columns, and the times in which the run waited for a person.
-
-Ten thousand effects are a sixth of the size as columns of what they are as objects. Times are seconds from `start`.
-
-JSON of the items of a fan-out: the state of every item as one letter, and pages of items with their texts.
+`/effects/{path}` has the whole of one. Ten thousand effects are a sixth of the size as columns of what they are as
+objects.
 """
 
 from __future__ import annotations
@@ -21,14 +17,13 @@ from quire.display.commands import fork_command, side_command, why_command
 from quire.display.run_json import answer_data, failure_data, question_data, step_data, usage_data
 from quire.engine.requests import HumanRequest, ModelRequest, ToolRequest
 from quire.plan.vocabulary import JOINT, first_label
-from quire.runs.prompts import Piece, marked, template_of
+from quire.runs.prompts import marked, template_of
 from quire.runs.step_reads import PIPE
 from quire.runs.why import ProvenanceProgress
 from quire.values import encode
 from quire.wording import cut
 
 if TYPE_CHECKING:
-    from quire.engine.progress import StepView
     from quire.engine.records import EffectRecord, Event
     from quire.plan.nodes import Template
     from quire.runs.fan_items import Item
@@ -44,30 +39,33 @@ MOST_EFFECTS = 40
 """Effects of a step in one page: a fan-out has thousands."""
 
 
-def step_detail(view: RunView, found: Why, *, after: int = 0) -> dict[str, Value]:
+def step_detail(view: RunView, why: Why, *, after: int = 0) -> dict[str, Value]:
     """Return a step, or anything that a path stands for, with its requests as sent and what came back."""
-    step = view.progress.steps.get(found.path)
-    performed = found.performed[after : after + MOST_EFFECTS]
-    rest = len(found.performed) - after - len(performed)
-    inside = f"{found.path}/"
+    step = view.progress.steps.get(why.path)
+    performed = why.performed[after : after + MOST_EFFECTS]
+    rest = len(why.performed) - after - len(performed)
+    inside = f"{why.path}/"
     questions = [
-        question for question in view.questions if question.path.startswith(inside) or question.path == found.path
+        question for question in view.questions if question.path.startswith(inside) or question.path == why.path
     ]
     answers = [answer for answer in view.answers if answer[1].path.startswith(inside)]
     output = short(step.output) if step else {}
     return {
-        **(step_data(step, output=False) if step else _place(found)),
-        "effects": [_effect(view, one, found.values) for one in performed],
-        "effects_total": len(found.performed),
+        **(step_data(step, output=False) if step else _place(why)),
+        "effects": [_effect(view, effect, why.values) for effect in performed],
+        "effects_total": len(why.performed),
         "next": str(after + len(performed)) if rest > 0 else None,
         "output": output.get("value"),
         "output_cut": output.get("cut"),
-        "values": [_origin(value) for value in found.values],
-        "told": [_told(view, label) for label in found.told],
+        "values": [
+            {"name": value.name, "source": value.source, "path": value.path or None, **short(value.value)}
+            for value in why.values
+        ],
+        "told": [_told(view, label) for label in why.told],
         "questions": [{**question_data(question), "hash": question.hash} for question in questions],
         "answers": [answer_data(way, record) for way, record in answers[-MOST_EFFECTS:]],
-        "set": [dict(values) for at, values in view.changes if at.path == found.path],
-        "commands": _commands(view, found),
+        "set": [dict(values) for at, values in view.changes if at.path == why.path],
+        "commands": _commands(view, why),
     }
 
 
@@ -91,10 +89,10 @@ def _place(why: Why) -> dict[str, Value]:
 
 def _commands(view: RunView, why: Why) -> dict[str, Value]:
     run, way = view.row.id, why.way or why.path
-    known = why.path in view.progress.steps
+    is_step = why.path in view.progress.steps
     return {
-        "why": why_command(run, way if known else why.path),
-        "prompt": side_command(run, "--prompt", way if known else why.path),
+        "why": why_command(run, way if is_step else why.path),
+        "prompt": side_command(run, "--prompt", way if is_step else why.path),
         "fork": fork_command(run, first_label(way) if JOINT in way else way),
     }
 
@@ -104,18 +102,18 @@ def _told(view: RunView, label: str) -> Value:
     return {"label": label, "path": path}
 
 
-def _origin(source: ValueSource) -> dict[str, Value]:
-    return {"name": source.name, "source": source.source, "path": source.path or None, **short(source.value)}
-
-
-def _effect(view: RunView, one: Performed, values: Sequence[ValueSource]) -> Value:
-    record, request = one.record, one.request
-    data: dict[str, Value] = {"path": one.path, "label": request.label, "kind": record.kind if record else _kind(one)}
+def _effect(view: RunView, done: Performed, values: Sequence[ValueSource]) -> Value:
+    record, request = done.record, done.request
+    data: dict[str, Value] = {
+        "path": done.path,
+        "label": request.label,
+        "kind": record.kind if record else _kind(done),
+    }
     if record is not None:
         data |= {**_outcome(record), **{f"answer_{name}": value for name, value in short(record.value).items()}}
     match request:
         case ModelRequest():
-            template = template_of(view, one.path)
+            template = template_of(view, done.path)
             data["system"] = short(request.system)
             data["messages"] = [
                 {
@@ -139,22 +137,20 @@ def _effect(view: RunView, one: Performed, values: Sequence[ValueSource]) -> Val
     return data
 
 
-def _kind(one: Performed) -> str:
+def _kind(performed: Performed) -> str:
     names = {ModelRequest: "model", ToolRequest: "tool", HumanRequest: "ask"}
-    return next((name for kind, name in names.items() if isinstance(one.request, kind)), "other")
+    return next((name for kind, name in names.items() if isinstance(performed.request, kind)), "other")
 
 
 def _pieces(text: str, template: Template | None, values: Sequence[ValueSource]) -> list[Value]:
     if len(text) > LONGEST_TEXT:
-        cut = text[:LONGEST_TEXT]
-        return [{"text": cut}, {"text": "", "cut": len(text) - LONGEST_TEXT}]
-    return [_piece(piece) for piece in marked(text, template, values)]
-
-
-def _piece(piece: Piece) -> Value:
-    if not piece.name:
-        return {"text": piece.text}
-    return {"text": piece.text, "name": piece.name, "source": piece.source or None, "path": piece.path or None}
+        return [{"text": text[:LONGEST_TEXT]}, {"text": "", "cut": len(text) - LONGEST_TEXT}]
+    return [
+        {"text": piece.text, "name": piece.name, "source": piece.source or None, "path": piece.path or None}
+        if piece.name
+        else {"text": piece.text}
+        for piece in marked(text, template, values)
+    ]
 
 
 def short(value: Value) -> dict[str, Value]:
@@ -196,20 +192,20 @@ COLUMNS = ("path", "kind", "state", "at", "elapsed", "input_tokens", "output_tok
 
 def columns_data(briefs: Iterable[EffectBrief]) -> dict[str, list[Value]]:
     """Return effects as one list for each column: a third smaller, and quicker to read, than objects."""
-    found: dict[str, list[Value]] = {name: [] for name in COLUMNS}
+    columns: dict[str, list[Value]] = {name: [] for name in COLUMNS}
     for brief in briefs:
         record, usage = brief.record, brief.record.usage
-        found["path"].append(record.path)
-        found["kind"].append(record.kind)
-        found["state"].append(record.state)
-        found["at"].append(round(record.at, 3))
-        found["elapsed"].append(round(record.elapsed, 3))
-        found["input_tokens"].append(usage.input_tokens if usage else None)
-        found["output_tokens"].append(usage.output_tokens if usage else None)
-        found["cost"].append(usage.cost if usage else None)
-        found["value_size"].append(brief.size)
-        found["error"].append(record.failure.message if record.failure else None)
-    return found
+        columns["path"].append(record.path)
+        columns["kind"].append(record.kind)
+        columns["state"].append(record.state)
+        columns["at"].append(round(record.at, 3))
+        columns["elapsed"].append(round(record.elapsed, 3))
+        columns["input_tokens"].append(usage.input_tokens if usage else None)
+        columns["output_tokens"].append(usage.output_tokens if usage else None)
+        columns["cost"].append(usage.cost if usage else None)
+        columns["value_size"].append(brief.size)
+        columns["error"].append(record.failure.message if record.failure else None)
+    return columns
 
 
 def values_data(view: RunView) -> dict[str, Value]:
@@ -227,11 +223,11 @@ def values_data(view: RunView) -> dict[str, Value]:
     named = {name: value for name, value in view.progress.named.items() if not name.startswith("__")}
     now: Mapping[str, Value] = {**named, **view.stores}
     for name, value in now.items():
-        one = writes.get(name)
-        if one is None and name in by_name:
+        write = writes.get(name)
+        if write is None and name in by_name:
             continue
-        kind = "store" if view.row.format == "pipeline" else "result"
-        source, path = (one.source, one.path) if one else ("", "")
+        kind = "store" if name in view.stores else "result"
+        source, path = (write.source, write.path) if write else ("", "")
         by_name[name] = {"name": name, "kind": kind, "source": source, "path": path or None, **short(value)}
     for step, values in view.changes:
         for name, value in values.items():
@@ -261,15 +257,15 @@ class Wait(Struct, frozen=True):
 
 def waits(events: Iterable[Event]) -> list[Wait]:
     """Return the waits of a run, in the order of their beginning."""
-    found: list[Wait] = []
-    asked: dict[str, float] = {}
+    listed: list[Wait] = []
+    questions: dict[str, float] = {}
     stopped: tuple[str, float] | None = None
     last = 0.0
     for event in events:
         if event.type == "question":
-            asked.setdefault(event.path, event.at)
-        elif event.path in asked and event.type == "effect":
-            found.append(Wait("question", asked.pop(event.path), event.at, event.path))
+            questions.setdefault(event.path, event.at)
+        elif event.path in questions and event.type == "effect":
+            listed.append(Wait("question", questions.pop(event.path), event.at, event.path))
         elif event.type in STOPS:
             stopped = STOPS[event.type], event.at
         elif event.type == "run_forked":
@@ -277,18 +273,19 @@ def waits(events: Iterable[Event]) -> list[Wait]:
         elif event.type in BEGINNINGS:
             kind, since = stopped or ("interrupted", last)
             # A run that rests with an open question waits for the answer, which is said already.
-            if since and not asked:
-                found.append(Wait(kind, since, event.at))  # type: ignore[arg-type]  # from STOPS
+            if since and not questions:
+                listed.append(Wait(kind, since, event.at))  # type: ignore[arg-type]  # from STOPS
             stopped = None
         last = event.at
-    found += (Wait("question", since, None, path) for path, since in asked.items())
+    listed += (Wait("question", since, None, path) for path, since in questions.items())
     if stopped and stopped[0] == "paused":
-        found.append(Wait("paused", stopped[1], None))
-    return sorted(found, key=lambda wait: wait.since)
+        listed.append(Wait("paused", stopped[1], None))
+    return sorted(listed, key=lambda wait: wait.since)
 
 
 def timeline_data(view: RunView, events: Iterable[Event]) -> dict[str, Value]:
-    """Return the timeline of a run. A lane is a step, in the order of the document; `lane` has their numbers."""
+    """Return the timeline of a run, in seconds from `start`: all effects as columns, and the times in which the run
+    waited. A lane is a step, in the order of the document; `lane` has their numbers."""
     progress, effects = view.replay.progress, view.effects
     waited = waits(events)
     steps = [progress.step_of(record.path) for record in effects]
@@ -303,7 +300,10 @@ def timeline_data(view: RunView, events: Iterable[Event]) -> dict[str, Value]:
     return {
         "start": start,
         "end": _seconds(max([view.row.updated_at, *(record.ended_at for record in effects)]) - start),
-        "lanes": [_lane(step) for step in lanes],
+        "lanes": [
+            {"path": step.path, "label": step.label, "way": step.way, "title": step.title, "status": step.status}
+            for step in lanes
+        ],
         "kinds": list(kinds),
         "states": list(states),
         "effects": {
@@ -327,10 +327,6 @@ def timeline_data(view: RunView, events: Iterable[Event]) -> dict[str, Value]:
     }
 
 
-def _lane(step: StepView) -> Value:
-    return {"path": step.path, "label": step.label, "way": step.way, "title": step.title, "status": step.status}
-
-
 def _seconds(value: float) -> float:
     return round(max(0.0, value), 4)
 
@@ -350,7 +346,7 @@ def _text(value: Value) -> str:
     if value is None or isinstance(value, str):
         return value or ""
     if isinstance(value, Mapping):
-        return " · ".join(_text(one) for one in value.values() if one not in (None, "", [], {}))
+        return " · ".join(_text(part) for part in value.values() if part not in (None, "", [], {}))
     return encode(value)
 
 

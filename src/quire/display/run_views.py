@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from quire.display.text import duration, fan_words, one_line, place
 from quire.display.turns import agent_heading, answered, called, hook_words, turn_title
@@ -23,29 +23,30 @@ if TYPE_CHECKING:
     from quire.engine.records import Event
 
 
-class View(Protocol):
+class View:
     """A view of a run. `show` is called for every event and must be cheap; code that asks the user pauses the view
     meanwhile."""
 
-    def start(self) -> None: ...
+    def start(self) -> None:
+        """Begin to show the run."""
 
-    def show(self, event: Event) -> None: ...
+    def show(self, event: Event) -> None:
+        """Show an event."""
 
     def say(self, line: str) -> None:
         """Print a line for people between the rest of the output."""
-        ...
 
     def note(self, line: str) -> None:
         """Show a line from now on; an empty one removes it."""
-        ...
 
-    def pause(self) -> None: ...
+    def pause(self) -> None:
+        """Leave the terminal to others."""
 
-    def resume(self) -> None: ...
+    def resume(self) -> None:
+        """Go on after a pause."""
 
     def stop(self) -> None:
         """Stop the view. Does nothing if it was not started."""
-        ...
 
 
 def end_fan(step: StepView, event: Event) -> None:
@@ -55,14 +56,11 @@ def end_fan(step: StepView, event: Event) -> None:
         step.elapsed = min(step.elapsed, max(0.0, event.at - step.started_at))
 
 
-class QuietView:
+class QuietView(View):
     """Prints lines on stderr and nothing else: the view of a quiet run, and the base of other views."""
 
     def __init__(self, err: TextIO) -> None:
         self._err = err
-
-    def start(self) -> None:
-        pass
 
     def show(self, event: Event) -> None:
         if event.type == "bound_broken" and not event.replayed:
@@ -77,15 +75,6 @@ class QuietView:
     def note(self, line: str) -> None:
         if line:
             self.say(line)
-
-    def pause(self) -> None:
-        pass
-
-    def resume(self) -> None:
-        pass
-
-    def stop(self) -> None:
-        pass
 
 
 _ENDS = {"step_completed": "done", "step_skipped": "skipped", "step_failed": "failed"}
@@ -138,19 +127,15 @@ class PlainView(QuietView):
         elif event.record is not None and event.record.kind == "model" and event.record.state == "ok":
             if not event.path.startswith(f"{step.path}/model"):
                 return  # The model belongs to a document that the turn has called.
-            if self._open != step.path:
-                self.pause()
-                self._write(self._head(step))
-            self._open = ""
-            self._write(f"{f' {turn_title(step)}' if step.output else ''} ({duration(event.record.elapsed)})\n")
+            self._complete(step, f"{f' {turn_title(step)}' if step.output else ''} ({duration(event.record.elapsed)})")
             for call in step.calls.values():
                 self.say(f"{indent}> {one_line(called(call))}")
 
     def _show_agent(self, event: Event) -> None:
         """Show a call of a pipeline's agent, or the result that it gets."""
         data = event.data
-        tool, given = str(data.get("tool", "")), data.get("arguments")
-        arguments = given if isinstance(given, Mapping) else {}
+        tool, passed = str(data.get("tool", "")), data.get("arguments")
+        arguments = passed if isinstance(passed, Mapping) else {}
         call = CallView("", arguments, tool, path=event.path, said=str(data.get("text", "")))
         # In a fan the lines of several agents are mixed.
         item = f"[{one_line(call.item)}] " if call.item else ""
@@ -187,19 +172,20 @@ class PlainView(QuietView):
         self.pause()
 
     def _end(self, step: StepView, word: str) -> None:
+        # The time of its effects and those of its sub-steps, without the time of waiting for people.
+        inside = [view.elapsed for path, view in self._progress.steps.items() if path.startswith(step.path + "/")]
+        took = "" if word == "skipped" else " " + duration(step.elapsed + sum(inside))
+        fan = f" ({fan_words(step.fan)})" if step.fan else ""
+        survived = f", survived: {one_line(step.survived)}" if step.survived else ""
+        self._complete(step, f" {word}{took}{fan}{survived}")
+
+    def _complete(self, step: StepView, rest: str) -> None:
+        """Complete the line of a step, which is begun again if other lines came between."""
         if self._open != step.path:
             self.pause()
             self._write(self._head(step))
         self._open = ""
-        took = "" if word == "skipped" else " " + duration(self._took(step))
-        fan = f" ({fan_words(step.fan)})" if step.fan else ""
-        survived = f", survived: {one_line(step.survived)}" if step.survived else ""
-        self._write(f" {word}{took}{fan}{survived}\n")
-
-    def _took(self, step: StepView) -> float:
-        """Return the time of the step's effects and those of its sub-steps, without the time of waiting for people."""
-        inside = (view.elapsed for path, view in self._progress.steps.items() if path.startswith(step.path + "/"))
-        return step.elapsed + sum(inside)
+        self._write(f"{rest}\n")
 
     def _head(self, step: StepView) -> str:
         if step.thread:

@@ -1,12 +1,8 @@
-"""Print live tests: the line before anything is paid, the table of scores, comparisons of models, and standings.
+"""Show live tests: the line before anything is paid, the scores as a table and as an SVG picture, comparisons of
+models, and standings.
 
 The words are careful: a difference that chance may have made is "not decided", and a judge that was not measured gives
-"advice".
-
-Draw the scores of a live test as an SVG picture: one line for each case and model, with its rate and its interval.
-
-Shapes and texts only, as in `flowchart_svg`: no script, no link, nothing that is fetched. The share that has to pass is
-a dashed line.
+"advice". The picture has shapes and texts only: no script, no link, nothing that is fetched.
 """
 
 from __future__ import annotations
@@ -31,7 +27,6 @@ if TYPE_CHECKING:
     from quire.testing.live.calibration import Standing as JudgeStanding
     from quire.testing.live.plan import Announcement
     from quire.testing.live.receipts import Standing
-    from quire.testing.live.statistics import Interval
     from quire.testing.live.tries import LiveReport, Pair, Score
 
 
@@ -45,22 +40,22 @@ _TERMINAL_COLOURS = {
 _LONGEST = 200
 
 
-def announcement_line(found: Announcement) -> str:
+def announcement_line(plan: Announcement) -> str:
     """Return the line that stands before a live test: the number of calls, their price at most, the price seen."""
-    models = len(found.models)
-    least, most = found.repeats
+    models = len(plan.models)
+    least, most = plan.repeats
     repeats = f"{most}" if least == most else f"{least} to {most}"
-    runs = f"{found.rows:,} {pluralize('row', found.rows)} × {models} {pluralize('model', models)} × {repeats}"
-    if found.calls == found.tries:
-        counted = f"{runs} = {found.tries:,} {pluralize('call', found.tries)}"
+    runs = f"{plan.rows:,} {pluralize('row', plan.rows)} × {models} {pluralize('model', models)} × {repeats}"
+    if plan.calls == plan.tries:
+        counted = f"{runs} = {plan.tries:,} {pluralize('call', plan.tries)}"
     else:
-        calls = "without a bound on calls" if found.calls is None else f"≤ {found.calls:,} calls"
-        counted = f"{runs} = {found.tries:,} {pluralize('run', found.tries)}, {calls}"
-    judged = f" and {found.judge_calls:,} of judges" if found.judge_calls else ""
-    bound = f"≤ {dollars(found.bound)} (bound)" if found.bound is not None else f"no bound: {found.why or 'not known'}"
-    seen = f", about {dollars(found.seen)} (seen)" if found.seen is not None else ""
-    budget = f", budget {dollars(found.budget)}" if found.budget is not None else ""
-    return one_line(f"PAID: {counted}{judged}, {bound}{seen}{budget}")
+        calls = "without a bound on calls" if plan.calls is None else f"≤ {plan.calls:,} calls"
+        counted = f"{runs} = {plan.tries:,} {pluralize('run', plan.tries)}, {calls}"
+    judged = f" and {plan.judge_calls:,} of judges" if plan.judge_calls else ""
+    bound = f"≤ {dollars(plan.bound)} (bound)" if plan.bound is not None else f"no bound: {plan.why or 'not known'}"
+    seen_price = f", about {dollars(plan.seen)} (seen)" if plan.seen is not None else ""
+    budget = f", budget {dollars(plan.budget)}" if plan.budget is not None else ""
+    return one_line(f"PAID: {counted}{judged}, {bound}{seen_price}{budget}")
 
 
 def progress_line(done: int, planned: int, passed: int, cost: float | None) -> str:
@@ -95,7 +90,8 @@ def pair_sentence(pair: Pair) -> str:
         return f"{first} and {second}: no row was tried on both"
     rates = f"{first} {percent(comparison.first_rate)}, {second} {percent(comparison.second_rate)}"
     rows = f"{comparison.rows} {pluralize('row', comparison.rows)}"
-    ways = f"{comparison.first_only} to {comparison.second_only} of {rows}, p {_p(comparison.p)}"
+    p = "< 0.001" if comparison.p < 0.001 else f"= {comparison.p:.3f}"
+    ways = f"{comparison.first_only} to {comparison.second_only} of {rows}, p {p}"
     if comparison.decided:
         better = first if comparison.first_only > comparison.second_only else second
         return f"{rates} ({ways}): {better} is better"
@@ -142,11 +138,11 @@ def standings_json(standings: Sequence[Standing]) -> str:
     return "".join(f"{escaped(encode(to_builtins(standing)))}\n" for standing in standings)
 
 
-def calibration_json(found: Calibration, standing: JudgeStanding) -> str:
+def calibration_json(calibration: Calibration, standing: JudgeStanding) -> str:
     """Return a calibration for programs; one line."""
-    measured, agreement = found.kappa, found.agreement
+    measured, agreement = calibration.kappa, calibration.agreement
     value = {
-        **to_builtins(found),
+        **to_builtins(calibration),
         "kappa": measured.value if measured else None,
         "kappa_interval": [measured.interval.low, measured.interval.high] if measured else None,
         "true_pass_rate": agreement.true_pass_rate,
@@ -158,26 +154,24 @@ def calibration_json(found: Calibration, standing: JudgeStanding) -> str:
     return escaped(encode(value)) + "\n"
 
 
-def calibration_text(name: str, found: Calibration, standing: JudgeStanding) -> str:
+def calibration_text(name: str, calibration: Calibration, standing: JudgeStanding) -> str:
     """Return how well a judge agrees with people; ends with a line end."""
-    agreement, measured = found.agreement, found.kappa
-    consistent = "not measured" if found.consistency is None else percent(found.consistency)
-    kappa = (
-        "undefined: all labels are the same"
-        if measured is None
-        else f"{measured.value:.2f} ({_span(measured.interval)})"
-    )
+    agreement, measured = calibration.agreement, calibration.kappa
+    consistent = "not measured" if calibration.consistency is None else percent(calibration.consistency)
+    kappa = "undefined: all labels are the same"
+    if measured is not None:
+        kappa = f"{measured.value:.2f} ({measured.interval.low:.2f} to {measured.interval.high:.2f})"
     rows = [
         ["labels of people", f"{agreement.count}, {percent(agreement.base_rate)} of them pass"],
         ["agreement", percent(agreement.observed)],
         ["kappa", kappa],
         ["passes what people pass", _maybe(agreement.true_pass_rate)],
         ["fails what people fail", _maybe(agreement.true_fail_rate)],
-        ["agrees with itself", f"{consistent}, {found.repeats} {pluralize('repeat', found.repeats)}"],
-        ["no verdict", f"{found.no_verdicts} of {agreement.count * found.repeats}"],
+        ["agrees with itself", f"{consistent}, {calibration.repeats} {pluralize('repeat', calibration.repeats)}"],
+        ["no verdict", f"{calibration.no_verdicts} of {agreement.count * calibration.repeats}"],
     ]
     verdict = "It may fail cases" if standing.gates else "Its verdicts are advice"
-    head = f"{one_line(name)} on {one_line(found.model)}"
+    head = f"{one_line(name)} on {one_line(calibration.model)}"
     return "\n".join([head, *(f"  {line}" for line in table(rows)), f"{verdict}: {one_line(standing.reason)}."]) + "\n"
 
 
@@ -200,11 +194,11 @@ def percent(rate: float) -> str:
 
 
 def _case(case: str, report: LiveReport, colour: bool) -> list[str]:
-    scores = [one for one in report.scores if one.case == case]
+    scores = [score for score in report.scores if score.case == case]
     least, times = scores[0].passes, scores[0].repeats
     share = f", pass ≥ {percent(least)}" if least < 1 else ""
     header = ["status", "model", "passed", "95 %", f"pass^{times}", "tokens", "cost", "p50", "p95"]
-    rows = [_row(one) for one in scores]
+    rows = [_row(score) for score in scores]
     right = frozenset({2, 4, 5, 6, 7, 8})
     lines = table(rows, header, right=right, style=lambda cell, column: _painted(cell, column == 0 and colour))
     out = [f"{short(case, _LONGEST)}{share}", *(f"  {line}" for line in lines)]
@@ -218,7 +212,7 @@ def _row(score: Score) -> list[str]:
         score.status,
         short(score.model, 60),
         f"{score.passed}/{score.tried}",
-        _range(score.interval) if score.tried else "",
+        f"{score.interval.low * 100:.1f}–{score.interval.high * 100:.1f} %" if score.tried else "",
         "" if score.pass_all is None else percent(score.pass_all),
         f"{score.input_tokens:,}+{score.output_tokens:,}",
         dollars(score.cost),
@@ -277,20 +271,8 @@ def _painted(cell: str, coloured: bool) -> str:
     return click.style(cell, fg=colour) if coloured and colour else cell
 
 
-def _range(interval: Interval) -> str:
-    return f"{interval.low * 100:.1f}–{interval.high * 100:.1f} %"
-
-
-def _span(interval: Interval) -> str:
-    return f"{interval.low:.2f} to {interval.high:.2f}"
-
-
 def _maybe(rate: float | None) -> str:
     return "no such labels" if rate is None else percent(rate)
-
-
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"= {value:.3f}"
 
 
 _LABELS = 300
@@ -324,12 +306,13 @@ _DARK = """
 
 
 def live_svg(report: LiveReport, *, dark: bool = True) -> str:
-    """Return the whole SVG file, with a final newline. `dark` adds the style of dark mode."""
+    """Return the whole SVG file, with a final newline: a line for each case and model, with its rate and its interval.
+    The share that has to pass is a dashed line. `dark` adds the style of dark mode."""
     return "\n".join(_file(report, dark)) + "\n"
 
 
 def _file(report: LiveReport, dark: bool) -> Iterator[str]:
-    cases = list(dict.fromkeys(one.case for one in report.scores))
+    cases = list(dict.fromkeys(score.case for score in report.scores))
     height = _TOP + len(cases) * _HEAD + len(report.scores) * _LINE + 12
     width = _LABELS + _PLOT + _COUNTS
     yield (
@@ -347,7 +330,7 @@ def _file(report: LiveReport, dark: bool) -> Iterator[str]:
         yield f'<text class="axis" fill="{_GREY}" font-size="12" text-anchor="middle" x="{x}" y="18">{tenth} %</text>'
     top = _TOP
     for case in cases:
-        scores = [one for one in report.scores if one.case == case]
+        scores = [score for score in report.scores if score.case == case]
         yield f'<text class="case" font-weight="600" x="12" y="{top + 20}">{printable(cut(case, 90))}</text>'
         top += _HEAD
         x = number(_x(scores[0].passes))

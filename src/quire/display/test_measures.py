@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from quire.diagnostics import Severity
 from quire.display.diagnostics import Findings, printer
-from quire.display.test_lines import json_line
+from quire.display.test_report import json_line
 from quire.display.text import one_line, table
 from quire.display.visible import visible
 from quire.testing.coverage.decisions import KINDS
@@ -70,8 +70,8 @@ def coverage_measure(coverages: Sequence[DocumentCoverage]) -> Measure:
 def coverage_page(coverages: Sequence[DocumentCoverage]) -> list[str]:
     """Return the lines about some documents: the table, then the missing decisions of each."""
     rows = [
-        [one.path, *(f"{share.percent}%" if share.total else NONE for share in one.shares().values())]
-        for one in coverages
+        [coverage.path, *(f"{share.percent}%" if share.total else NONE for share in coverage.shares().values())]
+        for coverage in coverages
     ]
     lines = table(rows, ["coverage", *COLUMNS], right=frozenset(range(1, len(COLUMNS) + 1))) if rows else []
     for coverage in coverages:
@@ -127,8 +127,8 @@ def mutation_measure(documents: Sequence[DocumentMutation]) -> Measure:
 def _mutation_page(documents: Sequence[DocumentMutation]) -> list[str]:
     """Return the table, then the survivors of each document with the expectations that would notice them."""
     rows = [
-        [one.title, str(one.total), str(len(one.killed)), str(len(one.survivors)), f"{one.percent}%"]
-        for one in documents
+        [each.title, str(each.total), str(len(each.killed)), str(len(each.survivors)), f"{each.percent}%"]
+        for each in documents
     ]
     header = ["mutants", "made", "noticed", "survived", "score"]
     lines = table(rows, header, right=frozenset(range(1, 5))) if rows else []
@@ -155,7 +155,7 @@ def _mutation_data(document: DocumentMutation) -> dict[str, Value]:
             "change": survivor.change,
             "test": survivor.test,
             "case": survivor.case,
-            "wanted": survivor.wanted,
+            "wanted": survivor.new_case,
             "expectation": survivor.expectation,
         }
         for survivor in document.survivors
@@ -188,7 +188,7 @@ def _exploration_data(document: DocumentExploration) -> dict[str, Value]:
         "seed": document.seed,
         "runs": exploration.runs,
         "ends": dict(exploration.ends),
-        "broken": [each.broken.promise for each in exploration.found],
+        "broken": [each.broken.promise for each in exploration.counterexamples],
         "skipped": exploration.skipped or None,
     }
 
@@ -202,5 +202,6 @@ def _exploration_line(document: DocumentExploration) -> str:
     )
     refused = exploration.runs - sum(exploration.ends.values())
     ends += f", {refused:,} with inputs that are refused" if refused else ""
-    broken = f"; {len(exploration.found)} promises broken" if exploration.found else "; no promise broken"
-    return f"{name}: {exploration.runs:,} runs explored from seed {document.seed} ({ends}){broken}"
+    count = len(exploration.counterexamples)
+    broken = f"{count} promises broken" if count else "no promise broken"
+    return f"{name}: {exploration.runs:,} runs explored from seed {document.seed} ({ends}); {broken}"

@@ -1,9 +1,7 @@
-"""Text for a terminal: make untrusted characters visible, format numbers, wrap lines, render Markdown.
+"""Text for a terminal: make untrusted characters visible, format numbers, wrap lines, align columns, render Markdown.
 
 Text of a model, a document or a tool is never sent to a terminal unchanged: an escape sequence could move the cursor,
 change the window's title or hide other text. Files and pipes get the output itself.
-
-Aligned columns in plain text, and short texts for their cells.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -66,7 +64,7 @@ def pasted(text: str) -> str:
         import shlex
 
         return shlex.quote(text)
-    return f"$'{''.join(_escaped(one) for one in text)}'"
+    return f"$'{''.join(_escaped(character) for character in text)}'"
 
 
 def _escaped(character: str) -> str:
@@ -226,7 +224,10 @@ def table(
 
     `right` are the columns to align right. Padding is computed before `style` adds codes that take no space.
     """
-    cells = [[_indent(cell) + one_line(cell) for cell in row] for row in ([header] if header else []) + list(rows)]
+    cells = [
+        [" " * (len(cell) - len(cell.lstrip(" "))) + one_line(cell) for cell in row]
+        for row in ([header] if header else []) + list(rows)
+    ]
     if not cells:
         return []
     widths = [max(width(row[column]) for row in cells) for column in range(len(cells[0]))]
@@ -240,8 +241,13 @@ def table(
     return lines
 
 
-def _indent(cell: str) -> str:
-    return " " * (len(cell) - len(cell.lstrip(" ")))
+def fitting_table(layouts: Iterable[list[str]], columns: int | None) -> list[str]:
+    """Return the first table whose lines fit into `columns`, else the last one."""
+    lines: list[str] = []
+    for lines in layouts:
+        if columns is None or all(width(click.unstyle(line)) <= columns for line in lines):
+            break
+    return lines
 
 
 def status_colour(status: str) -> str | None:
@@ -265,6 +271,12 @@ def tokens_in_and_out(input_tokens: int, output_tokens: int) -> str:
 def short(text: str, limit: int) -> str:
     """Put a text on one line and cut it after `limit` characters."""
     return cut_line(one_line(text), limit)
+
+
+def section(title: str, lines: Sequence[str]) -> Iterator[str]:
+    """Yield a paragraph; nothing if it has no lines."""
+    if lines:
+        yield from paragraph(title, lines)
 
 
 def paragraph(title: str, lines: Sequence[str]) -> Iterator[str]:

@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 _DEEPEST = 6
 
 
-def transcript_markdown(view: RunView, found: Sequence[Transcript]) -> str:
+def transcript_markdown(view: RunView, transcripts: Sequence[Transcript]) -> str:
     lines = [f"# {one_line(view.row.title)}", ""]
     lines += [f"- run: {view.row.id}", f"- document: {one_line(view.row.document)}"]
     lines += [f"- model: {one_line(view.pins.model)}"] if view.pins.model else []
     lines += [f"- status: {view.row.status}"]
-    for transcript in found:
+    for transcript in transcripts:
         lines += ["", *_thread(transcript, 2)]
     return "\n".join(lines) + "\n"
 
 
-def transcript_data(view: RunView, found: Sequence[Transcript]) -> dict[str, Value]:
+def transcript_data(view: RunView, transcripts: Sequence[Transcript]) -> dict[str, Value]:
     return {
         "run": view.row.id,
         "document": view.row.document,
         "model": view.pins.model,
         "status": str(view.row.status),
-        "threads": [_thread_data(transcript) for transcript in found],
+        "threads": [_thread_data(transcript) for transcript in transcripts],
     }
 
 
@@ -54,8 +54,8 @@ def _thread(transcript: Transcript, level: int) -> Iterator[str]:
 
 
 def _turn(turn: Turn, level: int) -> Iterator[str]:
-    for said in turn.before:
-        yield from ("**told**", "", *_quoted(said), "")
+    for message in turn.before:
+        yield from ("**told**", "", *_quoted(message), "")
     yield _heading(level, f"turn {turn.number}")
     if turn.text.strip():
         yield from ("", *_quoted(turn.text))

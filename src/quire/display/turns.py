@@ -36,11 +36,11 @@ _ADVICE = late_pattern(r"; grant it (?:with|to a new run)|, which the permission
 
 def called(call: CallView) -> str:
     """Return the tool and its arguments in short: `rye/file-system/write path="a.txt" content="…"`."""
-    name, given = from_flat_name(call.name) if call.name else call.tool, call.arguments
-    item_id, parameters = given.get("item_id"), given.get("parameters")
+    name, arguments = from_flat_name(call.name) if call.name else call.tool, call.arguments
+    item_id, parameters = arguments.get("item_id"), arguments.get("parameters")
     if from_flat_name(call.name) == "rye/execute" and isinstance(item_id, str) and isinstance(parameters, Mapping):
-        name, given = item_id, parameters
-    return " ".join([name, *_arguments(given)])
+        name, arguments = item_id, parameters
+    return " ".join([name, *_arguments(arguments)])
 
 
 def answered(call: CallView, limit: int = RESULT) -> str:
@@ -58,14 +58,14 @@ def element_for(capability: str) -> str:
     return f"<{primary}><{item_type}>{rest[0] or '*'}</{item_type}></{primary}>"
 
 
-def error_text(told: str) -> str:
+def error_text(text: str) -> str:
     """Return the error message from the JSON that a model got; any other text unchanged."""
     try:
-        found = decode(told)
+        value = decode(text)
     except InvalidValue:
-        return told
-    message = found.get("error") if isinstance(found, Mapping) else None
-    return message if isinstance(message, str) else told
+        return text
+    message = value.get("error") if isinstance(value, Mapping) else None
+    return message if isinstance(message, str) else text
 
 
 def agent_heading(call: CallView, before: CallView | None = None) -> str:
@@ -110,12 +110,12 @@ def effect_words(event: Event) -> str:
     if not turn:
         return _agent_words(record)
     if record.kind == "tool":
-        given = f"[{call_number(event.path, turn)}] {short(encode(record.value), RESULT)}"
-        return given if record.state == "ok" else ""
-    found = wanted_in(record, turn)
-    if found is None:
+        result = f"[{call_number(event.path, turn)}] {short(encode(record.value), RESULT)}"
+        return result if record.state == "ok" else ""
+    reply = wanted_in(record, turn)
+    if reply is None:
         return ""
-    text, calls = found
+    text, calls = reply
     return short(" → ".join(filter(None, [text, ", ".join(map(called, calls.values()))])), EVENT)
 
 
@@ -127,10 +127,10 @@ def _agent_words(record: EffectRecord) -> str:
         return ""
     if record.kind == "tool":
         return f"{item}{short(encode(record.value), RESULT)}" if at.turn else ""
-    found = wanted_in(record, record.path.rpartition("/model")[0])
-    if found is None or not found[1]:
+    reply = wanted_in(record, record.path.rpartition("/model")[0])
+    if reply is None or not reply[1]:
         return ""
-    text, calls = found
+    text, calls = reply
     names = ", ".join(called(CallView("", call.arguments, call.name)) for call in calls.values())
     return item + short(" → ".join(filter(None, [text, names])), EVENT)
 
@@ -158,7 +158,7 @@ def placed_hooks(
     after: dict[int, list[HookView]] = {}
     # Inner threads end first.
     for path, thread in sorted(
-        progress.threads.items(), key=lambda one: threads_above(f"{one[0]}/turn[1]"), reverse=True
+        progress.threads.items(), key=lambda entry: threads_above(f"{entry[0]}/turn[1]"), reverse=True
     ):
         if progress.depth_of(f"{path}/turn[1]") is None:
             continue
@@ -214,9 +214,9 @@ def _most(limits: Mapping[str, Value], name: str, used: int = 0) -> str:
     return f"{most:,}" + (", raised since" if used > most and name == "turns" else "")
 
 
-def _arguments(given: Mapping[str, Value]) -> list[str]:
-    shown = [f"{name}={short(encode(value), ARGUMENT)}" for name, value in list(given.items())[:_SHOWN_ARGUMENTS]]
-    return [*shown, "…"] if len(given) > len(shown) else shown
+def _arguments(arguments: Mapping[str, Value]) -> list[str]:
+    shown = [f"{name}={short(encode(value), ARGUMENT)}" for name, value in list(arguments.items())[:_SHOWN_ARGUMENTS]]
+    return [*shown, "…"] if len(arguments) > len(shown) else shown
 
 
 def _error(call: CallView) -> str:

@@ -36,7 +36,7 @@ def _plainer(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     missing = error.object[error.start : error.end]
-    signs = (_SIGNS.get(one) or one.encode("ascii", "backslashreplace").decode() for one in missing)
+    signs = (_SIGNS.get(character) or character.encode("ascii", "backslashreplace").decode() for character in missing)
     return "".join(signs), error.end
 
 

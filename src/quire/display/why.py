@@ -1,6 +1,5 @@
-"""Pages and JSON that explain a step's result (`runs why`), and the differences of two runs (`runs diff`).
-
-Lines that show how a text changed, by words.
+"""Pages and JSON that explain a step's result (`runs why`), the differences of two runs (`runs diff`), and how a text
+changed, by words.
 
 Changed words are coloured, or marked `[-old-]{+new+}` where there are no colours. Lines without a change are folded,
 apart from one on each side, and so is the unchanged middle of a long line.
@@ -34,31 +33,31 @@ _MARKS = {"same": "=", "changed": "~", "only in A": "<", "only in B": ">"}
 _COLOURS = {"changed": "yellow", "only in A": "red", "only in B": "green"}
 
 
-def why_page(found: Why) -> Iterator[str]:
+def why_page(why: Why) -> Iterator[str]:
     """Yield paragraphs: the step, the values it read, then each effect with its request and its answer."""
-    title = f": {one_line(found.title)}" if found.title else ""
-    yield click.style(f"{place(found.way)}{title}" if found.way else one_line(found.path), bold=True)
-    yield f"{'run':9} {found.run}"
-    yield f"{'path':9} {one_line(found.path)}"
-    yield f"{'status':9} {one_line(found.status.replace('_', ' '))}" + (
-        f": {one_line(found.message)}" if found.message else ""
+    title = f": {one_line(why.title)}" if why.title else ""
+    yield click.style(f"{place(why.way)}{title}" if why.way else one_line(why.path), bold=True)
+    yield f"{'run':9} {why.run}"
+    yield f"{'path':9} {one_line(why.path)}"
+    yield f"{'status':9} {one_line(why.status.replace('_', ' '))}" + (
+        f": {one_line(why.message)}" if why.message else ""
     )
-    took = [duration(found.elapsed), counted(found.input_tokens + found.output_tokens), money(found.cost)]
+    took = [duration(why.elapsed), counted(why.input_tokens + why.output_tokens), money(why.cost)]
     yield f"{'took':9} {' · '.join(part for part in took if part)}"
-    if found.values:
+    if why.values:
         yield from _title("what it read")
-        for one in found.values:
-            value = "" if one.many else f" = {short(pretty(one.value), 80)}"
-            yield f"  {one_line(one.name)}{value}  ({one_line(one.source)})"
-    if found.told:
+        for read in why.values:
+            value = "" if read.many else f" = {short(pretty(read.value), 80)}"
+            yield f"  {one_line(read.name)}{value}  ({one_line(read.source)})"
+    if why.told:
         yield from _title("results that the model was told")
-        yield f"  of {', '.join(place(label) for label in found.told)}"
-    for performed in found.performed:
+        yield f"  of {', '.join(place(label) for label in why.told)}"
+    for performed in why.performed:
         yield from _effect(performed)
 
 
-def _effect(one: Performed) -> Iterator[str]:
-    record = one.record
+def _effect(performed: Performed) -> Iterator[str]:
+    record = performed.record
     facts: list[str] = [record.state if record else "not performed yet"]
     if record:
         facts.append(duration(record.elapsed))
@@ -69,31 +68,31 @@ def _effect(one: Performed) -> Iterator[str]:
         if record.delays:
             waits = ", ".join(duration(delay) for delay in record.delays)
             facts.append(f"asked again after {waits}")
-    yield from _title(f"{one_line(one.path)}  {' · '.join(fact for fact in facts if fact)}")
-    yield from _block(*_asked(one))
+    yield from _title(f"{one_line(performed.path)}  {' · '.join(fact for fact in facts if fact)}")
+    yield from _block(*_asked(performed))
     if record is not None:
-        name, text = _answered(one)
+        name, text = _answered(performed)
         yield from _block(name, text)
 
 
-def _asked(one: Performed) -> tuple[str, str]:
-    match one.request:
+def _asked(performed: Performed) -> tuple[str, str]:
+    match performed.request:
         case ModelRequest() as request:
             return "prompt", prompt_text(request)
         case ToolRequest(connection=connection, tool=tool, arguments=arguments, stdin=stdin):
             name = f"{connection}/{tool}" if connection else tool
-            given = {**arguments, **({"(stdin)": stdin} if stdin is not None else {})}
-            return f"call of {name}", pretty(given)
+            whole = {**arguments, **({"(stdin)": stdin} if stdin is not None else {})}
+            return f"call of {name}", pretty(whole)
         case HumanRequest(prompt=prompt, options=options):
             return "question", prompt + (f"\noptions: {' | '.join(options)}" if options else "")
         case Load(scheme=scheme, where=where):
             return "reads", f"{scheme}:{where}"
         case Boundary(label=label):
             return "paused", f"after {place(label)}"
-    return "asks", pretty(one.request.content())
+    return "asks", pretty(performed.request.content())
 
 
-def _answered(one: Performed) -> tuple[str, str]:
+def _answered(performed: Performed) -> tuple[str, str]:
     names: dict[type[object], str] = {
         ModelRequest: "reply",
         ToolRequest: "result",
@@ -101,9 +100,9 @@ def _answered(one: Performed) -> tuple[str, str]:
         Load: "text",
         Boundary: "set by hand",
     }
-    failed = one.record is not None and one.record.failure is not None
-    name = "failed" if failed else names.get(type(one.request), "answer")
-    value = answered_by(one)
+    failed = performed.record is not None and performed.record.failure is not None
+    name = "failed" if failed else names.get(type(performed.request), "answer")
+    value = answered_by(performed)
     return name, "(there is none)" if value is None else pretty(value)
 
 
@@ -117,34 +116,34 @@ def _title(text: str) -> Iterator[str]:
     yield click.style(text, bold=True)
 
 
-def why_data(found: Why) -> dict[str, Value]:
+def why_data(why: Why) -> dict[str, Value]:
     return {
-        "run": found.run,
-        "path": found.path,
-        "step": found.label,
-        "way": found.way,
-        "title": found.title,
-        "status": found.status,
-        "message": found.message,
-        "elapsed": round(found.elapsed, 3),
-        "input_tokens": found.input_tokens,
-        "output_tokens": found.output_tokens,
-        "cost": found.cost,
+        "run": why.run,
+        "path": why.path,
+        "step": why.label,
+        "way": why.way,
+        "title": why.title,
+        "status": why.status,
+        "message": why.message,
+        "elapsed": round(why.elapsed, 3),
+        "input_tokens": why.input_tokens,
+        "output_tokens": why.output_tokens,
+        "cost": why.cost,
         "values": [
             {"name": value.name, "value": value.value, "source": value.source, "path": value.path or None}
-            for value in found.values
+            for value in why.values
         ],
-        "told": list(found.told),
-        "effects": [_performed(one) for one in found.performed],
+        "told": list(why.told),
+        "effects": [_performed(performed) for performed in why.performed],
     }
 
 
-def _performed(one: Performed) -> Value:
-    record, request = one.record, one.request
-    asked = prompt_data(request) if isinstance(request, ModelRequest) else request.content()
+def _performed(performed: Performed) -> Value:
+    record, request = performed.record, performed.request
+    sent = prompt_data(request) if isinstance(request, ModelRequest) else request.content()
     return {
-        "path": one.path,
-        "request": asked,
+        "path": performed.path,
+        "request": sent,
         "state": record.state if record else None,
         "kind": record.kind if record else None,
         "answer": record.value if record else None,
@@ -158,15 +157,15 @@ def _performed(one: Performed) -> Value:
     }
 
 
-def diff_page(a: RunView, b: RunView, found: RunDiff) -> Iterator[str]:
+def diff_page(a: RunView, b: RunView, diff: RunDiff) -> Iterator[str]:
     for name, view in (("A", a), ("B", b)):
         origin = view.pins.origin
         forked = f", forked from {origin.get('run')} at {place(str(origin.get('step')))}" if origin else ""
         yield f"{name} {view.row.id}  {one_line(view.row.title)}  {view.row.status.words}{one_line(forked)}"
-    for change in found.about:
+    for change in diff.about:
         yield from _change(change, "  ")
     yield ""
-    for step in found.steps:
+    for step in diff.steps:
         yield from _step(step)
 
 
@@ -198,22 +197,22 @@ def _value_lines(value: Value) -> list[str]:
     return [short(line, 160) if len(line) > 160 else line for line in visible(pretty(value)).split("\n")]
 
 
-def diff_data(a: RunView, b: RunView, found: RunDiff) -> dict[str, Value]:
+def diff_data(a: RunView, b: RunView, diff: RunDiff) -> dict[str, Value]:
     return {
         "a": a.row.id,
         "b": b.row.id,
-        "same": found.same,
-        "about": _changes(found.about),
+        "same": diff.same,
+        "about": changes_data(diff.about),
         "steps": [
             {
                 "path": step.path,
                 "step": step.label,
                 "title": step.title,
                 "state": step.state.replace(" ", "_").lower(),
-                "changes": _changes(step.changes),
+                "changes": changes_data(step.changes),
                 "spent": {"a": _spent(step.spent[0]), "b": _spent(step.spent[1])},
             }
-            for step in found.steps
+            for step in diff.steps
         ],
     }
 
@@ -229,7 +228,7 @@ def _spent(spent: Spent | None) -> Value:
     }
 
 
-def _changes(changes: Sequence[Change]) -> list[Value]:
+def changes_data(changes: Sequence[Change]) -> list[Value]:
     return [{"what": change.what, "where": change.where, "a": change.a, "b": change.b} for change in changes]
 
 
@@ -251,7 +250,10 @@ def word_diff(old: str, new: str, *, colour: bool = False, most: int = MOST_LINE
         return []
     units = list(_folded(_lines_of_pieces(word_pieces(old, new))))
     cut = units if len(units) <= most else units[: most - 1]
-    shown = [_fold(unit) if isinstance(unit, int) else _shown(unit, colour) for unit in cut]
+    shown = [
+        f"… {unit:,} unchanged lines" if isinstance(unit, int) else "".join(_marked_up(unit, colour)).rstrip(" ")
+        for unit in cut
+    ]
     more = len(units) - len(cut)
     return [*shown, *([f"… {more:,} more lines"] if more else [])]
 
@@ -291,14 +293,6 @@ def _folded(lines: Sequence[_Line]) -> Iterator[_Line | int]:
         yield skipped
 
 
-def _fold(count: int) -> str:
-    return f"… {count:,} unchanged lines"
-
-
-def _shown(line: _Line, colour: bool) -> str:
-    return "".join(_marked_up(line, colour)).rstrip(" ")
-
-
 def _marked_up(pieces: _Line, colour: bool) -> Iterator[str]:
     for at, piece in enumerate(pieces):
         match piece.kind:
@@ -311,7 +305,8 @@ def _marked_up(pieces: _Line, colour: bool) -> Iterator[str]:
 
 
 def _marked(piece: Piece, colour: bool) -> str:
-    text = _visible(_cut(piece.text))
+    more = len(piece.text) - _LONGEST
+    text = _visible(piece.text if more <= 0 else f"{piece.text[:_LONGEST]} … ({more:,} more characters)")
     if not colour:
         return f"[-{text}-]" if piece.kind == "gone" else f"{{+{text}+}}"
     tint = "red" if piece.kind == "gone" else "green"
@@ -326,12 +321,6 @@ def _middle_folded(text: str, changed_before: bool, changed_after: bool) -> str:
     if len(text) <= kept_before + kept_after + _AROUND // 2:
         return text
     return f"{text[:kept_before]} … {text[len(text) - kept_after :]}" if kept_after else f"{text[:kept_before]} …"
-
-
-def _cut(text: str) -> str:
-    if len(text) <= _LONGEST:
-        return text
-    return f"{text[:_LONGEST]} … ({len(text) - _LONGEST:,} more characters)"
 
 
 def _visible(text: str) -> str:

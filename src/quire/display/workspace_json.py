@@ -1,8 +1,5 @@
-"""JSON of trust: the keys of the user, the keys that count, the requests of the workspace, and its signatures.
-
-JSON of what needs the user now: runs that stopped, each with the one action that helps, and runs under way.
-
-JSON of models: the one that a run would use, those of the settings, and those on this machine. No key is shown.
+"""JSON of a workspace: its trust (keys, requests and signatures), the runs that need the user now, each with the one
+action that helps, and the models that a run may use. No key of a model is shown.
 """
 
 from __future__ import annotations
@@ -24,16 +21,20 @@ from quire.trust.trusted_keys import TrustedKeys, own_notes, requested_keys, rev
 from quire.workspace.consent import changes, is_trusted, requests
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from quire.engine.progress import Progress
     from quire.engine.records import RunRow
     from quire.library.document_state import DocumentState
     from quire.runs.runtime import Runtime
-    from quire.trust.trusted_keys import TrustedKey, UserSpace
+    from quire.trust.trusted_keys import UserSpace
     from quire.values import Value
     from quire.workspace.settings import Settings
+
+
+_KEY_VERBS = {"requested": ("trust", "add"), "trusted": ("trust", "remove"), "own": ("keys", "revoke")}
+"""The words of the command that changes the state of a key."""
 
 
 def own_keys_data(home: UserSpace) -> list[dict[str, Value]]:
@@ -54,7 +55,10 @@ def own_keys_data(home: UserSpace) -> list[dict[str, Value]]:
 def key_rows(home: UserSpace, folder: Path) -> list[tuple[str, str, str]]:
     """Return the keys that count, the revoked ones and those that a project asks for: id, state and name."""
     trusted = TrustedKeys.load(home)
-    rows = [(key.key_id, _state(key, trusted.revoked), key.name) for key in trusted.keys.values()]
+    rows = []
+    for key in trusted.keys.values():
+        state = "own" if key.origin == "own" else "trusted"
+        rows.append((key.key_id, "revoked" if key.key_id in trusted.revoked else state, key.name))
     rows += [(key_id, "revoked", "") for key_id in sorted(trusted.revoked) if key_id not in trusted.keys]
     rows += [
         (key.key_id, "requested", key.name)
@@ -62,10 +66,6 @@ def key_rows(home: UserSpace, folder: Path) -> list[tuple[str, str, str]]:
         if key.key_id not in trusted.keys and key.key_id not in trusted.revoked
     ]
     return rows
-
-
-def _state(key: TrustedKey, revoked: frozenset[str]) -> str:
-    return "revoked" if key.key_id in revoked else "own" if key.origin == "own" else "trusted"
 
 
 def workspace_requests(settings: Settings) -> dict[str, Value]:
@@ -80,7 +80,12 @@ def workspace_requests(settings: Settings) -> dict[str, Value]:
 def trust_data(settings: Settings, documents: Iterable[DocumentState]) -> dict[str, Value]:
     """Return everything about trust that can be shown, with the commands that change it."""
     keys: list[Value] = [
-        {"key_id": key_id, "state": state, "name": name, "command": _key_command(key_id, state)}
+        {
+            "key_id": key_id,
+            "state": state,
+            "name": name,
+            "command": shell_line(*_KEY_VERBS[state], key_id) if state in _KEY_VERBS else "",
+        }
         for key_id, state, name in key_rows(settings, settings.workspace.folder)
     ]
     return {
@@ -99,14 +104,6 @@ def trust_data(settings: Settings, documents: Iterable[DocumentState]) -> dict[s
             _signature(document) for document in documents if document.signature.required or document.signature.claimed
         ],
     }
-
-
-def _key_command(key_id: str, state: str) -> str:
-    if state == "requested":
-        return shell_line("trust", "add", key_id)
-    if state == "trusted":
-        return shell_line("trust", "remove", key_id)
-    return shell_line("keys", "revoke", key_id) if state == "own" else ""
 
 
 def _signature(state: DocumentState) -> Value:
@@ -188,6 +185,7 @@ def running_data(row: RunRow, progress: Progress | None, labels: Sequence[str]) 
 def models_data(runtime: Runtime) -> dict[str, Value]:
     """Return what is known of models. Of the environment only the names of variables are told."""
     settings, environ = runtime.settings, runtime.environ
+    first = preferred_model(environ)
     try:
         choice = runtime.choose_model(None)
         default: Value = {"model": choice.spec, "reason": choice.reason}
@@ -208,14 +206,9 @@ def models_data(runtime: Runtime) -> dict[str, Value]:
             for name, provider in sorted(settings.models.providers.items())
         ],
         "keys": [name for name in MODEL_BY_KEY if environ.get(name)],
-        "local": _local(environ),
+        "local": [
+            {"name": model.name, "size": model.size, "model": f"local:{model.name}", "preferred": model == first}
+            for model in pulled_models(environ)
+        ],
         "can_pull": list(KNOWN),
     }
-
-
-def _local(environ: Mapping[str, str]) -> list[Value]:
-    first = preferred_model(environ)
-    return [
-        {"name": model.name, "size": model.size, "model": f"local:{model.name}", "preferred": model == first}
-        for model in pulled_models(environ)
-    ]

@@ -29,7 +29,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.diagnostics import Edit
-from quire.display.test_lines import case_data, file_data, summary_data
+from quire.display.test_report import case_data, file_data, summary_data
 from quire.errors import QuireError
 from quire.formats import TEST_SUFFIX
 from quire.formats.test import codes

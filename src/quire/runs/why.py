@@ -302,7 +302,7 @@ def origins(view: RunView, path: str) -> list[ValueSource]:
         sources = progress.before(around)
         return [_in_pipeline(view, plan, name, path, around, sources) for name in reads_at(plan, path)]
     sources = progress.before(path)
-    references = {reference.name: reference for reference in _references(step)}
+    references = {reference.name: reference for reference in step_references(step)}
     return [_in_playbook(view, plan, reference, sources) for reference in references.values()]
 
 
@@ -354,7 +354,8 @@ def _of_turn(view: RunView, path: str) -> list[ValueSource]:
     ]
 
 
-def _references(step: Step) -> Iterator[Reference]:
+def step_references(step: Step) -> Iterator[Reference]:
+    """Yield the references of a step of a playbook: in its question, its prompt, its arguments and its conditions."""
     if step.ask:
         for text in (step.ask.prompt, *step.ask.options, *([step.ask.default] if step.ask.default else [])):
             yield from text.references()

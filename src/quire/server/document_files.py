@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from quire.display.test_lines import case_data, problem_data
 from quire.display.test_measures import coverage_data
+from quire.display.test_report import case_data, problem_data
 from quire.errors import QuireError
 from quire.formats.test.parse import parse
 from quire.source import MAX_TEST_BYTES, read_source

@@ -6,9 +6,9 @@ store and the tools that reach outside come from `quire.testing.world`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, assert_never
+from typing import TYPE_CHECKING, Any, TypeVar, assert_never
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,7 +23,8 @@ from quire.runs.options import RunOptions
 from quire.runs.pins import PinnedRun, PinnedState
 from quire.runs.runtime import Runtime
 from quire.stores.sqlite.in_memory import Memory
-from quire.testing.observation import not_started, observe
+from quire.testing.observation import error_value, not_started, observe
+from quire.testing.virtual_loop import VirtualClock
 from quire.testing.world.model import CaseModel, Meter, Replies
 from quire.testing.world.scripts import Answers, CasePeople, ToolScripts
 from quire.testing.world.tools import CaseTools
@@ -181,14 +182,15 @@ class CaseRuntime(Runtime):
 
 
 R = TypeVar("R", bound=CaseRuntime)
+T = TypeVar("T")
 
 
-class CaseWorld:
+class CaseWorld(VirtualClock):
     """The world that the processes of one case share. It is their clock, too."""
 
     def __init__(self, bench: Bench, case: Case) -> None:
+        super().__init__(bench.loop)
         setting = case.setting
-        self._loop = bench.loop
         self.threads: dict[str, str] = {}
         self.meter = Meter()
         self.memory = Memory()
@@ -203,14 +205,6 @@ class CaseWorld:
         if not which or bench.cassettes is None:
             return CaseModel(replies, self.meter)
         return bench.cassettes.player(which, case.name, replies, self.meter)
-
-    def now(self) -> float:
-        return self._loop.time()
-
-    async def sleep(self, seconds: float) -> None:
-        import asyncio
-
-        await asyncio.sleep(seconds)
 
     def advance(self, seconds: float) -> None:
         self._loop.advance(seconds)
@@ -262,18 +256,16 @@ class CaseRun:
 
     def play(self) -> list[Stage]:
         """Run the case to its end on the loop of the bench, and return its stages."""
-        self._bench.loop.set_time(moment(self.case.setting.clock))
-        try:
-            return self._bench.loop.run(self._play())
-        finally:
-            self.world.folder.remove()
-            self.world.memory.close()
+        return self._on_loop(self._play())
 
     def prepare(self) -> PreparedStart | None:
         """Start the run without driving it; None if the document does not start so. Raises `QuireError`."""
+        return self._on_loop(self._prepare_start())
+
+    def _on_loop(self, main: Coroutine[Any, Any, T]) -> T:
         self._bench.loop.set_time(moment(self.case.setting.clock))
         try:
-            return self._bench.loop.run(self._prepare_start())
+            return self._bench.loop.run(main)
         finally:
             self.world.folder.remove()
             self.world.memory.close()
@@ -309,8 +301,8 @@ class CaseRun:
         try:
             await self._do(act)
         except QuireError as error:
-            told: Mapping[str, Value] = {"kind": type(error).__name__, "message": str(error), "step": ""}
-            return Stage(act, replace(await self._look(), error=told, exit=error.exit_code), str(error))
+            observation = replace(await self._look(), error=error_value(error), exit=error.exit_code)
+            return Stage(act, observation, str(error))
         return Stage(act, await self._look())
 
     def _prepare(self) -> None:
@@ -363,12 +355,12 @@ class CaseRun:
             from quire.runs.allowed_names import require_known
 
             # The tools of servers that only the document or a script names are there, too.
-            plain = [one for one in setting.allow if "/" not in one and "__" not in one]
+            plain = [grant for grant in setting.allow if "/" not in grant and "__" not in grant]
             require_known(plain, self._settings, "allow")
         return await runtime.start(self._document, setting.inputs, replace(options, allow=setting.allow or ()))
 
     def _require_limits_fit(self, limits: Mapping[str, Value]) -> None:
-        if limits and self._document.format != "directive":
+        if limits and not self._document.runnable().thread:
             raise CannotStart(f"limits are for directives, and this is a {self._document.format}")
 
     def _runtime(self) -> CaseRuntime:
@@ -383,7 +375,7 @@ class CaseRun:
         return runtime
 
     async def _drive(
-        self, runtime: CaseRuntime, overrides: Mapping[str, Value] | None = None, given: Given | None = None
+        self, runtime: CaseRuntime, overrides: Mapping[str, Value] | None = None, changes: Given | None = None
     ) -> None:
         """Drive the run until it rests or its process dies, and give the answers that come later."""
         plan = (await runtime.stored(await runtime.row(self._run))).plan
@@ -403,15 +395,15 @@ class CaseRun:
                     overrides=overrides,
                     began=began,
                     attached=True,
-                    given=given or Given(),
+                    given=changes or Given(),
                 )
             except Died:
                 await self._bury()
                 if process.died_in_turn and await self._goes_on(process.moments - begun):
-                    await self._drive(self._runtime(), overrides, given)
+                    await self._drive(self._runtime(), overrides, changes)
                 return
             self._driven = _Driven(runtime, drives[0], ended)
-            overrides, given = None, None
+            overrides, changes = None, None
             if ended.status is not Status.AWAITING_INPUT or not await self._answer_later(runtime):
                 return
         raise CannotStart(f"the case waits for more than {MOST_ANSWERS:,} answers")
@@ -441,7 +433,7 @@ class CaseRun:
                 waits.append((question.asked_at + answer.after, question, answer.value, answer.by))
         if not waits:
             return False
-        at, question, value, by = min(waits, key=lambda one: one[0])
+        at, question, value, by = min(waits, key=lambda wait: wait[0])
         self.world.advance(max(0.0, at - self.world.now()))
         if (await runtime.row(self._run)).status is not Status.AWAITING_INPUT:
             return False  # it has expired
@@ -456,9 +448,9 @@ class CaseRun:
                 self.world.people.answers.add(act.answers)
                 await self._answer(runtime, act)
             case ActKind.RESUME:
-                overrides, given = _resumption(act.options)
-                self._require_limits_fit(given.limits)
-                await self._drive(runtime, overrides, given)
+                overrides, changes = _resumption(act.options)
+                self._require_limits_fit(changes.limits)
+                await self._drive(runtime, overrides, changes)
             case ActKind.FORK:
                 await self._fork(runtime, act)
             case ActKind.CANCEL:
@@ -519,5 +511,5 @@ def moment(text: str) -> float:
         return START
     from datetime import UTC, datetime
 
-    found = datetime.fromisoformat(text)
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    at = datetime.fromisoformat(text)
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()

@@ -1,6 +1,5 @@
-"""Find the tests and cases that a command means: files, single cases, folders, globs, documents, words and tags.
-
-Find and read the document of a test file, and make the bench on which its cases run.
+"""Find the tests and cases that a command means: files, single cases, folders, globs, documents, words and tags; and
+make the bench on which the cases of a file run.
 """
 
 from __future__ import annotations
@@ -78,16 +77,16 @@ class _Reader:
         return test
 
     def _any(self) -> Test:
-        tests = [self._all()]
-        while self._take("or"):
-            tests.append(self._all())
-        return tests[0] if len(tests) == 1 else lambda name: any(test(name) for test in tests)
+        return self._joined("or", self._all, any)
 
     def _all(self) -> Test:
-        tests = [self._one()]
-        while self._take("and"):
-            tests.append(self._one())
-        return tests[0] if len(tests) == 1 else lambda name: all(test(name) for test in tests)
+        return self._joined("and", self._one, all)
+
+    def _joined(self, word: str, part: Callable[[], Test], join: Callable[[Iterable[bool]], bool]) -> Test:
+        tests = [part()]
+        while self._take(word):
+            tests.append(part())
+        return tests[0] if len(tests) == 1 else lambda name: join(test(name) for test in tests)
 
     def _one(self) -> Test:
         negated = False
@@ -113,10 +112,10 @@ class _Reader:
                 raise self._error("a quote is not closed")
             words.append(word[1:-1] if word[0] in _QUOTES else word)
             self.at += 1
-        wanted = " ".join(words).lower()
-        if not wanted.strip():
+        part = " ".join(words).lower()
+        if not part.strip():
             raise self._error("a part of a name is missing")
-        return lambda name: wanted in name
+        return lambda name: part in name
 
     def _take(self, token: str) -> bool:
         if self.at < len(self.tokens) and self.tokens[self.at] == token:
@@ -174,12 +173,11 @@ EVERYTHING = Selection()
 def names_at(source: Source, file: TestFile, lines: Iterable[int]) -> frozenset[str]:
     """Return the names of the cases that stand at some lines. A line before the first case means all."""
     starts = [(source.position(case.span.start).line, case.name) for case in file.cases]
-    return frozenset(name for line in lines for name in _at(starts, line))
-
-
-def _at(starts: Sequence[tuple[int, str]], line: int) -> list[str]:
-    before = [name for start, name in starts if start <= line]
-    return before[-1:] or [name for _, name in starts]
+    names: set[str] = set()
+    for line in lines:
+        before = [name for start, name in starts if start <= line]
+        names.update(before[-1:] or [name for _, name in starts])
+    return frozenset(names)
 
 
 _AT_LINE = late_pattern(r"(.*\.test\.yaml):([0-9]{1,7})")
@@ -206,22 +204,26 @@ def find_tests(arguments: Sequence[str]) -> tuple[list[TestTarget], list[str]]:
 
     `PATH::NAME` means one case, `PATH:LINE` the case at that line, and a document the test with its name beside it.
     """
-    found: dict[Path, TestTarget] = {}
+    tests: dict[Path, TestTarget] = {}
     problems: list[str] = []
     for argument in arguments:
         targets = list(_expand(argument))
         if not targets:
             problems.append(_nothing(argument))
         for target in targets:
-            known = found.get(Path(target.path))
-            found[Path(target.path)] = target if known is None else _both(known, target)
-    return list(found.values()), problems
+            before = tests.get(Path(target.path), target)
+            if before.is_whole or target.is_whole:
+                before = target = TestTarget(before.path)
+            both = replace(before, names=before.names | target.names, lines=before.lines | target.lines)
+            tests[Path(target.path)] = both
+    return list(tests.values()), problems
 
 
 def _expand(argument: str) -> Iterator[TestTarget]:
     path = Path(argument)
     if os.path.isdir(path):  # noqa: PTH112  # a name that is too long: False, not an exception
-        yield from (TestTarget(str(Path(here, name))) for here, names in walk_folders(path) for name in _tests(names))
+        for here, names in walk_folders(path):
+            yield from (TestTarget(str(Path(here, name))) for name in names if name.endswith(SUFFIX))
         return
     if os.path.isfile(path):  # noqa: PTH113
         test = argument if argument.endswith(SUFFIX) else own_test(argument)
@@ -242,20 +244,10 @@ def _expand(argument: str) -> Iterator[TestTarget]:
         yield TestTarget(test)
 
 
-def _tests(names: Sequence[str]) -> Iterator[str]:
-    return (name for name in names if name.endswith(SUFFIX))
-
-
 def own_test(document: str) -> str:
     """Return the path of the test that belongs to a document by its name: `x.test.yaml` beside `x.playbook.md`."""
-    ending = next((one for one in _DOCUMENTS if document.endswith(one)), "")
+    ending = next((suffix for suffix in _DOCUMENTS if document.endswith(suffix)), "")
     return document.removesuffix(ending) + SUFFIX
-
-
-def _both(target: TestTarget, other: TestTarget) -> TestTarget:
-    if target.is_whole or other.is_whole:
-        return TestTarget(target.path)
-    return replace(target, names=target.names | other.names, lines=target.lines | other.lines)
 
 
 def _nothing(argument: str) -> str:

@@ -13,7 +13,7 @@ from quire.plan.parts import formulas
 from quire.plan.pipeline_work import Select
 from quire.plan.vocabulary import JOINT
 from quire.source import NOWHERE
-from quire.testing.plan_values import names_in
+from quire.testing.plan_facts import names_in
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
@@ -80,21 +80,22 @@ MOST_STEPS = 12
 _PLAIN_KINDS = (str, int, float, bool)
 
 
-def expectations(plan: Plan, seen: Observation, decisions: Sequence[Decision]) -> dict[str, Value]:
+def expectations(plan: Plan, observation: Observation, decisions: Sequence[Decision]) -> dict[str, Value]:
     """Return expectations that hold in a run, and that fail if it decides otherwise. Without a decision, or where no
     step shows it, they are about the result."""
-    found: dict[str, Value] = {}
-    if seen.status != "completed":
-        found["status"] = seen.status
+    expected: dict[str, Value] = {}
+    if observation.status != "completed":
+        expected["status"] = observation.status
     labels = dict.fromkeys(label for decision in decisions for label in _labels(plan, decision))
-    steps: dict[str, Value] = {label: seen.steps[label] for label in labels if seen.steps.get(label) in _SHOWN}
+    shown = {label: status for label in labels if (status := observation.steps.get(label)) in _SHOWN}
+    steps: dict[str, Value] = {**shown}
     if steps:
-        found["steps"] = dict(list(steps.items())[:MOST_STEPS])
+        expected["steps"] = dict(list(steps.items())[:MOST_STEPS])
     else:
-        found |= _result(seen)
-    if seen.warnings:
-        found["warnings"] = [message for _, message in seen.warnings]
-    return found
+        expected |= _result(observation)
+    if observation.warnings:
+        expected["warnings"] = [message for _, message in observation.warnings]
+    return expected
 
 
 def _result(observation: Observation) -> dict[str, Value]:
@@ -116,15 +117,15 @@ def _labels(plan: Plan, decision: Decision) -> Iterator[str]:
         yield step.label
         return
     for case in step.match.cases if step.match else ():
-        yield from (one.label for one in case.body.steps[:1])
+        yield from (inner.label for inner in case.body.steps[:1])
     if isinstance(step.work, Select):
         yield from (part.label for _, part in step.work.parts())
 
 
-def names_before(plan: Plan, wanted: str) -> frozenset[str]:
+def names_before(plan: Plan, decision_id: str) -> frozenset[str]:
     """Return the words of the choices that may decide whether a decision is reached: the names that the conditions on
     the way to it read, those from which they are computed, and the labels of the steps that write them."""
-    place = wanted.split(":")[1].partition("=")[0] if wanted.count(":") else ""
+    place = decision_id.split(":")[1].partition("=")[0] if decision_id.count(":") else ""
     steps = list(plan.steps())
     names: set[str] = set()
     for path, step in steps:
@@ -164,7 +165,8 @@ def file_text(document: str, drafts: Sequence[Draft]) -> str:
     """Return the text of a test file. Inputs that all cases share become defaults."""
     further = _WRITE if any(draft.expect is None for draft in drafts) else _ADD
     lines = [_HEAD.format(document=_scalar(document), next=further).rstrip("\n")]
-    shared = _shared([draft.inputs for draft in drafts])
+    first = drafts[0].inputs if drafts else {}
+    shared = {name: value for name, value in first.items() if all(draft.inputs.get(name) == value for draft in drafts)}
     if shared:
         lines += ["defaults:", f"  inputs: {flow(shared)}"]
     lines.append("cases:")
@@ -178,25 +180,17 @@ def case_text(draft: Draft) -> str:
     return "\n".join(_case(draft, {})) + "\n"
 
 
-def _shared(inputs: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
-    first = inputs[0] if inputs else {}
-    return {name: value for name, value in first.items() if all(one.get(name) == value for one in inputs)}
-
-
 def _case(draft: Draft, shared: Mapping[str, Value]) -> list[str]:
     lines = [f"  - name: {_scalar(draft.name)}"]
     own = {name: value for name, value in draft.inputs.items() if name not in shared}
-    if own:
-        lines.append(f"    inputs: {flow(own)}")
-    if draft.files:
-        lines.append(f"    files: {flow(draft.files)}")
-    if draft.allow:
-        lines.append(f"    allow: {flow(draft.allow)}")
-    if draft.unattended:
-        lines.append("    unattended: true")
-    if draft.answers:
-        answers: dict[str, Value] = {_typed(way): answer for way, answer in draft.answers.items()}
-        lines.append(f"    answers: {flow(answers)}")
+    keys: dict[str, Value] = {
+        "inputs": own,
+        "files": {**draft.files},
+        "allow": [*draft.allow],
+        "unattended": draft.unattended,
+        "answers": {_typed(way): answer for way, answer in draft.answers.items()},
+    }
+    lines += [f"    {key}: {flow(value)}" for key, value in keys.items() if value]
     if draft.tools:
         lines.append("    tools:")
         lines += [f"      {_key(name)}: {{returns: {flow(value)}}}" for name, value in draft.tools.items()]
@@ -217,7 +211,7 @@ def _model(replies: Sequence[DraftReply]) -> list[str]:
             lines.append(f"      {key}: {_reply(several[0])}")
         else:
             lines.append(f"      {key}:")
-            lines += [f"        - {_reply(one)}" for one in several]
+            lines += [f"        - {_reply(reply)}" for reply in several]
     return lines
 
 
@@ -228,7 +222,7 @@ def _reply(reply: DraftReply) -> str:
     if reply.item is not None:
         parts.append(f"item: {reply.item}")
     if reply.calls:
-        calls = ", ".join(f"{{name: {_scalar(name)}, input: {flow(given)}}}" for name, given in reply.calls)
+        calls = ", ".join(f"{{name: {_scalar(name)}, input: {flow(arguments)}}}" for name, arguments in reply.calls)
         parts.append(f"tool_calls: [{calls}]")
     else:
         parts.append(f"reply: {flow(reply.value)}")
@@ -253,8 +247,8 @@ def flow(value: Value) -> str:
         case int() | float():
             return repr(value)
         case Mapping():
-            return "{" + ", ".join(f"{_key(name)}: {flow(one)}" for name, one in value.items()) + "}"
-    return "[" + ", ".join(flow(one) for one in value) + "]"
+            return "{" + ", ".join(f"{_key(name)}: {flow(part)}" for name, part in value.items()) + "}"
+    return "[" + ", ".join(flow(part) for part in value) + "]"
 
 
 def _key(name: str) -> str:
@@ -263,7 +257,7 @@ def _key(name: str) -> str:
 
 def _scalar(text: str) -> str:
     """Return a text in double quotes; characters that cannot be seen are escaped."""
-    return '"' + "".join(_sign(one) for one in text) + '"'
+    return '"' + "".join(_sign(character) for character in text) + '"'
 
 
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}

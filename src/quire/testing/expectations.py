@@ -34,7 +34,7 @@ _BY_ID = {code.id: code for code in codes.codes()}
 class Judging(Struct):
     """An observation, and everything that is needed to hold expectations against it."""
 
-    seen: Observation
+    observation: Observation
     where: Span
     """The place of the case: problems that no expectation names are shown there."""
     row: Mapping[str, Value]
@@ -42,7 +42,7 @@ class Judging(Struct):
     """Of the case; None where snapshots are not compared."""
 
     def scope(self) -> Scope:
-        observation = self.seen
+        observation = self.observation
         calls: Value = [{"tool": call.tool, "arguments": dict(call.arguments)} for call in observation.calls]
         bindings: dict[str, Value] = {
             "row": dict(self.row),
@@ -60,9 +60,9 @@ def judge(expect: Expect | None, judging: Judging) -> list[Problem]:
     """Return the problems of an observation: expectations that fail, another status, warnings."""
     checks = expect.checks if expect else ()
     scope = judging.scope()
-    problems = [problem for check in checks if (problem := _check(check, judging.seen, scope)) is not None]
-    if not any(check.subject in ("status", "exit") for check in checks) and judging.seen.status != "completed":
-        if judging.seen.status == "not_started":
+    problems = [problem for check in checks if (problem := _check(check, judging.observation, scope)) is not None]
+    if not any(check.subject in ("status", "exit") for check in checks) and judging.observation.status != "completed":
+        if judging.observation.status == "not_started":
             return [_not_completed(judging)]  # all the rest follows from it
         problems.insert(0, _not_completed(judging))
     problems += _warnings(checks, judging, scope)
@@ -71,17 +71,9 @@ def judge(expect: Expect | None, judging: Judging) -> list[Problem]:
 
 def always(formulas: Sequence[Formula], judging: Judging) -> list[Problem]:
     """Return the properties of the file that do not hold."""
-    bindings = {**judging.scope().bindings, "value": judging.seen.output}
-    found = ((formula, holds(formula, formula.span, bindings)) for formula in formulas)
-    return [_problem(codes.ALWAYS, wrong, "always") for _, wrong in found if wrong is not None]
-
-
-def looked_at(expect: Expect | None, seen: Observation) -> set[str]:
-    """Return the paths of the prompts that some expectation looks at."""
-    paths: set[str] = set()
-    for check in expect.of("prompts") if expect else ():
-        paths.update(prompt.path for prompt in seen.prompts if not check.name or prompt.is_of(check.name))
-    return paths
+    bindings = {**judging.scope().bindings, "value": judging.observation.output}
+    mismatches = (holds(formula, formula.span, bindings) for formula in formulas)
+    return [_problem(wrong, "always", code=codes.ALWAYS) for wrong in mismatches if wrong is not None]
 
 
 def _check(check: Check, observation: Observation, scope: Scope) -> Problem | None:
@@ -90,7 +82,7 @@ def _check(check: Check, observation: Observation, scope: Scope) -> Problem | No
         case "that":
             assert isinstance(check.matcher, Holds)  # noqa: S101  # as the reader makes it
             wrong = holds(check.matcher.formula, check.span, {**scope.bindings, "value": observation.output})
-            return _problem(codes.EXPECTATION, wrong, "that") if wrong else None
+            return _problem(wrong, "that") if wrong else None
         case "warnings":
             return None  # with those that were not expected
         case "events":
@@ -107,22 +99,22 @@ def _check(check: Check, observation: Observation, scope: Scope) -> Problem | No
         return None
     if value is MISSING and wrong.message == "it is not there":
         wrong.message += _instead(check, observation)
-    problem = _problem(codes.EXPECTATION, wrong, _title(check))
+    title = f"step {check.name}" if check.name and check.subject == "steps" else scope.place
     if check.subject in ("status", "exit") and observation.error is not None:
-        return _with_value(problem, f"{observation.status}: {observation.error.get('message', '')}")
-    return _with_value(problem, shown(value) if not isinstance(value, Missing) else "")
+        return _problem(wrong, title, f"{observation.status}: {observation.error.get('message', '')}")
+    return _problem(wrong, title, shown(value) if not isinstance(value, Missing) else "")
 
 
-def seen_value(check: Check, seen: Observation) -> Seen:
+def seen_value(check: Check, observation: Observation) -> Seen:
     """Return the value that a check is about: the number of calls, the text of all prompts; `MISSING` if it is about
     more than one value."""
     if check.subject in ("that", "warnings", "events", "refused"):
         return MISSING
     if check.subject == "calls":
-        return sum(not call.refused and _is_tool(call, check.name) for call in seen.calls)
+        return sum(not call.refused and _is_tool(call, check.name) for call in observation.calls)
     if check.subject == "prompts":
-        return "\n\n".join(prompt.text for prompt in seen.prompts if not check.name or prompt.is_of(check.name))
-    return _value(check, seen)
+        return "\n\n".join(prompt.text for prompt in observation.prompts if not check.name or prompt.is_of(check.name))
+    return _value(check, observation)
 
 
 def _value(check: Check, observation: Observation) -> Seen:
@@ -190,61 +182,53 @@ def _instead(check: Check, observation: Observation) -> str:
 def _prompts(check: Check, observation: Observation, scope: Scope) -> Problem | None:
     """Check the prompts of a step: a list one by one, anything else against all of them as one text."""
     if not check.name:
-        whole: dict[str, Value] = {}
+        whole: dict[str, list[Value]] = {}
         for prompt in observation.prompts:
-            whole.setdefault(prompt.way, [])
-            texts = whole[prompt.way]
-            assert isinstance(texts, list)  # noqa: S101
-            texts.append(prompt.text)
-        wrong = mismatch(check.matcher, whole, scope)
-        return _problem(codes.EXPECTATION, wrong, "prompts") if wrong else None
-    found = [one.text for one in observation.prompts if one.is_of(check.name)]
-    value: Seen = list(found) if isinstance(check.matcher, Listed) else "\n\n".join(found) if found else MISSING
+            whole.setdefault(prompt.way, []).append(prompt.text)
+        wrong = mismatch(check.matcher, {**whole}, scope)
+        return _problem(wrong, "prompts") if wrong else None
+    prompts = [prompt.text for prompt in observation.prompts if prompt.is_of(check.name)]
+    value: Seen = list(prompts) if isinstance(check.matcher, Listed) else "\n\n".join(prompts) if prompts else MISSING
     wrong = mismatch(check.matcher, value, scope)
     if wrong is None:
         return None
-    if not found:
-        asked = list(dict.fromkeys(one.way for one in observation.prompts))
-        wrong.message = f"step {check.name} asked no model" + (f"; asked were {', '.join(asked)}" if asked else "")
-    problem = _problem(codes.EXPECTATION, wrong, f"the prompt of step {check.name}")
-    return _with_value(problem, "\n\n".join(found))
+    if not prompts:
+        steps = list(dict.fromkeys(prompt.way for prompt in observation.prompts))
+        wrong.message = f"step {check.name} asked no model" + (f"; asked were {', '.join(steps)}" if steps else "")
+    return _problem(wrong, f"the prompt of step {check.name}", "\n\n".join(prompts))
 
 
 def _calls(check: Check, observation: Observation, scope: Scope) -> Problem | None:
     """Check the calls of a tool: their number, the arguments of each, or those of some call."""
+    matcher = check.matcher
     calls = [call for call in observation.calls if not call.refused and _is_tool(call, check.name)]
-    title = f"the calls of {check.name}"
     arguments: list[Value] = [dict(call.arguments) for call in calls]
-    if _counts(check.matcher):
-        wrong = mismatch(check.matcher, len(calls), scope)
-    elif isinstance(check.matcher, Listed) or _is_listed(check.matcher):
-        wrong = mismatch(check.matcher, arguments, scope)
+    if _counts(matcher):
+        wrong = mismatch(matcher, len(calls), scope)
+    elif isinstance(matcher, Listed) or (isinstance(matcher, Equal) and isinstance(matcher.value, list | tuple)):
+        wrong = mismatch(matcher, arguments, scope)
     else:
-        reasons = [mismatch(check.matcher, argument, scope) for argument in arguments]
+        reasons = [mismatch(matcher, argument, scope) for argument in arguments]
         if any(reason is None for reason in reasons):
             return None
         wrong = reasons[0] if len(reasons) == 1 else Mismatch("no call has such arguments", check.span)
         wrong = wrong or Mismatch("it was never called", check.span)
     if wrong is None:
         return None
-    problem = _problem(codes.EXPECTATION, wrong, title)
-    return _with_value(problem, "\n".join(f"{call.name} {encode(dict(call.arguments))}" for call in calls))
+    value = "\n".join(f"{call.name} {encode(dict(call.arguments))}" for call in calls)
+    return _problem(wrong, f"the calls of {check.name}", value)
 
 
 def _counts(matcher: Matcher) -> bool:
     if isinstance(matcher, Equal):
         return isinstance(matcher.value, int) and not isinstance(matcher.value, bool)
     inner = getattr(matcher, "matchers", ())
-    return isinstance(matcher, Limit) or (bool(inner) and all(isinstance(one, Limit) for one in inner))
-
-
-def _is_listed(matcher: Matcher) -> bool:
-    return isinstance(matcher, Equal) and isinstance(matcher.value, list | tuple)
+    return isinstance(matcher, Limit) or (bool(inner) and all(isinstance(part, Limit) for part in inner))
 
 
 def _is_tool(call: SeenCall, name: str) -> bool:
-    wanted = ALIASES.get(name, name)
-    if call.tool in (wanted, canonical(name)) or name in (call.name, flat_name(call.tool)):
+    tool_id = ALIASES.get(name, name)
+    if call.tool in (tool_id, canonical(name)) or name in (call.name, flat_name(call.tool)):
         return True
     if not call.tool.startswith(("mcp/", "python/")):
         return False
@@ -253,17 +237,15 @@ def _is_tool(call: SeenCall, name: str) -> bool:
 
 
 def _refused(check: Check, observation: Observation) -> Problem | None:
-    wanted = check.matcher.value if isinstance(check.matcher, Equal) else []
-    names = [str(one) for one in wanted] if isinstance(wanted, list | tuple) else [str(wanted)]
+    expected = check.matcher.value if isinstance(check.matcher, Equal) else []
+    names = [str(name) for name in expected] if isinstance(expected, list | tuple) else [str(expected)]
     missing = [name for name in names if name not in observation.refused]
     more = [name for name in observation.refused if name not in names]
     if not missing and not more:
         return None
-    said = [f"{name} was not refused" for name in missing] + [f"{name} was refused as well" for name in more]
-    wrong = Mismatch("; ".join(said), check.matcher.span)
-    return _with_value(
-        _problem(codes.EXPECTATION, wrong, "refused"), "\n".join(observation.refused) or "nothing was refused"
-    )
+    reasons = [f"{name} was not refused" for name in missing] + [f"{name} was refused as well" for name in more]
+    wrong = Mismatch("; ".join(reasons), check.matcher.span)
+    return _problem(wrong, "refused", "\n".join(observation.refused) or "nothing was refused")
 
 
 def _events(check: Check, observation: Observation, scope: Scope) -> Problem | None:
@@ -272,7 +254,7 @@ def _events(check: Check, observation: Observation, scope: Scope) -> Problem | N
     for matcher in _each(check.matcher):
         if not any(_event_fits(matcher, event, scope) for event in left):
             wrong = Mismatch("there is no such event, or none after the one before", matcher.span)
-            return _problem(codes.EXPECTATION, wrong, "events")
+            return _problem(wrong, "events")
     return None
 
 
@@ -286,20 +268,20 @@ def _event_fits(matcher: Matcher, event: Mapping[str, Value], scope: Scope) -> b
 
 def _warnings(checks: Sequence[Check], judging: Judging, scope: Scope) -> list[Problem]:
     """Return the warnings that no expectation matches, and the expectations that no warning matches."""
-    wanted = [one for check in checks if check.subject == "warnings" for one in _each(check.matcher)]
-    left = [message for _, message in judging.seen.warnings]
+    matchers = [matcher for check in checks if check.subject == "warnings" for matcher in _each(check.matcher)]
+    left = [message for _, message in judging.observation.warnings]
     problems: list[Problem] = []
-    for matcher in wanted:
-        fitting = next((one for one in left if mismatch(matcher, one, scope) is None), None)
+    for matcher in matchers:
+        fitting = next((message for message in left if mismatch(matcher, message, scope) is None), None)
         if fitting is None:
             wrong = Mismatch("there was no such warning", matcher.span)
-            problem = _problem(codes.EXPECTATION, wrong, "warnings")
-            problems.append(_with_value(problem, "\n".join(one for _, one in judging.seen.warnings) or "no warnings"))
+            messages = [message for _, message in judging.observation.warnings]
+            problems.append(_problem(wrong, "warnings", "\n".join(messages) or "no warnings"))
         else:
             left.remove(fitting)
     where = next((check.span for check in checks if check.subject == "warnings"), judging.where)
     for message in left:
-        step = next((label for label, one in judging.seen.warnings if one == message), "")
+        step = next((label for label, text in judging.observation.warnings if text == message), "")
         place = f"step {step} warned" if step else "the run warned"
         help = "expect it: `warnings: [{contains: …}]`; or mend the document"
         problems.append(Problem(Diagnostic(codes.UNEXPECTED_WARNING, f"{place}: {message}", where, "", help)))
@@ -311,14 +293,13 @@ def _each(matcher: Matcher) -> list[Matcher]:
     if isinstance(matcher, Listed):
         return list(matcher.matchers)
     if isinstance(matcher, Equal) and isinstance(matcher.value, list | tuple):
-        return [Equal(one, matcher.span) for one in matcher.value]
+        return [Equal(value, matcher.span) for value in matcher.value]
     return [matcher]
 
 
 def _not_completed(judging: Judging) -> Problem:
-    observation = judging.seen
-    error = str(observation.error.get("message", "")) if observation.error else ""
-    step = str(observation.error.get("step", "")) if observation.error else ""
+    observation = judging.observation
+    error, step = (str((observation.error or {}).get(name, "")) for name in ("message", "step"))
     where = f" at step {step}" if step else ""
     message = f"the run is {observation.status.replace('_', ' ')}{where}"
     if observation.status == "not_started":
@@ -327,17 +308,6 @@ def _not_completed(judging: Judging) -> Problem:
     return Problem(Diagnostic(codes.EXPECTATION, message, judging.where, "", help), error)
 
 
-def _title(check: Check) -> str:
-    if not check.name:
-        return check.subject
-    return f"step {check.name}" if check.subject == "steps" else f"{check.subject}.{check.name}"
-
-
-def _problem(code: Code, wrong: Mismatch, title: str) -> Problem:
-    code = _BY_ID.get(wrong.code, code)
-    finding = Diagnostic(code, f"{title}: {wrong.message}", wrong.span)
-    return Problem(finding, "", wrong.parts, wrong.expected, wrong.actual)
-
-
-def _with_value(problem: Problem, value: str) -> Problem:
-    return Problem(problem.finding, value, problem.parts, problem.expected, problem.actual)
+def _problem(wrong: Mismatch, title: str, value: str = "", code: Code = codes.EXPECTATION) -> Problem:
+    finding = Diagnostic(_BY_ID.get(wrong.code, code), f"{title}: {wrong.message}", wrong.span)
+    return Problem(finding, value, wrong.parts, wrong.expected, wrong.actual)

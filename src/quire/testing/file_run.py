@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
@@ -119,23 +119,42 @@ class OpenTest(Struct, frozen=True):
     reading: TestReading
     file: TestFile
     bench: Bench
-    kept: SnapshotFile
+    stored: SnapshotFile
     options: FileOptions
-    wanted: tuple[CaseRow, ...]
+    rows: tuple[CaseRow, ...]
     """The cases and rows that the options select."""
     problems: tuple[Problem, ...]
 
-    def run(self, wanted: CaseRow) -> CaseResult:
+    def run(self, case_row: CaseRow) -> CaseResult:
         """Run one case, or one row of it, and give it its verdict."""
-        line = self.reading.source.position(wanted.case.span.start).line
-        return run_case(wanted, self.file, self.bench, line, self.options, self.kept)
+        case = case_row.case
+        line = self.reading.source.position(case.span.start).line
+        head = CaseResult(case_row.name, line, Outcome.PASSED, tags=case.tags)
+        if case.skip is not None:
+            return replace(head, outcome=Outcome.SKIPPED, reason=case.skip)
+        if case.draft:
+            help = "write what the document must do: output, prompts, asked, calls …"
+            finding = Diagnostic(codes.DRAFT, f"the case {case.name!r} has no expectations yet", case.span, "", help)
+            return replace(head, outcome=Outcome.FAILED, problems=(Problem(finding),))
+        began = time.perf_counter()
+        snapshots = self.stored.of(case_row.name, self.options.snapshots)
+        problems, observation = verdict(case_row, self.file, self.bench, snapshots)
+        head = replace(
+            head,
+            problems=tuple(problems),
+            seconds=time.perf_counter() - began,
+            used=observation.used if observation else None,
+            observation=observation if self.options.observations else None,
+            snapshots=snapshots.seen,
+        )
+        return _with_outcome(head, case)
 
     def result(self, cases: Sequence[CaseResult]) -> FileResult:
         """Return the result of the file, after snapshots were written. Gates of coverage hold, and snapshots can be
         unused, only if all of its cases ran."""
         source, bench, file = self.reading.source, self.bench, self.file
         problems = list(self.problems)
-        complete = self.options.selection.is_whole and len(cases) == len(self.wanted)
+        complete = self.options.selection.is_whole and len(cases) == len(self.rows)
         coverage = bench.coverage.result() if bench.coverage is not None else None
         if coverage is not None and complete:
             from quire.testing.coverage.report import gate_problems
@@ -156,10 +175,10 @@ class OpenTest(Struct, frozen=True):
     def _settled(self, cases: Sequence[CaseResult], complete: bool) -> tuple[tuple[SnapshotChange, ...], list[Problem]]:
         """Write the snapshots of the cases; return the changes, and the problems of the file."""
         where, mode = self.file.cases[0].span, self.options.snapshots
-        unused = self.kept.unused(cases) if complete and not mode.update else []
-        problems = [Problem(unused_finding(name, place, self.kept.path, where)) for name, place in unused]
+        unused = self.stored.unused(cases) if complete and not mode.update else []
+        problems = [Problem(unused_finding(name, place, self.stored.path, where)) for name, place in unused]
         try:
-            return tuple(self.kept.settle(cases, mode, complete=complete)), problems
+            return tuple(self.stored.settle(cases, mode, complete=complete)), problems
         except CannotStart as error:
             return (), [*problems, _cannot_start(error, where)]
 
@@ -179,7 +198,7 @@ def run_file(reading: TestReading, options: FileOptions = EVERYTHING) -> FileRes
     if isinstance(opened, FileResult):
         return opened
     results: list[CaseResult] = []
-    for row in opened.wanted:
+    for row in opened.rows:
         results.append(opened.run(row))
         if options.stop_at_failure and results[-1].failed:
             break
@@ -196,54 +215,48 @@ def open_test(reading: TestReading, options: FileOptions = EVERYTHING) -> OpenTe
         bench = open_document(source, file, shell=options.shell)
     except QuireError as error:
         where = file.document.span if file.document else file.cases[0].span
-        if not isinstance(error, BadDocument):
-            return FileResult(
-                source.name, source, problems=(Problem(Diagnostic(codes.NO_DOCUMENT, str(error), where)),)
-            )
-        return FileResult(source.name, source, problems=(_cannot_start(error, where),))
+        finding = Problem(Diagnostic(codes.NO_DOCUMENT, str(error), where))
+        problem = _cannot_start(error, where) if isinstance(error, BadDocument) else finding
+        return FileResult(source.name, source, problems=(problem,))
     cases, problems = _wanted(file, bench, options.selection, source.name)
     problems += [Problem(finding) for finding in compare(file, bench.document, Library(bench.settings))]
     try:
-        kept = SnapshotFile.beside(source.name)
+        stored = SnapshotFile.beside(source.name)
     except CannotStart as error:
         return FileResult(source.name, source, problems=(_cannot_start(error, file.cases[0].span),))
     if options.coverage or file.coverage:
-        bench = _measured(bench)
+        from quire.testing.coverage.report import CoverageMeter
+
+        bench = replace(bench, coverage=CoverageMeter(bench.document))
     if any(case.setting.cassette for case in file.cases):
         bench = replace(bench, cassettes=Cassettes(source.name, keep=options.keep_replies))
         problems += _cassette_problems(file, bench, options.selection)
-    return OpenTest(reading, file, bench, kept, options, tuple(cases), tuple(problems))
+    return OpenTest(reading, file, bench, stored, options, tuple(cases), tuple(problems))
 
 
 def _cassette_problems(file: TestFile, bench: Bench, selection: Selection) -> list[Problem]:
     """Return the problems of the cassettes as files: cases that the test no longer has, and old recordings."""
     if bench.cassettes is None or not selection.is_everything or not selection.takes(0):
         return []
-    asked: dict[str, set[str]] = {}
+    by_cassette: dict[str, set[str]] = {}
     for case in file.cases:
         if case.setting.cassette:
             name = case.setting.cassette if isinstance(case.setting.cassette, str) else ""
             with suppress(BadRows):
-                asked.setdefault(name, set()).update(row.name for row in expand(case, bench.folder, ()))
+                by_cassette.setdefault(name, set()).update(row.name for row in expand(case, bench.folder, ()))
     where = next(case.span for case in file.cases if case.setting.cassette)
     try:
-        orphans = bench.cassettes.orphans(asked, where)
+        orphans = bench.cassettes.orphans(by_cassette, where)
         return [*orphans, *(Problem(finding) for finding in bench.cassettes.old(where))]
     except CannotStart as error:
         return [_cannot_start(error, where)]
 
 
-def _measured(bench: Bench) -> Bench:
-    from quire.testing.coverage.report import CoverageMeter
-
-    return replace(bench, coverage=CoverageMeter(bench.document))
-
-
 def _wanted(file: TestFile, bench: Bench, selection: Selection, name: str) -> tuple[list[CaseRow], list[Problem]]:
     """Return the cases and rows that are wanted here, and the problems of those whose rows cannot be read."""
     plan = bench.document.plan
-    inputs = [one.name for one in plan.inputs] if plan else []
-    found: list[CaseRow] = []
+    inputs = [field.name for field in plan.inputs] if plan else []
+    selected: list[CaseRow] = []
     problems: list[Problem] = []
     number = 0
     for case in file.cases:
@@ -251,53 +264,25 @@ def _wanted(file: TestFile, bench: Bench, selection: Selection, name: str) -> tu
             rows = expand(case, bench.folder, inputs)
         except BadRows as error:
             where = case.rows.span if case.rows else case.span
-            problems += [Problem(Diagnostic(codes.ROWS, str(sentence), where)) for sentence in _sentences(error)]
+            problems += [Problem(Diagnostic(codes.ROWS, sentence, where)) for sentence in str(error).split("\n")]
             continue
         for row in rows:
             if selection.wants(case, row.name, name):
                 if selection.takes(number):
-                    found.append(row)
+                    selected.append(row)
                 number += 1
-    return found, problems
-
-
-def _sentences(error: BadRows) -> Iterator[str]:
-    return iter(str(error).split("\n"))
-
-
-def run_case(
-    wanted: CaseRow, file: TestFile, bench: Bench, line: int, options: FileOptions, kept: SnapshotFile
-) -> CaseResult:
-    """Run one case, or one row of it, and give it its verdict."""
-    case = wanted.case
-    head = CaseResult(wanted.name, line, Outcome.PASSED, tags=case.tags)
-    if case.skip is not None:
-        return replace(head, outcome=Outcome.SKIPPED, reason=case.skip)
-    if case.draft:
-        return replace(head, outcome=Outcome.FAILED, problems=(_draft(case),))
-    began = time.perf_counter()
-    snapshots = kept.of(wanted.name, options.snapshots)
-    problems, observation = verdict(wanted, file, bench, snapshots)
-    head = replace(
-        head,
-        problems=tuple(problems),
-        seconds=time.perf_counter() - began,
-        used=observation.used if observation else None,
-        observation=observation if options.observations else None,
-        snapshots=snapshots.seen,
-    )
-    return _with_outcome(head, case)
+    return selected, problems
 
 
 def verdict(
-    wanted: CaseRow,
+    case_row: CaseRow,
     file: TestFile,
     bench: Bench,
     snapshots: Snapshots | None = None,
     start: PreparedStart | None = None,
 ) -> tuple[list[Problem], Observation | None]:
     """Play a case, and return its problems and its last observation. With a `start`, its run begins there."""
-    case, row = wanted.case, cast("Mapping[str, Value]", wanted.row)
+    case, row = case_row.case, cast("Mapping[str, Value]", case_row.row)
     run = CaseRun(bench, case, start=start)
     try:
         stages = run.play()
@@ -311,7 +296,9 @@ def verdict(
         if bench.coverage is not None:
             bench.coverage.look(stage.expect(case), stage.observation)
     last = stages[-1].observation
-    problems += _broken_bounds(run, case)
+    # Each once: a run that is resumed compares its bounds again.
+    broken = dict.fromkeys(str(event.data.get("message", "")) for event in run.world.events if event.type == BROKEN)
+    problems += [Problem(Diagnostic(codes.BOUND_BROKEN, message, case.span)) for message in broken]
     if file.always:
         problems += always(file.always, Judging(last, case.span, row))
     if bench.cassettes is not None and isinstance(run.world.model, CassettePlayer):
@@ -320,12 +307,6 @@ def verdict(
     if not problems and case.crash_everywhere:
         problems = crash_everywhere(replace(bench, coverage=None), case, run, last)
     return problems, last
-
-
-def _broken_bounds(run: CaseRun, case: Case) -> list[Problem]:
-    """Return the bounds that the run exceeded, each once: a run that is resumed compares them again."""
-    told = dict.fromkeys(str(event.data.get("message", "")) for event in run.world.events if event.type == BROKEN)
-    return [Problem(Diagnostic(codes.BOUND_BROKEN, message, case.span)) for message in told]
 
 
 def _judged(stage: Stage, case: Case, row: Mapping[str, Value], snapshots: Snapshots | None) -> list[Problem]:
@@ -352,12 +333,6 @@ def _with_outcome(result: CaseResult, case: Case) -> CaseResult:
     if case.flaky is not None:
         return replace(result, outcome=Outcome.FLAKY, reason=case.flaky)
     return replace(result, outcome=Outcome.FAILED)
-
-
-def _draft(case: Case) -> Problem:
-    help = "write what the document must do: output, prompts, asked, calls …"
-    message = f"the case {case.name!r} has no expectations yet"
-    return Problem(Diagnostic(codes.DRAFT, message, case.span, "", help))
 
 
 def _cannot_start(error: QuireError, where: Span) -> Problem:

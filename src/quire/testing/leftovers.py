@@ -14,7 +14,7 @@ from quire.testing.results import Problem
 from quire.wording import cut
 
 if TYPE_CHECKING:
-    from quire.formats.test.syntax import Case, Entry
+    from quire.formats.test.syntax import Case
     from quire.testing.case_run import CaseWorld
     from quire.testing.world.model import ModelAsked
 
@@ -32,45 +32,40 @@ def leftovers(world: CaseWorld, case: Case, problems: list[Problem], *, complete
 
 def _no_replies(world: CaseWorld, case: Case) -> list[Problem]:
     problems: dict[str, Problem] = {}
-    for asked, nearest in world.model.missing:
+    for call, nearest in world.model.missing:
         where = nearest[0].span if nearest else case.setting.model.span if case.setting.model else case.span
-        help = f"the nearest entry does not fit: {nearest[1]}" if nearest else _example(asked)
-        message = f"the model has no reply for {_place(asked)}"
-        problem = Problem(Diagnostic(codes.NO_REPLY, message, where, "", help), cut(asked.text, 2_000))
+        example = f'"{call.way}": …' if call.turn is None else f"- {{turn: {call.turn}, reply: …}}"
+        help = f"the nearest entry does not fit: {nearest[1]}" if nearest else f"add to model: `{example}`"
+        message = f"the model has no reply for {_place(call)}"
+        problem = Problem(Diagnostic(codes.NO_REPLY, message, where, "", help), cut(call.text, 2_000))
         problems.setdefault(message, problem)  # a step that is tried again asks again
     return list(problems.values())
 
 
-def _place(asked: ModelAsked) -> str:
-    more = [f"item {asked.item}"] if asked.item is not None else []
-    more += [f"turn {asked.turn}"] if asked.turn is not None else []
-    return f"step {asked.way}" + (f" ({', '.join(more)})" if more else "")
-
-
-def _example(asked: ModelAsked) -> str:
-    if asked.turn is not None:
-        return f"add to model: `- {{turn: {asked.turn}, reply: …}}`"
-    return f'add to model: `"{asked.way}": …`'
+def _place(call: ModelAsked) -> str:
+    more = [f"item {call.item}"] if call.item is not None else []
+    more += [f"turn {call.turn}"] if call.turn is not None else []
+    return f"step {call.way}" + (f" ({', '.join(more)})" if more else "")
 
 
 def _unscripted(world: CaseWorld, case: Case) -> list[Problem]:
     problems = []
-    for one in dict.fromkeys(world.tools.unscripted):
-        script = world.tools.scripts.find(one.tool)
+    for call in dict.fromkeys(world.tools.unscripted):
+        script = world.tools.scripts.find(call.tool)
         where = script.span if script else case.setting.spans.get("tools", case.span)
-        help = "" if script else f"add to tools: `{one.tool}: {{returns: …}}`"
-        message = f"{one.tool} was called, and {one.reason}"
+        help = "" if script else f"add to tools: `{call.tool}: {{returns: …}}`"
+        message = f"{call.tool} was called, and {call.reason}"
         problems.append(Problem(Diagnostic(codes.UNSCRIPTED_TOOL, message, where, "", help)))
     return problems
 
 
 def _unfit(world: CaseWorld, case: Case) -> list[Problem]:
     problems = []
-    for one in dict.fromkeys(world.tools.unfit):
-        script = world.tools.scripts.find(one.tool)
+    for call in dict.fromkeys(world.tools.unfit):
+        script = world.tools.scripts.find(call.tool)
         where = script.span if script else case.span
-        message = f"{one.tool} never returns this: {one.reason}"
-        problems.append(Problem(Diagnostic(codes.UNFIT_STUB, message, where, "", _keys_of_result(one.tool))))
+        message = f"{call.tool} never returns this: {call.reason}"
+        problems.append(Problem(Diagnostic(codes.UNFIT_STUB, message, where, "", _keys_of_result(call.tool))))
     return problems
 
 
@@ -89,38 +84,25 @@ def _keys_of_result(tool: str) -> str:
 
 def _no_answers(world: CaseWorld, case: Case) -> list[Problem]:
     """Return the questions that a run waits with, if that is why the case failed."""
-    waiting = [question for question in world.people.seen.values() if question.answer is None]
+    problems = []
     where = case.setting.spans.get("answers", case.span)
-    return [
-        Problem(
-            Diagnostic(
-                codes.NO_ANSWER, f"step {question.way} asks, and no answer is given", where, "", _answer(question.way)
-            ),
-            question.prompt,
-        )
-        for question in waiting
-    ]
-
-
-def _answer(way: str) -> str:
-    return f'add to answers: `"{way}": …`; or expect `status: awaiting_input`'
+    for question in world.people.seen.values():
+        if question.answer is None:
+            message = f"step {question.way} asks, and no answer is given"
+            help = f'add to answers: `"{question.way}": …`; or expect `status: awaiting_input`'
+            problems.append(Problem(Diagnostic(codes.NO_ANSWER, message, where, "", help), question.prompt))
+    return problems
 
 
 def _unused(world: CaseWorld, case: Case) -> list[Problem]:
     findings = []
     for entry in world.model.replies.unused():
-        findings.append(Diagnostic(codes.UNUSED_REPLY, f"no call took {_entry(entry)}", entry.span, "", _why(entry)))
+        message = "no call took this reply" + (f" of step {entry.step}" if entry.step else "")
+        help = "remove it, or say `times: any` if it may stay unused" if entry.times == 1 else ""
+        findings.append(Diagnostic(codes.UNUSED_REPLY, message, entry.span, "", help))
     for name, answer in world.people.answers.unused():
         where = answer.span if answer.span.end else case.setting.spans.get(f"answers.{name}", case.span)
         findings.append(Diagnostic(codes.UNUSED_ANSWER, f"no question took the answer to step {name}", where))
     for name, script in world.tools.scripts.unused():
         findings.append(Diagnostic(codes.UNUSED_TOOL, f"{name} was never called", script.span))
     return [Problem(finding) for finding in findings]
-
-
-def _entry(entry: Entry) -> str:
-    return f"this reply of step {entry.step}" if entry.step else "this reply"
-
-
-def _why(entry: Entry) -> str:
-    return "remove it, or say `times: any` if it may stay unused" if entry.times == 1 else ""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from msgspec import Struct
@@ -83,46 +83,44 @@ class Scope(Struct):
     """The place of the expectation among those of its case: `prompts`, `named.best`."""
 
 
-def mismatch(matcher: Matcher, seen: Seen, scope: Scope) -> Mismatch | None:
+def mismatch(matcher: Matcher, actual: Seen, scope: Scope) -> Mismatch | None:
     """Return why a value does not match; None if it does."""
+    if isinstance(matcher, AllOf):
+        return next(filter(None, (mismatch(inner, actual, scope) for inner in matcher.matchers)), None)
     if isinstance(matcher, Absent):
-        if isinstance(seen, Missing) == matcher.wanted:
+        if isinstance(actual, Missing) == matcher.wanted:
             return None
         return Mismatch("it is there" if matcher.wanted else "it is not there", matcher.span)
-    if isinstance(seen, Missing):
-        if isinstance(matcher, AllOf):
-            return next(filter(None, (mismatch(one, seen, scope) for one in matcher.matchers)), None)
+    if isinstance(actual, Missing):
         return Mismatch("it is not there", matcher.span)
     match matcher:
         case Equal():
-            return _equal(matcher, seen)
+            return _equal(matcher, actual)
         case Contains():
-            return _contains(matcher, seen)
+            return _contains(matcher, actual)
         case Matches():
-            return _matches(matcher, seen)
+            return _matches(matcher, actual)
         case Limit():
-            return _limit(matcher, seen)
+            return _limit(matcher, actual)
         case JsonAt() | FitsSchema():
-            return _as_json(matcher, seen, scope)
+            return _as_json(matcher, actual, scope)
         case OneOf():
-            reasons = [mismatch(one, seen, scope) for one in matcher.matchers]
+            reasons = [mismatch(inner, actual, scope) for inner in matcher.matchers]
             if any(reason is None for reason in reasons):
                 return None
-            return Mismatch(f"{_said(seen)} matches none of these", matcher.span)
-        case AllOf():
-            return next(filter(None, (mismatch(one, seen, scope) for one in matcher.matchers)), None)
+            return Mismatch(f"{_said(actual)} matches none of these", matcher.span)
         case Items():
-            return _items(matcher, seen, scope)
+            return _items(matcher, actual, scope)
         case Listed():
-            return _listed(matcher, seen, scope)
+            return _listed(matcher, actual, scope)
         case Fields():
-            return _fields(matcher, seen, scope)
+            return _fields(matcher, actual, scope)
         case Holds():
-            return holds(matcher.formula, matcher.span, {**scope.bindings, "value": seen})
+            return holds(matcher.formula, matcher.span, {**scope.bindings, "value": actual})
         case Snapshot():
             if scope.snapshots is None:
                 return Mismatch("a snapshot cannot stand here", matcher.span)
-            return scope.snapshots(scope.place, seen, matcher.span)
+            return scope.snapshots(scope.place, actual, matcher.span)
         case _:
             assert_never(matcher)
 
@@ -135,8 +133,8 @@ def holds(formula: Formula, span: Span, bindings: Mapping[str, Value]) -> Mismat
         return Mismatch(f"{formula.text} cannot be evaluated: {error}", span, _parts(formula, bindings))
     if value is True:
         return None
-    said = "false" if value is False else f"{_said(value)}, which is not true"
-    return Mismatch(f"{formula.text} is {said}", span, _parts(formula, bindings))
+    what = "false" if value is False else f"{_said(value)}, which is not true"
+    return Mismatch(f"{formula.text} is {what}", span, _parts(formula, bindings))
 
 
 def shown(value: Value) -> str:
@@ -145,66 +143,67 @@ def shown(value: Value) -> str:
 
 
 def _parts(formula: Formula, bindings: Mapping[str, Value]) -> tuple[tuple[str, str], ...]:
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for read in formula.compiled.reads():
         path = ".".join(read.path)
-        if path in found:
+        if path in values:
             continue
         try:
-            found[path] = shown(compile(parse(path)).evaluate(bindings))
+            values[path] = shown(compile(parse(path)).evaluate(bindings))
         except (EvalError, ExprSyntaxError):
-            found[path] = "not there"
-    return tuple(found.items())
+            values[path] = "not there"
+    return tuple(values.items())
 
 
-def _equal(matcher: Equal, seen: Value) -> Mismatch | None:
-    if same(matcher.value, seen):
+def _equal(matcher: Equal, actual: Value) -> Mismatch | None:
+    if same(matcher.value, actual):
         return None
-    wanted = matcher.value
-    if isinstance(wanted, str) and isinstance(seen, str):
-        return Mismatch(f"it is {_said(seen)}", matcher.span, expected=wanted, actual=seen)
-    if isinstance(wanted, Mapping | Sequence) and not isinstance(wanted, str):
-        return Mismatch(f"it is {_said(seen)}{_meant(wanted, seen)}", matcher.span, (), pretty(wanted), pretty(seen))
-    kinds = "" if type(wanted) is type(seen) else f", {_kind(seen)}, and not {_kind(wanted)}"
-    return Mismatch(f"it is {_said(seen)}{kinds}", matcher.span)
+    expected = matcher.value
+    if isinstance(expected, str) and isinstance(actual, str):
+        return Mismatch(f"it is {_said(actual)}", matcher.span, expected=expected, actual=actual)
+    if isinstance(expected, Mapping | Sequence) and not isinstance(expected, str):
+        message = f"it is {_said(actual)}{_meant(expected, actual)}"
+        return Mismatch(message, matcher.span, (), pretty(expected), pretty(actual))
+    kinds = "" if type(expected) is type(actual) else f", {_kind(actual)}, and not {_kind(expected)}"
+    return Mismatch(f"it is {_said(actual)}{kinds}", matcher.span)
 
 
-def _meant(wanted: Value, seen: Value) -> str:
+def _meant(expected: Value, actual: Value) -> str:
     """Suggest the matcher that is probably meant by a mapping where a text or a number was seen."""
-    if not isinstance(wanted, Mapping) or isinstance(seen, Mapping):
+    if not isinstance(expected, Mapping) or isinstance(actual, Mapping):
         return ""
-    close = next(filter(None, (nearest(str(key), TESTS) for key in wanted)), None)
+    close = next(filter(None, (nearest(str(key), TESTS) for key in expected)), None)
     return did_you_mean(close, lead="; ")
 
 
-def same(wanted: Value, seen: Value) -> bool:
+def same(expected: Value, actual: Value) -> bool:
     """Tell whether two values are equal as JSON: 1 equals 1.0, and true is not 1."""
-    if isinstance(wanted, bool) or isinstance(seen, bool):
-        return wanted is seen
-    if isinstance(wanted, Mapping) and isinstance(seen, Mapping):
-        return wanted.keys() == seen.keys() and all(same(one, seen[key]) for key, one in wanted.items())
-    if _is_list(wanted) and _is_list(seen):
-        return len(wanted) == len(seen) and all(map(same, wanted, seen))  # type: ignore[arg-type]
-    return wanted == seen
+    if isinstance(expected, bool) or isinstance(actual, bool):
+        return expected is actual
+    if isinstance(expected, Mapping) and isinstance(actual, Mapping):
+        return expected.keys() == actual.keys() and all(same(part, actual[key]) for key, part in expected.items())
+    if _is_list(expected) and _is_list(actual):
+        return len(expected) == len(actual) and all(map(same, expected, actual))  # type: ignore[arg-type]
+    return expected == actual
 
 
 def _is_list(value: Value) -> bool:
     return isinstance(value, list | tuple)
 
 
-def _contains(matcher: Contains, seen: Value) -> Mismatch | None:
+def _contains(matcher: Contains, actual: Value) -> Mismatch | None:
     for part in matcher.parts:
-        there = _has(seen, part)
+        there = _has(actual, part)
         if there is None:
-            return Mismatch(f"{_said(seen)} cannot contain {_said(part)}", matcher.span)
+            return Mismatch(f"{_said(actual)} cannot contain {_said(part)}", matcher.span)
         if there == matcher.negated:
             verb = "contains" if matcher.negated else "does not contain"
-            if not isinstance(seen, str) or not isinstance(part, str):
-                return Mismatch(f"{_said(seen)} {verb} {_said(part)}", matcher.span)
-            name = "it" if "\n" in seen or len(seen) > LONGEST_QUOTED else _said(seen)
-            nearest = None if matcher.negated else _nearest_lines(seen, part)
-            wanted = part if nearest is not None else None
-            return Mismatch(f"{name} {verb} {_said(part)}", matcher.span, expected=wanted, actual=nearest)
+            if not isinstance(actual, str) or not isinstance(part, str):
+                return Mismatch(f"{_said(actual)} {verb} {_said(part)}", matcher.span)
+            name = "it" if "\n" in actual or len(actual) > LONGEST_QUOTED else _said(actual)
+            nearest = None if matcher.negated else _nearest_lines(actual, part)
+            expected = part if nearest is not None else None
+            return Mismatch(f"{name} {verb} {_said(part)}", matcher.span, expected=expected, actual=nearest)
     return None
 
 
@@ -220,48 +219,52 @@ def _nearest_lines(text: str, part: str) -> str | None:
     return "\n".join(lines[best : best + count]) if any(shared) else None
 
 
-def _has(seen: Value, part: Value) -> bool | None:
+def _has(actual: Value, part: Value) -> bool | None:
     """Tell whether a value has a part; None if it cannot have one."""
-    if isinstance(seen, str):
-        return part in seen if isinstance(part, str) else None
-    if isinstance(seen, Mapping):
+    if isinstance(actual, str):
+        return part in actual if isinstance(part, str) else None
+    if isinstance(actual, Mapping):
         if isinstance(part, Mapping):
-            return all(key in seen and same(value, seen[key]) for key, value in part.items())
-        return part in seen if isinstance(part, str) else None
-    if isinstance(seen, list | tuple):
-        return any(same(part, item) for item in seen)
+            return all(key in actual and same(value, actual[key]) for key, value in part.items())
+        return part in actual if isinstance(part, str) else None
+    if isinstance(actual, list | tuple):
+        return any(same(part, item) for item in actual)
     return None
 
 
-def _matches(matcher: Matches, seen: Value) -> Mismatch | None:
+def _matches(matcher: Matches, actual: Value) -> Mismatch | None:
     pattern = safe_regex.compiled(matcher.pattern)
     if pattern is None:
         return Mismatch("patterns need RE2 (`pip install google-re2`)", matcher.span)
-    if isinstance(seen, str) and pattern.search(clean(seen[:LONGEST_SEARCHED])) is not None:
+    if isinstance(actual, str) and pattern.search(clean(actual[:LONGEST_SEARCHED])) is not None:
         return None
-    return Mismatch(f"{_said(seen)} does not match {matcher.pattern}", matcher.span)
+    return Mismatch(f"{_said(actual)} does not match {matcher.pattern}", matcher.span)
 
 
-def _limit(matcher: Limit, seen: Value) -> Mismatch | None:
-    if isinstance(seen, bool) or not isinstance(seen, int | float):
-        return Mismatch(f"{_said(seen)} is not a number", matcher.span)
-    within = seen >= matcher.bound if matcher.least else seen <= matcher.bound
+def _limit(matcher: Limit, actual: Value) -> Mismatch | None:
+    if isinstance(actual, bool) or not isinstance(actual, int | float):
+        return Mismatch(f"{_said(actual)} is not a number", matcher.span)
+    within = actual >= matcher.bound if matcher.least else actual <= matcher.bound
     word = "less" if matcher.least else "more"
-    return None if within else Mismatch(f"{seen:g} is {word} than {matcher.bound:g}", matcher.span)
+    return None if within else Mismatch(f"{actual:g} is {word} than {matcher.bound:g}", matcher.span)
 
 
-def _as_json(matcher: JsonAt | FitsSchema, seen: Value, scope: Scope) -> Mismatch | None:
+def _as_json(matcher: JsonAt | FitsSchema, actual: Value, scope: Scope) -> Mismatch | None:
     try:
-        value = json_of(seen)
+        value = json_of(actual)
     except ValueError:
-        return Mismatch(f"{_said(seen)} is not JSON", matcher.span)
+        return Mismatch(f"{_said(actual)} is not JSON", matcher.span)
     if isinstance(matcher, FitsSchema):
         return _fits(matcher, value)
-    for path, inner in matcher.paths:
-        found = mismatch(inner, _at(value, path), scope)
-        if found is not None:
-            found.message = f"{path}: {found.message}"
-            return found
+    return _first((path, mismatch(inner, _at(value, path), scope)) for path, inner in matcher.paths)
+
+
+def _first(reasons: Iterable[tuple[str, Mismatch | None]]) -> Mismatch | None:
+    """Return the first of several reasons, with its place in front of its message; None if there is none."""
+    for place, reason in reasons:
+        if reason is not None:
+            reason.message = f"{place}: {reason.message}"
+            return reason
     return None
 
 
@@ -273,24 +276,24 @@ def json_of(value: Value) -> Value:
     if text.startswith("```") and text.endswith("```"):
         text = text.partition("\n")[2][:-3]
     try:
-        found: Value = json.loads(text)
-        encode(found)
+        parsed: Value = json.loads(text)
+        encode(parsed)
     except (RecursionError, InvalidValue) as error:
         raise ValueError(str(error)) from None
-    return found
+    return parsed
 
 
 def _at(value: Value, path: str) -> Seen:
     """Return the value at a dotted path; numbers are positions in lists."""
-    found: Value = value
+    inner: Value = value
     for part in path.split("."):
-        if isinstance(found, Mapping) and part in found:
-            found = found[part]
-        elif isinstance(found, list | tuple) and part.isdecimal() and int(part) < len(found):
-            found = found[int(part)]
+        if isinstance(inner, Mapping) and part in inner:
+            inner = inner[part]
+        elif isinstance(inner, list | tuple) and part.isdecimal() and int(part) < len(inner):
+            inner = inner[int(part)]
         else:
             return MISSING
-    return found
+    return inner
 
 
 def _fits(matcher: FitsSchema, value: Value) -> Mismatch | None:
@@ -307,46 +310,34 @@ def _fits(matcher: FitsSchema, value: Value) -> Mismatch | None:
     return None
 
 
-def _items(matcher: Items, seen: Value, scope: Scope) -> Mismatch | None:
-    if not isinstance(seen, list | tuple):
-        return Mismatch(f"{_said(seen)} is not a list", matcher.span)
-    reasons = [mismatch(matcher.matcher, item, scope) for item in seen]
+def _items(matcher: Items, actual: Value, scope: Scope) -> Mismatch | None:
+    if not isinstance(actual, list | tuple):
+        return Mismatch(f"{_said(actual)} is not a list", matcher.span)
+    reasons = [mismatch(matcher.matcher, item, scope) for item in actual]
     if matcher.every:
-        for number, reason in enumerate(reasons):
-            if reason is not None:
-                reason.message = f"item {number}: {reason.message}"
-                return reason
-        return None
+        return _first((f"item {number}", reason) for number, reason in enumerate(reasons))
     if any(reason is None for reason in reasons):
         return None
-    return Mismatch(f"no item of {_said(seen)} matches", matcher.span)
+    return Mismatch(f"no item of {_said(actual)} matches", matcher.span)
 
 
-def _listed(matcher: Listed, seen: Value, scope: Scope) -> Mismatch | None:
-    if not isinstance(seen, list | tuple):
-        return Mismatch(f"{_said(seen)} is not a list", matcher.span)
-    if len(seen) != len(matcher.matchers):
-        return Mismatch(f"it has {len(seen)} items, and not {len(matcher.matchers)}", matcher.span)
-    for number, (inner, item) in enumerate(zip(matcher.matchers, seen, strict=True)):
-        if (reason := mismatch(inner, item, scope)) is not None:
-            reason.message = f"item {number}: {reason.message}"
-            return reason
-    return None
+def _listed(matcher: Listed, actual: Value, scope: Scope) -> Mismatch | None:
+    if not isinstance(actual, list | tuple):
+        return Mismatch(f"{_said(actual)} is not a list", matcher.span)
+    if len(actual) != len(matcher.matchers):
+        return Mismatch(f"it has {len(actual)} items, and not {len(matcher.matchers)}", matcher.span)
+    pairs = enumerate(zip(matcher.matchers, actual, strict=True))
+    return _first((f"item {number}", mismatch(inner, item, scope)) for number, (inner, item) in pairs)
 
 
-def _fields(matcher: Fields, seen: Value, scope: Scope) -> Mismatch | None:
-    if not isinstance(seen, Mapping):
-        return Mismatch(f"{_said(seen)} is not a mapping", matcher.span)
-    for name, inner in matcher.fields:
-        if (reason := mismatch(inner, seen.get(name, MISSING), scope)) is not None:
-            reason.message = f"{name}: {reason.message}"
-            return reason
-    left = list(_others(seen, {name for name, _ in matcher.fields}))
+def _fields(matcher: Fields, actual: Value, scope: Scope) -> Mismatch | None:
+    if not isinstance(actual, Mapping):
+        return Mismatch(f"{_said(actual)} is not a mapping", matcher.span)
+    if reason := _first((name, mismatch(inner, actual.get(name, MISSING), scope)) for name, inner in matcher.fields):
+        return reason
+    names = {name for name, _ in matcher.fields}
+    left = [str(name) for name in actual if name not in names]
     return Mismatch(f"it has {', '.join(left)} as well", matcher.span) if left else None
-
-
-def _others(seen: Mapping[str, Value], known: set[str]) -> Iterator[str]:
-    return (str(name) for name in seen if name not in known)
 
 
 def _said(value: Value) -> str:

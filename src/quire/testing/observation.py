@@ -138,8 +138,11 @@ STATUSES = {"awaiting_input": "waiting", "running": "pending", "interrupted": "p
 
 def not_started(error: QuireError, inputs: Mapping[str, Value]) -> Observation:
     """Return the observation of a case whose document could not be started."""
-    told: Mapping[str, Value] = {"kind": type(error).__name__, "message": str(error), "step": ""}
-    return Observation(NOT_STARTED, error.exit_code, error=told, inputs=inputs)
+    return Observation(NOT_STARTED, error.exit_code, error=error_value(error), inputs=inputs)
+
+
+def error_value(error: QuireError) -> dict[str, Value]:
+    return {"kind": type(error).__name__, "message": str(error), "step": ""}
 
 
 def observe(view: RunView, world: CaseWorld, inputs: Mapping[str, Value]) -> Observation:
@@ -175,11 +178,11 @@ def observe(view: RunView, world: CaseWorld, inputs: Mapping[str, Value]) -> Obs
 
 def refused_in(world: CaseWorld) -> list[str]:
     """Return the capabilities that were missing, each once, in order."""
-    found = [call.refused for call in world.tools.seen if call.refused]
+    capabilities = [call.refused for call in world.tools.seen if call.refused]
     for event in world.events:
         if event.type in ("tool_told", "agent_told") and event.data.get("kind") == "denied":
-            found.append(denied_capability(str(event.data.get("result", ""))))
-    return list(dict.fromkeys(filter(None, found)))
+            capabilities.append(denied_capability(str(event.data.get("result", ""))))
+    return list(dict.fromkeys(filter(None, capabilities)))
 
 
 def _used(view: RunView, world: CaseWorld) -> Used:

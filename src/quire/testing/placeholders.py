@@ -1,9 +1,7 @@
 """Placeholders for a scaffolded test: values that fit their types and schemas, and are obviously not real.
 
 Where a value may be one of several, such as a boolean or an enum, `Choices` decides which, and remembers that there
-were others.
-
-Guess the shapes of inputs that a pipeline does not declare, from the way in which its expressions use them.
+were others. The shapes of inputs that a pipeline does not declare are guessed from the way in which it uses them.
 """
 
 from __future__ import annotations
@@ -19,14 +17,14 @@ from quire.plan.nodes import Plan, Think, UseTool
 from quire.plan.parts import formulas
 from quire.plan.pipeline_work import Agent, Fold, ForEach, Formula, Invoke
 from quire.safe_regex import BadPattern, matches
-from quire.testing.plan_values import tested_values
+from quire.testing.plan_facts import tested_values
 from quire.values import encode
 
 if TYPE_CHECKING:
     from quire.plan.nodes import Capture, Step
     from quire.plan.thread import Parameter
     from quire.schema import Schema
-    from quire.testing.plan_values import Tested
+    from quire.testing.plan_facts import Tested
     from quire.values import Value
 
 
@@ -65,19 +63,19 @@ class Placeholders:
         required, fields = schema.get("required", []), schema.get("properties", {})
         if not isinstance(required, list) or not isinstance(fields, Mapping):
             return {}
-        shapes = input_shapes(self._plan) if self._plan.format == "pipeline" else {}
-        found: dict[str, Value] = {}
+        shapes = input_shapes(self._plan)
+        values: dict[str, Value] = {}
         for name, part in fields.items():
-            known = isinstance(part, Mapping) and ("enum" in part or part.get("type") == "boolean")
-            if name not in required and not known and name not in self._tested:
+            is_closed = isinstance(part, Mapping) and ("enum" in part or part.get("type") == "boolean")
+            if name not in required and not is_closed and name not in self._tested:
                 continue
             typed = isinstance(part, Mapping) and bool(part.keys() & {"type", "enum", "$ref", "anyOf"})
             shape = shapes.get(name)
             if not typed and shape is not None:
-                found[name] = self._of_shape(shape, name, f"input {name}")
+                values[name] = self._of_shape(shape, name, f"input {name}")
             else:
-                found[name] = self.of_schema(part if isinstance(part, Mapping) else {}, name, f"input {name}", schema)
-        return found
+                values[name] = self.of_schema(part if isinstance(part, Mapping) else {}, name, f"input {name}", schema)
+        return values
 
     def reply(self, step: Step, way: str) -> Value:
         """Return a reply to a step: a text as it is sent, or a value that is sent as JSON."""
@@ -143,15 +141,15 @@ class Placeholders:
 
     def _captured_of(self, tool: str) -> dict[str, Value]:
         """Return the fields that the steps of a playbook take out of the results of a tool."""
-        found: dict[str, Value] = {}
+        fields: dict[str, Value] = {}
         for _, step in self._plan.steps():
             match step.work:
                 case UseTool(tool=called) if called == tool.rpartition("/")[2] and step.capture is not None:
                     if step.capture.field:
-                        found[step.capture.field] = self._captured(step.capture, step.label)
+                        fields[step.capture.field] = self._captured(step.capture, step.label)
                     elif step.capture.type == "json":
-                        found[TODO] = step.capture.name
-        return found
+                        fields[TODO] = step.capture.name
+        return fields
 
     def of_schema(
         self, schema: Mapping[str, Value], name: str, key: str, root: Mapping[str, Value], depth: int = 0
@@ -179,13 +177,13 @@ class Placeholders:
                 fields = schema.get("properties", {})
                 inside = fields.items() if isinstance(fields, Mapping) and depth < _MOST_DEPTH else ()
                 return {
-                    one: self.of_schema(part, one, f"{key} {one}", root, depth + 1)
-                    for one, part in inside
+                    member: self.of_schema(part, member, f"{key} {member}", root, depth + 1)
+                    for member, part in inside
                     if isinstance(part, Mapping)
                 }
         pattern = schema.get("pattern")
         if isinstance(pattern, str):
-            return next((one for one in _SAMPLES if _matches(pattern, one)), f"{TODO} {name}")
+            return next((sample for sample in _SAMPLES if _matches(pattern, sample)), f"{TODO} {name}")
         word = self._word(name, key, f"{TODO} {name}")
         longest = schema.get("maxLength")
         return word[:longest] if isinstance(longest, int) and isinstance(word, str) else word
@@ -195,16 +193,17 @@ class Placeholders:
         if depth > _MOST_DEPTH:
             return None
         if shape.items is not None:
-            inner, known = shape.items, shape.value(name, TODO)
-            plain = known if isinstance(known, list) and not (inner.fields or inner.is_number) else None
+            inner, usual = shape.items, shape.value(name, TODO)
+            plain = usual if isinstance(usual, list) and not (inner.fields or inner.is_number) else None
             count = self._count(name, key, len(plain) if plain else 1)
             if plain is not None:
                 return (plain * count)[:count]
             return [self._of_shape(inner, name, f"{key} item", depth + 1)] * count
         if shape.fields:
-            return {one: self._of_shape(part, one, f"{key} {one}", depth + 1) for one, part in shape.fields.items()}
+            parts = shape.fields.items()
+            return {name: self._of_shape(part, name, f"{key} {name}", depth + 1) for name, part in parts}
         first = shape.value(name, TODO)
-        others = [one for one in self._tested.get(name, ()) if _fits(one, shape)]
+        others = [value for value in self._tested.get(name, ()) if _fits(value, shape)]
         options = [first, *(other for other in others if other != first)]
         if isinstance(first, bool):
             options = [first, not first]
@@ -213,15 +212,15 @@ class Placeholders:
     def _number(self, schema: Mapping[str, Value], name: str, key: str) -> Value:
         """Return a number within the limits of a schema; those that the document compares it with are the other
         choices, as far as they are within the limits."""
-        low, high = (one if isinstance(one, int | float) else None for one in map(schema.get, ("minimum", "maximum")))
+        low, high = (end if isinstance(end, int | float) else None for end in map(schema.get, ("minimum", "maximum")))
         first = low if low is not None else 1 if high is None or high >= 1 else high
         options: list[Value] = [first]
-        for one in self._tested.get(name, ()):
-            if isinstance(one, str | bool) or one in options:
+        for number in self._tested.get(name, ()):
+            if isinstance(number, str | bool) or number in options:
                 continue
-            whole = schema.get("type") != "integer" or one == int(one)
-            if whole and (low is None or one >= low) and (high is None or one <= high):
-                options.append(one)
+            whole = schema.get("type") != "integer" or number == int(number)
+            if whole and (low is None or number >= low) and (high is None or number <= high):
+                options.append(number)
         return self._choices.pick(key, options) if len(options) > 1 else first
 
     def _count(self, name: str, key: str, usual: int) -> int:
@@ -232,7 +231,7 @@ class Placeholders:
 
     def _word(self, name: str, key: str, otherwise: str, *more: str) -> Value:
         """Return a text; the texts that the document compares it with are the other choices."""
-        tested = [one for each in (name, *more) for one in self._tested.get(each, ()) if isinstance(one, str)]
+        tested = [text for each in (name, *more) for text in self._tested.get(each, ()) if isinstance(text, str)]
         options = list(dict.fromkeys([otherwise, *tested]))
         return self._choices.pick(key, options) if len(options) > 1 else otherwise
 
@@ -305,7 +304,7 @@ class Shape(Struct):
                 return [self.items.value(name, todo, depth + 1)]
             return [f"{todo} one", f"{todo} another"]
         if self.fields:
-            return {one: shape.value(one, todo, depth + 1) for one, shape in self.fields.items()}
+            return {member: shape.value(member, todo, depth + 1) for member, shape in self.fields.items()}
         return 1 if self.is_number else True if self.is_flag else f"{todo} {name}"
 
     def declaration(self, depth: int = 0) -> str:
@@ -390,19 +389,15 @@ class _Reader:
             case Arithmetic(first=first, rest=rest):
                 operands = [first, *(operand for _, operand in rest)]
                 if _is_number(node) or any(map(_is_number, operands)):
-                    self._numbers(operands)
+                    for shape in filter(None, map(self._shape, operands)):
+                        shape.is_number = True
             case Compare(operator=operator, left=left, right=right):
                 self._compared(operator, left, right)
         for child in children(node):
             self._visit(child)
 
-    def _numbers(self, operands: list[Node]) -> None:
-        for operand in operands:
-            if shape := self._shape(operand):
-                shape.is_number = True
-
     def _compared(self, operator: str, left: Node, right: Node) -> None:
-        values = [one.value for one in (left, right) if isinstance(one, Constant)]
+        values = [side.value for side in (left, right) if isinstance(side, Constant)]
         flags = any(isinstance(value, bool) for value in values)
         numbers = any(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
         for side in (left, right):

@@ -161,10 +161,10 @@ class FailedCases:
     @classmethod
     def read(cls, workspace: Path) -> FailedCases:
         try:
-            kept = msgspec.json.decode(_read_file(_path(workspace)), type=_Kept)
+            stored = msgspec.json.decode(_read_file(_path(workspace)), type=_Kept)
         except (OSError, ValueError, RecursionError, msgspec.MsgspecError):
             return cls(workspace)
-        return cls(workspace, kept.failed if kept.version == 1 else None)
+        return cls(workspace, stored.failed if stored.version == 1 else None)
 
     def of(self, path: str) -> frozenset[str] | None:
         """Return the names of the failed cases of a file, none if the whole file failed; None if it did not fail."""

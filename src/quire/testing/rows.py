@@ -13,7 +13,7 @@ from functools import cache, partial
 from inspect import get_annotations
 from itertools import product
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, NoReturn, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -133,7 +133,10 @@ def matrix_rows(choices: Mapping[str, Sequence[Value]]) -> list[Row]:
         count *= len(values)
         if count > MAX_ROWS:
             _refuse(f"the combinations are more than {MAX_ROWS:,}")
-    return [_combination(tuple(choices), values) for values in product(*choices.values())]
+    rows = [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
+    return [
+        Row(", ".join(f"{name}={cut(text_or_json(value), _LABEL)}" for name, value in row.items()), row) for row in rows
+    ]
 
 
 def joined_rows(rows: Sequence[Row], combinations: Sequence[Row]) -> list[Row]:
@@ -159,7 +162,7 @@ def fill(value: Value, row: Row) -> Value:
     if isinstance(value, str):
         return _filled(value, row) if "{row." in value else value
     if isinstance(value, Mapping):
-        filled = {_key(key, row): fill(item, row) for key, item in value.items()}
+        filled = {text_or_json(fill(key, row)): fill(item, row) for key, item in value.items()}
         if len(filled) < len(value):
             _refuse(f"{row.label} gives two keys of a mapping the same name", row.line)
         return filled
@@ -179,7 +182,10 @@ def column(row: Row, path: str) -> Value:
         elif isinstance(value, list | tuple) and _INDEX.fullmatch(name) and int(name) < len(value):
             value = value[int(name)]
         else:
-            raise BadRows([_missing(path, row)])
+            there = ", ".join(cut(name, _LABEL) for name in first_of(list(row.values), 8))
+            near, otherwise = nearest(path, row.values), f"the columns are {there}" if there else ""
+            help = did_you_mean(near, otherwise, form="{{row.{}}}")
+            _refuse(f"{row.label} does not have a column {_quoted(path)}", row.line, help)
     return value
 
 
@@ -244,11 +250,6 @@ def _jsonl(text: str, problems: list[RowProblem]) -> Iterator[tuple[int, Mapping
             return
 
 
-def _combination(names: tuple[str, ...], values: tuple[Value, ...]) -> Row:
-    pairs = dict(zip(names, values, strict=True))
-    return Row(", ".join(f"{name}={cut(text_or_json(value), _LABEL)}" for name, value in pairs.items()), pairs)
-
-
 def _filled(text: str, row: Row) -> Value:
     whole = _PLACE.fullmatch(text)
     if whole:
@@ -264,17 +265,6 @@ def _filled(text: str, row: Row) -> Value:
         return value
 
     return _PLACE.sub(lambda match: replaced(match[1]), text)
-
-
-def _key(key: str, row: Row) -> str:
-    return text_or_json(_filled(key, row)) if "{row." in key else key
-
-
-def _missing(path: str, row: Row) -> RowProblem:
-    near = nearest(path, row.values)
-    there = ", ".join(cut(name, _LABEL) for name in first_of(list(row.values), 8))
-    help = did_you_mean(near, f"the columns are {there}" if there else "", form="{{row.{}}}")
-    return RowProblem(f"{row.label} does not have a column {_quoted(path)}", row.line, help)
 
 
 def _quoted(name: str) -> str:
@@ -310,18 +300,14 @@ def expand(case: Case, folder: Path, inputs: Sequence[str]) -> list[CaseRow]:
     """
     if case.rows is None:
         return [CaseRow(case, case.name, {})]
-    filler = _filler(case)
-    return [
-        _row(f"{case.name}[{row.label}]", filler(row) if filler else case, row, case.rows, inputs)
-        for row in rows_of(case.rows, folder)
-    ]
-
-
-def _row(name: str, case: Case, row: Row, rows: Rows, inputs: Sequence[str]) -> CaseRow:
-    """Return the row of a case that is filled already."""
-    taken = {name: row.values[name] for name in rows.matrix if name in inputs or name in case.setting.inputs}
-    setting = replace(case.setting, inputs={**case.setting.inputs, **taken}) if taken else case.setting
-    return CaseRow(replace(case, name=name, setting=setting), name, row.values)
+    filler, rows = _filler(case), []
+    for row in rows_of(case.rows, folder):
+        filled, name = filler(row) if filler else case, f"{case.name}[{row.label}]"
+        own = filled.setting.inputs
+        taken = {name: row.values[name] for name in case.rows.matrix if name in inputs or name in own}
+        setting = replace(filled.setting, inputs={**own, **taken}) if taken else filled.setting
+        rows.append(CaseRow(replace(filled, name=name, setting=setting), name, row.values))
+    return rows
 
 
 def rows_of(rows: Rows, folder: Path) -> list[Row]:
@@ -346,32 +332,29 @@ def _filler(part: T) -> Callable[[Row], T] | None:
     elif isinstance(part, _KEPT):
         return None
     elif isinstance(part, Struct):
-        fields = {name: found for name in part.__struct_fields__ if (found := _filler(getattr(part, name)))}
+        fields = {name: inner for name in part.__struct_fields__ if (inner := _filler(getattr(part, name)))}
         # A column may hold any value; a reply, an answer and the text of a file are texts.
         fields |= {name: partial(_as_text, fields[name]) for name in fields.keys() & _texts(type(part))}
         if isinstance(part, Entry) and part.is_json and "reply" in fields:
-            fields["reply"] = partial(_as_json, decode(part.reply))
-        filler = partial(_filled_struct, part, fields) if fields else None
+            reply = decode(part.reply)
+            fields["reply"] = lambda row: encode(fill(reply, row))
+        if fields:
+            filler = lambda row: replace(part, **{name: inner(row) for name, inner in fields.items()})  # noqa: E731
     elif isinstance(part, tuple | list):
-        items = [(one, _filler(one)) for one in part]
-        filler = partial(_filled_items, type(part), items) if any(found for _, found in items) else None
+        kind, items = type(part), [(item, _filler(item)) for item in part]
+        if any(inner for _, inner in items):
+            filler = lambda row: kind(_filled_part(item, row) for item in items)  # noqa: E731
     elif isinstance(part, Mapping):
         entries = [((key, _filler(key)), (value, _filler(value))) for key, value in part.items()]
-        filler = partial(_filled_map, entries) if any(key[1] or value[1] for key, value in entries) else None
+        if any(key[1] or value[1] for key, value in entries):
+            filler = lambda row: {_filled_part(key, row): _filled_part(value, row) for key, value in entries}  # noqa: E731
     # Where a text is needed and the row has another value, the reader of the part says so.
     return cast("Callable[[Row], T] | None", filler)
 
 
-_Place: TypeAlias = "tuple[object, Callable[[Row], object] | None]"
-
-
-def _filled_case(place: _Place, row: Row) -> object:
+def _filled_part(place: tuple[object, Callable[[Row], object] | None], row: Row) -> object:
     part, filler = place
     return filler(row) if filler else part
-
-
-def _filled_struct(part: Struct, fields: Mapping[str, Callable[[Row], object]], row: Row) -> Struct:
-    return replace(part, **{name: filler(row) for name, filler in fields.items()})
 
 
 def _as_text(filler: Callable[[Row], object], row: Row) -> str:
@@ -379,19 +362,7 @@ def _as_text(filler: Callable[[Row], object], row: Row) -> str:
     return filled if isinstance(filled, str) else encode(cast("Value", filled))
 
 
-def _as_json(value: Value, row: Row) -> str:
-    return encode(fill(value, row))
-
-
 @cache
 def _texts(kind: type[Struct]) -> frozenset[str]:
     """Return the fields of a part of the tree that hold texts only."""
     return frozenset(name for name, hint in get_annotations(kind).items() if hint == "str")
-
-
-def _filled_items(kind: type, items: Sequence[_Place], row: Row) -> object:
-    return kind(_filled_case(item, row) for item in items)
-
-
-def _filled_map(entries: Sequence[tuple[_Place, _Place]], row: Row) -> dict[object, object]:
-    return {_filled_case(key, row): _filled_case(value, row) for key, value in entries}

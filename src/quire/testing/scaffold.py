@@ -74,19 +74,19 @@ def draft_cases(bench: Bench, *, expects: bool = False) -> list[Draft]:
     return drafts
 
 
-def draft_for(bench: Bench, wanted: str) -> Draft | None:
+def draft_for(bench: Bench, decision_id: str) -> Draft | None:
     """Return a case that takes one decision, such as an arm, with expectations that hold; None if none was found.
 
-    `wanted` is the id of the decision. If it is empty, it is a case in which the document runs to its end.
+    `decision_id` names the decision. If it is empty, it is a case in which the document runs to its end.
     """
     scaffold = _Scaffold(bench)
-    for draft, taken in _tried(scaffold, names_before(scaffold.plan, wanted)):
-        decision = next((one for one in taken if one.id == wanted), None)
-        if decision is None and wanted:
+    for draft, taken in _tried(scaffold, names_before(scaffold.plan, decision_id)):
+        decision = next((candidate for candidate in taken if candidate.id == decision_id), None)
+        if decision is None and decision_id:
             continue
         decisions = [decision] if decision is not None else []
         draft.name = _name(decisions)
-        draft.takes = tuple(one.id for one in decisions)
+        draft.takes = tuple(decision.id for decision in decisions)
         if scaffold.seen is not None:
             draft.expect = expectations(scaffold.plan, scaffold.seen, decisions)
         return draft
@@ -98,7 +98,7 @@ def _tried(scaffold: _Scaffold, names: frozenset[str] = frozenset()) -> Iterator
     otherwise in later drafts; those about `names` first."""
     first: deque[Mapping[str, Value]] = deque([{}])
     later: deque[Mapping[str, Value]] = deque()
-    seen: set[frozenset[tuple[str, str]]] = {frozenset()}
+    tried: set[frozenset[tuple[str, str]]] = {frozenset()}
     covered: set[str] = set()
     for _ in range(MOST_DRAFTS):
         if not first and not later:
@@ -113,9 +113,9 @@ def _tried(scaffold: _Scaffold, names: frozenset[str] = frozenset()) -> Iterator
             waiting = later if names and names.isdisjoint(name.split()) else first
             for option in options:
                 further = {**made, name: option}
-                key = frozenset((one, encode(value)) for one, value in further.items())
-                if key not in seen:
-                    seen.add(key)
+                key = frozenset((choice, encode(value)) for choice, value in further.items())
+                if key not in tried:
+                    tried.add(key)
                     waiting.append(further)
 
 
@@ -154,14 +154,14 @@ class _Scaffold:
 
     def _fill(self, draft: Draft, run: CaseRun, values: Placeholders, choices: Choices) -> None:
         """Add the replies, answers and results that the run asked for."""
-        for asked, _ in run.world.model.missing:
-            self._reply(draft, asked, run, values)
+        for call, _ in run.world.model.missing:
+            self._reply(draft, call, run, values)
         for question in run.world.people.seen.values():
             if question.answer is None and question.way not in draft.answers:
                 draft.answers[question.way] = self._answer(question, values, choices)
-        for one in run.world.tools.unscripted:
-            names = [one.tool, *(alias for alias, tool in ALIASES.items() if tool == one.tool)]
-            draft.tools.setdefault(one.tool, values.result(one.tool, names))
+        for unscripted in run.world.tools.unscripted:
+            names = [unscripted.tool, *(alias for alias, tool in ALIASES.items() if tool == unscripted.tool)]
+            draft.tools.setdefault(unscripted.tool, values.result(unscripted.tool, names))
 
     def _answer(self, question: SeenQuestion, values: Placeholders, choices: Choices) -> str:
         if question.kind == "confirm":
@@ -170,28 +170,28 @@ class _Scaffold:
             return str(choices.pick(f"answer {question.way}", list(question.options)))
         return values.answer(next(iter(self._steps.steps(question.way)), None), question.way)
 
-    def _reply(self, draft: Draft, asked: ModelAsked, run: CaseRun, values: Placeholders) -> None:
-        key = (asked.way, asked.item)
+    def _reply(self, draft: Draft, call: ModelAsked, run: CaseRun, values: Placeholders) -> None:
+        key = (call.way, call.item)
         if reply := draft.replies.get(key):
             draft.replies[key] = replace(reply, any_times=True)
             return
         thread = self.plan.thread
-        if thread is not None and asked.turn is not None:
-            offered = next((prompt.tools for prompt in run.world.model.seen if prompt.path == asked.path), ())
+        if thread is not None and call.turn is not None:
+            offered = next((prompt.tools for prompt in run.world.model.seen if prompt.path == call.path), ())
             calls = ((RETURN, values.outputs(thread.outputs)),) if RETURN in offered else ()
-            text = "" if calls else f"{TODO}: a reply in {asked.way}"
-            draft.replies[key] = DraftReply(asked.way, text, asked.item, calls)
+            text = "" if calls else f"{TODO}: a reply in {call.way}"
+            draft.replies[key] = DraftReply(call.way, text, call.item, calls)
             return
-        step = next((one for one in self._steps.steps(asked.way) if one.work and one.work.asks_model), None)
-        value = values.reply(step, asked.way) if step else f"{TODO}: a reply to step {asked.way}"
-        draft.replies[key] = DraftReply(asked.way, value, asked.item)
+        step = next((step for step in self._steps.steps(call.way) if step.work and step.work.asks_model), None)
+        value = values.reply(step, call.way) if step else f"{TODO}: a reply to step {call.way}"
+        draft.replies[key] = DraftReply(call.way, value, call.item)
 
 
 def _mend(draft: Draft, observation: Observation) -> None:
     """Add the grants, the prompts of servers and the files that the run lacked."""
     message = str(observation.error.get("message", "")) if observation.error else ""
     if observation.status == NOT_STARTED:
-        draft.allow += [one for one in _GRANT.findall(message) if one not in draft.allow]
+        draft.allow += [grant for grant in _GRANT.findall(message) if grant not in draft.allow]
         for name in _PROMPT.findall(message):
             draft.tools.setdefault(name, f"{TODO}: the text of {name}")
     for call in observation.calls:
@@ -214,7 +214,7 @@ def _unique(name: str, drafts: list[Draft]) -> str:
     taken = {draft.name for draft in drafts}
     name = name[:150]
     number = 2
-    found = name
-    while found in taken:
-        found, number = f"{name} ({number})", number + 1
-    return found
+    unique = name
+    while unique in taken:
+        unique, number = f"{name} ({number})", number + 1
+    return unique

@@ -50,9 +50,9 @@ class SnapshotMode(Struct, frozen=True):
 class CaseSnapshots:
     """The snapshots of one case. `seen` are the values that its expectations have compared, by place."""
 
-    def __init__(self, kept: Mapping[str, Value], mode: SnapshotMode) -> None:
+    def __init__(self, stored: Mapping[str, Value], mode: SnapshotMode) -> None:
         self.seen: dict[str, Value] = {}
-        self._kept = kept
+        self._kept = stored
         self._mode = mode
 
     def __call__(self, place: str, value: Value, span: Span) -> Mismatch | None:
@@ -64,18 +64,18 @@ class CaseSnapshots:
                 return None
             message = "there is no snapshot yet: run `quire test` on your own machine, and commit the file"
             return Mismatch(message, span, code=codes.SNAPSHOT_NEW.id)
-        kept = self._kept[place]
-        if same(kept, value) or self._mode.update:
+        stored = self._kept[place]
+        if same(stored, value) or self._mode.update:
             return None
         message = "it is not the snapshot any more; if it is right so, run `quire test --update`"
-        return Mismatch(message, span, (), as_text(kept), as_text(value), codes.SNAPSHOT_DIFFERS.id)
+        return Mismatch(message, span, (), as_text(stored), as_text(value), codes.SNAPSHOT_DIFFERS.id)
 
     def _free(self, place: str) -> str:
-        found, number = place, 1
-        while found in self.seen:
+        free, number = place, 1
+        while free in self.seen:
             number += 1
-            found = f"{place} {number}"
-        return found
+            free = f"{place} {number}"
+        return free
 
 
 class SnapshotFile(Struct, frozen=True):
@@ -96,7 +96,10 @@ class SnapshotFile(Struct, frozen=True):
             if error.kind == "empty":
                 return cls(path)
             raise
-        return cls(path, _read(source))
+        value = read_value(source)
+        if not isinstance(value, Mapping):
+            raise CannotStart(f"{source.name}:1: a snapshot file is a mapping of cases")
+        return cls(path, {str(name): dict(places) for name, places in value.items() if isinstance(places, Mapping)})
 
     def of(self, case: str, mode: SnapshotMode) -> CaseSnapshots:
         return CaseSnapshots(self.cases.get(case, {}), mode)
@@ -106,43 +109,40 @@ class SnapshotFile(Struct, frozen=True):
 
         `complete` is true if all cases of the file ran: only then a snapshot can be unused.
         """
-        wanted: dict[str, dict[str, Value]] = {name: dict(places) for name, places in self.cases.items()}
+        updated: dict[str, dict[str, Value]] = {name: dict(places) for name, places in self.cases.items()}
         changes: list[SnapshotChange] = []
         for result in results:
             if result.failed:
                 continue
             for place, value in result.snapshots.items():
                 before = self.cases.get(result.name, {}).get(place)
-                known = place in self.cases.get(result.name, {})
-                if known and (same(before, value) or not mode.update):
+                is_kept = place in self.cases.get(result.name, {})
+                if is_kept and (same(before, value) or not mode.update):
                     continue
-                old = as_text(before) if known else None
+                old = as_text(before) if is_kept else None
                 changes.append(SnapshotChange(result.name, place, old, as_text(value)))
-                wanted.setdefault(result.name, {})[place] = value
+                updated.setdefault(result.name, {})[place] = value
         if mode.update and complete:
             for name, place in self.unused(results):
-                changes.append(SnapshotChange(name, place, as_text(wanted[name].pop(place)), None))
-        if changes and not mode.ci:
-            self._write({name: places for name, places in wanted.items() if places})
+                changes.append(SnapshotChange(name, place, as_text(updated[name].pop(place)), None))
+        cases: dict[str, Value] = {name: places for name, places in updated.items() if places}
+        if changes and not mode.ci and cases:
+            write_beside(self.path, _HEAD + as_text(cases))
+        elif changes and not mode.ci:
+            self.path.unlink(missing_ok=True)
         return changes
 
     def unused(self, results: Iterable[CaseResult]) -> list[tuple[str, str]]:
         """Return the snapshots, by case and place, that no case of a complete run compared."""
         listed = list(results)
-        seen = {(result.name, place) for result in listed for place in result.snapshots}
+        compared = {(result.name, place) for result in listed for place in result.snapshots}
         unsure = {result.name for result in listed if result.outcome is not Outcome.PASSED}
         return [
             (name, place)
             for name, places in self.cases.items()
             for place in places
-            if (name, place) not in seen and name not in unsure
+            if (name, place) not in compared and name not in unsure
         ]
-
-    def _write(self, cases: Mapping[str, Mapping[str, Value]]) -> None:
-        if not cases:
-            self.path.unlink(missing_ok=True)
-            return
-        write_beside(self.path, _HEAD + as_text(cases))
 
 
 def snapshot_path(test: str) -> Path:
@@ -209,24 +209,12 @@ def read_value(source: Source) -> Value:
     return value
 
 
-def _read(source: Source) -> dict[str, dict[str, Value]]:
-    value = read_value(source)
-    if not isinstance(value, Mapping):
-        raise CannotStart(f"{source.name}:1: a snapshot file is a mapping of cases")
-    return {str(name): dict(places) for name, places in value.items() if isinstance(places, Mapping)}
-
-
 def _cleaned(value: Value) -> Value:
     """Return a value without characters that YAML cannot keep."""
     if isinstance(value, str):
-        return "".join(one if one in "\n\t" or one.isprintable() else f"\\x{ord(one):02x}" for one in clean(value))
+        return "".join(sign if sign in "\n\t" or sign.isprintable() else f"\\x{ord(sign):02x}" for sign in clean(value))
     if isinstance(value, Mapping):
-        return {_key(name): _cleaned(one) for name, one in value.items()}
+        return {str(_cleaned(name)): _cleaned(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_cleaned(one) for one in value]
+        return [_cleaned(part) for part in value]
     return value
-
-
-def _key(name: str) -> str:
-    cleaned = _cleaned(name)
-    return cleaned if isinstance(cleaned, str) else name

@@ -79,8 +79,8 @@ def jobs_of(targets: Sequence[TestTarget], selection: Selection, failed: FailedC
             if remembered is None:
                 continue
             if remembered:
-                wanted = remembered if names is None else remembered & names
-                job = Job(target.path, replace(selection, names=wanted))
+                again = remembered if names is None else remembered & names
+                job = Job(target.path, replace(selection, names=again))
         jobs.append(job)
     return jobs
 
@@ -98,7 +98,12 @@ def run_suite(
     `divide` allows sharing one file among processes. `processes` is the number of cores unless it is given.
     """
     count = usable_processes(processes)
-    shares = [share for job in jobs for share in (_shares(job, count) if divide and count > 1 else [job])]
+    shares: list[Job] = []
+    for job in jobs:
+        if divide and count > 1 and _is_large(Path(job.path)):
+            shares += [replace(job, selection=replace(job.selection, share=(mine, count))) for mine in range(count)]
+        else:
+            shares.append(job)
     with _rare_collections():
         # A file that is shared is large: no need to find out first whether copies pay.
         results = in_order(shares, run_job, count, alone=0 if len(shares) > len(jobs) else None)
@@ -119,12 +124,6 @@ def _rare_collections() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
-
-
-def _shares(job: Job, count: int) -> list[Job]:
-    if not _is_large(Path(job.path)):
-        return [job]
-    return [replace(job, selection=replace(job.selection, share=(mine, count))) for mine in range(count)]
 
 
 def _is_large(path: Path) -> bool:

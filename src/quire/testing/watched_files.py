@@ -85,10 +85,10 @@ class _Opened:
 
 def stamp_of(path: str) -> Stamp:
     try:
-        found = os.stat(path)  # noqa: PTH116  # asked for hundreds of files, many times a second
+        status = os.stat(path)  # noqa: PTH116  # asked for hundreds of files, many times a second
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 class Watched:
@@ -118,12 +118,12 @@ class Watched:
     def changed(self) -> list[str]:
         """Return the tests of which a file has changed since it was opened."""
         now: dict[str, Stamp] = {}
-        found = []
+        changed = []
         for test, stamps in self._files.items():
             for path, before in stamps.items():
                 if path not in now:
                     now[path] = stamp_of(path)
                 if now[path] != before:
-                    found.append(test)
+                    changed.append(test)
                     break
-        return found
+        return changed

@@ -37,12 +37,12 @@ class WorkerFailed(RuntimeError):
     """A bug in a worker process; the text is its traceback."""
 
 
-def usable_processes(wanted: int | None = None) -> int:
+def usable_processes(count: int | None = None) -> int:
     """Return the number of processes to use: the wanted one, or that of the cores this process may use."""
     if not _can_copy():
         return 1
-    if wanted is not None:
-        return wanted
+    if count is not None:
+        return count
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -179,12 +179,12 @@ class _Pool(Generic[Job, Result]):
         waiting: dict[int, Result] = {}
         selector = selectors.DefaultSelector()
         pending = iter(range(len(self.jobs)))
-        wanted = 0
+        awaited = 0
         try:
             for worker in self.workers:
                 selector.register(worker.results, selectors.EVENT_READ, worker)
                 worker.give(next(pending))
-            while wanted < len(self.jobs):
+            while awaited < len(self.jobs):
                 for key, _ in selector.select():
                     worker = key.data
                     waiting[worker.job] = self._result(worker)
@@ -198,9 +198,9 @@ class _Pool(Generic[Job, Result]):
                         selector.register(worker.results, selectors.EVENT_READ, worker)
                     if number is not None:
                         worker.give(number)
-                while wanted in waiting:
-                    yield waiting.pop(wanted)
-                    wanted += 1
+                while awaited in waiting:
+                    yield waiting.pop(awaited)
+                    awaited += 1
         finally:
             selector.close()
             self._end()

@@ -14,6 +14,7 @@ from quire.errors import CannotStart
 from quire.testing.cassettes.cassette import CassetteFile
 from quire.testing.cassettes.record import Recording, RecordOptions, plan_recording, record
 from quire.testing.discovery import find_tests
+from quire.trust.secrets import Redactor
 
 TEST = """
 defaults: {inputs: {product: a bakery, tone: dry}, answers: {"2": "yes"}, cassette: true}
@@ -49,7 +50,7 @@ def plan(folder: Path, monkeypatch: pytest.MonkeyPatch, test: str = TEST, **opti
     targets, problems = find_tests([str(folder)])
     assert problems == []
     made = plan_recording(RecordOptions(tuple(targets), **options), {"QUIRE_HOME": str(folder / "home")})  # type: ignore[arg-type]
-    return Recording(made.cases, made.spec, made.model, lambda text: text.replace("hunter2", "***"), made.budget), clerk
+    return Recording(made.cases, made.spec, made.model, Redactor({"PASSWORD": "hunter2"}), made.budget), clerk
 
 
 def test_replies_are_kept_redacted_and_played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,8 +16,8 @@ from quire.engine.requests import Walk
 from quire.runs.pins import PinnedRun
 from quire.source import Source
 from quire.testing.coverage.decisions import Decision, decisions_of
-from quire.testing.coverage.taken import watch, watched
-from quire.testing.coverage.watched_pipeline import WatchedDocument
+from quire.testing.coverage.taken import watch
+from quire.testing.coverage.watched_documents import WatchedDocument, watched
 from quire.values import Value
 
 Case = tuple[Mapping[str, Value], Scripted]

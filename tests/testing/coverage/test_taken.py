@@ -27,7 +27,8 @@ from quire.runs.runtime import Runtime
 from quire.source import Source
 from quire.stores.sqlite.in_memory import MemoryStore
 from quire.testing.coverage.decisions import decisions_of
-from quire.testing.coverage.taken import decisions_taken, watched
+from quire.testing.coverage.taken import decisions_taken
+from quire.testing.coverage.watched_documents import watched
 from quire.values import Value
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import Workspace

@@ -12,7 +12,8 @@ from tests.walks.pure_walk import run_pure
 from quire.engine.interpreter.callees import Environment
 from quire.engine.interpreter.thread.compose import Bundle
 from quire.source import Source
-from quire.testing.coverage.taken import watch, watched
+from quire.testing.coverage.taken import watch
+from quire.testing.coverage.watched_documents import watched
 
 CONTROL = (
     '<action primary="execute" item_type="tool" item_id="rye/agent/threads/internal/control">'

@@ -45,7 +45,7 @@ def opened(folder: Path, name: str, head: str = "") -> tuple[Bench, TestFile]:
 def test_good_documents_keep_their_promises(tmp_path: Path, name: str) -> None:
     bench, file = opened(tmp_path, name)
     found = explore(bench, file, 150, 7)
-    assert (found.runs, found.found, found.skipped) == (150, (), "")
+    assert (found.runs, found.counterexamples, found.skipped) == (150, (), "")
     assert found.ends["completed"] > 20
     assert found.ends == explore(bench, file, 150, 7).ends
 
@@ -57,7 +57,7 @@ def only(found: tuple[Counterexample, ...]) -> Counterexample:
 
 def test_a_property_that_does_not_hold_becomes_a_small_case(tmp_path: Path) -> None:
     bench, file = opened(tmp_path, "tagline", "always: [!expr \"named.choice == 'yes'\"]")
-    found = only(explore(bench, file, 200, 7).found)
+    found = only(explore(bench, file, 200, 7).counterexamples)
     assert (found.broken.promise, found.broken.message) == ("always", "always: named.choice == 'yes' is false")
     pasted = parse(Source.of("cases:\n" + found.case, "tagline.test.yaml"))
     assert [one.message for one in pasted.diagnostics if one.code.id != "TS013"] == []
@@ -70,14 +70,14 @@ def test_a_property_that_does_not_hold_becomes_a_small_case(tmp_path: Path) -> N
 def test_more_than_the_bounds_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench, file = opened(tmp_path, "tagline")
     monkeypatch.setattr("quire.analysis.proof.Proof.bound", lambda *_: Bound(0, number(1)))
-    found = only(explore(bench, file, 30, 7).found)
+    found = only(explore(bench, file, 30, 7).counterexamples)
     assert (found.broken.promise, "2 model calls" in found.broken.message) == ("bounds", True)
 
 
 def test_less_than_the_bounds_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench, file = opened(tmp_path, "tagline")
     monkeypatch.setattr("quire.analysis.proof.Proof.bound", lambda *_: Bound(3, number(9)))
-    found = only(explore(bench, file, 30, 7).found)
+    found = only(explore(bench, file, 30, 7).counterexamples)
     assert (found.broken.promise, "3 or more" in found.broken.message) == ("bounds", True)
 
 
@@ -115,7 +115,7 @@ def test_an_exception_is_a_broken_promise(tmp_path: Path, monkeypatch: pytest.Mo
         raise ZeroDivisionError("by hand")
 
     monkeypatch.setattr("quire.testing.exploration.drawn_run.DrawnRun.explore", wrong)
-    found = only(explore(bench, file, 3, 7).found)
+    found = only(explore(bench, file, 3, 7).counterexamples)
     assert found.broken.promise == "traceback"
     assert found.broken.message.startswith("ZeroDivisionError: by hand (test_explore.py:")
 

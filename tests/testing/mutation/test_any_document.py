@@ -34,7 +34,7 @@ def test_any_document(format: str) -> None:
             made += 1
             assert mutant.plan != plan, mutant.id
             assert 0 <= mutant.span.start <= mutant.span.end <= len(text), mutant.id
-            assert "\n" not in mutant.expectation(), mutant.id
+            assert "\n" not in mutant.kill.expectation(), mutant.id
             answers = Scripted(people=dict.fromkeys(map(str, range(20)), "yes"))
             end = walked(start_of(text, scenario.inputs, plan=mutant.plan), answers, LIMITS)
             assert end.status in (Status.COMPLETED, Status.FAILED, Status.AWAITING_INPUT), mutant.id

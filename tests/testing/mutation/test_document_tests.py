@@ -13,7 +13,7 @@ from tests.testing.test_prepared_start import BOARD, FILES, TIDY
 from quire.errors import CannotStart
 from quire.formats.test.parse import parse
 from quire.source import Source, read_source
-from quire.testing.mutation.run import MutationReport, mutate
+from quire.testing.mutation.run import MutationReport, mutate_opened, opened
 
 __all__ = ["known"]
 
@@ -38,7 +38,7 @@ cases:
 
 def mutated(folder: Path, name: str, test: str) -> MutationReport:
     run(folder, name, test)
-    return mutate(parse(read_source(folder / f"{name}.test.yaml")))
+    return mutate_opened(opened(parse(read_source(folder / f"{name}.test.yaml"))))
 
 
 @pytest.mark.parametrize(
@@ -52,15 +52,15 @@ def mutated(folder: Path, name: str, test: str) -> MutationReport:
 )
 def test_survivors(name: str, test: str, survivors: set[str], tmp_path: Path) -> None:
     report = mutated(tmp_path, name, test)
-    assert survivors <= {one.mutant.id for one in report.survivors}
+    assert survivors <= {one.id for one in report.survivors}
     assert (report.left_out, report.total > 2, report.score > 0.2) == ((), True, True)
 
 
 def test_a_wider_permission_is_noticed_by_a_refusal_alone(tmp_path: Path) -> None:
     blind = TIDY.replace("refused: [rye.execute.tool.rye.bash], ", "")
     blind = blind.replace("cases:", "defaults: {tools: {rye/bash: {returns: done}}}\ncases:")
-    widened = {one.mutant.operator for one in mutated(tmp_path / "blind", "tidy", blind).survivors}
-    noticed = {one.mutant.operator for one in mutated(tmp_path / "seeing", "tidy", TIDY).killed}
+    widened = {one.operator for one in mutated(tmp_path / "blind", "tidy", blind).survivors}
+    noticed = {id.partition(":")[0] for id in mutated(tmp_path / "seeing", "tidy", TIDY).killed}
     assert "widen_permission" in widened & noticed
 
 
@@ -87,15 +87,15 @@ def test_the_offered_expectations_kill_the_survivors(tmp_path: Path) -> None:
                 f"    expect: {{{row}}}\n"
             )
     second = mutated(tmp_path / "after", "tagline", test)
-    left = {one.mutant.id for one in second.survivors}
+    left = {one.id for one in second.survivors}
     assert second.left_out == ()
-    assert left & {one.mutant.id for one in offered} == set()
+    assert left & {one.id for one in offered} == set()
 
 
 def test_a_survivor_without_a_difference_says_which_case_is_missing(tmp_path: Path) -> None:
-    survivors = {one.mutant.id: one for one in mutated(tmp_path, "board", BOARD).survivors}
+    survivors = {one.id: one for one in mutated(tmp_path, "board", BOARD).survivors}
     found = survivors["change_on_error:1:survives"]
-    assert (found.case, found.wanted) == ("", "in which step 1 fails every time")
+    assert (found.case, found.new_case) == ("", "in which step 1 fails every time")
 
 
 def test_the_acts_of_a_case_notice_mutants(tmp_path: Path) -> None:
@@ -107,8 +107,8 @@ def test_the_acts_of_a_case_notice_mutants(tmp_path: Path) -> None:
     before = mutated(tmp_path / "without", "tagline", alone)
     after = mutated(tmp_path / "with", "tagline", f"{alone}    {act}\n")
     assert (before.left_out, after.left_out) == ((), ())
-    assert "drop_step:3b" in {one.mutant.id for one in before.survivors}
-    assert "drop_step:3b" in {one.mutant.id for one in after.killed}
+    assert "drop_step:3b" in {one.id for one in before.survivors}
+    assert "drop_step:3b" in after.killed
 
 
 def test_a_case_that_fails_is_left_out(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_snapshots_count(tmp_path: Path) -> None:
     test = TAGLINE.replace('output: "Bread, then."', "prompts: !snapshot , asked: !snapshot ")
     first = mutated(tmp_path, "tagline", TAGLINE)
     kept = _snapshots(tmp_path, test)
-    second = mutate(parse(read_source(tmp_path / "tagline.test.yaml")))
+    second = mutate_opened(opened(parse(read_source(tmp_path / "tagline.test.yaml"))))
     assert second.score > first.score
     assert (tmp_path / "tagline.test.snap.yaml").read_text() == kept
 
@@ -136,7 +136,7 @@ def _snapshots(folder: Path, test: str) -> str:
 
 def test_a_file_with_errors_cannot_be_mutated() -> None:
     with pytest.raises(CannotStart):
-        mutate(parse(Source.of("cases: 5", "x.test.yaml")))
+        opened(parse(Source.of("cases: 5", "x.test.yaml")))
 
 
 def test_recorded_replies_notice_every_changed_prompt(tmp_path: Path, known: dict[str, str]) -> None:
@@ -144,7 +144,7 @@ def test_recorded_replies_notice_every_changed_prompt(tmp_path: Path, known: dic
     record(tmp_path, [taped(first, '{"best": "Bread."}', known[first]), taped(second, "Bread!", known[second])])
     report = mutated(tmp_path, "tagline", CASSETTE)
     assert report.left_out == ()
-    noticed = {one.mutant.id for one in report.killed}
+    noticed = set(report.killed)
     assert {"drop_system", "drop_reference:1:product", "drop_reference:1:tone", "drop_reference:3a:best"} <= noticed
 
 
@@ -174,7 +174,7 @@ def test_a_mutant_is_what_an_edit_of_the_document_is(
     """The cases are driven on a document that was edited in the same way: they fail if the mutant was noticed."""
     test = {"tagline": TAGLINE, "board": BOARD, "files": FILES, "tidy": TIDY}[name]
     report = mutated(tmp_path, name, test)
-    verdicts = {one.mutant.id: True for one in report.killed} | {one.mutant.id: False for one in report.survivors}
+    verdicts = dict.fromkeys(report.killed, True) | {one.id: False for one in report.survivors}
     path, text = DOCUMENTS[name]
     assert old in text
     monkeypatch.setitem(DOCUMENTS, name, (path, text.replace(old, new)))

@@ -466,7 +466,7 @@ def _check(
 ) -> None:
     mutant = mutant_of(text, id)
     assert _own_place(set(differences(plan_of(text), mutant.plan))) == place
-    assert mutant.expectation() == expectation
+    assert mutant.kill.expectation() == expectation
     assert trace(text, inputs, script, mutant.plan) != trace(text, inputs, script, plan_of(text))
     assert mutant.span.end > mutant.span.start
 

@@ -152,7 +152,7 @@ command = RunsGroup("runs", listing)
 
 async def _list(runs: StoredRuns, status: Status | None, limit: int, page: int, as_json: bool) -> None:
     from quire.display.run_json import row_data
-    from quire.display.run_list import run_table
+    from quire.display.run_page import run_table
 
     rows = (await runs.store.list(status=status, limit=limit * page))[limit * (page - 1) :]
     if as_json:

@@ -66,7 +66,7 @@ class RecordedCall(Struct, frozen=True):
             "reply": self.reply,
         }
         if self.calls:
-            value["tool_calls"] = [{"name": name, "input": dict(given)} for name, given in self.calls]
+            value["tool_calls"] = [{"name": name, "input": dict(arguments)} for name, arguments in self.calls]
         if self.finish_reason:
             value["finish_reason"] = self.finish_reason
         value["usage"] = {"input_tokens": self.input_tokens, "output_tokens": self.output_tokens, "cost": self.cost}
@@ -103,10 +103,10 @@ class CassetteFile(Struct, frozen=True):
         write_beside(self.path, _HEAD + as_text(whole))
 
 
-def request_text(seen: SeenPrompt) -> str:
+def request_text(prompt: SeenPrompt) -> str:
     """Return a prompt as a cassette keeps it, with the roles of its messages."""
-    parts = [f"system:\n{seen.system}"] if seen.system else []
-    parts += [f"{role}:\n{text}" for role, text in seen.messages]
+    parts = [f"system:\n{prompt.system}"] if prompt.system else []
+    parts += [f"{role}:\n{text}" for role, text in prompt.messages]
     return "\n\n".join(parts)
 
 
@@ -131,7 +131,7 @@ def _read(path: Path, source: Source) -> CassetteFile:
     cases = value.get("cases") if isinstance(value, Mapping) else None
     if not isinstance(value, Mapping) or not isinstance(cases, Mapping):
         raise CannotStart(f"{path} is not a cassette: it needs the key cases")
-    listed = {str(name): tuple(_call(path, one) for one in _list(calls)) for name, calls in cases.items()}
+    listed = {str(name): tuple(_call(path, call) for call in _list(calls)) for name, calls in cases.items()}
     return CassetteFile(path, listed, _age(path, value.get("max_age")))
 
 
@@ -143,14 +143,14 @@ def _call(path: Path, value: Value) -> RecordedCall:
     if not isinstance(value, Mapping):
         raise CannotStart(f"{path}: a recorded call is a mapping")
     texts = {name: value.get(name, "") for name in ("path", "step", "request", "hash", "reply", "model", "date")}
-    wrong = next((name for name, one in texts.items() if not isinstance(one, str)), "")
+    wrong = next((name for name, text in texts.items() if not isinstance(text, str)), "")
     if wrong or not texts["path"]:
         raise CannotStart(f"{path}: a recorded call has no {wrong or 'path'} that is text")
     usage = value.get("usage")
     used = usage if isinstance(usage, Mapping) else {}
     return RecordedCall(
-        **{name: str(one) for name, one in texts.items()},
-        calls=tuple(_use(path, one) for one in _list(value.get("tool_calls"))),
+        **{name: str(text) for name, text in texts.items()},
+        calls=tuple(_use(path, use) for use in _list(value.get("tool_calls"))),
         finish_reason=str(value.get("finish_reason", "")),
         input_tokens=int(_number(used.get("input_tokens"))),
         output_tokens=int(_number(used.get("output_tokens"))),
@@ -160,8 +160,8 @@ def _call(path: Path, value: Value) -> RecordedCall:
 
 def _use(path: Path, value: Value) -> tuple[str, Mapping[str, Value]]:
     match value:
-        case {"name": str(name), "input": Mapping() as given}:
-            return name, given
+        case {"name": str(name), "input": Mapping() as arguments}:
+            return name, arguments
         case {"name": str(name)}:
             return name, {}
     raise CannotStart(f"{path}: a recorded tool call has a name and an input")
@@ -207,15 +207,15 @@ class CassettePlayer(CaseModel):
         self._calls = {call.path: call for call in calls}
         self._keep = keep
 
-    async def _reply(self, call: ModelCall, seen: SeenPrompt, on_delta: Callable[[str], None]) -> ModelReply:
+    async def _reply(self, call: ModelCall, prompt: SeenPrompt, on_delta: Callable[[str], None]) -> ModelReply:
         recorded = self._calls.get(call.path)
-        if recorded is None or self.replies.answers(ModelAsked(call.path, call.label, seen.text)):
-            return await super()._reply(call, seen, on_delta)
+        if recorded is None or self.replies.answers(ModelAsked(call.path, call.label, prompt.text)):
+            return await super()._reply(call, prompt, on_delta)
         self.used.add(call.path)
         if recorded.hash != call_hash(call):
-            self.drifts.append(Drift(recorded, request_text(seen)))
+            self.drifts.append(Drift(recorded, request_text(prompt)))
             if not self._keep:
-                raise ModelFailed(f"the prompt of step {seen.label} is not the recorded one", kind=DRIFT)
+                raise ModelFailed(f"the prompt of step {prompt.label} is not the recorded one", kind=DRIFT)
         if recorded.reply:
             on_delta(recorded.reply)
         usage, name = Usage(recorded.input_tokens, recorded.output_tokens, recorded.cost), recorded.model or NO_REPLY
@@ -253,11 +253,16 @@ class Cassettes:
         if player.drifts and not self._keep:
             return [_drift(drift, where) for drift in player.drifts[:1]]
         left = player.unused() if not problems else []
-        return [*problems, *([_partial(left, where)] if left else [])]
+        if not left:
+            return list(problems)
+        steps = ", ".join(dict.fromkeys(call.step for call in left))
+        message = f"the case did not make {len(left)} of its recorded calls (step {steps})"
+        help = "quire test --record all records it again"
+        return [Problem(Diagnostic(codes.CASSETTE_PARTIAL, message, where, "", help))]
 
-    def orphans(self, asked: Mapping[str, Collection[str]], where: Span) -> list[Problem]:
-        """Return the cases that the cassettes have and the test no longer has. `asked` are the cases of the test by
-        the name of their cassette. Raises `CannotStart`."""
+    def orphans(self, by_cassette: Mapping[str, Collection[str]], where: Span) -> list[Problem]:
+        """Return the cases that the cassettes have and the test no longer has. `by_cassette` are the cases of the test.
+        Raises `CannotStart`."""
         return [
             Problem(
                 Diagnostic(
@@ -268,7 +273,7 @@ class Cassettes:
                     "remove it from the cassette, or give the case its old name",
                 )
             )
-            for name, cases in asked.items()
+            for name, cases in by_cassette.items()
             for file in [self.file(name)]
             for case in file.cases
             if case not in cases
@@ -305,9 +310,3 @@ def _drift(drift: Drift, where: Span) -> Problem:
     return Problem(
         Diagnostic(codes.CASSETTE_DRIFT, message, where, "", help), "", (), drift.recorded.request, drift.request
     )
-
-
-def _partial(left: Sequence[RecordedCall], where: Span) -> Problem:
-    steps = ", ".join(dict.fromkeys(call.step for call in left))
-    message = f"the case did not make {len(left)} of its recorded calls (step {steps})"
-    return Problem(Diagnostic(codes.CASSETTE_PARTIAL, message, where, "", "quire test --record all records it again"))

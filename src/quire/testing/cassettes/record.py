@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from quire.testing.case_run import Bench
     from quire.testing.discovery import TestTarget
     from quire.testing.observation import SeenPrompt
+    from quire.trust.secrets import Redactor
     from quire.values import Value
 
 Which = Literal["missing", "all"]
@@ -61,7 +62,7 @@ class Recording(Struct, frozen=True):
     cases: tuple[WantedCase, ...]
     spec: str
     model: Model
-    redact: Callable[[str], str]
+    redactor: Redactor
     budget: float | None = None
 
 
@@ -88,7 +89,7 @@ def plan_recording(options: RecordOptions, environ: Mapping[str, str] = os.envir
         require_price(model, spec)
     from quire.runs.workspace_gate import redactor_of
 
-    return Recording(tuple(cases), spec, model, redactor_of(models.settings, environ).text, options.budget)
+    return Recording(tuple(cases), spec, model, redactor_of(models.settings, environ), options.budget)
 
 
 def _wanted(target: TestTarget, options: RecordOptions) -> list[WantedCase]:
@@ -103,7 +104,7 @@ def _wanted(target: TestTarget, options: RecordOptions) -> list[WantedCase]:
         bench = bench or open_document(source, file)
         cassette = CassetteFile.beside(target.path, which if isinstance(which, str) else "")
         plan = bench.document.plan
-        for row in expand(case, bench.folder, [one.name for one in plan.inputs] if plan else []):
+        for row in expand(case, bench.folder, [field.name for field in plan.inputs] if plan else []):
             if selection.wants(case, row.name, target.path) and (
                 options.which == "all" or row.name not in cassette.cases
             ):
@@ -114,77 +115,66 @@ def _wanted(target: TestTarget, options: RecordOptions) -> list[WantedCase]:
 def record(recording: Recording, on_case: Callable[[RecordedCase], None] = lambda made: None) -> list[RecordedCase]:
     """Run the cases one after the other, and write each cassette when its case is done."""
     purse = Purse(recording.budget)
-    return asyncio.run(_record(recording, purse, on_case))
-
-
-async def _record(recording: Recording, purse: Purse, on_case: Callable[[RecordedCase], None]) -> list[RecordedCase]:
     done: list[RecordedCase] = []
-    for case in recording.cases:
-        made = await _record_case(case, recording, purse)
-        done.append(made)
-        on_case(made)
-        if purse.exhausted:
-            break
+    with asyncio.Runner() as runner:
+        for case in recording.cases:
+            done.append(runner.run(_record_case(case, recording, purse)))
+            on_case(done[-1])
+            if purse.exhausted:
+                break
     return done
 
 
-async def _record_case(wanted: WantedCase, recording: Recording, purse: Purse) -> RecordedCase:
-    case, meter = _at_the_usual_time(wanted.row.case), Meter()
-    run = LiveRun(wanted.bench, case, recording.model, recording.spec)
-    model = RecordingModel(case, Metered(recording.model, purse, meter), recording.spec, recording.redact)
+async def _record_case(target: WantedCase, recording: Recording, purse: Purse) -> RecordedCase:
+    case, meter = target.row.case, Meter()
+    # The clock at which it will be played.
+    clock = case.setting.clock or datetime.fromtimestamp(START, UTC).isoformat()
+    case = replace(case, setting=replace(case.setting, clock=clock))
+    run = LiveRun(target.bench, case, recording.model, recording.spec)
+    model = RecordingModel(case, Metered(recording.model, purse, meter), recording.spec, recording.redactor)
     run.world.model = model
     stages, problems = await run.go()
     if problems:
-        return RecordedCase(wanted.path, wanted.row.name, 0, tuple(problems))
+        return RecordedCase(target.path, target.row.name, 0, tuple(problems))
     problems = [meter.message] if meter.trouble else []
-    row = cast("Mapping[str, Value]", wanted.row.row)
+    row = cast("Mapping[str, Value]", target.row.row)
     for stage in stages:
         expect = stage.expect(case)
         if stage.act is None or expect is not None:
-            found = judge(expect, Judging(stage.observation, case.span, row))
-            problems += [problem.finding.message for problem in found if problem.finding.code.id not in _LEFT]
-    problems += [f"{one.tool} was called: {one.reason}" for one in run.world.tools.unscripted]
+            judged = judge(expect, Judging(stage.observation, case.span, row))
+            problems += [problem.finding.message for problem in judged if problem.finding.code.id not in _LEFT]
+    problems += [f"{call.tool} was called: {call.reason}" for call in run.world.tools.unscripted]
     if not problems and model.recorded:
-        _write(wanted, model.recorded)
-    return RecordedCase(wanted.path, wanted.row.name, len(model.recorded), tuple(problems))
-
-
-def _at_the_usual_time(case: Case) -> Case:
-    """Return the case with the clock at which it will be played."""
-    clock = case.setting.clock or datetime.fromtimestamp(START, UTC).isoformat()
-    return replace(case, setting=replace(case.setting, clock=clock))
+        file = CassetteFile.beside(target.path, target.file.path.name)
+        file.write({**file.cases, target.row.name: model.recorded})
+    return RecordedCase(target.path, target.row.name, len(model.recorded), tuple(problems))
 
 
 _LEFT = ("TS120", "TS121")
 """Codes that do not keep a recording back: snapshots change with the replies."""
 
 
-def _write(case: WantedCase, calls: list[RecordedCall]) -> None:
-    """Put the calls of one case into its cassette, as it is now."""
-    file = CassetteFile.beside(case.path, case.file.path.name)
-    file.write({**file.cases, case.row.name: calls})
-
-
 class RecordingModel(LiveModel):
     """A real model that keeps its calls. Replies that the case writes itself come first, and are not recorded."""
 
-    def __init__(self, case: Case, model: Model, spec: str, redact: Callable[[str], str]) -> None:
+    def __init__(self, case: Case, model: Model, spec: str, redactor: Redactor) -> None:
         super().__init__(model, spec, EffectMeter(), case.setting.model)
         self.recorded: list[RecordedCall] = []
-        self._redact = redact
+        self._redactor = redactor
 
-    async def _reply(self, call: ModelCall, seen: SeenPrompt, on_delta: Callable[[str], None]) -> ModelReply:
-        if self.replies.answers(ModelAsked(call.path, call.label, seen.text)):
-            return await CaseModel._reply(self, call, seen, on_delta)
-        reply = await super()._reply(call, seen, on_delta)
-        uses = tuple((use.name, cast("Mapping[str, Value]", self._clean(dict(use.arguments)))) for use in reply.uses)
+    async def _reply(self, call: ModelCall, prompt: SeenPrompt, on_delta: Callable[[str], None]) -> ModelReply:
+        if self.replies.answers(ModelAsked(call.path, call.label, prompt.text)):
+            return await CaseModel._reply(self, call, prompt, on_delta)
+        reply = await super()._reply(call, prompt, on_delta)
+        clean = self._redactor
+        uses = tuple((use.name, cast("Mapping[str, Value]", clean.value(dict(use.arguments)))) for use in reply.uses)
         self.recorded.append(
             RecordedCall(
                 call.path,
                 call.label,
-                self._redact(request_text(seen)),
+                clean.text(request_text(prompt)),
                 call_hash(call),
-                self._redact(reply.text),
+                clean.text(reply.text),
                 self.name,
                 datetime.now(UTC).isoformat(timespec="seconds"),
                 uses,
@@ -195,13 +185,3 @@ class RecordingModel(LiveModel):
             )
         )
         return reply
-
-    def _clean(self, value: Value) -> Value:
-        """Return a value without secrets."""
-        if isinstance(value, str):
-            return self._redact(value)
-        if isinstance(value, Mapping):
-            return {name: self._clean(one) for name, one in value.items()}
-        if isinstance(value, list | tuple):
-            return [self._clean(one) for one in value]
-        return value

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, assert_never
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
 from quire.formats.directive.parse import parse as parse_directive
 from quire.formats.directive.syntax import Combined, Condition
 from quire.formats.playbook.parse import parse as parse_playbook
+from quire.plan.descriptions import condition, written
 from quire.plan.thread import THREAD_PATH, Hook, HookAction
 from quire.plan.vocabulary import CONTROL, HOOK_EVENTS, LIMIT_ALIASES
 from quire.source import NOWHERE, Source, Span
@@ -25,9 +26,8 @@ from quire.wording import cut
 
 if TYPE_CHECKING:
     from quire.formats.directive.syntax import Directive, Test
-    from quire.formats.playbook import syntax
     from quire.library.document import Document
-    from quire.plan.nodes import Comparison, Match, Plan, Step, Template
+    from quire.plan.nodes import Match, Plan, Step
     from quire.plan.thread import Thread
 
 Kind = typing.Literal["steps", "arms", "answers", "fans", "errors", "conditions", "hooks", "grants", "prompts"]
@@ -69,26 +69,19 @@ def document_decisions(document: Document) -> tuple[Decision, ...]:
     from quire.testing.coverage.taken import file_pipelines
 
     parts = file_pipelines(document)
-    if not parts[0].declared:
-        return decisions_of(document.runnable(), document.source)
+    return tuple(decision for part in parts for decision in decisions_of(part.plan, document.source, part.prefix))
+
+
+def decisions_of(plan: Plan, source: Source, prefix: str = "") -> tuple[Decision, ...]:
+    """Return the decisions of a plan, in the order of its steps. `source` is the text of its whole file; `prefix`
+    begins their places, in a file of several pipelines."""
+    if plan.thread is not None:
+        return tuple(_thread_decisions(plan.thread, source))
+    if plan.format == "playbook":
+        return tuple(_playbook_decisions(plan, source))
     from quire.testing.coverage.pipeline_decisions import pipeline_decisions
 
-    return tuple(decision for part in parts for decision in pipeline_decisions(part.plan, document.source, part.prefix))
-
-
-def decisions_of(plan: Plan, source: Source) -> tuple[Decision, ...]:
-    """Return the decisions of a plan, in the order of its steps. `source` is the text of its whole file."""
-    match plan.format:
-        case "playbook":
-            return tuple(playbook_decisions(plan, source))
-        case "pipeline":
-            from quire.testing.coverage.pipeline_decisions import pipeline_decisions
-
-            return tuple(pipeline_decisions(plan, source))
-        case "directive":
-            return tuple(thread_decisions(plan, source))
-        case _:
-            assert_never(plan.format)
+    return tuple(pipeline_decisions(plan, source, prefix))
 
 
 UNATTENDED = "unattended"
@@ -133,31 +126,26 @@ def way_of_answer(place: str, answer: str, by: str, kind: str, options: Sequence
     else:
         way = "text"
     taken = [way] + ([UNATTENDED] if by == UNATTENDED else [])
-    return [decision_id("answers", place, "ask", one) for one in taken]
+    return [decision_id("answers", place, "ask", choice) for choice in taken]
 
 
-def playbook_decisions(plan: Plan, source: Source) -> Iterator[Decision]:
-    written = _written_steps(source)
+def _playbook_decisions(plan: Plan, source: Source) -> Iterator[Decision]:
+    playbook = parse_playbook(source).playbook
+    top = playbook.steps if playbook else ()
+    inner = (step for parent in top for arm in parent.arms for step in arm.steps)
+    trees = {step.start: step for step in (*top, *inner)}
     for path, step in plan.steps():
-        tree = written.get(step.span.start)
+        tree = trees.get(step.span.start)
         name = f"step {step.label}"
         yield Decision("steps", path, "", "", f"{name}: {step.title}" if step.title else name, step.span)
         if step.work is not None and step.work.asks_model:
             yield Decision("prompts", path, "", "", f"{name}: its prompt is looked at", step.span)
         if step.ask is not None:
             place = tree.elicitation.span if tree and tree.elicitation else step.span
-            options = [(template_text(option), place) for option in step.ask.options]
+            options = [(written(option), place) for option in step.ask.options]
             yield from answers(path, step.label, step.ask.kind, options, step.ask.default is not None, place)
         if step.match is not None:
             yield from _branches(path, step, step.match, [arm.span for arm in tree.arms] if tree else [])
-
-
-def _written_steps(source: Source) -> dict[int, syntax.Step]:
-    """Return the steps of the syntax tree by the offset of their heading."""
-    playbook = parse_playbook(source).playbook
-    top = playbook.steps if playbook else ()
-    inner = (step for one in top for arm in one.arms for step in arm.steps)
-    return {step.start: step for step in (*top, *inner)}
 
 
 def _branches(path: str, step: Step, match: Match, spans: list[Span]) -> Iterator[Decision]:
@@ -167,7 +155,7 @@ def _branches(path: str, step: Step, match: Match, spans: list[Span]) -> Iterato
         if case.test is None:
             yield Decision("arms", path, "arm", str(number), f"{name}: else", span)
             return  # an arm after `else` never runs
-        test = test_text(case.test)
+        test = condition(case.test)
         word = "if" if number == 1 else "elif"
         yield Decision("arms", path, "arm", str(number), f"{name}: {word} {test}", span)
         for way in ("true", "false"):
@@ -176,19 +164,7 @@ def _branches(path: str, step: Step, match: Match, spans: list[Span]) -> Iterato
     yield Decision("arms", path, "arm", "none", f"{name}: no arm (there is no else)", last)
 
 
-def test_text(test: Comparison) -> str:
-    return f'{test.variable} {test.operator} "{test.value}"'
-
-
-def template_text(template: Template) -> str:
-    """Return a template as it is written in the document."""
-    return "".join(part if isinstance(part, str) else part.raw for part in template.parts)
-
-
-def thread_decisions(plan: Plan, source: Source) -> Iterator[Decision]:
-    thread = plan.thread
-    if thread is None:
-        return
+def _thread_decisions(thread: Thread, source: Source) -> Iterator[Decision]:
     tree = parse_directive(source).partial
     at = tree.name.span if tree.name else tree.root
     yield Decision("steps", THREAD_PATH, "", "", f"thread {thread.name}", at)
@@ -198,7 +174,11 @@ def thread_decisions(plan: Plan, source: Source) -> Iterator[Decision]:
     for number, granted in enumerate(thread.permissions, 1):
         label = f"{granted.capability} is used"
         yield Decision("grants", THREAD_PATH, f"grant[{number}]", "used", label, granted.span)
-    yield from _limits(thread, tree, at)
+    limits = {LIMIT_ALIASES.get(name, name): text.span for name, text in tree.limits or ()}
+    cost = tree.cost.span if tree.cost else at
+    for name in counted_limits(thread):
+        label = f"the limit {name} is reached"
+        yield Decision("hooks", THREAD_PATH, f"limit[{name}]", "reached", label, limits.get(name, cost))
     for number, hook in enumerate(thread.hooks, 1):
         yield from _hook(number, hook, tree)
 
@@ -213,23 +193,15 @@ def counted_limits(thread: Thread) -> list[str]:
     ]
 
 
-def _limits(thread: Thread, tree: Directive, otherwise: Span) -> Iterator[Decision]:
-    written = {LIMIT_ALIASES.get(name, name): text.span for name, text in tree.limits or ()}
-    cost = tree.cost.span if tree.cost else otherwise
-    for name in counted_limits(thread):
-        label = f"the limit {name} is reached"
-        yield Decision("hooks", THREAD_PATH, f"limit[{name}]", "reached", label, written.get(name, cost))
-
-
 def _hook(number: int, hook: Hook, tree: Directive) -> Iterator[Decision]:
     event = HOOK_EVENTS.get(hook.event)
     if event is None or not event.sent:
         return  # it never happens here
     name = f"hook {hook.id or number} at {hook.event}"
     own = tree.hooks[number - 1] if len(tree.hooks) >= number else None
-    written = own.actions if own else ()
+    trees = own.actions if own else ()
     for index, action in enumerate(hook.actions, 1):
-        span = written[index - 1].span if len(written) >= index else hook.span
+        span = trees[index - 1].span if len(trees) >= index else hook.span
         label = f"{name}: {_words(action)}"
         yield Decision("hooks", THREAD_PATH, f"hook[{number}]/action[{index}]", "done", label, span)
     if any(asks(action) for action in hook.actions):
@@ -259,17 +231,18 @@ def _words(action: HookAction) -> str:
 
 def condition_parts(condition: Mapping[str, Value]) -> list[Mapping[str, Value]]:
     """Return the parts of a condition that are true or false by themselves: tests, and `any` and `all` as a whole."""
-    found: list[Mapping[str, Value]] = []
+    parts: list[Mapping[str, Value]] = []
     stack: list[Value] = [condition]
     while stack:
         part = stack.pop()
         if not isinstance(part, Mapping):
             continue
-        combined = [inner for name in ("any", "all") for inner in _listed(part.get(name))]
+        lists = (part.get(name) for name in ("any", "all"))
+        combined = [inner for listed in lists if isinstance(listed, list | tuple) for inner in listed]
         if combined or "path" in part or "op" in part:
-            found.append(part)
+            parts.append(part)
         stack.extend(reversed([*combined, *([part["not"]] if "not" in part else [])]))
-    return found
+    return parts
 
 
 def _places(tests: Sequence[Test], around: Span) -> Iterator[Span]:
@@ -288,10 +261,6 @@ def _places_of(test: Test) -> Iterator[Span]:
         yield test.span
     for part in test.parts if isinstance(test, Combined) else ():
         yield from _places_of(part)
-
-
-def _listed(value: Value) -> list[Value]:
-    return list(value) if isinstance(value, list | tuple) else []
 
 
 def _condition_text(test: Mapping[str, Value]) -> str:

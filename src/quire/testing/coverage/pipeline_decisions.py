@@ -8,7 +8,7 @@ written, only `a` is left.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, assert_never, cast
 
 from msgspec import Struct
@@ -25,7 +25,6 @@ from quire.expr.syntax import (
     MapOf,
     Node,
     Not,
-    Path,
     children,
 )
 from quire.formats.yaml import Entry, label_of, read_yaml
@@ -34,6 +33,7 @@ from quire.formats.yaml import Node as YamlNode
 from quire.formats.yaml import Sequence as YamlSequence
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import ASK
+from quire.plan.descriptions import QUESTIONS
 from quire.plan.nodes import Think, UseTool
 from quire.plan.parts import formulas
 from quire.plan.pipeline_work import (
@@ -57,7 +57,7 @@ from quire.plan.thread import Thread
 from quire.schema_types import Enum
 from quire.source import Source, Span
 from quire.testing.coverage.decisions import Decision, Kind, answers
-from quire.testing.plan_facts import declared_type, is_never_empty
+from quire.testing.plan_facts import QUANTIFIERS, declared_type, is_boolean, is_never_empty
 from quire.wording import cut
 
 if TYPE_CHECKING:
@@ -94,17 +94,12 @@ class YamlPositions(Struct, frozen=True):
         entry = self.entries.get(step)
         place, node = step, entry.value if entry else None
         for key in keys:
-            found = _find(node, key)
-            if found is not None:
-                place = found.key.span
-                node = found.value if isinstance(found.value, YamlMapping) else node
+            entries = node.entries if isinstance(node, YamlMapping) else ()
+            inner = next((entry for entry in entries if label_of(entry.key) == key), None)
+            if inner is not None:
+                place = inner.key.span
+                node = inner.value if isinstance(inner.value, YamlMapping) else node
         return place
-
-
-def _find(node: YamlNode | None, key: str) -> Entry | None:
-    if not isinstance(node, YamlMapping):
-        return None
-    return next((entry for entry in node.entries if label_of(entry.key) == key), None)
 
 
 CONDITIONS = ("when", "until")
@@ -112,30 +107,12 @@ CONDITIONS = ("when", "until")
 
 _PLACE = late_pattern(r"\{[^{}]*\}")
 _TESTED = ("filter", "all", "any", "find")
-_BOOLEAN = ("all", "any")
 
 
 def boolean_parts(expression: Expression, role: str) -> tuple[Node, ...]:
     """Return the boolean parts of the expression of a step, in the order of the text."""
-    found = _parts(expression.root, role in CONDITIONS)
-    return tuple(sorted(found, key=lambda node: (node.span.start, -node.span.end)))
-
-
-def is_boolean(node: Node, booleans: Collection[str] = ()) -> bool:
-    """Tell whether the value of a node is true or false whenever it has one. `booleans` are names of which that is
-    known."""
-    match node:
-        case Constant(value=bool()) | Compare() | Not():
-            return True
-        case Each(name=name):
-            return name in _BOOLEAN
-        case FunctionCall(name=name):
-            return FUNCTIONS[name].gives == "boolean"
-        case Logic(operands=operands):
-            return all(is_boolean(operand, booleans) for operand in operands)
-        case Path(segments=("ctx", name) | (name,)):
-            return name in booleans
-    return False
+    parts = _parts(expression.root, role in CONDITIONS)
+    return tuple(sorted(parts, key=lambda node: (node.span.start, -node.span.end)))
 
 
 def _parts(node: Node, decides: bool) -> Iterator[Node]:
@@ -153,7 +130,7 @@ def _parts(node: Node, decides: bool) -> Iterator[Node]:
             yield from _parts(operand, True)
             return
         case Each(name=name, source=source, body=body):
-            if decides or name in _BOOLEAN:
+            if decides or name in QUANTIFIERS:
                 yield node
             yield from _parts(source, False)
             yield from _parts(body, name in _TESTED)
@@ -178,7 +155,7 @@ def _truth(node: Node) -> bool | None:
         case Not(operand=operand, times=times):
             truth = _truth(operand)
             return None if truth is None else truth != bool(times % 2)
-        case Arithmetic(first=first, rest=rest) if any(_is_words(part) for part in (first, *(one for _, one in rest))):
+        case Arithmetic(first=first, rest=rest) if any(map(_is_words, (first, *(term for _, term in rest)))):
             return True  # a sum of texts, one of which is not empty
         case FunctionCall(name="format", arguments=(Constant(value=str() as text), *_)):
             return True if _PLACE.sub("", text) else None
@@ -197,7 +174,7 @@ MANY = "many"
 
 
 def pipeline_decisions(plan: Plan, source: Source, prefix: str = "") -> Iterator[Decision]:
-    """Yield the decisions of a pipeline. `prefix` begins their places, in a file of several pipelines."""
+    """Yield the decisions of a pipeline. `prefix` is as in `decisions_of`."""
     positions = YamlPositions.of(source)
     booleans = _boolean_stores(plan)
     for path, step in plan.steps():
@@ -206,38 +183,34 @@ def pipeline_decisions(plan: Plan, source: Source, prefix: str = "") -> Iterator
 
 def _boolean_stores(plan: Plan) -> frozenset[str]:
     """Return the stores that are true or false, as far as the expressions of the steps that write them tell."""
-    found: dict[str, bool] = {}
+    booleans: dict[str, bool] = {}
     for _, step in plan.steps():
         if step.capture is not None:
             work, name = step.work, step.capture.name
             boolean = isinstance(work, Transform) and is_boolean(work.value.compiled.expression.root)
-            found[name] = boolean and step.guard is None and found.get(name, True)
-    return frozenset(name for name, boolean in found.items() if boolean)
+            booleans[name] = boolean and step.guard is None and booleans.get(name, True)
+    return frozenset(name for name, boolean in booleans.items() if boolean)
 
 
-class _Step:
-    def __init__(
-        self,
-        plan: Plan,
-        prefix: str,
-        path: str,
-        step: Step,
-        source: Source,
-        positions: YamlPositions,
-        booleans: frozenset[str],
-    ) -> None:
-        self._plan = plan
-        self._own_path = path
-        self._path = f"{prefix}{path}"
-        self._step = step
-        self._source = source
-        self._positions = positions
-        self._booleans = booleans
-        self._way = f"{prefix}{step.label}"
-        self._name = f"step {self._way}"
+class _Step(Struct, frozen=True):
+    plan: Plan
+    prefix: str
+    path: str
+    step: Step
+    source: Source
+    positions: YamlPositions
+    booleans: frozenset[str]
+
+    @property
+    def place(self) -> str:
+        return f"{self.prefix}{self.path}"
+
+    @property
+    def way(self) -> str:
+        return f"{self.prefix}{self.step.label}"
 
     def decisions(self) -> Iterator[Decision]:
-        step, work = self._step, self._step.work
+        step, work = self.step, self.step.work
         yield self._decision("steps", "", "", f"({step.title})")
         if step.guard is not None and step.guard.on_error is not None:
             yield from self._errors(step.guard.on_error, "on_error", "a failure")
@@ -268,28 +241,26 @@ class _Step:
 
     def _decision(self, kind: Kind, choice: str, way: str, words: str, span: Span | None = None) -> Decision:
         joint = " " if words.startswith("(") else ": "
-        return Decision(kind, self._path, choice, way, f"{self._name}{joint}{words}", span or self._step.span)
+        return Decision(kind, self.place, choice, way, f"step {self.way}{joint}{words}", span or self.step.span)
 
     def _at(self, *keys: str) -> Span:
-        return self._positions.find(self._step.span, *keys)
+        return self.positions.find(self.step.span, *keys)
 
     def _labels(self, work: Select) -> Iterator[Decision]:
         for number, (label, _) in enumerate(work.cases, 1):
             yield self._decision("arms", "match", str(number), f"case {label}", self._at("cases", label))
         if work.default is not None:
             yield self._decision("arms", "match", "default", "default", self._at("default"))
-        elif not self._has_both(work) and not self._has_all_values(work):
+        elif not self._has_all_values(work):
             yield self._decision("arms", "match", "none", "none of the cases (there is no default)", self._at("cases"))
 
-    def _has_both(self, work: Select) -> bool:
-        """Tell whether the value is true or false, and there is a case for each."""
-        labels = {label for label, _ in work.cases}
-        return labels >= {"True", "False"} and is_boolean(work.on.compiled.expression.root, self._booleans)
-
     def _has_all_values(self, work: Select) -> bool:
-        """Tell whether a choice has a case for each value that the schema of its subject allows."""
-        type = declared_type(self._plan, work.on)
-        return isinstance(type, Enum) and set(map(str, type.values)) <= {label for label, _ in work.cases}
+        """Tell whether a choice has a case for true and for false, or for each value that a schema allows."""
+        labels = {label for label, _ in work.cases}
+        if labels >= {"True", "False"} and is_boolean(work.on.compiled.expression.root, self.booleans):
+            return True
+        type = declared_type(self.plan, work.on)
+        return isinstance(type, Enum) and set(map(str, type.values)) <= labels
 
     def _items(self, source: LiteralValue | Formula | None, most: int | None) -> Iterator[Decision]:
         if isinstance(source, LiteralValue):
@@ -298,7 +269,7 @@ class _Step:
         for way, words in (("0", "0 items"), ("1", "1 item"), (MANY, "several items")):
             if way == MANY and most == 1:
                 continue
-            if way != "0" or source is None or not is_never_empty(self._plan, self._own_path, source):
+            if way != "0" or source is None or not is_never_empty(self.plan, self.path, source):
                 yield self._decision("fans", "items", way, words, at)
 
     def _errors(self, on_error: OnError, choice: str, failed: str) -> Iterator[Decision]:
@@ -320,30 +291,23 @@ class _Step:
             yield self._decision("grants", f"tool[{number}]", "used", f"{tool} is used", tools)
 
     def _question(self, work: Invoke) -> Iterator[Decision]:
-        given = dict(work.arguments)
-        kind, options = given.get("type", LiteralValue("input")), given.get("options", LiteralValue([]))
+        arguments = dict(work.arguments)
+        kind, options = arguments.get("type", LiteralValue("input")), arguments.get("options", LiteralValue([]))
         at = self._at("args", "prompt")
         listed: list[tuple[str, Span]] = []
         if isinstance(options, LiteralValue) and isinstance(options.value, list | tuple):
-            listed = [(str(one), self._at("args", "options")) for one in options.value]
-        written = kind.value if isinstance(kind, LiteralValue) else "input"
-        known = cast("Literal['input', 'confirm', 'select']", written if written in _KINDS else "input")
-        yield from answers(self._path, self._way, known, listed, "default" in given, at)
+            listed = [(str(option), self._at("args", "options")) for option in options.value]
+        written = kind.value if isinstance(kind, LiteralValue) and kind.value in QUESTIONS else "input"
+        known = cast("Literal['input', 'confirm', 'select']", written)
+        yield from answers(self.place, self.way, known, listed, "default" in arguments, at)
 
     def _conditions(self) -> Iterator[Decision]:
-        for role, formula in formulas(self._step):
+        for role, formula in formulas(self.step):
             for number, node in enumerate(boolean_parts(formula.compiled.expression, role), 1):
                 text = formula.text[node.span.start : node.span.end]
                 words = f"`{cut(' '.join(text.split()), 60, 57)}`"
-                span = self._inside(formula.span, text)
+                # The place is exact if the part stands in the file as it is.
+                at = self.source.text.find(text, formula.span.start, formula.span.end)
+                span = Span(at, at + len(text)) if at >= 0 else formula.span
                 for way in ("true", "false"):
-                    label = f"{self._name}: {words} {way}"
-                    yield Decision("conditions", self._path, f"{role}[{number}]", way, label, span)
-
-    def _inside(self, span: Span, text: str) -> Span:
-        """Return the place of a part of an expression: exactly, if it stands in the file as it is."""
-        at = self._source.text.find(text, span.start, span.end)
-        return Span(at, at + len(text)) if at >= 0 else span
-
-
-_KINDS = ("input", "confirm", "select")
+                    yield self._decision("conditions", f"{role}[{number}]", way, f"{words} {way}", span)

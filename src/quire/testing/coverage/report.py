@@ -20,7 +20,8 @@ from quire.plan.vocabulary import typed_way
 from quire.runs.drives import apply_amendments
 from quire.source import Source, relative_to_here
 from quire.testing.coverage.decisions import KINDS, Decision, Kind, decision_id, document_decisions
-from quire.testing.coverage.taken import decisions_taken, file_pipelines, watched
+from quire.testing.coverage.taken import decisions_taken, file_pipelines
+from quire.testing.coverage.watched_documents import watched
 from quire.testing.results import Problem
 from quire.values import clean
 from quire.wording import did_you_mean, nearest
@@ -153,8 +154,8 @@ class CoverageCount:
         self._counts.update(decision_id("prompts", place) for place in places)
 
     def add(self, other: DocumentCoverage) -> None:
-        known = {decision.id for decision in self._decisions}
-        self._decisions = (*self._decisions, *(decision for decision in other.decisions if decision.id not in known))
+        ids = {decision.id for decision in self._decisions}
+        self._decisions = (*self._decisions, *(decision for decision in other.decisions if decision.id not in ids))
         self._counts.update(other.counts)
 
     def result(self) -> DocumentCoverage:
@@ -210,19 +211,20 @@ def _record(coverage: DocumentCoverage, name: str) -> Iterator[str]:
     lines: dict[int, list[Decision]] = {}
     for decision in coverage.decisions:
         lines.setdefault(coverage.line(decision), []).append(decision)
-    reached = {one.block for one in coverage.decisions if coverage.count(one)}
+    reached = {decision.block for decision in coverage.decisions if coverage.count(decision)}
     yield f"TN:{name}"
-    yield f"SF:{_path(coverage.path)}"
-    found = hit = 0
+    # A line end in a name would begin another record.
+    yield "SF:" + clean(coverage.path).replace("\r", " ").replace("\n", " ")
+    total = hit = 0
     for line in sorted(lines):
         for block, branches in enumerate(_blocks(lines[line])):
-            counts = [coverage.count(one) for one in branches]
-            asked = not reached.isdisjoint((branches[0].block, decision_id("steps", branches[0].place)))
+            counts = [coverage.count(decision) for decision in branches]
+            is_reached = not reached.isdisjoint((branches[0].block, decision_id("steps", branches[0].place)))
             for branch, count in enumerate(counts):
-                yield f"BRDA:{line},{block},{branch},{count if asked else '-'}"
-            found += len(counts)
+                yield f"BRDA:{line},{block},{branch},{count if is_reached else '-'}"
+            total += len(counts)
             hit += sum(1 for count in counts if count)
-    yield f"BRF:{found}"
+    yield f"BRF:{total}"
     yield f"BRH:{hit}"
     most = {line: max(map(coverage.count, decisions)) for line, decisions in sorted(lines.items())}
     for line, count in most.items():
@@ -239,11 +241,6 @@ def _blocks(decisions: list[Decision]) -> list[list[Decision]]:
         if decision.kind != "steps":
             blocks.setdefault(decision.block, []).append(decision)
     return list(blocks.values())
-
-
-def _path(path: str) -> str:
-    """Return a path on one line: a line end in a name would begin another record."""
-    return clean(path).replace("\r", " ").replace("\n", " ")
 
 
 class CoverageMeter:

@@ -11,8 +11,8 @@ all other files there is one document, and its decisions are not prefixed.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, assert_never, cast
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from quire.library.document import Document
     from quire.plan.nodes import Plan
     from quire.runs.pins import PinnedRun
-    from quire.testing.coverage.watched_pipeline import WatchedDocument
+    from quire.testing.coverage.watched_documents import WatchedDocument
     from quire.values import Value
 
 JOINT = ">"
@@ -56,42 +56,18 @@ def file_pipelines(document: Document) -> tuple[FilePipeline, ...]:
     alone = (FilePipeline(document.id, "", plan),)
     if plan.format != "pipeline" or not document.key:
         return alone
-    found = {one.name: one for one in read_pipelines(document.key, document.source)[0]}
-    own = next((one.name for one in found.values() if one.declared == document.declared), "")
-    if len(found) < 2 or not own:
+    pipelines = {pipeline.name: pipeline for pipeline in read_pipelines(document.key, document.source)[0]}
+    own = next((pipeline.name for pipeline in pipelines.values() if pipeline.declared == document.declared), "")
+    if len(pipelines) < 2 or not own:
         return alone
-    wanted: dict[str, None] = {own: None}
+    names: dict[str, None] = {own: None}
     stack = [own]
     while stack:
-        for call in (call for _, step in found[stack.pop()].plan.steps() for call in step.calls()):
-            if call.document in found and call.document not in wanted:
-                wanted[call.document] = None
+        for call in (call for _, step in pipelines[stack.pop()].plan.steps() for call in step.calls()):
+            if call.document in pipelines and call.document not in names:
+                names[call.document] = None
                 stack.append(call.document)
-    return tuple(FilePipeline(name, found[name].declared, found[name].plan) for name in wanted)
-
-
-def watched(plan: Plan, parts: Sequence[FilePipeline] = ()) -> WatchedDocument:
-    """Return the document of a plan, to be watched. This takes longer than watching a run of it.
-
-    `parts` are the pipelines of a file of several, the document itself first.
-    """
-    match plan.format:
-        case "playbook":
-            from quire.testing.coverage.watched_pipeline import WatchedPlaybook
-
-            return WatchedPlaybook(plan)
-        case "pipeline":
-            from quire.testing.coverage.watched_pipeline import WatchedPipeline
-
-            return WatchedPipeline(plan, parts)
-        case "directive":
-            from quire.testing.coverage.watched_pipeline import WatchedThread
-
-            if plan.thread is None:
-                raise TypeError("the directive has no thread")
-            return WatchedThread(plan.thread)
-        case _:
-            assert_never(plan.format)
+    return tuple(FilePipeline(name, pipelines[name].declared, pipelines[name].plan) for name in names)
 
 
 async def decisions_taken(
@@ -146,14 +122,11 @@ class _Watch(Struct):
     def _inside(self, request: Request) -> Request:
         """Return the request with the walks in it watched too."""
         if isinstance(request, Fan):
-            return replace(request, children=self._children(request))
+            children = (self._child(request, number, child) for number, child in enumerate(request.children))
+            return replace(request, children=children)
         if isinstance(request, Spawn):
             return replace(request, child=self.watch(request.child))
         return request
-
-    def _children(self, fan: Fan) -> Iterator[Walk]:
-        for number, child in enumerate(fan.children):
-            yield self._child(fan, number, child)
 
     def _child(self, fan: Fan, number: int, child: Walk) -> Walk:
         try:

@@ -51,13 +51,7 @@ class Draw:
         """Return inputs that are like those of an example, or that fit the schema of the document."""
         if examples and not self._one_in(4):
             return {name: self.like(value) for name, value in self._chance.choice(examples).items()}
-        properties, required = schema.get("properties"), schema.get("required")
-        needed = required if isinstance(required, Sequence) else ()
-        found: dict[str, Value] = {}
-        for name, one in properties.items() if isinstance(properties, Mapping) else ():
-            if name in needed or self._one_in(2):
-                found[name] = self.fitting(one, schema)
-        return found
+        return self._object(schema, schema, -1)
 
     def fitting(self, schema: Value, whole: Mapping[str, Value] | None = None, depth: int = 0) -> Value:
         """Return a value that fits a schema, as far as the schema is plain."""
@@ -82,7 +76,9 @@ class Draw:
         kind = self._chance.choice(kind) if isinstance(kind, Sequence) and not isinstance(kind, str) else kind
         match kind:
             case "string":
-                return self._sized(schema)
+                most, least = schema.get("maxLength"), schema.get("minLength")
+                text = self.text()[: most if isinstance(most, int) else None]
+                return text.ljust(least, "x") if isinstance(least, int) else text
             case "integer" | "number":
                 return self._number(schema, whole=kind == "integer")
             case "boolean":
@@ -98,12 +94,12 @@ class Draw:
                 return self._object(schema, whole, depth)
         return self.anything(depth)
 
-    def _object(self, schema: Mapping[str, Value], whole: Mapping[str, Value], depth: int) -> Value:
+    def _object(self, schema: Mapping[str, Value], whole: Mapping[str, Value], depth: int) -> dict[str, Value]:
         properties, required = schema.get("properties"), schema.get("required")
         needed = required if isinstance(required, Sequence) else ()
         return {
-            name: self.fitting(one, whole, depth + 1)
-            for name, one in (properties.items() if isinstance(properties, Mapping) else ())
+            name: self.fitting(part, whole, depth + 1)
+            for name, part in (properties.items() if isinstance(properties, Mapping) else ())
             if name in needed or (depth < _DEEP and self._one_in(2))
         }
 
@@ -119,8 +115,8 @@ class Draw:
             case str():
                 return value if not self._one_in(4) else self.text()
             case Mapping():
-                return {name: self.like(one) for name, one in value.items()}
-        items = [self.like(one) for one in value]
+                return {name: self.like(part) for name, part in value.items()}
+        items = [self.like(part) for part in value]
         match self._chance.randrange(6):
             case 0:
                 return []
@@ -155,14 +151,14 @@ class Draw:
         """Return the text and the tool calls of a reply."""
         if request.tools and not self._one_in(4):
             tool = self._chance.choice(request.tools)
-            given = self.fitting(tool.schema)
-            return "", [(tool.name, dict(given) if isinstance(given, Mapping) else {})]
-        wanted = request.schema or request.closing
+            arguments = self.fitting(tool.schema)
+            return "", [(tool.name, dict(arguments) if isinstance(arguments, Mapping) else {})]
+        schema = request.schema or request.closing
         if self._one_in(8):
             return self._chance.choice((HUGE, *STRANGE)), []
-        if wanted is None:
+        if schema is None:
             return self.text() or "x", []
-        text = encode(self.fitting(wanted))
+        text = encode(self.fitting(schema))
         if self._one_in(4):
             text = f"```json\n{text}\n```"
         return (f"{self.text()}\n{text}" if request.closing else text), []
@@ -182,12 +178,6 @@ class Draw:
                 return self._chance.choice(request.options)
         return self.text() or "x"
 
-    def _sized(self, schema: Mapping[str, Value]) -> str:
-        text, most, least = self.text(), schema.get("maxLength"), schema.get("minLength")
-        if isinstance(most, int):
-            text = text[:most]
-        return text.ljust(least, "x") if isinstance(least, int) else text
-
     def _number(self, schema: Mapping[str, Value], *, whole: bool) -> Value:
         low, high = schema.get("minimum"), schema.get("maximum")
         first = float(low) if isinstance(low, int | float) else -2.0
@@ -201,7 +191,7 @@ class Draw:
 
 def _referenced(reference: str, whole: Mapping[str, Value]) -> Value:
     """Return the part of a schema that a local reference names."""
-    found: Value = whole
+    node: Value = whole
     for part in reference.removeprefix("#/").split("/"):
-        found = found.get(part) if isinstance(found, Mapping) else None
-    return found
+        node = node.get(part) if isinstance(node, Mapping) else None
+    return node

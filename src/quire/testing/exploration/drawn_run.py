@@ -144,13 +144,13 @@ class DrawnAnswers:
         return answer.value
 
     def _result(self, request: ToolRequest) -> DrawnAnswer:
-        known = self._results.get(canonical(request.tool), ())
+        examples = self._results.get(canonical(request.tool), ())
         if self._draw is None:
-            return DrawnAnswer(copy(known[0]) if known else SIMPLE)
+            return DrawnAnswer(copy(examples[0]) if examples else SIMPLE)
         if self._draw.fails():
             return DrawnAnswer(failure=Failure("tool", "the tool failed"))
-        if known and not self._draw.seldom():
-            return DrawnAnswer(copy(self._draw.like(self._draw.one_of(known))))
+        if examples and not self._draw.seldom():
+            return DrawnAnswer(copy(self._draw.like(self._draw.one_of(examples))))
         return DrawnAnswer(copy(self._draw.anything()))
 
     async def offers(self, names: Sequence[str]) -> Sequence[Offered]:
@@ -283,13 +283,14 @@ def _beyond_bounds(run: DrawnRun, proof: Proof) -> Broken | None:
         "tool_calls": len(run.answers.calls),
         "questions": kinds.count("ask"),
     }
-    for kind, seen in counted.items():
+    for kind, count in counted.items():
         bound, name = proof.bound(kind), kind.replace("_", " ")
         most = bound.most.with_sizes(sizes).as_number
-        if most is not None and seen > most:
-            return Broken("bounds", f"{seen} {name} were made, and at most {most} are possible by its bounds")
-        if seen < bound.least and run.ended.status is Status.COMPLETED:
-            return Broken("bounds", f"{seen} {name} were made, and its bounds say that there are {bound.least} or more")
+        if most is not None and count > most:
+            return Broken("bounds", f"{count} {name} were made, and at most {most} are possible by its bounds")
+        if count < bound.least and run.ended.status is Status.COMPLETED:
+            least = f"its bounds say that there are {bound.least} or more"
+            return Broken("bounds", f"{count} {name} were made, and {least}")
     return None
 
 
@@ -307,8 +308,8 @@ def _outside(run: DrawnRun, promises: Promises) -> Broken | None:
 def _capability(request: ToolRequest) -> str:
     from quire.library.capability_words import Words
 
-    found = Words({request.connection: None} if request.connection else {}).tool(request.connection, request.tool)
-    return found[0] if found else ""
+    words = Words({request.connection: None} if request.connection else {})
+    return next(iter(words.tool(request.connection, request.tool)), "")
 
 
 def _differs(run: DrawnRun) -> Broken | None:

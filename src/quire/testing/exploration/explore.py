@@ -42,6 +42,7 @@ from quire.trust.capabilities import Grants, canonical
 if TYPE_CHECKING:
     from quire.analysis.proof import Proof
     from quire.diagnostics import Code
+    from quire.engine.requests import Failure
     from quire.formats.test.syntax import Setting, TestFile
     from quire.plan.pipeline_work import Formula
     from quire.source import Span
@@ -52,21 +53,6 @@ if TYPE_CHECKING:
 
 def written_case(given: Given, broken: Broken, seed: int) -> str:
     """Return a case with the inputs, replies, results and answers of a run. Its expectation is for the author."""
-    case: dict[str, Value] = {"name": f"explored {seed}: {broken.promise}"}
-    if given.inputs:
-        case["inputs"] = dict(given.inputs)
-    model, tools, answers = _parts(given)
-    if model:
-        case["model"] = model
-    if tools:
-        case["tools"] = tools
-    if answers:
-        case["answers"] = answers
-    case["expect"] = "todo"
-    return as_text([case])
-
-
-def _parts(given: Given) -> tuple[list[Value], dict[str, Value], dict[str, Value]]:
     model: list[Value] = []
     tools: dict[str, list[Value]] = {}
     answers: dict[str, Value] = {}
@@ -76,16 +62,23 @@ def _parts(given: Given) -> tuple[list[Value], dict[str, Value], dict[str, Value
             case "model":
                 model.append({"path": path, **_said(performed)})
             case "tool":
-                tools.setdefault(name, []).append(_result(performed))
+                failure, value = performed.failure, performed.value
+                tools.setdefault(name, []).append({"raises": _failure(failure)} if failure else {"returns": value})
             case "ask":
                 answers[path] = performed.value
-    listed: dict[str, Value] = {name: {"sequence": calls} for name, calls in tools.items()}
-    return model, listed, answers
+    parts: dict[str, Value] = {
+        "inputs": dict(given.inputs),
+        "model": model,
+        "tools": {name: {"sequence": calls} for name, calls in tools.items()},
+        "answers": answers,
+    }
+    filled = {name: part for name, part in parts.items() if part}
+    return as_text([{"name": f"explored {seed}: {broken.promise}", **filled, "expect": "todo"}])
 
 
 def _said(performed: DrawnAnswer) -> dict[str, Value]:
     if performed.failure is not None:
-        return {"error": {"kind": performed.failure.kind, "message": performed.failure.message}}
+        return {"error": _failure(performed.failure)}
     value = performed.value if isinstance(performed.value, Mapping) else {}
     uses = value.get("uses")
     if isinstance(uses, list):
@@ -94,10 +87,8 @@ def _said(performed: DrawnAnswer) -> dict[str, Value]:
     return {"reply": str(value.get("text", ""))}
 
 
-def _result(performed: DrawnAnswer) -> Value:
-    if performed.failure is not None:
-        return {"raises": {"kind": performed.failure.kind, "message": performed.failure.message}}
-    return {"returns": performed.value}
+def _failure(failure: Failure) -> Value:
+    return {"kind": failure.kind, "message": failure.message}
 
 
 MOST_TRIES_TO_START = 50
@@ -119,7 +110,7 @@ class Exploration(Struct, frozen=True):
     runs: int
     ends: Mapping[str, int]
     """How many runs came to each status."""
-    found: tuple[Counterexample, ...] = ()
+    counterexamples: tuple[Counterexample, ...] = ()
     skipped: str = ""
     """Why nothing was explored; empty if it was."""
 
@@ -155,7 +146,7 @@ class _Explorer(Struct):
     @classmethod
     def of(cls, bench: Bench, seed: int, file: TestFile) -> _Explorer | None:
         schema, settings = input_schema(bench.document), [case.setting for case in file.cases]
-        examples = tuple(one.inputs for one in settings if one.inputs)
+        examples = tuple(setting.inputs for setting in settings if setting.inputs)
         for number in range(MOST_TRIES_TO_START):
             base = settings[number % len(settings)]
             inputs = base.inputs if number < len(settings) else Draw(seed + number).inputs(schema, examples)
@@ -235,18 +226,18 @@ class _Explorer(Struct):
         return Counterexample(broken, seed, written_case(given, broken, seed))
 
     def _still(self, given: Given, broken: Broken) -> bool:
-        _, found = self._walk(given, None)
-        return found is not None and found.promise == broken.promise
+        _, again = self._walk(given, None)
+        return again is not None and again.promise == broken.promise
 
 
 def _results(settings: Sequence[Setting]) -> dict[str, list[Value]]:
     """Return the results that the cases script, by tool."""
-    found: dict[str, list[Value]] = {}
-    for name, script in ((name, one) for setting in settings for name, one in setting.tools.items()):
-        for part in (script, *script.sequence, *(one for _, one in script.when)):
+    results: dict[str, list[Value]] = {}
+    for name, script in (named for setting in settings for named in setting.tools.items()):
+        for part in (script, *script.sequence, *(inner for _, inner in script.when)):
             if part.returns is not UNSET:
-                found.setdefault(canonical(name), []).append(part.returns)
-    return found
+                results.setdefault(canonical(name), []).append(part.returns)
+    return results
 
 
 def _simpler_inputs(inputs: Mapping[str, Value]) -> list[dict[str, Value]]:
@@ -296,18 +287,18 @@ class DocumentExploration(Struct, frozen=True):
 
     def failure(self) -> FileResult | None:
         """Return the broken promises as the result of a file; None if there are none."""
-        if not self.exploration.found:
+        if not self.exploration.counterexamples:
             return None
-        problems = tuple(self._problem(counterexample) for counterexample in self.exploration.found)
+        problems = tuple(self._problem(counterexample) for counterexample in self.exploration.counterexamples)
         return FileResult(self.source.name, self.source, self.document, problems=problems)
 
-    def _problem(self, found: Counterexample) -> Problem:
-        broken = found.broken
+    def _problem(self, counterexample: Counterexample) -> Problem:
+        broken = counterexample.broken
         meaning = _MEANINGS.get(broken.promise, "")
         message = f"exploring {self.document}: {meaning}{': ' if meaning else ''}{broken.message}"
-        help = f"the same again: quire test --explore 1 --seed {found.seed}; or paste this case"
+        help = f"the same again: quire test --explore 1 --seed {counterexample.seed}; or paste this case"
         code = _CODES.get(broken.promise, codes.COUNTEREXAMPLE)
-        return Problem(Diagnostic(code, message, self.where, "", help), found.case)
+        return Problem(Diagnostic(code, message, self.where, "", help), counterexample.case)
 
 
 def explore_file(path: str, count: int, seed: int) -> DocumentExploration | None:

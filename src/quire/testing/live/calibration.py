@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from quire.errors import CannotStart, Unreadable
-from quire.source import read_source, written_beside
+from quire.errors import Unreadable
+from quire.source import read_source
 from quire.testing.live.judges import SUFFIX, VERDICTS, Judge, Verdict
 from quire.testing.live.statistics import Agreement, Kappa, kappa
 from quire.testing.rows import BadRows, Row, RowProblem, read_rows
+from quire.testing.snapshots import write_beside
 from quire.values import Value, encode, fingerprint, pretty
 
 if TYPE_CHECKING:
@@ -90,15 +91,15 @@ def read_labels(judge: Judge, path: Path) -> list[Label]:
     """
     rows = read_rows(path.parent, path.name)
     problems: list[RowProblem] = []
-    labels, seen = [], {example.text: "an example of the judge" for example in judge.examples}
+    labels, earlier = [], {example.text: "an example of the judge" for example in judge.examples}
     for row in rows:
         label = _label(judge, row, problems)
         if label is None:
             continue
         text = "\0".join(part for _, part in label.parts)
-        if text in seen:
-            problems.append(RowProblem(f"this text is also {seen[text]}", row.line))
-        seen[text] = f"in line {row.line}"
+        if text in earlier:
+            problems.append(RowProblem(f"this text is also {earlier[text]}", row.line))
+        earlier[text] = f"in line {row.line}"
         labels.append(label)
     if problems:
         raise BadRows(problems[:20])
@@ -149,21 +150,16 @@ def labels_hash(labels: Sequence[Label]) -> str:
     return fingerprint([[[[name, text] for name, text in label.parts], label.verdict] for label in labels])
 
 
-def store_calibration(judge: Path, found: Calibration) -> Path:
+def store_calibration(judge: Path, calibration: Calibration) -> Path:
     """Write a calibration beside its judge, and return its path. Raises `CannotStart`."""
     path = calibration_path(judge)
-    measured = found.kappa
+    measured = calibration.kappa
     shown: dict[str, Value] = {
         "kappa": round(measured.value, 4) if measured else None,
         "kappa_interval": [round(measured.interval.low, 4), round(measured.interval.high, 4)] if measured else None,
-        "labels_of_people": found.agreement.count,
+        "labels_of_people": calibration.agreement.count,
     }
-    value = {**msgspec.to_builtins(found), "shown": shown}
-    try:
-        with written_beside(path, f"{pretty(value)}\n".encode(), 0o644) as new:
-            new.replace(path)
-    except OSError as error:
-        raise CannotStart(f"{path} cannot be written: {error.strerror or error}") from None
+    write_beside(path, f"{pretty({**msgspec.to_builtins(calibration), 'shown': shown})}\n")
     return path
 
 
@@ -180,24 +176,24 @@ def stored_calibration(judge: Path) -> Calibration | None:
     return calibration if calibration.format == _FORMAT and all(0 <= cell <= _LARGEST for cell in cells) else None
 
 
-def standing_of(judge: Judge, model: str, found: Calibration | None) -> Standing:
+def standing_of(judge: Judge, model: str, calibration: Calibration | None) -> Standing:
     """Decide whether a judge may fail a case: calibrated with this rubric and model, on enough labels, and well."""
-    if found is None:
+    if calibration is None:
         return Standing(False, "it was never compared with people")
-    if found.rubric != judge.hash:
-        return Standing(False, "it changed since it was compared with people", found)
-    if found.model != model:
-        return Standing(False, f"it was compared with people on {found.model}, not on {model}", found)
-    if found.agreement.count < LEAST_LABELS:
-        reason = f"it was compared with {found.agreement.count} labels of people; {LEAST_LABELS} are needed"
-        return Standing(False, reason, found)
-    measured = found.kappa
+    if calibration.rubric != judge.hash:
+        return Standing(False, "it changed since it was compared with people", calibration)
+    if calibration.model != model:
+        return Standing(False, f"it was compared with people on {calibration.model}, not on {model}", calibration)
+    if calibration.agreement.count < LEAST_LABELS:
+        reason = f"it was compared with {calibration.agreement.count} labels of people; {LEAST_LABELS} are needed"
+        return Standing(False, reason, calibration)
+    measured = calibration.kappa
     if measured is None:
-        return Standing(False, "all labels are the same, so agreement says nothing", found)
+        return Standing(False, "all labels are the same, so agreement says nothing", calibration)
     if measured.interval.low < LEAST_KAPPA:
         low = f"kappa is {measured.value:.2f}, but may be as low as {measured.interval.low:.2f}"
-        return Standing(False, f"{low}; {LEAST_KAPPA} is needed", found)
-    return Standing(True, f"kappa is {measured.value:.2f}, and at least {measured.interval.low:.2f}", found)
+        return Standing(False, f"{low}; {LEAST_KAPPA} is needed", calibration)
+    return Standing(True, f"kappa is {measured.value:.2f}, and at least {measured.interval.low:.2f}", calibration)
 
 
 def _agreement(pairs: Sequence[tuple[Verdict | None, Verdict]]) -> Agreement:
@@ -212,16 +208,16 @@ def _agreement(pairs: Sequence[tuple[Verdict | None, Verdict]]) -> Agreement:
 
 def _label(judge: Judge, row: Row, problems: list[RowProblem]) -> Label | None:
     verdict = row.values.get("label")
-    found = next((one for one in VERDICTS if verdict == one), None)
-    if found is None:
+    judgement = next((word for word in VERDICTS if verdict == word), None)
+    if judgement is None:
         problems.append(RowProblem("label is pass or fail", row.line, 'as in {"text": "…", "label": "fail"}'))
         return None
     text = row.values.get("text")
     if isinstance(text, str) and len(judge.reads) == 1:
-        return Label(((judge.reads[0], text),), found, row.line)
+        return Label(((judge.reads[0], text),), judgement, row.line)
     if isinstance(text, Mapping) and set(text) == set(judge.reads):
         parts = tuple((name, value if isinstance(value := text[name], str) else encode(value)) for name in judge.reads)
-        return Label(parts, found, row.line)
+        return Label(parts, judgement, row.line)
     form = "a text" if len(judge.reads) == 1 else f"a mapping with {', '.join(judge.reads)}"
     problems.append(RowProblem(f"text is {form}, as the judge reads it", row.line))
     return None

@@ -141,11 +141,11 @@ class _Reader(Findings):
         examples = self._examples(entries.get("examples"))
         return Judge(path.name.removesuffix(SUFFIX), rubric, model, reads, examples, path)
 
-    def _entries(self, node: YamlMapping, known: tuple[str, ...], what: str) -> Mapping[str, Entry]:
+    def _entries(self, node: YamlMapping, keys: tuple[str, ...], what: str) -> Mapping[str, Entry]:
         entries = {label_of(entry.key): entry for entry in node.entries}
         for name, entry in entries.items():
-            if name not in known:
-                help = did_you_mean(nearest(name, known), f"{what} has {', '.join(known)}")
+            if name not in keys:
+                help = did_you_mean(nearest(name, keys), f"{what} has {', '.join(keys)}")
                 self.report(UNKNOWN_KEY, f"{what} does not have a key {cut(name, 60)!r}", entry.key.span, help)
         return entries
 
@@ -156,8 +156,8 @@ class _Reader(Findings):
             return ""
         text = text_of(entry.value)
         if text is None or not text.strip():
-            said = "empty" if text is not None else describe(entry.value)
-            self.report(SYNTAX, f"{name} is a text, not {said}", entry.value.span)
+            kind = "empty" if text is not None else describe(entry.value)
+            self.report(SYNTAX, f"{name} is a text, not {kind}", entry.value.span)
         elif len(text) > most:
             self.report(SYNTAX, f"{name} has more than {most:,} characters", entry.value.span)
         return text or ""

@@ -1,8 +1,6 @@
 """Plan a live test: which cases, rows, models and judges, and what it may cost, which the user sees before it starts.
 
 Nothing is asked or spent here.
-
-Open the judges of a live test: the file of each, its model, and whether it may fail a case.
 """
 
 from __future__ import annotations
@@ -84,17 +82,12 @@ def announce(
 ) -> Announcement:
     """Add up what all tries of a live test may do."""
     often = {term.case: len(term.rows) * term.repeats for term in terms}
-    times = [often[forecast.case] for forecast in forecasts]
-    calls = [
-        None if forecast.calls is None else forecast.calls * count
-        for forecast, count in zip(forecasts, times, strict=True)
-    ]
-    costs = [total_cost((forecast.cost, forecast.judge_cost)) for forecast in forecasts]
-    bound = total_cost(None if cost is None else cost * count for cost, count in zip(costs, times, strict=True))
-    seen = total_cost(
-        None if forecast.seen is None else forecast.seen * count
-        for forecast, count in zip(forecasts, times, strict=True)
-    )
+    counted = [(forecast, often[forecast.case]) for forecast in forecasts]
+    calls = [None if forecast.calls is None else forecast.calls * count for forecast, count in counted]
+    costs = [(total_cost((forecast.cost, forecast.judge_cost)), count) for forecast, count in counted]
+    bound = total_cost(None if cost is None else cost * count for cost, count in costs)
+    cost_seen = total_cost(None if forecast.seen is None else forecast.seen * count for forecast, count in counted)
+    unknown = [forecast.why for forecast in forecasts if forecast.why and forecast.cost is None]
     repeats = [term.repeats for term in terms]
     return Announcement(
         sum(len(term.rows) for term in terms),
@@ -102,12 +95,10 @@ def announce(
         (min(repeats, default=0), max(repeats, default=0)),
         sum(often.values()) * len(models),
         None if None in calls else sum(count for count in calls if count is not None),
-        sum(forecast.judge_calls * count for forecast, count in zip(forecasts, times, strict=True)),
+        sum(forecast.judge_calls * count for forecast, count in counted),
         bound,
-        next((forecast.why for forecast in forecasts if forecast.why and forecast.cost is None), "")
-        if bound is None
-        else "",
-        seen,
+        unknown[0] if bound is None and unknown else "",
+        cost_seen,
         budget,
     )
 
@@ -180,16 +171,16 @@ class LivePlan(Struct, frozen=True):
 
 def live_plan(options: LiveOptions, environ: Mapping[str, str] = os.environ) -> LivePlan:
     """Read the tests, open the models and the judges. Raises `CannotStart`, also if no case has live terms."""
-    found, skipped = live_cases(options)
-    if not found:
-        told = "; ".join(f"{one.case}: {one.reason}" for one in skipped[:3])
+    listed, skipped = live_cases(options)
+    if not listed:
+        reasons = "; ".join(f"{case.case}: {case.reason}" for case in skipped[:3])
         raise CannotStart(
-            f"no case has live terms{f' ({told})' if told else ''}: write `live: {{pass: 0.9}}` in a case"
+            f"no case has live terms{f' ({reasons})' if reasons else ''}: write `live: {{pass: 0.9}}` in a case"
         )
-    models = user_models(found[0].bench.settings.workspace.folder, environ)
+    models = user_models(listed[0].bench.settings.workspace.folder, environ)
     opened = open_models(models, options.models)
     seats = JudgeSeats(models, options.judge_model, tuple(opened))
-    cases = tuple(replace(case, seat=seats.seat(case.judge)) if case.judge is not None else case for case in found)
+    cases = tuple(replace(case, seat=seats.seat(case.judge)) if case.judge is not None else case for case in listed)
     tries = sum(len(case.rows) * case.repeats for case in cases) * len(opened)
     if tries > MOST_TRIES:
         raise CannotStart(f"{tries:,} tries are more than {MOST_TRIES:,}")
@@ -208,13 +199,13 @@ def live_cases(options: LiveOptions) -> tuple[list[LiveCase], list[Skipped]]:
     for target in options.targets:
         source, file = read_test(target.path)
         selection = options.selection.of(target, source, file)
-        wanted = [
+        chosen = [
             case for case in file.cases if case.live is not None and selection.wants(case, case.name, target.path)
         ]
-        if not wanted:
+        if not chosen:
             continue
         bench = open_document(source, file)
-        for case in wanted:
+        for case in chosen:
             reason = _unfit(case, file.always, real_tools=options.real_tools)
             if reason:
                 skipped.append(Skipped(f"{target.path}: {case.name}", reason))
@@ -271,7 +262,7 @@ def _live_case(path: str, case: Case, file: TestFile, bench: Bench, options: Liv
         listed = tuple(dict(row.values) for row in read_rows(options.each.parent, options.each.name))
         case = replace(case, rows=Rows(rows=listed, matrix=case.rows.matrix, span=case.rows.span))
     plan = bench.document.runnable()
-    rows = _by_label(case.name, expand(case, bench.folder, [one.name for one in plan.inputs]))
+    rows = _by_label(case.name, expand(case, bench.folder, [field.name for field in plan.inputs]))
     home = bench.settings.workspace.folder.resolve()
     inner = Path(path).resolve()
     file_name = inner.relative_to(home).as_posix() if inner.is_relative_to(home) else inner.as_posix()
@@ -281,11 +272,11 @@ def _live_case(path: str, case: Case, file: TestFile, bench: Bench, options: Liv
 
 def _by_label(name: str, rows: Sequence[CaseRow]) -> dict[str, CaseRow]:
     """Return the rows by their labels: `row 3` for `rows[row 3]`. Two values of a matrix may look the same."""
-    found: dict[str, CaseRow] = {}
+    by_label: dict[str, CaseRow] = {}
     for number, row in enumerate(rows, 1):
         label = "" if row.name == name else row.name[len(name) + 1 : -1]
-        found[f"{label} ({number})" if label in found else label] = row
-    return found
+        by_label[f"{label} ({number})" if label in by_label else label] = row
+    return by_label
 
 
 def _unfit(case: Case, always: Sequence[Formula], *, real_tools: bool) -> str:
@@ -340,7 +331,7 @@ class JudgeSeats:
 
     def _opened(self, judge: Judge) -> JudgeSeat:
         choice = self._choose(judge)
-        if any(same_model(choice.spec, one) for one in self._tested):
+        if any(same_model(choice.spec, spec) for spec in self._tested):
             message = f"the judge {judge.name} cannot be {choice.spec}, which is under test: name another --judge-model"
             raise CannotStart(message)
         model = self._models.open(choice.spec, choice.settings)

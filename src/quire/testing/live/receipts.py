@@ -1,11 +1,8 @@
 """Remember live results, so that `quire test --status` can tell for free what is verified and what has changed since.
 
-A receipt belongs to a case, a model, the plan of the document and the test. It lies in the workspace's `.quire/`,
-beside the runs, and only says what was seen: no test passes because of it.
-
-Hash the structure of plans and cases, without the places of their parts in a text.
-
-A comment or a line break changes places, and nothing that runs. So a receipt stays valid when only those change.
+A receipt belongs to a case, a model, the plan of the document and the test, by hashes of their structure: it stays
+valid when only comments or line breaks change. It lies in the workspace's `.quire/`, beside the runs, and only says
+what was seen: no test passes because of it.
 """
 
 from __future__ import annotations
@@ -68,10 +65,10 @@ class _Kept(Struct, frozen=True):
 def read_receipts(workspace: Path) -> list[Receipt]:
     """Return the receipts of a workspace; none if there is no file, or one that cannot be read."""
     try:
-        kept = msgspec.json.decode(read_source(workspace / FILE, limit=_LARGEST).text.encode(), type=_Kept)
+        stored = msgspec.json.decode(read_source(workspace / FILE, limit=_LARGEST).text.encode(), type=_Kept)
     except (Unreadable, msgspec.DecodeError, UnicodeError, RecursionError):
         return []
-    return kept.receipts if kept.format == _FORMAT else []
+    return stored.receipts if stored.format == _FORMAT else []
 
 
 def store_receipts(workspace: Path, fresh: Sequence[Receipt]) -> None:
@@ -116,19 +113,19 @@ class Standing(Struct, frozen=True):
 def standings(subjects: Iterable[Subject], receipts: Sequence[Receipt]) -> list[Standing]:
     """Return the standing of each case on each model that it was measured on."""
     by_case: dict[tuple[str, str], list[Receipt]] = {}
-    for one in receipts:
-        by_case.setdefault((one.file, one.case), []).append(one)
-    found = []
+    for receipt in receipts:
+        by_case.setdefault((receipt.file, receipt.case), []).append(receipt)
+    result = []
     for subject in subjects:
         measured = by_case.get((subject.file, subject.case), [])
         if not measured:
-            found.append(Standing(subject.file, subject.case, "", Status.UNVERIFIED))
-        for receipt in sorted(measured, key=lambda one: one.model):
+            result.append(Standing(subject.file, subject.case, "", Status.UNVERIFIED))
+        for receipt in sorted(measured, key=lambda receipt: receipt.model):
             pairs = (("document", receipt.plan, subject.plan), ("test", receipt.test, subject.test))
             changed = tuple(name for name, then, now in pairs if then != now)
             status = Status.STALE if changed else receipt.status
-            found.append(Standing(subject.file, subject.case, receipt.model, status, receipt, changed))
-    return found
+            result.append(Standing(subject.file, subject.case, receipt.model, status, receipt, changed))
+    return result
 
 
 def seen_cost(receipts: Sequence[Receipt], file: str, case: str, model: str) -> float | None:
@@ -160,16 +157,10 @@ def _plain(value: object, without: tuple[str, ...]) -> Value:
         return str(value) if isinstance(value, Enum) else value
     if isinstance(value, Span) or callable(value):
         return None
-    if isinstance(value, Struct):
-        named = {name: _plain(getattr(value, name), without) for name in value.__struct_fields__ if name not in without}
+    if isinstance(value, Struct) or is_dataclass(value):
+        names = value.__struct_fields__ if isinstance(value, Struct) else [field.name for field in fields(value)]
+        named = {name: _plain(getattr(value, name), without) for name in names if name not in without}
         return [type(value).__name__, named]
-    if is_dataclass(value) and not isinstance(value, type):
-        kept = {
-            field.name: _plain(getattr(value, field.name), without)
-            for field in fields(value)
-            if field.name not in without
-        }
-        return [type(value).__name__, kept]
     if isinstance(value, Mapping):
         return {str(key): _plain(item, without) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -31,6 +31,7 @@ from quire.runs.diff import Change
 from quire.runs.drives import apply_amendments
 from quire.runs.shadow import Replayed, judge
 from quire.testing.live.schedule import BUDGET, Meter, Metered, Purse
+from quire.testing.live.tries import total_cost
 
 if TYPE_CHECKING:
     from quire.engine.ports import Clock, Loader, Model, People, Store, Tools
@@ -98,7 +99,7 @@ def tool_uses(record: EffectRecord) -> list[Value]:
     """Return the tools that a reply calls, with their arguments; the ids of the calls do not count."""
     uses = record.value.get("uses") if isinstance(record.value, dict) else None
     listed = uses if isinstance(uses, list | tuple) else []
-    return [[one[1], one[2]] for one in listed if isinstance(one, list | tuple)]
+    return [[use[1], use[2]] for use in listed if isinstance(use, list | tuple)]
 
 
 async def recorded_run(runtime: Runtime, run: str) -> RecordedRun:
@@ -107,19 +108,19 @@ async def recorded_run(runtime: Runtime, run: str) -> RecordedRun:
     held = await runtime.stored(view.row)
     held = replace(held, pins=apply_amendments(held.pins, view.effects))
     records = {record.path: record for record in view.effects if record.kind == "model"}
-    asked = [(one, records.get(path)) for path, one in view.replay.asked.items() if isinstance(one, ModelRequest)]
+    requests = [request for request in view.replay.asked.values() if isinstance(request, ModelRequest)]
+    calls = [(request, records.get(request.path)) for request in requests]
     whole = [
         RecordedCall(run, request, record)
-        for request, record in asked
+        for request, record in calls
         if record is not None and record.state == "ok" and has_shape(record) and not is_cut(record)
     ]
-    return RecordedRun(view, held, whole, sum(record is not None for _, record in asked) - len(whole))
+    return RecordedRun(view, held, whole, sum(record is not None for _, record in calls) - len(whole))
 
 
 def performer(view: RunView, model: Model, clock: Clock) -> Performer:
     """Return a performer that only asks a model, as a run would: there is nothing behind its other ports."""
-    nothing = cast("Store", None), cast("Tools", None), cast("Loader", None), cast("People", None)
-    store, tools, loader, people = nothing
+    store, tools, loader, people = cast("tuple[Store, Tools, Loader, People]", (None,) * 4)
     run, usual = view.row.id, view.pins.reply_tokens or REPLY_TOKENS
     feed = Feed(run, Lease(run, 0, 0, frozenset()), clock, lambda event: None)
     return Performer(run, Ports(store, model, tools, loader, people, clock), feed, usual)
@@ -128,8 +129,7 @@ def performer(view: RunView, model: Model, clock: Clock) -> Performer:
 def most_cost(runs: Sequence[RecordedRun], model: Model, clock: Clock) -> float | None:
     """Return the most that asking all calls again may cost, in dollars; None if the price is not known."""
     asking = [(performer(run.view, model, clock), run.calls) for run in runs]
-    estimates = [one.estimate(call.request) for one, calls in asking for call in calls]
-    return None if None in estimates else sum(estimate for estimate in estimates if estimate is not None)
+    return total_cost(performing.estimate(call.request) for performing, calls in asking for call in calls)
 
 
 def side_by_side(most: float | None, purse: Purse) -> asyncio.Semaphore:
@@ -140,25 +140,25 @@ def side_by_side(most: float | None, purse: Purse) -> asyncio.Semaphore:
 
 
 async def ask_again(
-    runs: Sequence[RecordedRun], model: Model, purse: Purse, clock: Clock, found: list[AskedCall]
+    runs: Sequence[RecordedRun], model: Model, purse: Purse, clock: Clock, asked_calls: list[AskedCall]
 ) -> None:
     """Ask every call of these runs of a model, side by side, and compare each reply in its place.
 
-    `found` gets a place for each call, which is filled when its reply is there. So a user who interrupts the work still
-    has the replies that were paid for.
+    `asked_calls` gets a place for each call, which is filled when its reply is there. So a user who interrupts the work
+    still has the replies that were paid for.
     """
     room = side_by_side(most_cost(runs, model, clock), purse)
     calls = [(run, call) for run in runs for call in run.calls]
-    found += [AskedCall(call) for _, call in calls]
+    asked_calls += [AskedCall(call) for _, call in calls]
 
     async def one(at: int, run: RecordedRun, call: RecordedCall) -> None:
         async with room:
             paid = Metered(model, purse, Meter())
             after = await performer(run.view, paid, clock).perform(call.request)
         if after.failure is None:
-            found[at] = AskedCall(call, after, list(await _in_place(run, call, after)))
+            asked_calls[at] = AskedCall(call, after, list(await _in_place(run, call, after)))
         elif after.failure.kind != BUDGET:
-            found[at] = AskedCall(call, after)
+            asked_calls[at] = AskedCall(call, after)
 
     await asyncio.gather(*(one(at, run, call) for at, (run, call) in enumerate(calls)))
 
@@ -173,7 +173,7 @@ async def _in_place(run: RecordedRun, call: RecordedCall, after: EffectRecord) -
     if tool_uses(after) != tool_uses(before):
         changes.append(Change("calls", call.request.label, tool_uses(before), tool_uses(after)))
     try:
-        again = await replay(run.held.walk, (), Progress.of(run.held.plan), lambda one: False, journal=journal)
+        again = await replay(run.held.walk, (), Progress.of(run.held.plan), lambda boundary: False, journal=journal)
     except JournalMismatch:
         return changes  # another item of a fan fails first
     texts = {reply_text(before), reply_text(after)}
@@ -182,7 +182,7 @@ async def _in_place(run: RecordedRun, call: RecordedCall, after: EffectRecord) -
 
 def _is_reply(change: Change, texts: set[str]) -> bool:
     """Tell whether a value is the whole reply: that is other words, not another capture."""
-    values = (str(one).strip() for one in (change.a, change.b))
+    values = (str(value).strip() for value in (change.a, change.b))
     return change.what in ("named", "store") and all(value in texts for value in values)
 
 
@@ -194,15 +194,15 @@ def _differences(old: RunView, again: Replay) -> Iterator[Change]:
                 yield Change(what, name, a[name], b[name])
     for path, step in now.steps.items():
         before = then.steps[path].status if path in then.steps else ""
-        if not step.thread and "skipped" in (before, step.status) and _is_other(before, step.status):
+        if not step.thread and "skipped" in (before, step.status) and step.status not in (before, "pending"):
             yield Change("step", step.way, _told(before), _told(step.status))
-    waiting = {one.path for one in old.replay.open}
+    waiting = {request.path for request in old.replay.open}
     for request in again.open:
-        told = isinstance(request, ModelRequest | ToolRequest | HumanRequest)
-        if told and request.path not in waiting and not _was_skipped(old, again, request):
+        is_asked = isinstance(request, ModelRequest | ToolRequest | HumanRequest)
+        if is_asked and request.path not in waiting and not _was_skipped(old, again, request):
             yield _new_request(old, request)
-    known = {message for _, message in then.warnings}
-    yield from (Change("warning", way, None, message) for way, message in now.warnings if message not in known)
+    messages = {message for _, message in then.warnings}
+    yield from (Change("warning", way, None, message) for way, message in now.warnings if message not in messages)
     if again.failure is not None and old.replay.failure is None:
         yield Change("error", again.failure.path, None, again.failure.message)
 
@@ -212,10 +212,6 @@ def _new_request(old: RunView, request: Effect) -> Change:
     if isinstance(request, ToolRequest) and isinstance(before, ToolRequest) and before.tool == request.tool:
         return Change("arguments", f"of {request.tool} at {request.label}", before.arguments, request.arguments)
     return Change("asks", request.label, None, KINDS[type(request)])
-
-
-def _is_other(before: str, status: str) -> bool:
-    return before != status and status != "pending"
 
 
 def _told(status: str) -> str:
@@ -249,7 +245,9 @@ async def follow_run(run: RecordedRun, model: Model, purse: Purse, clock: Clock,
     asking = performer(view, Metered(model, purse, Meter()), clock)
     recording = Recording.of(view.replay, view.effects)
     replies: dict[str, EffectRecord] = {}
-    cut_off = _cut_off(run)
+    # Replies that the ended run did not wait for, because a limit in time was reached: none of them would be used.
+    ended = view.replay.finished or view.replay.failure is not None
+    cut_off = {request.path for request in view.replay.open} if ended else set()
     most = max(_MORE_CALLS * len(run.calls), _AT_LEAST)
     stopped = ""
     while not stopped:
@@ -261,7 +259,11 @@ async def follow_run(run: RecordedRun, model: Model, purse: Purse, clock: Clock,
             stopped = str(error)
             break
         walked.waits |= cut_off
-        requests = [one for one in walked.replay.open if isinstance(one, ModelRequest) and one.path not in cut_off]
+        requests = [
+            request
+            for request in walked.replay.open
+            if isinstance(request, ModelRequest) and request.path not in cut_off
+        ]
         if walked.replay.finished or walked.replay.failure is not None or not requests:
             break
         if len(replies) + len(requests) > most:
@@ -276,21 +278,13 @@ async def follow_run(run: RecordedRun, model: Model, purse: Purse, clock: Clock,
     else:
         replayed = judge(view, walked, view.row)
     before = [record for record in view.effects if record.kind == "model"]
-    counts = len(before), sum(not _was_refused(record) for record in replies.values())
+    refused = [reply for reply in replies.values() if reply.state == "failed" and not (reply.usage or reply.elapsed)]
+    counts = len(before), len(replies) - len(refused)
     return FollowedRun(replayed, counts, (_total(before), _total(list(replies.values()))))
 
 
-def _cut_off(run: RecordedRun) -> set[str]:
-    """Return the calls whose reply a run that has ended did not wait for, because a limit in time was reached. The
-    record of that stands, so no reply would be used."""
-    again = run.view.replay
-    return {one.path for one in again.open} if again.finished or again.failure is not None else set()
-
-
 async def _asked(asking: Performer, requests: Sequence[ModelRequest], purse: Purse) -> list[EffectRecord]:
-    estimates = [asking.estimate(request) for request in requests]
-    most = None if None in estimates else sum(estimate for estimate in estimates if estimate is not None)
-    room = side_by_side(most, purse)
+    room = side_by_side(total_cost(map(asking.estimate, requests)), purse)
 
     async def one(request: ModelRequest) -> EffectRecord:
         if refused := asking.out_of_bounds(request, asking.estimate(request)):
@@ -303,10 +297,6 @@ async def _asked(asking: Performer, requests: Sequence[ModelRequest], purse: Pur
 
 def _is_unpaid(record: EffectRecord) -> bool:
     return record.failure is not None and record.failure.kind == BUDGET
-
-
-def _was_refused(record: EffectRecord) -> bool:
-    return record.state == "failed" and record.usage is None and not record.elapsed
 
 
 def _total(records: Sequence[EffectRecord]) -> Saved:

@@ -1,6 +1,5 @@
-"""Run a live test: announce it, try every case on every row and model, compare, and keep receipts.
-
-Calibrate a judge: open it, read the labels of people, ask it about each, and keep the result beside it.
+"""Run a live test: announce it, try every case on every row and model, compare, and keep receipts; and calibrate a
+judge: ask it about each label of people, and keep the result beside it.
 """
 
 from __future__ import annotations
@@ -59,7 +58,17 @@ from quire.testing.live.receipts import (
 )
 from quire.testing.live.schedule import BUDGET, HOPELESS, Made, Meter, Metered, Purse, Schedule, require_price
 from quire.testing.live.trial import LiveModel, make_try
-from quire.testing.live.tries import Attempt, JudgeNote, LiveReport, Score, Try, pairs, read_report, with_baseline
+from quire.testing.live.tries import (
+    Attempt,
+    JudgeNote,
+    LiveReport,
+    Score,
+    Try,
+    pairs,
+    read_report,
+    total_cost,
+    with_baseline,
+)
 from quire.testing.world.model import Meter as EffectMeter
 from quire.values import encode
 from quire.workspace.grants import default_grants
@@ -128,11 +137,11 @@ def run_live(plan: LivePlan, on_try: Callable[[Try], None] = lambda made: None) 
 def live_standings(options: LiveOptions) -> list[Standing]:
     """Return the standing of every live case, from receipts alone."""
     cases, _ = live_cases(replace(options, real_tools=True))
-    found = []
+    result = []
     for folder in dict.fromkeys(_home(case) for case in cases):
         subjects = [subject_of(case) for case in cases if _home(case) == folder]
-        found += standings(subjects, read_receipts(folder))
-    return found
+        result += standings(subjects, read_receipts(folder))
+    return result
 
 
 async def _forecasts(plan: LivePlan) -> list[CaseForecast]:
@@ -144,27 +153,22 @@ async def _forecasts(plan: LivePlan) -> list[CaseForecast]:
     ]
 
 
-async def _forecast(case: LiveCase, spec: str, model: Model, seen: float | None) -> CaseForecast:
+async def _forecast(case: LiveCase, spec: str, model: Model, cost_seen: float | None) -> CaseForecast:
     # The bounds are those of the row with the longest inputs.
-    row = max(case.rows.values(), key=lambda one: len(encode(dict(one.case.setting.inputs))))
+    row = max(case.rows.values(), key=lambda candidate: len(encode(dict(candidate.case.setting.inputs))))
     setting = row.case.setting
     options = RunOptions(unattended=bool(setting.unattended), allow=setting.allow or (), limits=setting.limits)
     runtime = _runtime(case, LiveModel(model, spec, EffectMeter()))
     ahead = await forecast(runtime, case.bench.document, setting.inputs, options)
-    judge_cost = _judge_cost(case)
+    judge_cost: float | None = 0.0
+    if case.seat is not None:
+        text = "x" * min(_JUDGED, LONGEST_JUDGED)
+        call = judge_call(case.seat.judge, [(case.seat.judge.reads[0], text)])
+        judge_cost = case.seat.model.estimate(call) if isinstance(case.seat.model, Priced) else None
     calls, price = ahead.bounds.model_calls.most, ahead.price
     judged = int(case.seat is not None)
     why = price.why if price.most is None else "the price of the judge is not known" if judge_cost is None else ""
-    return CaseForecast(case.key, spec, calls, price.most, why, seen, judge_cost, judged)
-
-
-def _judge_cost(case: LiveCase) -> float | None:
-
-    if case.seat is None:
-        return 0.0
-    text = "x" * min(_JUDGED, LONGEST_JUDGED)
-    call = judge_call(case.seat.judge, [(case.seat.judge.reads[0], text)])
-    return case.seat.model.estimate(call) if isinstance(case.seat.model, Priced) else None
+    return CaseForecast(case.key, spec, calls, price.most, why, cost_seen, judge_cost, judged)
 
 
 def _keep(cases: Sequence[LiveCase], scores: Sequence[Score]) -> None:
@@ -205,15 +209,15 @@ def subject_of(case: LiveCase) -> Subject:
 def _texts(case: LiveCase, runtime: Runtime, plans: Sequence[Plan]) -> dict[str, str]:
     """Return the texts that a document is made of besides its plan: files with prompts, and parts of a directive."""
     document = case.bench.document
-    found = read_prompt_files(plans, document_folder(document))
+    texts = read_prompt_files(plans, document_folder(document))
     if document.runnable().thread:
         setting = next(iter(case.rows.values())).case.setting
         granted = default_grants(runtime.settings, setting.allow or ())
         # A directive that cannot start is composed of nothing; its tries say why.
         with contextlib.suppress(QuireError):
             started = runtime.directives.start(document, setting.inputs, setting.limits, granted, one_model=True)
-            found[document.name] = started.bundle.encoded()
-    return found
+            texts[document.name] = started.bundle.encoded()
+    return texts
 
 
 def _home(case: LiveCase) -> Path:
@@ -237,12 +241,11 @@ class CalibrationPlan(Struct, frozen=True):
     def announcement(self) -> Announcement:
         calls = len(self.labels) * self.repeats
         model = self.seat.model
-        costs = [
+        each = total_cost(
             model.estimate(judge_call(self.seat.judge, label.parts)) if isinstance(model, Priced) else None
             for label in self.labels
-        ]
-        known = [cost for cost in costs if cost is not None]
-        bound = sum(known) * self.repeats if len(known) == len(costs) else None
+        )
+        bound = None if each is None else each * self.repeats
         why = "" if bound is not None else f"the price of {self.seat.spec} is not known"
         repeats = (self.repeats, self.repeats)
         return Announcement(
@@ -266,8 +269,8 @@ def calibration_plan(
     seat = JudgeSeats(user_models(path.parent, environ), judge_model).seat(judge)
     if budget is not None:
         require_price(seat.model, seat.spec)
-    found = read_labels(judge, labels or labels_path(path))
-    return CalibrationPlan(path, seat, tuple(found), repeats or REPEATS, budget)
+    labelled = read_labels(judge, labels or labels_path(path))
+    return CalibrationPlan(path, seat, tuple(labelled), repeats or REPEATS, budget)
 
 
 def run_calibration(plan: CalibrationPlan) -> tuple[Calibration, CalibrationStanding]:

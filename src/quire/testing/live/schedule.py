@@ -116,8 +116,7 @@ class Metered:
 
 def require_price(model: Model, spec: str) -> None:
     """Raise `CannotStart` for a model whose price is not known: a budget would not hold for it."""
-    known = isinstance(model, Priced) and model.estimate(ModelCall("", ())) is not None
-    if not known:
+    if not isinstance(model, Priced) or model.estimate(ModelCall("", ())) is None:
         raise CannotStart(
             f"the price of {spec} is not known, so a budget cannot hold: [models.prices] of your own quire.toml sets it"
         )
@@ -168,7 +167,7 @@ class Schedule(Struct):
         return sum(len(term.rows) * term.repeats for term in self.terms) * len(self.models)
 
     def attempts(self) -> Iterator[Attempt]:
-        for repeat in range(max((one.repeats for one in self.terms), default=0)):
+        for repeat in range(max((term.repeats for term in self.terms), default=0)):
             for term in self.terms:
                 if repeat < term.repeats:
                     yield from (Attempt(term.case, row, model, repeat) for row in term.rows for model in self.models)
@@ -177,7 +176,6 @@ class Schedule(Struct):
         """Make the tries. Stops when the budget is used up; leaves out tries whose result is decided."""
         attempts = self.attempts()
         passes = {term.case: term.passes for term in self.terms}
-
         turns = {model: asyncio.Semaphore(1) for model in self.alone}
 
         async def work() -> None:
@@ -185,7 +183,8 @@ class Schedule(Struct):
                 async with turns.get(attempt.model, contextlib.nullcontext()):
                     if self.purse.exhausted:
                         return
-                    if attempt.model in self.given_up or self._is_decided(attempt, passes[attempt.case]):
+                    made = self._of(attempt.case, attempt.model)
+                    if attempt.model in self.given_up or decided(made, passes[attempt.case]):
                         continue
                     self._keep(await perform(attempt))
 
@@ -207,9 +206,6 @@ class Schedule(Struct):
             for term in self.terms
             for model in self.models
         ]
-
-    def _is_decided(self, attempt: Attempt, passes: float | None) -> bool:
-        return decided(self._of(attempt.case, attempt.model), passes)
 
     def _of(self, case: str, model: str) -> list[Try]:
         return self._by_case.setdefault((case, model), [])

@@ -1,12 +1,7 @@
-"""Make one try of a live test: run the case on a model, grade it, and ask its judge.
+"""Make one try of a live test: run the case on a real model, grade it, and ask its judge.
 
-Expectations about prompts, calls, questions, steps and usage describe a script, and a real model does not follow one.
-They are left out, as are snapshots. Similarity, price and time are graded, too.
-
-Run a case once on a real model, in the same world as without one: scripted tools and people, its own folder.
-
-Only the model and the clock are real. A wait of the document that is longer than a minute is not waited for: the
-clock of the case goes on instead.
+The world is that of the case: scripted tools and people, and its own folder. Expectations that describe a script, such
+as those about prompts, calls and steps, are left out, as are snapshots: a real model does not follow a script.
 
 With real tools a try is a run as `quire run` makes it, in the workspace itself, with the settings, the keys and the
 consent of the user. Only its records are not kept. Grants, settings and files of the case do not hold there: a test
@@ -62,13 +57,6 @@ _LONGEST = 300
 _WORDS = late_pattern(r"\w+")
 
 
-class Similar(Struct, frozen=True):
-    """`similar: {to: TEXT, least: 0.7}`: the words of the output are nearly those of a text."""
-
-    to: str
-    least: float
-
-
 def graders(expect: Expect | None) -> Expect | None:
     """Return the expectations that a real model can meet; None if there are none."""
     checks = [
@@ -82,9 +70,10 @@ def graders(expect: Expect | None) -> Expect | None:
 def grades_something(case: Case, formulas: Sequence[Formula]) -> bool:
     """Tell whether anything beyond the status of a run decides about a try."""
     expects = [graders(expect) for expect in (case.expect, *(act.expect for act in case.then))]
-    told = any(check.subject not in ("status", "exit") for expect in expects if expect for check in expect.checks)
+    checks = [check for expect in expects if expect for check in expect.checks]
+    expects_more = any(check.subject not in ("status", "exit") for check in checks)
     live = case.live
-    return told or bool(formulas) or (live is not None and (live.judge is not None or bool(live.similar)))
+    return expects_more or bool(formulas) or (live is not None and (live.judge is not None or bool(live.similar)))
 
 
 def grade(stages: Sequence[Stage], case: Case, row: Mapping[str, Value], formulas: Sequence[Formula]) -> list[str]:
@@ -102,11 +91,11 @@ def grade(stages: Sequence[Stage], case: Case, row: Mapping[str, Value], formula
                 problems.append(cut(message if not value or value in message else f"{message}: {value}", _LONGEST))
     if formulas:
         judging = Judging(stages[-1].observation, case.span, row)
-        problems += [cut(one.finding.message, _LONGEST) for one in always(formulas, judging)]
+        problems += [cut(problem.finding.message, _LONGEST) for problem in always(formulas, judging)]
     return problems
 
 
-def terms(live: Live, seen: Observation, cost: float | None, seconds: float) -> Iterator[str]:
+def terms(live: Live, observation: Observation, cost: float | None, seconds: float) -> Iterator[str]:
     """Yield the terms of a live test, apart from judges, that a try does not meet."""
     if live.cost is not None and cost is None:
         yield "its cost is not known"
@@ -114,21 +103,11 @@ def terms(live: Live, seen: Observation, cost: float | None, seconds: float) -> 
         yield f"it cost more than ${live.cost:g}"
     if live.seconds is not None and seconds > live.seconds:
         yield f"it took longer than {live.seconds:g} s"
-    similar = similar_of(live)
-    if similar is not None:
-        found = similarity(text_of(seen.output), similar.to)
-        if found < similar.least:
-            yield f"the output is not similar: {found:.1f} of {similar.least:g}"
-
-
-def similar_of(live: Live) -> Similar | None:
-    """Return the terms of similarity, which the reader of the test has checked."""
-    least = live.similar.get("least")
-    return (
-        Similar(str(live.similar["to"]), float(least) if isinstance(least, int | float) else 0.7)
-        if live.similar
-        else None
-    )
+    if live.similar:  # the reader of the test has checked it
+        least, share = live.similar.get("least"), similarity(text_of(observation.output), str(live.similar["to"]))
+        bound = float(least) if isinstance(least, int | float) else 0.7
+        if share < bound:
+            yield f"the output is not similar: {share:.1f} of {bound:g}"
 
 
 def similarity(text: str, other: str) -> float:
@@ -136,26 +115,26 @@ def similarity(text: str, other: str) -> float:
 
     It is a rough measure, and the same everywhere: it needs no model.
     """
-    words = [Counter(_WORDS.findall(one[:LONGEST_COMPARED].casefold())) for one in (text, other)]
+    words = [Counter(_WORDS.findall(content[:LONGEST_COMPARED].casefold())) for content in (text, other)]
     total = words[0].total() + words[1].total()
     return 2 * (words[0] & words[1]).total() / total if total else 1.0
 
 
-def parts_of(seen: Observation, reads: Sequence[str]) -> list[tuple[str, str]] | None:
+def parts_of(observation: Observation, reads: Sequence[str]) -> list[tuple[str, str]] | None:
     """Return the texts that a judge reads; None if one of them is not there."""
-    found: list[tuple[str, str]] = []
+    parts: list[tuple[str, str]] = []
     for name in reads:
         table, _, key = name.partition(".")
         if table == "output":
-            found.append((name, text_of(seen.output)))
+            parts.append((name, text_of(observation.output)))
         elif table == "artifact":
-            found.append((name, seen.artifact))
+            parts.append((name, observation.artifact))
         else:
-            values: Mapping[str, Value] = getattr(seen, table)
+            values: Mapping[str, Value] = getattr(observation, table)
             if key not in values:
                 return None
-            found.append((name, text_of(values[key])))
-    return found
+            parts.append((name, text_of(values[key])))
+    return parts
 
 
 def text_of(value: Value) -> str:
@@ -184,10 +163,12 @@ async def make_try(case: LiveCase, attempt: Attempt, model: Model, purse: Purse,
     stages, problems = await run.go()
     seconds = time.monotonic() - began
     judgement: Judgement | None = None
-    lost = _is_lost(meter, stages)
+    # A run that went on all the same is not lost.
+    completed = bool(stages) and stages[-1].observation.status == "completed"
+    lost = meter.trouble == BUDGET or (bool(meter.trouble) and not completed)
     if stages and not lost:
         problems += grade(stages, row.case, cast("Mapping[str, Value]", row.row), case.always)
-        problems += [f"{one.tool} was called: {one.reason}" for one in run.world.tools.unscripted]
+        problems += [f"{call.tool} was called: {call.reason}" for call in run.world.tools.unscripted]
         problems += terms(row.case.live or case.live, stages[-1].observation, meter.cost, seconds)
         if case.seat is not None and not problems:
             judgement = await _judged(case.seat, stages[-1].observation, purse, judge_meter)
@@ -225,14 +206,6 @@ async def _judged(seat: JudgeSeat, observation: Observation, purse: Purse, meter
     return await ask_judge(Metered(seat.model, purse, meter), seat.judge, parts)
 
 
-def _is_lost(meter: Meter, stages: list[Stage]) -> bool:
-    """Tell whether a try failed because of the service or the budget. A run that went on all the same is not lost."""
-    if meter.trouble == BUDGET:
-        return True
-    completed = bool(stages) and stages[-1].observation.status == "completed"
-    return bool(meter.trouble) and not completed
-
-
 LONGEST_TRY = 600.0
 """Seconds that one run may take."""
 LONGEST_WAIT = 60.0
@@ -250,7 +223,7 @@ class LiveModel(CaseModel):
     def estimate(self, call: ModelCall) -> float | None:
         return self._model.estimate(call) if isinstance(self._model, Priced) else None
 
-    async def _reply(self, call: ModelCall, seen: SeenPrompt, on_delta: Callable[[str], None]) -> ModelReply:
+    async def _reply(self, call: ModelCall, prompt: SeenPrompt, on_delta: Callable[[str], None]) -> ModelReply:
         return await self._model.complete(call, on_delta)
 
 

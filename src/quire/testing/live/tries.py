@@ -5,6 +5,7 @@ The report is written as JSON, and read again as a baseline.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from itertools import combinations
@@ -141,13 +142,14 @@ def score(
     case: str, model: str, tries: Sequence[Try], *, passes: float | None, repeats: int, planned: int | None = None
 ) -> Score:
     """Return the score of a case on a model. Without `passes` every try has to pass."""
-    counted = [one for one in tries if one.ending != "lost"]
+    counted = [made for made in tries if made.ending != "lost"]
     rows = tallies(counted)
     share = 1.0 if passes is None else passes
-    verdicts = [one.verdict for one in counted if one.advice or one.verdict]
-    advised = [one for one in counted if one.advice]
-    seconds = [one.seconds for one in counted]
+    verdicts = [made.verdict for made in counted if made.advice or made.verdict]
+    advised = [made for made in counted if made.advice]
+    seconds = [made.seconds for made in counted]
     lost = len(tries) - len(counted)
+    often = Counter(problem for made in tries for problem in made.problems).most_common(_MOST_PROBLEMS)
     return Score(
         case,
         model,
@@ -160,24 +162,24 @@ def score(
         rate_interval(list(rows.values())),
         pass_all(list(rows.values()), repeats),
         repeats,
-        sum(one.input_tokens for one in tries),
-        sum(one.output_tokens for one in tries),
-        total_cost(cost for one in tries for cost in (one.cost, one.judge_cost)),
+        sum(made.input_tokens for made in tries),
+        sum(made.output_tokens for made in tries),
+        total_cost(cost for made in tries for cost in (made.cost, made.judge_cost)),
         percentile(seconds, 0.5),
         percentile(seconds, 0.95),
         max(0, (len(tries) if planned is None else planned) - len(tries)),
         (verdicts.count("pass"), verdicts.count("fail"), verdicts.count("no verdict")) if advised else (0, 0, 0),
-        _frequent(problem for one in tries for problem in one.problems),
+        tuple(f"{problem} ({count} times)" if count > 1 else problem for problem, count in often),
     )
 
 
 def tallies(tries: Iterable[Try]) -> dict[str, Tally]:
     """Return how often each row passed, by its label, in the order of the tries."""
     counts: dict[str, list[int]] = {}
-    for one in tries:
-        if one.ending != "lost":
-            count = counts.setdefault(one.attempt.row, [0, 0])
-            count[0] += one.ending == "passed"
+    for made in tries:
+        if made.ending != "lost":
+            count = counts.setdefault(made.attempt.row, [0, 0])
+            count[0] += made.ending == "passed"
             count[1] += 1
     return {row: Tally(passed, tried) for row, (passed, tried) in counts.items()}
 
@@ -192,7 +194,7 @@ def decided(tries: Sequence[Try], passes: float | None) -> bool:
 
 def pairs(scores: Sequence[Score]) -> list[Pair]:
     """Compare every two models by the rows that both were tried on, over all cases."""
-    models = list(dict.fromkeys(one.model for one in scores))
+    models = list(dict.fromkeys(score.model for score in scores))
     return [pair_of(first, second, scores, scores) for first, second in combinations(models, 2)]
 
 
@@ -205,12 +207,12 @@ def pair_of(first: str, second: str, mine: Sequence[Score], others: Sequence[Sco
 
 def total_cost(costs: Iterable[float | None]) -> float | None:
     """Return the sum; None if one of the costs is not known."""
-    known = list(costs)
-    return None if any(cost is None for cost in known) else fsum(cost for cost in known if cost is not None)
+    listed = list(costs)
+    return None if any(cost is None for cost in listed) else fsum(cost for cost in listed if cost is not None)
 
 
 def _rows_of(model: str, scores: Sequence[Score]) -> dict[tuple[str, str], Tally]:
-    return {(one.case, row): tally for one in scores if one.model == model for row, tally in one.rows.items()}
+    return {(score.case, row): tally for score in scores if score.model == model for row, tally in score.rows.items()}
 
 
 def _status(rows: Mapping[str, Tally], share: float) -> Status:
@@ -220,14 +222,6 @@ def _status(rows: Mapping[str, Tally], share: float) -> Status:
     if passed >= share * tried - 1e-9:
         return Status.VERIFIED
     return Status.FLAKY if any(0 < row.passed < row.tried for row in rows.values()) else Status.FAILING
-
-
-def _frequent(problems: Iterable[str]) -> tuple[str, ...]:
-    counts: dict[str, int] = {}
-    for problem in problems:
-        counts[problem] = counts.get(problem, 0) + 1
-    often = sorted(counts, key=lambda problem: -counts[problem])[:_MOST_PROBLEMS]
-    return tuple(f"{problem} ({counts[problem]} times)" if counts[problem] > 1 else problem for problem in often)
 
 
 FORMAT = 1
@@ -275,7 +269,7 @@ class LiveReport(Struct, frozen=True):
 
     @property
     def failed(self) -> bool:
-        return any(one.status in _FAILING for one in self.scores)
+        return any(score.status in _FAILING for score in self.scores)
 
     @property
     def exit_code(self) -> int:
@@ -285,9 +279,9 @@ class LiveReport(Struct, frozen=True):
     def as_value(self) -> dict[str, Value]:
         """Return the report as JSON, which `read_report` reads again."""
         value: dict[str, Value] = msgspec.to_builtins(self)
-        value["scores"] = [{**msgspec.to_builtins(one), "undecided": one.undecided} for one in self.scores]
+        value["scores"] = [{**msgspec.to_builtins(score), "undecided": score.undecided} for score in self.scores]
         for name in ("pairs", "baseline"):
-            value[name] = [_with_words(one) for one in getattr(self, name)]
+            value[name] = [_with_words(pair) for pair in getattr(self, name)]
         return value
 
 
@@ -306,12 +300,12 @@ def read_report(path: Path) -> LiveReport:
 
 def with_baseline(scores: Sequence[Score], earlier: LiveReport) -> tuple[Pair, ...]:
     """Compare each model with itself in an earlier report, or with the only model that the report has."""
-    found = []
-    for model in dict.fromkeys(one.model for one in scores):
+    result = []
+    for model in dict.fromkeys(score.model for score in scores):
         before = model if model in earlier.models else earlier.models[0] if len(earlier.models) == 1 else None
         if before is not None:
-            found.append(pair_of(before, model, earlier.scores, scores, f"{before} (baseline)"))
-    return tuple(found)
+            result.append(pair_of(before, model, earlier.scores, scores, f"{before} (baseline)"))
+    return tuple(result)
 
 
 def _with_words(pair: Pair) -> Value:

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from dataclasses import replace as replace_schema
 from typing import TYPE_CHECKING, cast
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.engine.interpreter.thread.budgets import DEFAULTS
@@ -25,39 +24,30 @@ from quire.plan.pipeline_work import Agent, Invoke
 from quire.plan.templates import references
 from quire.schema import Schema, object_schema, refs
 from quire.schema_types import Enum, Field, FieldType, ListOf, Object, Ref, Simple
-from quire.testing.mutation.edits import Edit, shown, with_item, without
+from quire.testing.mutation.edits import Edit, place_of, shown, with_item, without
 from quire.testing.mutation.kills import Kill
+from quire.testing.mutation.mutants import Mutant
 from quire.trust.capabilities import Grants, capability
 from quire.values import encode
 
 if TYPE_CHECKING:
     from quire.plan.nodes import Plan
-    from quire.plan.thread import Hook, Thread
+    from quire.plan.thread import Thread
+    from quire.source import Source
     from quire.testing.mutation.edits import Site
     from quire.values import Value
 
 _LIMITS = ("minimum", "maximum", "max_length", "pattern")
 
 
-class SchemaEdit(Struct, frozen=True):
-    """One change of one schema."""
-
-    operator: str
-    schema: str
-    field: str
-    """The dotted name of the field."""
-    detail: str
-    change: str
-    plan: Plan
-    kill: Kill
-
-
-def schema_edits(plan: Plan) -> Iterator[SchemaEdit]:
-    """Yield every edit of the schemas that steps use, in the order of the file."""
-    used = used_schemas(plan)
+def schema_mutants(plan: Plan, source: Source) -> Iterator[Mutant]:
+    """Yield every change of the schemas that steps use, directly or through others, in the order of the file."""
+    named = [step.work.schema for _, step in plan.steps() if isinstance(step.work, Agent | Invoke)]
+    used = _reached(plan, [name for name in named if name])
     for name, schema in plan.schemas.items():
         if name not in used:
             continue
+        start = place_of(source, name).start
         asking = _asking(plan, name)
         for operator, field, detail, change, fields in _fields(schema.fields, ""):
             schemas = {**plan.schemas, name: replace_schema(schema, fields=fields)}
@@ -67,7 +57,9 @@ def schema_edits(plan: Plan) -> Iterator[SchemaEdit]:
             if asking:
                 # An agent reads its schema, so a prompt shows the change.
                 kill = Kill("prompts", asking, value=_written(schema, fields))
-            yield SchemaEdit(operator, name, field, detail, sentence, replace(plan, schemas=schemas), kill)
+            id = ":".join(part for part in (operator, name, field, detail) if part)
+            span = place_of(source, field.rpartition(".")[2].removesuffix("[]"), start)
+            yield Mutant(id, operator, "", span, sentence, replace(plan, schemas=schemas), kill)
 
 
 def _asking(plan: Plan, name: str) -> str:
@@ -89,25 +81,20 @@ def _written(schema: Schema, fields: tuple[Field, ...]) -> str:
     return f"{encode(name)}:{encode(properties[name])}" if name else encode(schema.name)
 
 
-def used_schemas(plan: Plan) -> set[str]:
-    """Return the names of the schemas that a step names, and of those that they refer to."""
-    named = [step.work.schema for _, step in plan.steps() if isinstance(step.work, Agent | Invoke)]
-    return _reached(plan, [name for name in named if name])
-
-
 def _reached(plan: Plan, waiting: list[str]) -> set[str]:
-    found: set[str] = set()
+    """Return the names of schemas, and of those that they refer to."""
+    names: set[str] = set()
     while waiting:
         name = waiting.pop()
         schema: Schema | None = plan.schemas.get(name)
-        if name not in found and schema is not None:
-            found.add(name)
+        if name not in names and schema is not None:
+            names.add(name)
             waiting += [ref.schema for ref in refs(schema)]
-    return found
+    return names
 
 
 _Edited = Iterator[tuple[str, str, str, str, tuple[Field, ...]]]
-"""The operator, the field, the detail, the sentence, and all fields."""
+"""The operator, the dotted name of the field, the detail, the sentence, and all fields."""
 
 
 def _fields(fields: tuple[Field, ...], above: str) -> _Edited:
@@ -135,9 +122,9 @@ def _types(type: FieldType, name: str) -> Iterator[tuple[str, str, str, str, Fie
             if most is not None:
                 sentence = f"drops the max_items of the field {name}"
                 yield "drop_schema_limit", name, "max_items", sentence, replace(type, max_items=None)
-            for operator, inner, detail, change, found in _types(of, f"{name}[]"):
-                if not isinstance(found, ListOf):
-                    yield operator, inner, detail, change, replace(type, of=found)
+            for operator, inner, detail, change, item in _types(of, f"{name}[]"):
+                if not isinstance(item, ListOf):
+                    yield operator, inner, detail, change, replace(type, of=item)
         case Object(fields=fields):
             for operator, inner, detail, change, edited in _fields(fields, name):
                 yield operator, inner, detail, change, Object(edited)
@@ -149,8 +136,11 @@ EVERYTHING = "*"
 _FIRST_TURN = "turn 1"
 
 
-def directive_edits(site: Site, thread: Thread) -> Iterator[Edit]:
+def directive_edits(site: Site) -> Iterator[Edit]:
     """Yield every edit of a thread."""
+    thread = site.plan.thread
+    if thread is None:
+        return
     yield from _permissions(site, thread)
     yield from _limits(site, thread)
     yield from _hooks(site, thread)
@@ -170,7 +160,7 @@ def directive_edits(site: Site, thread: Thread) -> Iterator[Edit]:
 
 
 def _permissions(site: Site, thread: Thread) -> Iterator[Edit]:
-    granted = Grants.of(one.capability for one in thread.permissions)
+    granted = Grants.of(permission.capability for permission in thread.permissions)
     for number, permission in enumerate(thread.permissions):
         others = without(thread.permissions, number)
         detail, span = permission.capability, permission.span
@@ -199,7 +189,7 @@ def _not_granted(granted: Grants) -> str:
     """Return the capability of a tool that the thread must not use: the shell, or the first built-in one."""
     tools = (SHELL, *(tool.id for tool in BUILT_IN_TOOLS))
     named = (capability("execute", "tool", tool) for tool in tools)
-    return next((one for one in named if not granted.covers(one)), "<a capability that it must not have>")
+    return next((needed for needed in named if not granted.covers(needed)), "<a capability that it must not have>")
 
 
 def _limits(site: Site, thread: Thread) -> Iterator[Edit]:
@@ -225,14 +215,11 @@ def _hooks(site: Site, thread: Thread) -> Iterator[Edit]:
         sentence = f"drops the hook {name} at {hook.event}"
         yield Edit("drop_hook", name, sentence, site.with_work(hooks=others), kill, hook.span)
         if hook.condition:
-            hooks = with_item(thread.hooks, number, _negated(hook))
+            inner = hook.condition.get("not") if len(hook.condition) == 1 else None
+            negated = inner if isinstance(inner, dict) else {"not": dict(hook.condition)}
+            hooks = with_item(thread.hooks, number, replace(hook, condition=negated))
             sentence = f"negates the condition of the hook {name}"
             yield Edit("negate_condition", name, sentence, site.with_work(hooks=hooks), kill, hook.span)
-
-
-def _negated(hook: Hook) -> Hook:
-    inner = hook.condition.get("not") if len(hook.condition) == 1 else None
-    return replace(hook, condition=inner if isinstance(inner, dict) else {"not": dict(hook.condition)})
 
 
 def _knowledge(site: Site, thread: Thread) -> Iterator[Edit]:

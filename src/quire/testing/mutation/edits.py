@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from quire.plan.nodes import Reference, Template
 from quire.plan.parts import with_inner, with_steps
-from quire.source import Source, Span
+from quire.source import NOWHERE, Source, Span
+from quire.testing.mutation.kills import Kill
 from quire.wording import cut
 
 if TYPE_CHECKING:
     from quire.plan.nodes import Plan, Step
-    from quire.testing.mutation.kills import Kill
     from quire.values import Value
 
 T = TypeVar("T")
@@ -84,6 +88,29 @@ class Site(Struct, frozen=True):
         return Span(at, at + len(text))
 
 
+def place_of(source: Source, text: str, start: int = 0) -> Span:
+    """Return where a text stands in a document; `NOWHERE` if it does not."""
+    at = source.text.find(text, start) if text else -1
+    return Span(at, at + len(text)) if at >= 0 else NOWHERE
+
+
+def prompt_edits(site: Site, prompt: Template, *, defaults: bool = True) -> Iterator[Edit]:
+    """Yield the edits that drop one reference from a prompt; without `defaults`, of those that have none."""
+    counts: Counter[str] = Counter()
+    for number, part in enumerate(prompt.parts):
+        if isinstance(part, Reference) and (defaults or part.default is None):
+            earlier = counts[part.raw]
+            counts[part.raw] += 1
+            yield Edit(
+                "drop_reference",
+                f"{part.name}.{earlier}" if earlier else part.name,
+                f"drops {part.raw} from the prompt of {site.name}",
+                site.with_work(prompt=Template(without(prompt.parts, number))),
+                Kill("prompts", site.step.label, part.name),
+                site.find(part.raw, earlier),
+            )
+
+
 def without(items: tuple[T, ...], number: int) -> tuple[T, ...]:
     return items[:number] + items[number + 1 :]
 
@@ -100,13 +127,9 @@ def sites(plan: Plan, source: Source, reads: frozenset[str] = frozenset()) -> It
     ends = dict(zip(starts, [*starts[1:], len(source.text)], strict=True))
     for path, step in plan.steps():
         start, inside = step.span.start, f"{path}/"
-        later = (placed[at] for at in range(bisect_right(placed, start, key=_start), len(placed)))
+        later = (placed[at] for at in range(bisect_right(placed, start, key=itemgetter(0)), len(placed)))
         extent = Span(start, next((at for at, other in later if not other.startswith(inside)), len(source.text)))
         yield Site(plan, path, step, source, Span(start, ends[start]), extent, reads)
-
-
-def _start(placed: tuple[int, str]) -> int:
-    return placed[0]
 
 
 def with_step(plan: Plan, old: Step, new: Step | None) -> Plan:
@@ -122,24 +145,21 @@ def with_step(plan: Plan, old: Step, new: Step | None) -> Plan:
 
 
 def changed_literals(value: Value) -> Iterator[tuple[str, Value, Value, Value]]:
-    """Yield values that differ in one literal: its place, the whole value, the literal, and the one in its place."""
-    for number, (place, old, new, whole) in enumerate(_literals(value, "")):
-        if number == _LEAVES:
-            return
-        yield place, whole, old, new
+    """Return values that differ in one literal: its place, the whole value, the literal, and the one in its place."""
+    return islice(_literals(value, ""), _LEAVES)
 
 
 def _literals(value: Value, place: str) -> Iterator[tuple[str, Value, Value, Value]]:
     if isinstance(value, Mapping):
         for name, part in value.items():
-            for at, old, new, changed in _literals(part, f"{place}.{name}" if place else name):
-                yield at, old, new, {**value, name: changed}
+            for at, changed, old, new in _literals(part, f"{place}.{name}" if place else name):
+                yield at, {**value, name: changed}, old, new
     elif isinstance(value, list | tuple):
         for number, part in enumerate(value):
-            for at, old, new, changed in _literals(part, f"{place}[{number}]"):
-                yield at, old, new, [*value[:number], changed, *value[number + 1 :]]
+            for at, changed, old, new in _literals(part, f"{place}[{number}]"):
+                yield at, [*with_item(tuple(value), number, changed)], old, new
     elif (other := other_literal(value)) is not None:
-        yield place, value, other, other
+        yield place, other, value, other
 
 
 def other_literal(value: Value) -> bool | int | float | str | None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET, Struct, UnsetType
 
 from quire.patterns import late_pattern
+from quire.text_diff import common_prefix
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
@@ -71,9 +72,9 @@ class Kill(Struct, frozen=True):
 def flow(value: Value) -> str:
     """Return a value as YAML on one line. Texts are written as in JSON, which YAML reads too, or in single quotes."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_key(name)}: {flow(one)}" for name, one in value.items()) + "}"
+        return "{" + ", ".join(f"{_key(name)}: {flow(part)}" for name, part in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(flow(one) for one in value) + "]"
+        return "[" + ", ".join(flow(part) for part in value) + "]"
     if isinstance(value, str) and value in _PLAIN_TEXTS:
         return value
     if isinstance(value, str) and '"' in value and "'" not in value and value.isprintable():
@@ -97,10 +98,10 @@ def telling_expectation(before: Observation, after: Observation, subject: str = 
 
     An expectation about `subject` is preferred.
     """
-    found = [(about, flow(expected)) for about, expected in _differences(before, after)]
-    found = [(about, text) for about, text in found if len(text) <= _LARGEST]
-    found.sort(key=lambda one: one[0] != subject)
-    return ": ".join(found[0]) if found else None
+    candidates = [(about, flow(expected)) for about, expected in _differences(before, after)]
+    candidates = [(about, text) for about, text in candidates if len(text) <= _LARGEST]
+    candidates.sort(key=lambda pair: pair[0] != subject)
+    return ": ".join(candidates[0]) if candidates else None
 
 
 def _differences(before: Observation, after: Observation) -> Iterator[tuple[str, Value]]:
@@ -113,7 +114,10 @@ def _differences(before: Observation, after: Observation) -> Iterator[tuple[str,
     if after.refused != before.refused:
         yield "refused", list(before.refused)
     for subject in _TABLES:
-        yield from _of_table(subject, getattr(before, subject), getattr(after, subject))
+        old, new = getattr(before, subject), getattr(after, subject)
+        for name, value in old.items():
+            if value is not None and new.get(name) != value:
+                yield subject, {name: _shortened(value, new.get(name))}
     if after.output != before.output and before.output is not None:
         yield "output", _shortened(before.output, after.output)
     yield from _of_error(before.error, after.error)
@@ -169,7 +173,7 @@ def _tools(observation: Observation) -> dict[str, str]:
 def _of_error(old: Mapping[str, Value] | None, new: Mapping[str, Value] | None) -> Iterator[tuple[str, Value]]:
     if old is None or old == new:
         return
-    message, other = (str(one.get("message", "")) if one is not None else "" for one in (old, new))
+    message, other = (str(error.get("message", "")) if error is not None else "" for error in (old, new))
     if message != other:
         short = message[:_LONGEST_TEXT]
         yield "error", message if short in other else {"contains": short}
@@ -177,12 +181,6 @@ def _of_error(old: Mapping[str, Value] | None, new: Mapping[str, Value] | None) 
     for name in ("kind", "step"):
         if new is not None and old.get(name) != new.get(name):
             yield "error", {name: old.get(name)}
-
-
-def _of_table(subject: str, old: Mapping[str, Value], new: Mapping[str, Value]) -> Iterator[tuple[str, Value]]:
-    for name, value in old.items():
-        if value is not None and new.get(name) != value:
-            yield subject, {name: _shortened(value, new.get(name))}
 
 
 def _shortened(old: Value, new: Value) -> Value:
@@ -205,19 +203,13 @@ def _line_only_in(old: list[str], new: list[str]) -> str | None:
 
 def _window(line: str, new: list[str]) -> str:
     """Return the part of a line around the first character that is different in the most similar new line."""
-    at = max((_shared(line, other.strip()) for text in new for other in text.splitlines()), default=0)
+    others = [other.strip() for text in new for other in text.splitlines()]
+    at = max((common_prefix(line, other, min(len(line), len(other))) for other in others), default=0)
     for before, after in ((20, 40), (60, 80), (200, 200)):
         start = max(0, at - before)
-        start += next((number + 1 for number, one in enumerate(line[start:at]) if one in " ,{["), 0) if start else 0
+        if start:
+            start += next((number for number, sign in enumerate(line[start:at], 1) if sign in " ,{["), 0)
         piece = line[start : at + after].strip()
         if not any(piece in text for text in new):
             return piece
     return line
-
-
-def _shared(one: str, other: str) -> int:
-    """Return the number of characters with which two lines begin alike."""
-    for number, (left, right) in enumerate(zip(one, other, strict=False)):
-        if left != right:
-            return number
-    return min(len(one), len(other))

@@ -2,8 +2,6 @@
 
 Known equivalences, for which no edit is made: a store that nothing reads, a default of a step that does not go on after
 a failure, two cases that run the same, and `max_parallel`, which changes only the time that a run takes.
-
-The expressions of a step of a pipeline that mutations change, each with its place in words.
 """
 
 from __future__ import annotations
@@ -15,7 +13,6 @@ from msgspec.structs import replace
 
 from quire.expr.syntax import Constant
 from quire.plan.built_in_tools import ASK
-from quire.plan.nodes import Plan, Reference, Step, Template
 from quire.plan.parts import formulas, with_formulas
 from quire.plan.pipeline_work import (
     Agent,
@@ -35,12 +32,13 @@ from quire.plan.pipeline_work import (
 )
 from quire.schema_types import ListOf
 from quire.testing.live.receipts import structure_hash
-from quire.testing.mutation.edits import Edit, changed_literals, shown, with_item, without
+from quire.testing.mutation.edits import Edit, changed_literals, prompt_edits, shown, with_item, without
 from quire.testing.mutation.expressions import negated, span_in, variants
 from quire.testing.mutation.kills import Kill
 from quire.testing.plan_facts import declared_type
 
 if TYPE_CHECKING:
+    from quire.plan.nodes import Plan, Step
     from quire.testing.mutation.edits import Site
 
 
@@ -96,10 +94,10 @@ def _expressions(site: Site) -> Iterator[Edit]:
         condition = place in ("when", "until")
         kill = _formula_kill(step, place)
         slug = place.removeprefix("the ").replace(" ", ".")
-        found = [*variants(formula)]
+        changes = [*variants(formula)]
         if condition and (whole := negated(formula)) is not None:
-            found.append(whole)
-        for number, variant in enumerate(found):
+            changes.append(whole)
+        for number, variant in enumerate(changes):
             tail = f"{place} of {site.name}"
             sentence = f"negates {tail}" if variant.operator == "negate_condition" else f"{variant.change} in {tail}"
             span = span_in(site.source, formula, variant.span)
@@ -171,23 +169,9 @@ def _other_policies(on_error: OnError) -> Iterator[tuple[str, OnError]]:
 
 
 def _agent(site: Site, work: Agent) -> Iterator[Edit]:
-    label, parts = site.step.label, work.prompt.parts
-    seen: dict[str, int] = {}
-    for number, part in enumerate(parts):
-        if not isinstance(part, Reference) or part.default is not None:
-            continue
-        earlier = seen.get(part.raw, 0)
-        seen[part.raw] = earlier + 1
-        yield Edit(
-            "drop_reference",
-            f"{part.name}.{earlier}" if earlier else part.name,
-            f"drops {part.raw} from the prompt of {site.name}",
-            site.with_work(prompt=Template(without(parts, number))),
-            Kill("prompts", label, part.name),
-            site.find(part.raw, earlier),
-        )
+    yield from prompt_edits(site, work.prompt, defaults=False)
     if work.schema is not None:
-        yield _schema_edit(site, work.schema, Kill("prompts", label, value=work.schema))
+        yield _schema_edit(site, work.schema, Kill("prompts", site.step.label, value=work.schema))
 
 
 def _schema_edit(site: Site, schema: str, kill: Kill) -> Edit:
@@ -238,9 +222,9 @@ def _select(site: Site, work: Select) -> Iterator[Edit]:
         yield Edit("drop_arm", "default", sentence, site.with_work(default=None), kill, site.key("default"))
 
 
-def _runs_the_same(one: Call | Block, other: Call | Block) -> bool:
+def _runs_the_same(case: Call | Block, other: Call | Block) -> bool:
     """Tell whether two cases do the same, written at two places or once with an alias."""
-    return structure_hash(one, ("label",)) == structure_hash(other, ("label",))
+    return structure_hash(case, ("label",)) == structure_hash(other, ("label",))
 
 
 def _target_kill(step: Step, target: Call | Block) -> Kill:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from quire.plan.descriptions import condition, written
 from quire.plan.nodes import (
     Arguments,
     Capture,
@@ -28,8 +29,8 @@ from quire.plan.nodes import (
     ValueSlot,
 )
 from quire.plan.templates import template
-from quire.testing.coverage.decisions import template_text, test_text
-from quire.testing.mutation.edits import Edit, shown, with_item, without
+from quire.runs.why import step_references
+from quire.testing.mutation.edits import Edit, prompt_edits, shown, with_item, without
 from quire.testing.mutation.kills import Kill
 from quire.trust.capabilities import canonical
 
@@ -72,30 +73,20 @@ def _question(site: Site) -> Iterator[Edit]:
             site.find(reference),
         )
     for number, option in enumerate(ask.options if len(ask.options) > 1 else ()):
-        written = template_text(option)
+        text = written(option)
         yield Edit(
             "drop_option",
             str(number),
-            f"drops the option {shown(written)} of {site.name}",
+            f"drops the option {shown(text)} of {site.name}",
             replace(step, ask=replace(ask, options=without(ask.options, number))),
             Kill("steps", label, value="completed"),
-            site.find(written),
+            site.find(text),
         )
 
 
 def _think(site: Site, work: Think) -> Iterator[Edit]:
     label = site.step.label
-    for number, name, prompt in _without_references(work.prompt):
-        reference = _raw(work.prompt, number)
-        earlier = sum(_raw(work.prompt, other) == reference for other in range(number))
-        yield Edit(
-            "drop_reference",
-            f"{name}.{earlier}" if earlier else name,
-            f"drops {reference} from the prompt of {site.name}",
-            site.with_work(prompt=prompt),
-            Kill("prompts", label, name),
-            site.find(reference, earlier),
-        )
+    yield from prompt_edits(site, work.prompt)
     if work.preamble is not None and not work.prompt.empty:
         where = work.preamble.where
         name = where if work.preamble.scheme == "variable" else ""
@@ -141,7 +132,7 @@ def _capture(site: Site, capture: Capture) -> Iterator[Edit]:
             site.find("@output"),
         )
     for option in capture.options if len(capture.options) > 1 else ():
-        fewer = replace(capture, options=tuple(one for one in capture.options if one != option))
+        fewer = replace(capture, options=tuple(value for value in capture.options if value != option))
         yield Edit(
             "drop_option",
             f"{name}.{option}",
@@ -159,13 +150,15 @@ def _match(site: Site, match: Match) -> Iterator[Edit]:
         return replace(step, match=replace(match, cases=edited))
 
     for number, case in enumerate(cases):
-        kill = Kill("steps", _first_label(case.body) or step.label)
+        kill = Kill("steps", case.body.steps[0].label if case.body.steps else step.label)
         words = _words(case.test)
         span = site.find(case.test.value if case.test else "else")
         sentence = f"drops the arm {words} of {site.name}"
         yield Edit("drop_arm", str(number + 1), sentence, changed(without(cases, number)), kill, span)
         if case.test is not None:
-            for operator, test in _other_tests(case.test):
+            negated = replace(case.test, operator="!=" if case.test.operator == "==" else "==")
+            other = replace(case.test, value=f"{case.test.value}~")
+            for operator, test in (("negate_condition", negated), ("change_condition", other)):
                 arms = with_item(cases, number, replace(case, test=test))
                 sentence = f"asks {_words(test)} instead of {words} in {site.name}"
                 yield Edit(operator, str(number + 1), sentence, changed(arms), kill, span)
@@ -179,7 +172,7 @@ def _match(site: Site, match: Match) -> Iterator[Edit]:
 
 def _tool(site: Site, work: UseTool) -> Iterator[Edit]:
     kill = Kill("calls", canonical(work.tool))
-    for place, sentence, arguments, written in _argument_edits(work.arguments, ""):
+    for place, sentence, arguments, text in _argument_edits(work.arguments, ""):
         operator = "drop_reference" if sentence.startswith("drops") else "change_argument"
         yield Edit(
             operator,
@@ -187,7 +180,7 @@ def _tool(site: Site, work: UseTool) -> Iterator[Edit]:
             f"{sentence} of {site.name}",
             site.with_work(arguments=arguments),
             kill,
-            site.find(written),
+            site.find(text),
         )
 
 
@@ -232,17 +225,8 @@ def _raw(text: Template, number: int) -> str:
     return part.raw if isinstance(part, Reference) else ""
 
 
-def _first_label(body: Sequence) -> str:
-    return body.steps[0].label if body.steps else ""
-
-
 def _words(test: Comparison | None) -> str:
-    return test_text(test) if test else "else"
-
-
-def _other_tests(test: Comparison) -> Iterator[tuple[str, Comparison]]:
-    yield "negate_condition", replace(test, operator="!=" if test.operator == "==" else "==")
-    yield "change_condition", replace(test, value=f"{test.value}~")
+    return condition(test) if test else "else"
 
 
 def _with_capture(step: Step, old: Capture, new: Capture | None) -> Step:
@@ -254,7 +238,7 @@ def _with_capture(step: Step, old: Capture, new: Capture | None) -> Step:
     if step.match is None:
         return step
     cases = tuple(
-        replace(case, body=Sequence(tuple(_with_capture(one, old, new) for one in case.body.steps)))
+        replace(case, body=Sequence(tuple(_with_capture(inner, old, new) for inner in case.body.steps)))
         for case in step.match.cases
     )
     return replace(step, match=replace(step.match, cases=cases))
@@ -262,40 +246,11 @@ def _with_capture(step: Step, old: Capture, new: Capture | None) -> Step:
 
 def reads_of_playbook(plan: Plan) -> frozenset[str]:
     """Return the names that some step reads, or may read."""
-    names: set[str] = set()
-    texts: list[Template] = []
+    names = {reference.name for _, step in plan.steps() for reference in step_references(step)}
     if plan.artifact is not None:
-        names.add(plan.artifact.source)
-        texts.append(plan.artifact.type)
-    for _, step in plan.steps():
-        if step.ask is not None:
-            texts += [step.ask.prompt, *step.ask.options, *([step.ask.default] if step.ask.default else [])]
-        match step.work:
-            case Think(prompt=prompt, preamble=preamble, context=context):
-                texts.append(prompt)
-                names.update(context or ())
-                if preamble is not None and preamble.scheme == "variable":
-                    names.add(preamble.where)
-                elif preamble is not None:
-                    names |= plan.written
-            case UseTool(arguments=arguments):
-                texts += _templates(arguments)
-        for case in step.match.cases if step.match else ():
-            if case.test is not None:
-                names.add(case.test.variable)
-    names.update(reference.name for text in texts for reference in text.references())
+        names |= {plan.artifact.source, *(reference.name for reference in plan.artifact.type.references())}
+    for think in (step.work for _, step in plan.steps() if isinstance(step.work, Think)):
+        names.update(think.context or ())
+        if think.preamble is not None and think.preamble.scheme != "variable":
+            names |= plan.written
     return frozenset(names)
-
-
-def _templates(tree: Arguments) -> Iterator[Template]:
-    match tree:
-        case Template():
-            yield tree
-        case ValueSlot(reference=reference):
-            yield Template((reference,))
-        case tuple():
-            for part in tree:
-                yield from _templates(part)
-        case dict():
-            for part in tree.values():
-                yield from _templates(part)

@@ -8,7 +8,7 @@ say nothing about mutants and are left out. A mutant survives only if the cases 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -57,31 +57,37 @@ class BaselineCase(Struct, frozen=True):
     """Runs the case and returns all that was seen, for the values of expectations."""
 
 
-class Killed(Struct, frozen=True):
-    """A mutant that a case has noticed."""
-
-    mutant: Mutant
-    case: str
-    """The name of the first case that did."""
-
-
 class Survivor(Struct, frozen=True):
-    """A mutant that no case has noticed, and the expectation that would."""
+    """A mutant that no case has noticed, and the expectation that would. It has no plan, so it can be sent from one
+    process to another."""
 
-    mutant: Mutant
+    id: str
+    operator: str
+    step: str
+    span: Span
+    """In the document."""
+    change: str
     case: str
     """The case that the expectation belongs into, and in which it fails on the mutant. Empty if no case has a run that
     the mutant changes: then it takes a new one."""
     expectation: str
     """One line of YAML below `expect:`."""
-    wanted: str = ""
+    new_case: str = ""
     """The kind of case that it takes, if it takes a new one: `in which step 3 is skipped`."""
+    test: str = ""
+    """The test file that the expectation belongs into."""
+
+    @property
+    def place(self) -> str:
+        """The case that the expectation belongs into, in words."""
+        return f"{self.test}::{self.case}" if self.case else f"a new case of {self.test} {self.new_case}".rstrip()
 
 
 class MutationReport(Struct, frozen=True):
     """The mutants of one document, by their end."""
 
-    killed: tuple[Killed, ...]
+    killed: Mapping[str, str]
+    """The first case that noticed it, by the id of the mutant."""
     survivors: tuple[Survivor, ...]
     cases: tuple[str, ...]
     """The names of the cases that mutants were tried on."""
@@ -114,25 +120,25 @@ def run_mutants(
     usable = [case for case in cases if not case.notices(plan)]
     left_out = [f"{case.name}: it fails on the unchanged document" for case in cases if case not in usable]
     observations: dict[str, Observation] = {}
-    killed: list[Killed] = []
+    killed: dict[str, str] = {}
     survivors: list[Survivor] = []
 
-    def tried(mutant: Mutant) -> tuple[str, _Missing | None]:
-        """Return the case that notices a mutant, or the expectation that is missing. Plans stay in their process."""
+    def tried(mutant: Mutant) -> str | Survivor:
+        """Return the case that notices a mutant, or the survivor. Plans stay in their process."""
         noticing = next((case.name for case in usable if case.notices(mutant.plan)), None)
-        return (noticing, None) if noticing is not None else ("", _missing(mutant, usable, plan, observations))
+        return noticing if noticing is not None else _survivor(mutant, usable, plan, observations)
 
     results = in_order(mutants, tried, processes)
     for mutant in mutants:
         if time.perf_counter() - began > most_seconds:
             break
-        noticing, missing = next(results)
-        if missing is None:
-            killed.append(Killed(mutant, noticing))
+        result = next(results)
+        if isinstance(result, Survivor):
+            survivors.append(result)
         else:
-            survivors.append(Survivor(mutant, *missing))
+            killed[mutant.id] = result
     return MutationReport(
-        tuple(killed),
+        killed,
         tuple(survivors),
         tuple(case.name for case in usable),
         tuple(left_out),
@@ -141,53 +147,44 @@ def run_mutants(
     )
 
 
-_Missing: TypeAlias = tuple[str, str, str]
-"""The case, the expectation and the wanted case of a survivor."""
-
-
-def _missing(
+def _survivor(
     mutant: Mutant, cases: Sequence[BaselineCase], plan: Plan, observations: dict[str, Observation]
-) -> _Missing:
-    """Return the expectation for a case in which the mutant changes something; else for a case of its own.
+) -> Survivor:
+    """Return a survivor with the expectation for a case in which it changes something; else for a case of its own.
 
     `observations` are those of the unchanged plan, each made once.
     """
+    head = mutant.id, mutant.operator, mutant.step, mutant.span, mutant.change
     for case in cases:
         if case.observe is not None:
             if case.name not in observations:
                 observations[case.name] = case.observe(plan)
             observation = case.observe(mutant.plan)
-            told = telling_expectation(observations[case.name], observation, mutant.kill.subject)
-            if told is not None:
-                return case.name, told, ""
+            expectation = telling_expectation(observations[case.name], observation, mutant.kill.subject)
+            if expectation is not None:
+                return Survivor(*head, case.name, expectation)
     place = {"": "the document", "thread": "the thread"}.get(mutant.step, f"step {mutant.step}")
-    return "", mutant.expectation(), OPERATORS[mutant.operator].case.format(step=place)
+    return Survivor(*head, "", mutant.kill.expectation(), OPERATORS[mutant.operator].case.format(step=place))
 
 
 class _DrivenCase(Struct, frozen=True):
     """One case, or one row of it, whose run has been started, to be driven on the plan of each mutant."""
 
     test: OpenTest
-    wanted: CaseRow
+    row: CaseRow
     start: PreparedStart
 
     def notices(self, plan: Plan) -> bool:
         """Tell whether some expectation of the case fails on a plan."""
-        test, row = self.test, self.wanted
+        test, row = self.test, self.row
         case = replace(row, case=replace(row.case, crash_everywhere=False))
-        snapshots = test.kept.of(row.name, _READ_ONLY)
+        snapshots = test.stored.of(row.name, _READ_ONLY)
         return bool(verdict(case, test.file, test.bench, snapshots, self.start.with_plan(plan))[0])
 
     def observe(self, plan: Plan) -> Observation:
         """Return the observation of the first rest of the run."""
-        case = replace(self.wanted.case, then=())
+        case = replace(self.row.case, then=())
         return CaseRun(self.test.bench, case, start=self.start.with_plan(plan)).play()[0].observation
-
-
-def mutate(reading: TestReading, *, most: int = MOST_MUTANTS) -> MutationReport:
-    """Try the cases of a test file on the mutants of its document. Raises `CannotStart` for a file that cannot be
-    run."""
-    return mutate_opened(opened(reading), most=most)
 
 
 def opened(reading: TestReading) -> OpenTest:
@@ -213,42 +210,19 @@ def baseline_cases(test: OpenTest) -> tuple[list[BaselineCase], list[str]]:
     """Return the cases that start their document, and the others with the reason."""
     cases: list[BaselineCase] = []
     left_out: list[str] = []
-    usable = [row for row in test.wanted if not (row.case.skip or row.case.todo or row.case.draft)]
-    for wanted in usable[:MOST_CASES]:
+    usable = [row for row in test.rows if not (row.case.skip or row.case.todo or row.case.draft)]
+    for row in usable[:MOST_CASES]:
         try:
-            start = CaseRun(test.bench, wanted.case).prepare()
+            start = CaseRun(test.bench, row.case).prepare()
         except (QuireError, Stuck) as error:
-            left_out.append(f"{wanted.name}: {error}")
+            left_out.append(f"{row.name}: {error}")
             continue
         if start is None:
-            left_out.append(f"{wanted.name}: the case {wanted.name!r} does not start its document")
+            left_out.append(f"{row.name}: the case {row.name!r} does not start its document")
             continue
-        case = _DrivenCase(test, wanted, start.for_changed_plans(test.bench.settings))
-        cases.append(BaselineCase(wanted.name, case.notices, case.observe))
+        case = _DrivenCase(test, row, start.for_changed_plans(test.bench.settings))
+        cases.append(BaselineCase(row.name, case.notices, case.observe))
     return cases, left_out
-
-
-class SurvivingMutant(Struct, frozen=True):
-    """A mutant that no case has noticed. It has no plan, so it can be sent from one process to another."""
-
-    id: str
-    operator: str
-    step: str
-    span: Span
-    """In the document."""
-    change: str
-    test: str
-    """The test file that the expectation belongs into."""
-    case: str
-    """The case; empty if it takes a new one."""
-    expectation: str
-    wanted: str = ""
-    """The kind of new case that it takes: `in which step 3 is skipped`."""
-
-    @property
-    def place(self) -> str:
-        """The case that the expectation belongs into, in words."""
-        return f"{self.test}::{self.case}" if self.case else f"a new case of {self.test} {self.wanted}".rstrip()
 
 
 class DocumentMutation(Struct, frozen=True):
@@ -257,7 +231,7 @@ class DocumentMutation(Struct, frozen=True):
     source: Source
     """Its name is the path of the file, relative to the folder in which the tests run."""
     killed: frozenset[str]
-    survivors: tuple[SurvivingMutant, ...]
+    survivors: tuple[Survivor, ...]
     left_out: tuple[str, ...] = ()
     """Cases that were not used, with the reason."""
     seconds: float = 0.0
@@ -280,7 +254,7 @@ class DocumentMutation(Struct, frozen=True):
     def reaches(self, least: float) -> bool:
         return len(self.killed) * 100 >= least * self.total
 
-    def line(self, survivor: SurvivingMutant) -> int:
+    def line(self, survivor: Survivor) -> int:
         return self.source.position(survivor.span.start).line
 
     def findings(self) -> tuple[Diagnostic, ...]:
@@ -297,7 +271,7 @@ class DocumentMutation(Struct, frozen=True):
         )
 
 
-def advice(survivor: SurvivingMutant) -> str:
+def advice(survivor: Survivor) -> str:
     """Say where an expectation goes."""
     return f"add to {survivor.place}: `{survivor.expectation}`"
 
@@ -323,34 +297,18 @@ def mutate_file(path: str, processes: int = 1) -> DocumentMutation | None:
         return None
     document = test.bench.document
     source = document.source
-    named = Source(_shown(source.name), source.text, source.stored)
-    return _summary(report, named, _shown(path), document.declared)
+    named, name = Source(_shown(source.name), source.text, source.stored), _shown(path)
+    survivors = tuple(replace(survivor, test=name) for survivor in report.survivors)
+    left_out = [f"{name}: {reason}" for reason in report.left_out]
+    if report.untried:
+        left_out.append(f"{name}: there was no time for {report.untried:,} more mutants")
+    return DocumentMutation(
+        named, frozenset(report.killed), survivors, tuple(left_out), report.seconds, document.declared
+    )
 
 
 def _shown(path: str) -> str:
     return Path(relative_to_here(path) or path).as_posix()
-
-
-def _summary(report: MutationReport, source: Source, test: str, pipeline: str) -> DocumentMutation:
-    survivors = tuple(
-        SurvivingMutant(
-            survivor.mutant.id,
-            survivor.mutant.operator,
-            survivor.mutant.step,
-            survivor.mutant.span,
-            survivor.mutant.change,
-            test,
-            survivor.case,
-            survivor.expectation,
-            survivor.wanted,
-        )
-        for survivor in report.survivors
-    )
-    killed = frozenset(one.mutant.id for one in report.killed)
-    left_out = tuple(f"{test}: {one}" for one in report.left_out)
-    if report.untried:
-        left_out = (*left_out, f"{test}: there was no time for {report.untried:,} more mutants")
-    return DocumentMutation(source, killed, survivors, left_out, report.seconds, pipeline)
 
 
 def merged(parts: Iterable[DocumentMutation]) -> list[DocumentMutation]:
@@ -364,11 +322,11 @@ def merged(parts: Iterable[DocumentMutation]) -> list[DocumentMutation]:
 def _joined(parts: list[DocumentMutation]) -> DocumentMutation:
     """Return the mutants of one document. The expectation of the first file that has a case for it is offered."""
     killed = frozenset().union(*(part.killed for part in parts))
-    survivors: dict[str, SurvivingMutant] = {}
+    survivors: dict[str, Survivor] = {}
     for mutant in (survivor for part in parts for survivor in part.survivors):
         if mutant.id not in killed and (mutant.id not in survivors or (mutant.case and not survivors[mutant.id].case)):
             survivors[mutant.id] = mutant
-    left_out = tuple(one for part in parts for one in part.left_out)
+    left_out = tuple(reason for part in parts for reason in part.left_out)
     seconds = sum(part.seconds for part in parts)
     first = parts[0]
     return DocumentMutation(first.source, killed, tuple(survivors.values()), left_out, seconds, first.pipeline)

@@ -8,7 +8,7 @@ process died before the reply was recorded, gets the same entry again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -21,6 +21,7 @@ from quire.errors import ModelFailed
 from quire.patterns import late_pattern
 from quire.plan.vocabulary import is_named
 from quire.testing.observation import SeenPrompt
+from quire.wording import cut
 
 if TYPE_CHECKING:
     from quire.formats.test.syntax import Entry, Script
@@ -42,14 +43,14 @@ class ModelAsked(Struct):
 
     @property
     def turn(self) -> int | None:
-        found = _TURN.findall(self.path)
-        return int(found[-1]) if found else None
+        numbers = _TURN.findall(self.path)
+        return int(numbers[-1]) if numbers else None
 
     @property
     def item(self) -> int | None:
         """The number of the innermost item, from 0."""
-        found = _ITEM.findall(self.path)
-        return int(found[-1]) if found else None
+        numbers = _ITEM.findall(self.path)
+        return int(numbers[-1]) if numbers else None
 
 
 class _Uses:
@@ -84,18 +85,18 @@ class Replies:
         """Put the entries of an act before those that are left."""
         self._uses[:0] = [_Uses(entry) for entry in script.entries]
 
-    def take(self, asked: ModelAsked) -> Entry | None:
+    def take(self, call: ModelAsked) -> Entry | None:
         """Return the entry that answers a call, and use it up; None if there is none."""
-        uses = self._find(asked)
+        uses = self._find(call)
         if uses is None:
             return None
         uses.take()
-        self._given[asked.path] = uses
+        self._given[call.path] = uses
         return uses.entry
 
-    def answers(self, asked: ModelAsked) -> bool:
+    def answers(self, call: ModelAsked) -> bool:
         """Tell whether an entry that names the call, and not just any, would answer it."""
-        uses = self._find(asked)
+        uses = self._find(call)
         return uses is not None and not uses.entry.is_default
 
     def dies(self, entry: Entry) -> bool:
@@ -115,50 +116,41 @@ class Replies:
         own = (use for use in self._uses if not use.entry.shared and not use.entry.is_default)
         return [uses.entry for uses in own if uses.left and not uses.crashed]
 
-    def nearest(self, asked: ModelAsked) -> tuple[Entry, str] | None:
+    def nearest(self, call: ModelAsked) -> tuple[Entry, str] | None:
         """Return the entry that comes closest to answering a call, and the reason why it does not. An entry that is
         only for another step is not close."""
         best: tuple[int, Entry, str] | None = None
         for uses in self._uses:
-            if uses.entry.step and not is_named(asked.way, (uses.entry.step,)):
+            if uses.entry.step and not is_named(call.way, (uses.entry.step,)):
                 continue
-            reasons = self._misfits(uses.entry, asked)
+            reasons = self._misfits(uses.entry, call)
             if not reasons and uses.left == 0:
                 reasons = ["it was used already" if uses.entry.times == 1 else f"it was used {uses.answered} times"]
             if reasons and (best is None or len(reasons) < best[0]):
                 best = len(reasons), uses.entry, reasons[0]
         return (best[1], best[2]) if best else None
 
-    def _find(self, asked: ModelAsked) -> _Uses | None:
+    def _find(self, call: ModelAsked) -> _Uses | None:
         free = [uses for uses in self._uses if uses.left is None or uses.left > 0]
-        groups: tuple[Iterable[_Uses], ...] = (
-            (one for one in free if not one.entry.in_order and not one.entry.is_default),
-            (one for one in free if one.entry.in_order),
-            (one for one in free if one.entry.is_default),
-        )
-        for group in groups:
-            for uses in group:
-                if not self._misfits(uses.entry, asked):
-                    return uses
-        return None
+        free.sort(key=lambda uses: 1 if uses.entry.in_order else 2 if uses.entry.is_default else 0)
+        return next((uses for uses in free if not self._misfits(uses.entry, call)), None)
 
-    def _misfits(self, entry: Entry, asked: ModelAsked) -> list[str]:
+    def _misfits(self, entry: Entry, call: ModelAsked) -> list[str]:
         """Return the reasons why an entry does not answer a call; none if it does."""
-        found = []
-        if entry.step and not is_named(asked.way, (entry.step,)):
-            found.append(f"it is for step {entry.step}")
-        if entry.path and entry.path != asked.path:
-            found.append(f"it is for {entry.path}")
-        if entry.thread and entry.thread not in self._thread(asked.path):
-            found.append(f"it is for the thread {entry.thread}")
-        if entry.turn is not None and entry.turn != asked.turn:
-            found.append(f"it is for turn {entry.turn}, and this is {_said(asked.turn, 'turn')}")
-        if entry.item is not None and entry.item != asked.item:
-            found.append(f"it is for item {entry.item}, and this is {_said(asked.item, 'item')}")
-        if entry.contains and entry.contains not in asked.text:
-            short = entry.contains if len(entry.contains) <= _FAR else entry.contains[: _FAR - 1] + "…"
-            found.append(f'the prompt does not contain "{short}"')
-        return found
+        reasons = []
+        if entry.step and not is_named(call.way, (entry.step,)):
+            reasons.append(f"it is for step {entry.step}")
+        if entry.path and entry.path != call.path:
+            reasons.append(f"it is for {entry.path}")
+        if entry.thread and entry.thread not in self._thread(call.path):
+            reasons.append(f"it is for the thread {entry.thread}")
+        if entry.turn is not None and entry.turn != call.turn:
+            reasons.append(f"it is for turn {entry.turn}, and this is {_said(call.turn, 'turn')}")
+        if entry.item is not None and entry.item != call.item:
+            reasons.append(f"it is for item {entry.item}, and this is {_said(call.item, 'item')}")
+        if entry.contains and entry.contains not in call.text:
+            reasons.append(f'the prompt does not contain "{cut(entry.contains, _FAR, _FAR - 1)}"')
+        return reasons
 
     def _thread(self, path: str) -> tuple[str, ...]:
         """Return the names of the thread that a call belongs to: its path, its id, and the last part of the id."""
@@ -207,35 +199,32 @@ class CaseModel:
         with self._meter:
             if self.process is not None:
                 self.process.must_live()
-            prompt = seen_prompt(call)
+            messages = tuple((message.role, message.content) for message in call.messages)
+            tools = tuple(tool.name for tool in call.tools)
+            prompt = SeenPrompt(call.path, call.label, call.system, messages, tools)
             self.seen.append(prompt)
             return await self._reply(call, prompt, on_delta)
 
-    async def _reply(self, call: ModelCall, seen: SeenPrompt, on_delta: Callable[[str], None]) -> ModelReply:
-        asked = ModelAsked(call.path, call.label, seen.text)
-        entry = self.replies.take(asked)
+    async def _reply(self, call: ModelCall, prompt: SeenPrompt, on_delta: Callable[[str], None]) -> ModelReply:
+        request = ModelAsked(call.path, call.label, prompt.text)
+        entry = self.replies.take(request)
         if entry is None:
-            self.missing.append((asked, self.replies.nearest(asked)))
-            raise ModelFailed(f"the test has no reply for this call of step {seen.label}", kind=NO_REPLY)
+            self.missing.append((request, self.replies.nearest(request)))
+            raise ModelFailed(f"the test has no reply for this call of step {prompt.label}", kind=NO_REPLY)
         dies = self.process is not None and self.replies.dies(entry)
         if dies and entry.crash == "before" and self.process is not None:
             self.process.die()
-        if entry.delay:
-            await asyncio.sleep(entry.delay)
-        else:
-            await asyncio.sleep(0)  # calls side by side begin before the first of them ends
+        await asyncio.sleep(entry.delay)  # also for 0: calls side by side begin before the first of them ends
         if dies and self.process is not None:
             self.process.die()
         if entry.error is not None:
             raise ModelFailed(entry.error.message, kind=entry.error.kind, transient=entry.error.transient)
         if entry.reply:
             on_delta(entry.reply)
-        return reply_of(call, NAME, entry.reply, entry.calls, entry.finish_reason, usage_of(entry))
-
-
-def seen_prompt(call: ModelCall) -> SeenPrompt:
-    messages = tuple((message.role, message.content) for message in call.messages)
-    return SeenPrompt(call.path, call.label, call.system, messages, tuple(tool.name for tool in call.tools))
+        used = entry.usage
+        tokens = int(used.get("input_tokens", 0)), int(used.get("output_tokens", 0))
+        usage = Usage(*tokens, float(used.get("cost", 0.0)))
+        return reply_of(call, NAME, entry.reply, entry.calls, entry.finish_reason, usage)
 
 
 def reply_of(
@@ -248,11 +237,5 @@ def reply_of(
 ) -> ModelReply:
     """Return a reply that was written or recorded. `calls` are the tools that it wants called."""
     earlier = sum(len(message.uses) for message in call.messages)
-    uses = tuple(ToolUse(f"call_{earlier + n}", *one) for n, one in enumerate(calls, 1))
+    uses = tuple(ToolUse(f"call_{earlier + n}", *use) for n, use in enumerate(calls, 1))
     return ModelReply(text, model, usage, finish_reason or ("tool_call" if uses else "stop"), uses=uses)
-
-
-def usage_of(entry: Entry) -> Usage:
-    used = entry.usage
-    tokens = int(used.get("input_tokens", 0)), int(used.get("output_tokens", 0))
-    return Usage(*tokens, float(used.get("cost", 0.0)))

@@ -28,13 +28,13 @@ class Answers:
         self._given: dict[str, tuple[str, GivenAnswer]] = {}
 
     def add(self, answers: Mapping[str, tuple[GivenAnswer, ...]]) -> None:
-        for name, given in answers.items():
-            self._answers[name] = given
+        for name, listed in answers.items():
+            self._answers[name] = listed
             self._used.pop(name, None)
 
     def take(self, path: str, way: str, label: str) -> GivenAnswer | None:
         """Return the answer to a question; the same one if the question is asked again before it was recorded."""
-        name = next((one for one in (path, way, label) if one in self._answers), None)
+        name = next((name for name in (path, way, label) if name in self._answers), None)
         if name is None:
             return None
         if path in self._given and self._given[path][0] == name:
@@ -74,14 +74,11 @@ class CasePeople:
         self.see(question)
         if problem:
             self.answers.refused(question.path)
-            # An answer that stands for all questions of a step would not fit again.
-            answer = self.answers.take(question.path, question.way, question.label)
-            if answer is None or answer.value == self._last.get(question.path):
-                return None
-        else:
-            answer = self.answers.take(question.path, question.way, question.label)
+        answer = self.answers.take(question.path, question.way, question.label)
         if answer is None or answer.after is not None:
             return None
+        if problem and answer.value == self._last.get(question.path):
+            return None  # it stands for all questions of a step, and would not fit again
         self._last[question.path] = answer.value
         self._by[question.path] = answer.by or "test"
         return option_by_number(question.kind, question.options, answer.value)
@@ -119,8 +116,8 @@ class _Player:
         self.calls = 0
         self.was_called = False
         self._crashed = False
-        self._sequence = [_Player(one) for one in script.sequence]
-        self._when = [(arguments, _Player(one)) for arguments, one in script.when]
+        self._sequence = [_Player(inner) for inner in script.sequence]
+        self._when = [(arguments, _Player(inner)) for arguments, inner in script.when]
         self._otherwise = _Player(script.otherwise) if script.otherwise else None
         self._inside: list[_Player] = []
         """The inner scripts that answered the calls, one by one."""
@@ -131,11 +128,11 @@ class _Player:
             raise Unanswered(f"it answers {script.times} {'call' if script.times == 1 else 'calls'} only")
         self.calls += 1
         self.was_called = True
-        found = self._inner(arguments)
+        inner = self._inner(arguments)
         crash = None if self._crashed else script.crash
         self._crashed = self._crashed or crash is not None
-        if found is not None:
-            return replace(found, delay=script.delay + found.delay, crash=crash or found.crash)
+        if inner is not None:
+            return replace(inner, delay=script.delay + inner.delay, crash=crash or inner.crash)
         if script.real:
             return Played(delay=script.delay, crash=crash, real=True)
         if script.raises is not None:
@@ -156,7 +153,7 @@ class _Player:
                 raise Unanswered(f"its sequence has {len(self._sequence)} answers, and this is call {self.calls}")
             inner = self._sequence[self.calls - 1]
         elif self._when or self._otherwise:
-            fitting = next((player for wanted, player in self._when if _contains(arguments, wanted)), self._otherwise)
+            fitting = next((player for part, player in self._when if _contains(arguments, part)), self._otherwise)
             if fitting is None:
                 raise Unanswered("no `when` fits the arguments, and there is no `else`")
             inner = fitting
@@ -199,7 +196,7 @@ class ToolScripts:
 
     def forget(self, recorded: Collection[str]) -> None:
         """Take back the answers of a dead process whose effects are not in the journal."""
-        for effect_id in [one for one in self._given if one not in recorded]:
+        for effect_id in [effect for effect in self._given if effect not in recorded]:
             self._given.pop(effect_id).unplay()
 
     def unused(self) -> list[tuple[str, ToolScript]]:
@@ -214,22 +211,17 @@ class ToolScripts:
         return list(self._players)
 
     def _player(self, tool_id: str, name: str, connection: str) -> _Player | None:
-        for known, player in self._players.items():
-            if known in _names(tool_id, name, connection) or canonical(known) == tool_id:
-                return player
-        return None
+        """Return the script of a tool, which a test may give under any of its names."""
+        place = (f"{connection}/{name}", f"{connection}__{name}", f"{connection}.{name}") if connection else ()
+        names = (tool_id, name, flat_name(tool_id), *place)
+        players = self._players.items()
+        return next((player for own, player in players if own in names or canonical(own) == tool_id), None)
 
 
-def _names(tool_id: str, name: str, connection: str) -> tuple[str, ...]:
-    """Return all names under which a test may script a tool."""
-    place = (f"{connection}/{name}", f"{connection}__{name}", f"{connection}.{name}") if connection else ()
-    return (tool_id, name, flat_name(tool_id), *place)
-
-
-def _contains(value: Value, wanted: Value) -> bool:
+def _contains(value: Value, expected: Value) -> bool:
     """Tell whether a value has all the parts that are wanted."""
-    if isinstance(wanted, Mapping):
+    if isinstance(expected, Mapping):
         return isinstance(value, Mapping) and all(
-            key in value and _contains(value[key], part) for key, part in wanted.items()
+            key in value and _contains(value[key], part) for key, part in expected.items()
         )
-    return value == wanted
+    return value == expected

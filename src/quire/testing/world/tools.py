@@ -100,11 +100,11 @@ class CaseTools:
         except Unanswered as unanswered:
             return self._unanswered(spec, f"its script does not answer this call: {unanswered}")
         if played is None:
-            return await self._real(spec, real, wanted=False)
+            return await self._real(spec, real, is_scripted=False)
         if played.crash == "before":
             self._die()
         await asyncio.sleep(played.delay)
-        value = await self._real(spec, real, wanted=True) if played.real else copy(played.value)
+        value = await self._real(spec, real, is_scripted=True) if played.real else copy(played.value)
         if played.crash == "after":
             self._die()
         if played.real:
@@ -126,15 +126,15 @@ class CaseTools:
         """Take back the scripted answers of a dead process whose paths are not in the journal."""
         self.scripts.forget({effect_id for effect_id, path in self.paths.items() if path in recorded})
 
-    async def _real(self, spec: ToolSpec, real: RealCall | None, *, wanted: bool) -> Value:
-        """Let the tool itself answer, if it stays in the folder of the case. `wanted` if its script says `real`."""
+    async def _real(self, spec: ToolSpec, real: RealCall | None, *, is_scripted: bool) -> Value:
+        """Let the tool itself answer, if it stays in the folder of the case. `is_scripted`: its script says `real`."""
         if spec.id in _OUTSIDE or real is None:
-            if spec.id == SHELL and wanted and self._shell and real is not None:
+            if spec.id == SHELL and is_scripted and self._shell and real is not None:
                 self.make_folder()
                 return await _in_real_loop(real)
-            if wanted and spec.id == SHELL:
+            if is_scripted and spec.id == SHELL:
                 return self._unanswered(spec, "commands run for real only with --allow shell on the command line")
-            reason = "`real` is for tools that stay in the folder of the case" if wanted else "it has no script"
+            reason = "`real` is for tools that stay in the folder of the case" if is_scripted else "it has no script"
             return self._unanswered(spec, reason)
         self.make_folder()
         return await real()
@@ -171,8 +171,8 @@ class CaseTools:
             tools.setdefault(parts[1], set()).add(parts[2])
             return
         for mark in ("/", "__", "."):
-            place, found, tool = name.partition(mark)
-            if found and tool and (place in tools or (mark == "/" and place not in ("rye", BUILT_IN))):
+            place, joint, tool = name.partition(mark)
+            if joint and tool and (place in tools or (mark == "/" and place not in ("rye", BUILT_IN))):
                 tools.setdefault(place, set()).add(tool)
                 return
         if not name.startswith("rye/"):
@@ -198,28 +198,21 @@ RealCall = Callable[[], "asyncio.Future[Value]"]
 async def _in_real_loop(real: RealCall) -> Value:
     """Run a command in a loop with real time. The time of the case stands still meanwhile."""
     import threading
+    from concurrent.futures import Future
 
-    done: list[Callable[[], Value]] = []
+    done: Future[Value] = Future()
+
+    async def call() -> Value:
+        return await real()
 
     def run() -> None:
-        async def call() -> Value:
-            return await real()
-
         try:
-            value = asyncio.run(call())
-            done.append(lambda: value)
+            done.set_result(asyncio.run(call()))
         except BaseException as error:
-            failure = error
+            done.set_exception(error)
 
-            def again() -> Value:
-                raise failure
-
-            done.append(again)
-
-    thread = threading.Thread(target=run, name="quire-test-shell", daemon=True)
-    thread.start()
-    thread.join()
-    return done[0]()
+    threading.Thread(target=run, name="quire-test-shell", daemon=True).start()
+    return done.result()
 
 
 class _CaseConnections(Connections):

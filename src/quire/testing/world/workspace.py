@@ -1,10 +1,6 @@
-"""The workspace of a case: its settings, and a fresh folder for its files.
+"""The workspace of a case: its settings, a fresh folder for its files, and its processes, which can die.
 
-Documents are read where they are; the tools of a case only see its own folder. A case that edits documents gets a copy
-of them in that folder, and reads them from there.
-
-A process of a case, which can die: from one moment on, nothing that it does reaches the store.
-
+Documents are read where they are; tools only see the folder. A case that edits documents gets a copy of them there.
 Dying is an exception that the engine does not catch for good. Clean-up code runs, as it would not after a real death,
 but the store of a dead process raises the same exception for everything, so it changes nothing.
 """
@@ -123,7 +119,7 @@ class CaseFolder:
         """Return the files of the folder with their texts; None for a file that is not text."""
         if not self.is_made:
             return {}
-        found: dict[str, str | None] = {}
+        texts: dict[str, str | None] = {}
         for path in sorted(self.path.rglob("*"))[:MOST_LISTED]:
             if path.is_symlink() or not path.is_file():
                 continue
@@ -131,8 +127,8 @@ class CaseFolder:
                 text: str | None = path.read_bytes().decode("utf-8")
             except (OSError, UnicodeDecodeError):
                 text = None
-            found[path.relative_to(self.path).as_posix()] = text
-        return found
+            texts[path.relative_to(self.path).as_posix()] = text
+        return texts
 
     def remove(self) -> None:
         if self.is_made:

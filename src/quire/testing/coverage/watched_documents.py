@@ -1,14 +1,9 @@
-"""A pipeline whose steps and expressions tell what they do.
+"""Documents whose runs are watched: the decisions that one run takes, and the moments at which they show.
 
-Every kind of work has a watched kind: the same fields, and the place of its step. Their runner is registered beside
-those of the interpreter and runs the same code, so a watched plan makes the same requests as the plan itself. Nothing
-of this is loaded in a run that is not measured.
-
-Documents whose runs are watched: the decisions that one run takes, and the moments at which they show.
-
-The interpreter of playbooks reads the condition of an arm when it tests it, and the body of an arm when it has chosen
-it. So an arm that tells when it is read sees every decision, without a second copy of the rules. Of a directive only
-the outermost thread counts: a thread that it starts is a directive with a file of its own.
+The interpreter of playbooks reads the condition of an arm when it tests it, and its body when it has chosen it: so arms
+tell when they are read. Every kind of work of a pipeline has a watched kind with the same fields, whose runner runs the
+same code. Of a directive only the outermost thread counts: a thread that it starts is a directive with its own file.
+Nothing of this is loaded in a run that is not measured.
 """
 
 from __future__ import annotations
@@ -17,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from msgspec import Struct, defstruct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 import quire.engine.interpreter.pipeline.interpret  # noqa: F401  registers the runners of all kinds
 from quire.engine.interpreter.pipeline.agent import narrowed_tools
@@ -32,7 +27,7 @@ from quire.patterns import late_pattern
 from quire.plan.built_in_tools import ASK
 from quire.plan.nodes import Case, Comparison, Match, Plan, Step, walk
 from quire.plan.nodes import Sequence as Steps
-from quire.plan.parts import with_formulas, with_inner
+from quire.plan.parts import with_formulas, with_inner, with_steps
 from quire.plan.pipeline_work import (
     Agent,
     Fold,
@@ -155,7 +150,7 @@ class WatchedPlaybook(WatchedDocument):
 
     def walk(self, run: PinnedRun, work: PureWork) -> Walk:
         # The run has pinned the models of the steps, so the plan is that of the run.
-        return run.with_plan(replace(run.plan, body=self._sequence(run.plan.body, ""))).walk(work)
+        return run.with_plan(replace(run.plan, body=with_steps(run.plan.body, "", self._step))).walk(work)
 
     def emitted(self, event: Emit) -> None:
         if event.path in self._steps:
@@ -172,10 +167,7 @@ class WatchedPlaybook(WatchedDocument):
             by, listed = self.author_of(request.path), bool(step.ask.options)
             self.taken.update(way_of_answer(path, answer, by, request.kind, request.options, listed))
 
-    def _sequence(self, sequence: Steps, prefix: str) -> Steps:
-        return Steps(tuple(self._step(step, f"{prefix}{step.position}") for step in sequence.steps))
-
-    def _step(self, step: Step, path: str) -> Step:
+    def _step(self, path: str, step: Step) -> Step:
         return step if step.match is None else replace(step, match=self._match(step.match, path))
 
     def _match(self, match: Match, path: str) -> Match:
@@ -184,7 +176,7 @@ class WatchedPlaybook(WatchedDocument):
         take = self.take
         cases = []
         for number, case in enumerate(match.cases, 1):
-            body = self._sequence(case.body, f"{path}/case[{number}]/")
+            body = with_steps(case.body, f"{path}/case[{number}]/", self._step)
 
             def tested(before: int = number - 1) -> None:
                 if before:
@@ -234,11 +226,11 @@ class WatchedThread(WatchedDocument):
         return interpret_directive(self._watched(thread, run.setting.bundles[""]))
 
     def _watched(self, setup: Setup, bundle: Bundle) -> Setup:
-        hooks = setup.composed.hooks
-        first = _first_own(hooks, self._thread.hooks)
-        numbers = {
-            id(hook): number for number, hook in enumerate(hooks[first:], 1) if number <= len(self._thread.hooks)
-        }
+        hooks, own = setup.composed.hooks, self._thread.hooks
+        # The directive's own hooks stand among those of its ancestors and of the project.
+        last = len(hooks) - len(own)
+        first = next((at for at in range(last, -1, -1) if hooks[at : at + len(own)] == own), 0)
+        numbers = {id(hook): number for number, hook in enumerate(hooks[first:], 1) if number <= len(own)}
         counts: dict[str, int] = {}
         self._own = {}
         for hook in hooks:
@@ -299,12 +291,12 @@ class WatchedThread(WatchedDocument):
     def called(self, request: ToolRequest) -> None:
         if thread_of(request.path) != THREAD_PATH:
             return
-        primary = next((one for one in _PRIMARIES if request.connection == "rye" and one == request.tool), None)
-        if primary is None:
-            self._use("execute", "tool", request.tool)
-        else:
-            item_type, item_id = (str(request.arguments.get(name, "")) for name in ("item_type", "item_id"))
-            self._use(primary, item_type, item_id)
+        for primary in _PRIMARIES:
+            if request.connection == "rye" and primary == request.tool:
+                item_type, item_id = (str(request.arguments.get(name, "")) for name in ("item_type", "item_id"))
+                self._use(primary, item_type, item_id)
+                return
+        self._use("execute", "tool", request.tool)
 
     def loaded(self, request: Load) -> None:
         """Note the use of a directive or another document: its text is loaded when it is called."""
@@ -327,8 +319,10 @@ class WatchedThread(WatchedDocument):
             return
         number = self._asking.get(request.path.rpartition("/ask")[0])
         if number is not None:
-            limit = self._thread.hooks[number - 1].event == "limit"
-            self.take("answers", THREAD_PATH, f"hook[{number}]/ask", _way(answer, limit))
+            # At a limit, an answer that is not a number is asked for again.
+            if self._thread.hooks[number - 1].event == "limit":
+                answer = "no" if answer.strip().lower() in ("", "n", "no") else "more"
+            self.take("answers", THREAD_PATH, f"hook[{number}]/ask", answer)
 
     def _use(self, primary: Primary, item_type: str, item_id: str) -> None:
         if _NOTHING.allows(primary, item_type, item_id):
@@ -336,19 +330,6 @@ class WatchedThread(WatchedDocument):
         for number, grant in enumerate(self._grants, 1):
             if grant.allows(primary, item_type, item_id):
                 self.take("grants", THREAD_PATH, f"grant[{number}]", "used")
-
-
-def _way(answer: str, limit: bool) -> str:
-    """Return the decision that an answer is. At a limit, an answer that is not a number is asked for again."""
-    if not limit:
-        return answer
-    return "no" if answer.strip().lower() in ("", "n", "no") else "more"
-
-
-def _first_own(hooks: tuple[Hook, ...], own: tuple[Hook, ...]) -> int:
-    """Return where the directive's own hooks begin, among those of its ancestors and of the project."""
-    last = len(hooks) - len(own)
-    return next((at for at in range(last, -1, -1) if hooks[at : at + len(own)] == own), 0)
 
 
 _TRY = late_pattern(r"/try\[(\d+)\]")
@@ -380,11 +361,11 @@ def _run(step: Step, work: Any, path: str, frame: PipelineScope) -> Walk:
     except StepFailed as error:
         if error.kind == "repeat" and error.path == path:
             watch.owner.take("fans", watch.place, "ended", "max")
-        watch.owner.attempt_failed(watch, path)
+        watch.owner.attempt_ended(watch, path, failed=True)
         raise
     if isinstance(work, Repeat):
         watch.owner.take("fans", watch.place, "ended", "until" if watch.held > held else "max")
-    watch.owner.attempt_succeeded(watch, path)
+    watch.owner.attempt_ended(watch, path, failed=False)
     return value
 
 
@@ -407,8 +388,7 @@ class WatchedPipeline(WatchedDocument):
         self._others = {other.name: self._watched(other) for other in others}
 
     def _watched(self, part: FilePipeline) -> Plan:
-        steps = tuple(self._step(f"{part.prefix}{step.position}", step) for step in part.plan.body.steps)
-        return replace(part.plan, body=Steps(steps))
+        return replace(part.plan, body=with_steps(part.plan.body, part.prefix, self._step))
 
     def begin(self, records: Iterable[EffectRecord] = ()) -> None:
         super().begin(records)
@@ -423,8 +403,7 @@ class WatchedPipeline(WatchedDocument):
         watch = _Watch(path, step, self)
         inner = with_inner(step, path, self._step)
         own = with_formulas(inner, lambda role, formula: self._formula(watch, role, formula))
-        kind = _WATCHED[type(own.work)]
-        return replace(own, work=kind(**_fields(own.work), watch=watch))
+        return replace(own, work=_WATCHED[type(own.work)](**asdict(cast("Struct", own.work)), watch=watch))
 
     def _formula(self, watch: _Watch, role: str, formula: Formula) -> Formula:
         """Compile an expression so that its boolean parts, and its value if it decides something, are told."""
@@ -487,24 +466,18 @@ class WatchedPipeline(WatchedDocument):
         if isinstance(work, ForEach | Fold) and work.source is None:
             self._items(watch.place, work, frame.pipe)
 
-    def attempt_succeeded(self, watch: _Watch, path: str) -> None:
-        if self._policy(watch) == "retry" and _attempt(path) > 1:
-            self.take("errors", watch.place, "on_error", "again")
-
-    def attempt_failed(self, watch: _Watch, path: str) -> None:
+    def attempt_ended(self, watch: _Watch, path: str, *, failed: bool) -> None:
         guard = watch.step.guard
         if guard is not None and guard.on_error is not None:
-            self._fails(watch.place, "on_error", guard.on_error, _attempt(path))
+            self._tried(watch.place, "on_error", guard.on_error, _attempt(path), failed)
 
-    def _policy(self, watch: _Watch) -> str:
-        guard = watch.step.guard
-        return guard.on_error.policy if guard is not None and guard.on_error is not None else ""
-
-    def _fails(self, place: str, choice: str, on_error: OnError, attempt: int) -> None:
-        if on_error.policy == "continue":
+    def _tried(self, place: str, choice: str, on_error: OnError, attempts: int, failed: bool) -> None:
+        if failed and on_error.policy == "continue":
             self.take("errors", place, choice, "dropped")
-        elif on_error.policy == "retry" and attempt > on_error.times:
+        elif failed and on_error.policy == "retry" and attempts > on_error.times:
             self.take("errors", place, choice, "used_up")
+        elif not failed and on_error.policy == "retry" and attempts > 1:
+            self.take("errors", place, choice, "again")
 
     def child_ended(self, fan: Fan, number: int, *, failed: bool) -> None:
         """Note the end of an item or a branch, after all its attempts."""
@@ -516,26 +489,22 @@ class WatchedPipeline(WatchedDocument):
                 child = f"{fan.path}/parallel[{branches[number][0]}]"
             case _:
                 return
-        place, attempts = cast("_Watch", watch).place, self._tries.get(child, 1)
-        if failed:
-            self._fails(place, "items_on_error", on_error, attempts)
-        elif attempts > 1 and on_error.policy == "retry":
-            self.take("errors", place, "items_on_error", "again")
+        self._tried(cast("_Watch", watch).place, "items_on_error", on_error, self._tries.get(child, 1), failed)
 
     def joined(self, request: Join, states: Sequence[Mapping[str, Value]]) -> None:
         """Note that the time of a step was over. The work itself was stopped, so it has not told its failure."""
         path = request.path.removesuffix("/join")
         watch = self._begun.get(path)
         if watch is not None and any(state.get("state") != "done" for state in states):
-            self.attempt_failed(watch, path)
+            self.attempt_ended(watch, path, failed=True)
 
     def answered(self, request: HumanRequest, answer: str) -> None:
         watch = self._begun.get(request.path.removesuffix("/ask"))
         if watch is None or not isinstance(watch.step.work, Invoke):
             return
-        given = dict(watch.step.work.arguments)
-        kind = request.kind if isinstance(given.get("type"), Literal | None) else "input"
-        by, listed = self.author_of(request.path), isinstance(given.get("options"), Literal)
+        arguments = dict(watch.step.work.arguments)
+        kind = request.kind if isinstance(arguments.get("type"), Literal | None) else "input"
+        by, listed = self.author_of(request.path), isinstance(arguments.get("options"), Literal)
         self.taken.update(way_of_answer(watch.place, answer, by, kind, request.options, listed))
 
     def asked(self, request: ModelRequest) -> None:
@@ -567,11 +536,17 @@ def _told(code: Closure, decide: Callable[[Value], None]) -> Closure:
     return tell
 
 
-def _fields(work: Any) -> dict[str, Any]:
-    return {name: getattr(work, name) for name in work.__struct_fields__}
-
-
 def _attempt(path: str) -> int:
     """Return the number of the attempt that a path ends in; 1 if it ends in none."""
     matches = list(_TRY.finditer(path))
     return int(matches[-1][1]) if matches and matches[-1].end() == len(path) else 1
+
+
+def watched(plan: Plan, parts: Sequence[FilePipeline] = ()) -> WatchedDocument:
+    """Return the document of a plan, to be watched. This takes longer than watching a run of it.
+
+    `parts` are the pipelines of a file of several, the document itself first.
+    """
+    if plan.thread is not None:
+        return WatchedThread(plan.thread)
+    return WatchedPlaybook(plan) if plan.format == "playbook" else WatchedPipeline(plan, parts)
