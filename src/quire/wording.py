@@ -108,3 +108,7 @@ def first_of(names: Sequence[str], most: int) -> list[str]:
 
 def pluralize(noun: str, count: int) -> str:
     return noun if count == 1 else f"{noun}s"
+
+
+def counted(count: int, noun: str) -> str:
+    return f"{count} {pluralize(noun, count)}"

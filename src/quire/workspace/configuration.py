@@ -18,7 +18,7 @@ from quire.errors import BadConfiguration
 from quire.models.choose import ModelSettings
 from quire.patterns import late_pattern
 from quire.source import open_text, read_bytes, real_path
-from quire.workspace.locate import MCP_FILE, SAFE_FOLDERS, Workspace, has_table, user_space
+from quire.workspace.locate import MCP_FILE, SAFE_FOLDERS, Workspace, find_workspace, has_table, user_space
 from quire.workspace.settings import (
     AgentSettings,
     Durability,
@@ -94,6 +94,11 @@ class _Contents(Struct, frozen=True):
     servers: Mapping[str, McpServer]
     disabled: tuple[str, ...]
     warnings: tuple[str, ...]
+
+
+def settings_here() -> Settings:
+    """Load the settings of the workspace around the current folder."""
+    return load_settings(find_workspace(Path.cwd()))
 
 
 def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None) -> Settings:
