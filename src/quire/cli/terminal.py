@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from typing import TYPE_CHECKING, TypeVar
@@ -23,7 +22,7 @@ from quire.display.text import one_line, place, wrapped
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
 from quire.errors import BadDocument, BrokenSeal, NearMisses, Refused, ToolChanged, Untrusted
 from quire.patterns import late_pattern
-from quire.python_process import ending_signals
+from quire.python_process import EndingSignals
 from quire.runs.adapters import option_by_number
 from quire.workspace.locate import account_name
 
@@ -240,21 +239,8 @@ class Interrupts:
     @contextlib.contextmanager
     def watching(self, task: asyncio.Task[object]) -> Iterator[None]:
         self._task = task
-        loop = asyncio.get_running_loop()
-        signals = ending_signals()
-        before = [signal.getsignal(number) for number in signals]
-        for number in signals:
-            try:
-                loop.add_signal_handler(number, self.interrupt)
-            except NotImplementedError:
-                signal.signal(number, lambda *_: loop.call_soon_threadsafe(self.interrupt))
-        try:
+        with EndingSignals(asyncio.get_running_loop(), self.interrupt):
             yield
-        finally:
-            for number, handler in zip(signals, before, strict=True):
-                with contextlib.suppress(NotImplementedError):
-                    loop.remove_signal_handler(number)
-                signal.signal(number, handler)
 
 
 async def starting(work: Coroutine[object, object, T]) -> T:
