@@ -100,7 +100,7 @@ class Diagnostic(Struct, frozen=True):
     @property
     def flow(self) -> tuple[Related, ...]:
         """The places on the path of a flow, in order."""
-        return tuple(one for one in self.related if one.node)
+        return tuple(place for place in self.related if place.node)
 
     @property
     def severity(self) -> Severity:
@@ -128,18 +128,18 @@ def replacing(span: Span, old: str, new: str) -> Fix:
     return Fix(f"replace {shown} with {meant}", (Edit(span, old, new),))
 
 
-def fix_of(source: Source, found: Diagnostic) -> Fix | None:
+def fix_of(source: Source, finding: Diagnostic) -> Fix | None:
     """Return the fix; None if the text differs from what the fix expects: escaped or quoted, for instance."""
-    fix = found.fix
+    fix = finding.fix
     if fix is None or not fix.edits:
         return None
     expected = all(source.text[edit.span.start : edit.span.end] == edit.old for edit in fix.edits)
     return fix if expected else None
 
 
-def edits_of(source: Source, found: Diagnostic) -> tuple[Edit, ...]:
+def edits_of(source: Source, finding: Diagnostic) -> tuple[Edit, ...]:
     """Return the edits that certainly correct a finding: those of its fix, if it is safe."""
-    fix = fix_of(source, found)
+    fix = fix_of(source, finding)
     return fix.edits if fix and fix.safe else ()
 
 

@@ -41,7 +41,9 @@ def plainly_fits(schema: Value, value: Value) -> bool:
     return (
         _is_of_type(schema, value)
         and ("enum" not in schema or _is_among(schema["enum"], value))
-        and ("anyOf" not in schema or any(plainly_fits(one, value) for one in cast("list[Value]", schema["anyOf"])))
+        and (
+            "anyOf" not in schema or any(plainly_fits(option, value) for option in cast("list[Value]", schema["anyOf"]))
+        )
         and _has_size(schema, value)
         and _has_parts(schema, value)
     )
@@ -78,7 +80,7 @@ def _has_size(schema: Mapping[str, Value], value: Value) -> bool:
 
 def _has_parts(schema: Mapping[str, Value], value: Value) -> bool:
     if isinstance(value, list | tuple):
-        return "items" not in schema or all(plainly_fits(schema["items"], one) for one in value)
+        return "items" not in schema or all(plainly_fits(schema["items"], item) for item in value)
     if not isinstance(value, Mapping):
         return not schema.keys() & {"if", "else"}
     if not _has_all(schema, value) or not _follows(schema, value):

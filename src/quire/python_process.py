@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
     from asyncio.subprocess import Process
     from subprocess import CompletedProcess, Popen
 
@@ -90,17 +91,46 @@ def ending_signals() -> tuple[int, ...]:
     return (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+class EndingSignals:
+    """Call a function in an event loop at each signal that ends the process, inside of a `with` block. The handlers of
+    before come back after it."""
+
+    def __init__(self, loop: AbstractEventLoop, handle: Callable[[], None]) -> None:
+        self._loop = loop
+        self._handle = handle
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> None:
+        import signal
+
+        self._before = {number: signal.getsignal(number) for number in ending_signals()}
+        for number in self._before:
+            try:
+                self._loop.add_signal_handler(number, self._handle)
+            except NotImplementedError:
+                signal.signal(number, lambda *_: self._loop.call_soon_threadsafe(self._handle))
+
+    def __exit__(self, *_: object) -> None:
+        import signal
+        from contextlib import suppress
+
+        for number, handler in self._before.items():
+            with suppress(NotImplementedError):
+                self._loop.remove_signal_handler(number)
+            signal.signal(number, handler)
+
+
 def clean_environ(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the environment without everything that makes Python look into the current folder."""
-    kept = dict(environ)
+    clean = dict(environ)
     for name in _FOLDERS:
-        if name in kept and not Path(kept[name]).is_absolute():
-            del kept[name]
-    entries = [entry for entry in kept.pop("PYTHONPATH", "").split(os.pathsep) if Path(entry).is_absolute()]
+        if name in clean and not Path(clean[name]).is_absolute():
+            del clean[name]
+    entries = [entry for entry in clean.pop("PYTHONPATH", "").split(os.pathsep) if Path(entry).is_absolute()]
     if entries:
-        kept["PYTHONPATH"] = os.pathsep.join(entries)
+        clean["PYTHONPATH"] = os.pathsep.join(entries)
     # This protects the processes started by that process too.
-    return kept | {"PYTHONSAFEPATH": "1"}
+    return clean | {"PYTHONSAFEPATH": "1"}
 
 
 def leave_current_folder(path: list[str] = sys.path, environ: Mapping[str, str] = os.environ) -> None:

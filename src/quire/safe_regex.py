@@ -61,10 +61,10 @@ def portable(pattern: str) -> str:
     if len(pattern) > MAX_PATTERN:
         raise BadPattern(f"it is longer than {MAX_PATTERN:,} characters")
     written = _Rewriting(clean(pattern)).whole()
-    found = compiled(written) if len(written) <= MAX_PATTERN else None
-    if found is None and compiled("") is not None:
+    program = compiled(written) if len(written) <= MAX_PATTERN else None
+    if program is None and compiled("") is not None:
         raise BadPattern(_INVALID if len(written) <= MAX_PATTERN else "it is too long")
-    if getattr(found, "programsize", 0) > MAX_PROGRAM:
+    if getattr(program, "programsize", 0) > MAX_PROGRAM:
         raise BadPattern("its repetitions are too large")
     return written
 
@@ -80,10 +80,10 @@ def program_size(pattern: str) -> int:
 def matches(pattern: str, text: str) -> bool:
     """Tell whether a portable pattern occurs in a text. Raises `BadPattern` for a pattern that is not, or if RE2 is not
     installed."""
-    found = compiled(portable(pattern))
-    if found is None:
+    program = compiled(portable(pattern))
+    if program is None:
         raise BadPattern("RE2 is not installed")
-    return found.search(text) is not None
+    return program.search(text) is not None
 
 
 _DIGITS, _WORD, _SPACE = "0-9", "0-9A-Za-z_", r"\t\n\f\r "

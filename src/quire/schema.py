@@ -104,11 +104,11 @@ def violations(
 
 def _fields(path: str, type: Object, value: Mapping[str, Value]) -> Iterator[tuple[str, FieldType | None, Value]]:
     """Yield the fields that the value has, and with None as type the required fields that it lacks."""
-    for one in type.fields:
-        below = f"{path}.{one.name}" if path else one.name
-        if one.name in value:
-            yield below, one.type, value[one.name]
-        elif one.required:
+    for member in type.fields:
+        below = f"{path}.{member.name}" if path else member.name
+        if member.name in value:
+            yield below, member.type, value[member.name]
+        elif member.required:
             yield below, None, None
 
 
@@ -136,7 +136,11 @@ def _beyond(type: Simple, value: Value) -> str:
         if longest is not None and len(value) > longest:
             return f"must have at most {longest:,} characters, not {len(value):,}"
         if type.pattern is not None:
-            return _mismatch(type.pattern, value)
+            pattern = cut(type.pattern, _SHOWN_TEXT)
+            try:
+                return "" if matches(type.pattern, value) else f"must match {pattern}, not {shown(value)}"
+            except BadPattern as error:
+                return f"cannot be checked: {pattern} is not a usable pattern: {error}"
     return ""
 
 
@@ -145,13 +149,6 @@ def _longest(type: Simple) -> int | None:
     if type.pattern is None:
         return type.max_length
     return LONGEST_MATCHED if type.max_length is None else min(type.max_length, LONGEST_MATCHED)
-
-
-def _mismatch(pattern: str, text: str) -> str:
-    try:
-        return "" if matches(pattern, text) else f"must match {cut(pattern, _SHOWN_TEXT)}, not {shown(text)}"
-    except BadPattern as error:
-        return f"cannot be checked: {cut(pattern, _SHOWN_TEXT)} is not a usable pattern: {error}"
 
 
 def shown(value: Value) -> str:
@@ -182,8 +179,8 @@ def object_schema(fields: Sequence[Field]) -> dict[str, Value]:
     """Return fields as a JSON Schema."""
     return {
         "type": "object",
-        "properties": {one.name: field_schema(one) for one in fields},
-        "required": [one.name for one in fields if one.is_needed],
+        "properties": {member.name: field_schema(member) for member in fields},
+        "required": [member.name for member in fields if member.is_needed],
     }
 
 
@@ -240,18 +237,18 @@ class Schema:
         A reference to a schema that the resolver does not know is a violation if a value is checked against it. Only
         the first `MAX_VIOLATIONS` are listed, followed by a note that there are more.
         """
-        found: list[Violation] = []
+        listed: list[Violation] = []
 
         def fields_of(name: str) -> tuple[Field, ...] | None:
             schema = resolver(name)
             return schema.fields if schema else None
 
         for violation in violations(self.fields, value, fields_of):
-            if len(found) == MAX_VIOLATIONS:
-                found.append(Violation("", f"has more problems than the {MAX_VIOLATIONS:,} that are listed"))
+            if len(listed) == MAX_VIOLATIONS:
+                listed.append(Violation("", f"has more problems than the {MAX_VIOLATIONS:,} that are listed"))
                 break
-            found.append(violation)
-        return found
+            listed.append(violation)
+        return listed
 
     def json_schema(self, resolver: Resolver) -> dict[str, Value]:
         """Return the schema as JSON Schema.
@@ -275,29 +272,29 @@ Resolver: TypeAlias = Callable[[str], Schema | None]
 
 def refs(schema: Schema) -> Iterator[Ref]:
     """Yield every reference of a schema, in the order of its text."""
-    return (found for found in types_of(schema.fields) if isinstance(found, Ref))
+    return (type for type in types_of(schema.fields) if isinstance(type, Ref))
 
 
 def patterns(fields: Sequence[Field]) -> Iterator[str]:
     """Yield the patterns of fields, without those of schemas that they refer to."""
-    return (found.pattern for found in types_of(fields) if isinstance(found, Simple) and found.pattern is not None)
+    return (type.pattern for type in types_of(fields) if isinstance(type, Simple) and type.pattern is not None)
 
 
 def types_of(fields: Sequence[Field]) -> Iterator[FieldType]:
     """Yield every type in fields, at any depth, in the order of the text. References are not followed."""
-    types: list[FieldType] = [one.type for one in reversed(fields)]
+    types: list[FieldType] = [member.type for member in reversed(fields)]
     while types:
-        found = types.pop()
-        yield found
-        if isinstance(found, ListOf):
-            types.append(found.of)
-        elif isinstance(found, Object):
-            types.extend(one.type for one in reversed(found.fields))
+        type = types.pop()
+        yield type
+        if isinstance(type, ListOf):
+            types.append(type.of)
+        elif isinstance(type, Object):
+            types.extend(member.type for member in reversed(type.fields))
 
 
 def cycles(schemas: Mapping[str, Schema]) -> list[tuple[tuple[str, ...], Ref]]:
     """Return the cycles in which schemas contain themselves: the names along each, and the reference that closes it."""
-    found: list[tuple[tuple[str, ...], Ref]] = []
+    circles: list[tuple[tuple[str, ...], Ref]] = []
     done: set[str] = set()
     for name in schemas:
         if name in done:
@@ -311,20 +308,20 @@ def cycles(schemas: Mapping[str, Schema]) -> list[tuple[tuple[str, ...], Ref]]:
                 del way[at]
             elif ref.schema in way:
                 names = list(way)
-                found.append((tuple(names[names.index(ref.schema) :]), ref))
+                circles.append((tuple(names[names.index(ref.schema) :]), ref))
             elif ref.schema in schemas and ref.schema not in done:
                 way[ref.schema] = refs(schemas[ref.schema])
-    return found
+    return circles
 
 
 def _reachable(schema: Schema, resolver: Resolver) -> Iterator[tuple[str, Schema | None]]:
-    seen: set[str] = set()
+    names: set[str] = set()
     waiting = [schema]
-    for one in waiting:
-        for ref in refs(one):
-            if ref.schema in seen:
+    for referring in waiting:
+        for ref in refs(referring):
+            if ref.schema in names:
                 continue
-            seen.add(ref.schema)
+            names.add(ref.schema)
             target = resolver(ref.schema)
             yield ref.schema, target
             if target is not None:

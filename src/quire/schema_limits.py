@@ -69,9 +69,9 @@ class Measured(Struct, frozen=True):
                     above = (id(way[-1][0]), id(way[-1][1]))
                     counted[above] = min(counted[above] + total, MAX_EVALUATIONS + 1)
                 continue
-            known = counted.get((id(step[0]), id(step[1])))
-            if known is not None:
-                counted[id(node), id(part)] = min(total + known, MAX_EVALUATIONS + 1)
+            steps = counted.get((id(step[0]), id(step[1])))
+            if steps is not None:
+                counted[id(node), id(part)] = min(total + steps, MAX_EVALUATIONS + 1)
             elif len(counted) >= MAX_PAIRS:
                 return MAX_EVALUATIONS + 1
             else:
@@ -85,7 +85,7 @@ class Measured(Struct, frozen=True):
         if isinstance(value, Mapping):
             yield from self._fields(node, value)
         elif isinstance(value, Sequence) and not isinstance(value, str):
-            items = [item for item in _items(node) if isinstance(item, Mapping)]
+            items = list(_nodes(_items(node)))
             yield from ((item, part) for part in value for item in items)
 
     def _fields(self, node: Node, value: Mapping[str, Value]) -> Iterator[tuple[Node, Value]]:
@@ -94,7 +94,7 @@ class Measured(Struct, frozen=True):
             if isinstance(fields, Mapping) and isinstance(named := fields.get(key), Mapping):
                 yield named, part
             if isinstance(patterns, Mapping):
-                yield from ((pattern, part) for pattern in patterns.values() if isinstance(pattern, Mapping))
+                yield from ((pattern, part) for pattern in _nodes(patterns.values()))
             for name in ("additionalProperties", "unevaluatedProperties"):
                 if isinstance(more := node.get(name), Mapping):
                     yield more, part
@@ -145,7 +145,7 @@ def _size(root: Node) -> tuple[int, set[str]]:
                 keys.update(part)
                 texts += sum(map(len, part))
                 inner = part.values()
-            waiting.extend([(one, depth + 1) for one in inner])
+            waiting.extend([(value, depth + 1) for value in inner])
         elif isinstance(part, int) and abs(part) > LARGEST_NUMBER:
             raise TooCostly("it holds a number beyond all measure")
         if texts > MAX_TEXT:
@@ -156,14 +156,14 @@ def _size(root: Node) -> tuple[int, set[str]]:
 def _reached(root: Node) -> tuple[list[Node], dict[int, tuple[Node, ...]]]:
     """Return all subschemas, the root first, and the targets of those with references."""
     nodes = [root]
-    seen = {id(root)}
+    ids = {id(root)}
     targets: dict[int, tuple[Node, ...]] = {}
 
-    def visit(found: Iterable[Node]) -> None:
-        for one in found:
-            if id(one) not in seen:
-                seen.add(id(one))
-                nodes.append(one)
+    def visit(candidates: Iterable[Node]) -> None:
+        for candidate in candidates:
+            if id(candidate) not in ids:
+                ids.add(id(candidate))
+                nodes.append(candidate)
 
     for node in nodes:
         visit((*_same(node), *_below(node), *_named(node)))
@@ -189,7 +189,11 @@ def _patterns(node: Node) -> int:
 def _named(node: Node) -> Iterator[Node]:
     for name in ("$defs", "definitions"):
         if isinstance(named := node.get(name), Mapping):
-            yield from (one for one in named.values() if isinstance(one, Mapping))
+            yield from _nodes(named.values())
+
+
+def _nodes(values: Iterable[Value]) -> Iterator[Node]:
+    return (value for value in values if isinstance(value, Mapping))
 
 
 def _targets(node: Node, root: Node, anchors: Mapping[str, Node]) -> Iterator[Node]:
@@ -234,29 +238,29 @@ def _same(node: Node) -> Iterator[Node]:
     """Yield the subschemas that apply to the same value as the node."""
     for name in _SAME_LISTS:
         if isinstance(ways := node.get(name), Sequence) and not isinstance(ways, str):
-            yield from (way for way in ways if isinstance(way, Mapping))
-    yield from (one for name in _SAME if isinstance(one := node.get(name), Mapping))
+            yield from _nodes(ways)
+    yield from _nodes(map(node.get, _SAME))
     for name in _SAME_MAPS:
         if isinstance(named := node.get(name), Mapping):
-            yield from (one for one in named.values() if isinstance(one, Mapping))
+            yield from _nodes(named.values())
 
 
 def _items(node: Node) -> Iterator[Value]:
     for name in _ITEMS:
-        found = node.get(name)
-        if isinstance(found, Sequence) and not isinstance(found, str):
-            yield from found
-        elif found is not None:
-            yield found
+        items = node.get(name)
+        if isinstance(items, Sequence) and not isinstance(items, str):
+            yield from items
+        elif items is not None:
+            yield items
 
 
 def _below(node: Node) -> Iterator[Node]:
     """Yield the subschemas that apply to parts of the value."""
     for name in _BELOW_MAPS:
         if isinstance(named := node.get(name), Mapping):
-            yield from (one for one in named.values() if isinstance(one, Mapping))
-    yield from (item for item in _items(node) if isinstance(item, Mapping))
-    yield from (one for name in _BELOW if isinstance(one := node.get(name), Mapping))
+            yield from _nodes(named.values())
+    yield from _nodes(_items(node))
+    yield from _nodes(map(node.get, _BELOW))
 
 
 def _loops(nodes: Sequence[Node], targets: Mapping[int, tuple[Node, ...]]) -> bool:
@@ -306,9 +310,9 @@ def _walked(nodes: Sequence[Node], targets: Mapping[int, tuple[Node, ...]], *, b
 
 def _children(node: Node, targets: Mapping[int, tuple[Node, ...]], below: bool) -> Iterator[Node]:
     times = 2 if "unevaluatedProperties" in node or "unevaluatedItems" in node else 1
-    for one in (*targets.get(id(node), ()), *_same(node)):
+    for same in (*targets.get(id(node), ()), *_same(node)):
         for _ in range(times):
-            yield one
+            yield same
     if below:
         yield from _below(node)
 

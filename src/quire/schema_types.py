@@ -55,14 +55,14 @@ class Enum(Struct, frozen=True, eq=False):
 
     def distinct(self) -> list[Value]:
         """Return the values without repetitions. Repeated lists and objects are kept."""
-        found = {
+        distinct = {
             (str(index) if _is_nested(value) else _distinct(value)): value for index, value in enumerate(self.values)
         }
-        return list(found.values())
+        return list(distinct.values())
 
     def __contains__(self, value: Value) -> bool:
         if _is_nested(value):
-            return any(_equal(value, one) for one in self._nested)
+            return any(_equal(value, literal) for literal in self._nested)
         return _distinct(value) in self._simple
 
 
@@ -120,14 +120,14 @@ def _distinct(value: Value) -> tuple[bool, object]:
     return isinstance(value, bool), value
 
 
-def _equal(one: Value, other: Value) -> bool:
+def _equal(value: Value, other: Value) -> bool:
     """Compare as JSON does. `other` is a literal of a document, which bounds the recursion."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in other)
-    if isinstance(one, str) or isinstance(other, str):
-        return one == other
-    if isinstance(one, Sequence) and isinstance(other, Sequence):
-        return len(one) == len(other) and all(map(_equal, one, other))
-    return one == other
+    if isinstance(value, bool) or isinstance(other, bool):
+        return value is other
+    if isinstance(value, Mapping) and isinstance(other, Mapping):
+        return value.keys() == other.keys() and all(_equal(value[key], other[key]) for key in other)
+    if isinstance(value, str) or isinstance(other, str):
+        return value == other
+    if isinstance(value, Sequence) and isinstance(other, Sequence):
+        return len(value) == len(other) and all(map(_equal, value, other))
+    return value == other

@@ -203,10 +203,10 @@ def read_source(path: Path, *, limit: int = MAX_DOCUMENT_BYTES) -> Source:
 def file_identity(path: Path) -> tuple[int, ...]:
     """Return values that change when a file is replaced or written; the last one is its mode. Raises `Unreadable`."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError as error:
         raise Unreadable(path, f"cannot be read: {error.strerror or error}") from None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode & 0o7777
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_mode & 0o7777
 
 
 def replace_file(path: Path, data: bytes, before: tuple[int, ...], doing: str) -> None:
@@ -289,11 +289,11 @@ def read_bytes(path: Path, *, pipes: bool = False) -> bytes:
 
     With `pipes` a pipe that is already open in this process is read as well, as a shell provides for `<(command)`.
     """
-    found = path.stat()
+    status = path.stat()
     open_here = pipes and str(path).startswith(("/dev/fd/", "/dev/stdin", "/proc/self/fd/"))
-    if stat.S_ISCHR(found.st_mode) and found.st_rdev == os.stat(os.devnull).st_rdev:  # noqa: PTH116
+    if stat.S_ISCHR(status.st_mode) and status.st_rdev == os.stat(os.devnull).st_rdev:  # noqa: PTH116
         return b""
-    if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode) or open_here):
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode) or open_here):
         raise OSError(errno.EINVAL, "it is not a regular file")
     with path.open("rb") as file:
         return read_to_end(file)

@@ -113,8 +113,8 @@ def decode_object(text: str, start: int) -> Mapping[str, Value]:
         raise InvalidValue(f"nested deeper than {MAX_DEPTH}") from None
     _check(value)
     halves = _ESCAPED_SURROGATE.search(text, start, end) or _SURROGATES.search(text, start, end)
-    found: Mapping[str, Value] = _mended(value) if halves else value
-    return found
+    mended: Mapping[str, Value] = _mended(value) if halves else value
+    return mended
 
 
 def copy(value: Value) -> Value:

@@ -15,18 +15,18 @@ MOST_CHOICES = 200
 """Most known names with which a name is compared while a document is read."""
 
 
-def nearest(name: str, known: Iterable[str], cutoff: float = 0.75) -> str | None:
+def nearest(name: str, candidates: Iterable[str], cutoff: float = 0.75) -> str | None:
     """Return the known name that `name` is probably a misspelling of, if one is close enough."""
     if len(name) > LONGEST_SLIP:
         return None
-    names = tuple(known)
+    names = tuple(candidates)
     return _remembered(name, names, cutoff) if len(names) <= MOST_CHOICES else _nearest(name, names, cutoff)
 
 
-def _nearest(name: str, known: tuple[str, ...], cutoff: float) -> str | None:
+def _nearest(name: str, candidates: tuple[str, ...], cutoff: float) -> str | None:
     import difflib  # Only a wrong document needs it.
 
-    matches = difflib.get_close_matches(name, known, n=1, cutoff=cutoff)
+    matches = difflib.get_close_matches(name, candidates, n=1, cutoff=cutoff)
     return matches[0] if matches else None
 
 
@@ -34,9 +34,9 @@ _remembered = lru_cache(maxsize=256)(_nearest)
 """Comparing is slow, and an editor asks the same again after every key."""
 
 
-def nearest_word(word: str, known: tuple[str, ...]) -> str | None:
+def nearest_word(word: str, words: tuple[str, ...]) -> str | None:
     """Return the nearest of the few words of a format itself, if one is close enough."""
-    return nearest(word, known) if len(word) <= LONGEST_QUOTED else None
+    return nearest(word, words) if len(word) <= LONGEST_QUOTED else None
 
 
 class Suggestions:
@@ -65,12 +65,12 @@ class Suggestions:
         """Tell whether a name may still be compared with so many known ones, so that others need not be collected."""
         return self.are_left and choices <= min(self._choices, self._comparisons)
 
-    def nearest(self, name: str, known: Collection[str]) -> str | None:
-        if len(name) > LONGEST_QUOTED or not self.allow(len(known)):
+    def nearest(self, name: str, candidates: Collection[str]) -> str | None:
+        if len(name) > LONGEST_QUOTED or not self.allow(len(candidates)):
             return None
         self._names -= 1
-        self._comparisons -= len(known)
-        return nearest(name, [candidate for candidate in known if len(candidate) <= LONGEST_QUOTED])
+        self._comparisons -= len(candidates)
+        return nearest(name, [candidate for candidate in candidates if len(candidate) <= LONGEST_QUOTED])
 
 
 def did_you_mean(name: str | None, otherwise: str = "", *, lead: str = "", form: str = "{}") -> str:
@@ -119,3 +119,7 @@ def listed(names: Sequence[str], most: int) -> str:
 
 def pluralize(noun: str, count: int) -> str:
     return noun if count == 1 else f"{noun}s"
+
+
+def counted(count: int, noun: str) -> str:
+    return f"{count} {pluralize(noun, count)}"

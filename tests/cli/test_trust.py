@@ -55,7 +55,7 @@ def test_on_a_terminal_it_asks(monkeypatch: pytest.MonkeyPatch, answer: bool, co
     """How it is asked is tried on a terminal, in `test_terminal.py`."""
     asked: list[str] = []
 
-    async def yes_or_no(prompt: str) -> bool:
+    def yes_or_no(prompt: str) -> bool:
         asked.append(prompt)
         return answer
 

@@ -19,6 +19,7 @@ from tests.tools.web import Server, get, serving
 from quire.engine.requests import ToolRequest
 from quire.errors import BadConfiguration, Denied, ToolFailed
 from quire.runs.workspace_gate import open_gate
+from quire.tools.builtin import paths
 from quire.tools.builtin.files import Files
 from quire.tools.builtin.http import Hosts, is_public, look_up
 from quire.tools.builtin.paths import Place, Places, Protection, fold
@@ -110,7 +111,7 @@ async def test_searches_do_not_follow_links(house: House) -> None:
 def test_a_folder_swapped_for_a_link_in_between(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """The link appears between the look and the opening: the worst moment."""
     places = Places(house.folder)
-    real = places._status
+    real = paths._status
 
     def swap(name: str, at: int) -> os.stat_result | None:
         found = real(name, at)
@@ -119,7 +120,7 @@ def test_a_folder_swapped_for_a_link_in_between(house: House, monkeypatch: pytes
             (house.folder / "a").symlink_to("../outside")
         return found
 
-    monkeypatch.setattr(places, "_status", swap)
+    monkeypatch.setattr(paths, "_status", swap)
     with pytest.raises(ToolFailed, match="not a folder"):
         Files(places, Protection()).read({"path": "a/secret.txt"})
 

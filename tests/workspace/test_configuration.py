@@ -102,7 +102,7 @@ def test_every_key(tmp_path: Path) -> None:
     assert (settings.trust.mode, settings.trust.documents) == ("warn", True)
     assert settings.store_url == "sqlite:///x.db"
     assert settings.agents == {"default": AgentSettings("low", "Be short.", ("file__write",))}
-    assert settings.spawn == SpawnSettings(0, 7, said=True)
+    assert settings.spawn == SpawnSettings(0, 7, is_set=True)
     assert settings.pipelines == {"daily": PipelineEntry("flows/daily.yaml", "every day", False)}
     assert settings.cluster == ClusterSettings("localhost:7233", "n", "q")
 

@@ -14,7 +14,7 @@ from quire.runs.runtime import Runtime
 
 if TYPE_CHECKING:
     from quire.engine.ports import Model, People
-    from quire.runs.launch import Launching, LaunchResult
+    from quire.runs.launch import Launching
     from quire.values import Value
 
 
@@ -100,13 +100,13 @@ async def launch(
     from quire.trust.capabilities import Grants
     from quire.workspace.grants import default_grants
 
-    given = model if not isinstance(model, str) else None
+    own_model = model if not isinstance(model, str) else None
     try:
         require_people(people)
         options = RunOptions(model=model_name(model), allow=name_list("allow", allow), force=force)
-        runtime = Runtime.open(Path(workspace) if workspace else None, model=given, shared=True)
+        runtime = Runtime.open(Path(workspace) if workspace else None, model=own_model, shared=True)
     except QuireError as error:
-        return _told(LaunchResult("error", {"error": str(error)}))
+        return cast("Launch", LaunchResult("error", {"error": str(error)}).as_json())
     tools = KnownTools(runtime.settings, default_grants(runtime.settings, options.allow))
     launching = Launching(runtime, tools, shell=tools.shell, hint=tools.hint, options=options)
     launcher = Launcher(recipient, runtime.identity, Grants.of(["rye.execute.pipeline.*"]))
@@ -127,7 +127,7 @@ async def launch(
         task.add_done_callback(_settling.discard)
     else:
         await runtime.close()
-    return _told(envelope)
+    return cast("Launch", envelope.as_json())
 
 
 _settling: set[asyncio.Task[None]] = set()
@@ -139,7 +139,3 @@ async def _close_when_settled(launching: Launching, runtime: Runtime) -> None:
         await launching.settled()
     finally:
         await runtime.close()
-
-
-def _told(envelope: LaunchResult) -> Launch:
-    return cast("Launch", envelope.as_json())

@@ -74,7 +74,9 @@ def find(document: str | Path | Source | Document, workspace: Path | None) -> Do
         case str() if _is_text(document):
             if not document.strip("\ufeff \t\r\n"):
                 raise BadDocument("the text of the document is empty")
-            return read(_source(document))
+            # The name shows the format.
+            source = Source.of(document, "<text>.md")
+            return read(Source.of(document, "<text>.yaml") if _is_pipeline(source.text) else source)
         case str():
             return document_of(document, workspace)
     raise CannotStart(f"{document!r} is not a document: give a path, a text, a name, a Source or a Document")
@@ -82,12 +84,6 @@ def find(document: str | Path | Source | Document, workspace: Path | None) -> Do
 
 def _is_text(document: object) -> bool:
     return isinstance(document, str) and ("\n" in document or "\r" in document)
-
-
-def _source(text: str) -> Source:
-    """Return the text under a name that shows its format."""
-    source = Source.of(text, "<text>.md")
-    return Source.of(text, "<text>.yaml") if _is_pipeline(source.text) else source
 
 
 def _is_pipeline(text: str) -> bool:
@@ -198,8 +194,8 @@ def run(
         force=force,
     )
     require_people(people)
-    given = model if not isinstance(model, str) else None
-    return Running(read, inputs or {}, options, given, people, start)
+    own_model = model if not isinstance(model, str) else None
+    return Running(read, inputs or {}, options, own_model, people, start)
 
 
 def model_name(model: str | Model | None) -> str | None:

@@ -56,8 +56,8 @@ class Verbs(click.Group):
         module, _, attribute = VERBS.get(cmd_name, ("", ""))[0].partition(":")
         if not module or not find_spec(module):
             return None
-        found: object = getattr(import_module(module), attribute or "command")
-        return _with_help(found) if isinstance(found, click.Command) else None
+        command: object = getattr(import_module(module), attribute or "command")
+        return _with_help(command) if isinstance(command, click.Command) else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -92,8 +92,8 @@ def _with_help(command: click.Command) -> click.Command:
     return command
 
 
-def _show_help(context: click.Context, parameter: click.Parameter, asked: bool) -> None:
-    if asked and not context.resilient_parsing:
+def _show_help(context: click.Context, parameter: click.Parameter, is_given: bool) -> None:
+    if is_given and not context.resilient_parsing:
         click.echo(context.get_help(), color=context.color)
         context.exit()
 
@@ -189,8 +189,8 @@ def say(message: str) -> None:
 def _usage(error: click.ClickException) -> str:
     """Return one line that says what is wrong with the command line."""
     if isinstance(error, click.NoSuchOption):
-        known = [name for param in error.ctx.command.params for name in param.opts] if error.ctx else []
-        close = nearest(error.option_name, known)
+        options = [name for param in error.ctx.command.params for name in param.opts] if error.ctx else []
+        close = nearest(error.option_name, options)
         message = f"there is no option {error.option_name}" + did_you_mean(close, lead="; ")
     else:
         text = " ".join(error.format_message().split()).rstrip(".")
@@ -215,7 +215,7 @@ def _instead(error: click.ClickException, text: str) -> str:
     return did_you_mean(f"{context.command_path} … -i {pasted(first)}", lead="; ")
 
 
-def _close_verb(name: str, known: Sequence[str]) -> str:
+def _close_verb(name: str, verbs: Sequence[str]) -> str:
     """Return the command that a word that is not a verb probably means; empty if nothing is close."""
     import difflib
 
@@ -224,9 +224,8 @@ def _close_verb(name: str, known: Sequence[str]) -> str:
     if name.lower() in MEANT:
         return MEANT[name.lower()]
     if name.lower().endswith(_DOCUMENT) or os.path.isfile(name):  # noqa: PTH113  # a long name is not an exception
-        verb = "test" if name.lower().endswith(".test.yaml") else "run"
-        return f"quire {verb} {pasted(name)}"
+        return f"quire {'test' if name.lower().endswith('.test.yaml') else 'run'} {pasted(name)}"
     # `nearest` does not find a short verb with two letters swapped.
-    swapped = [one for one in known if sorted(one) == sorted(name.lower())]
-    close = swapped or difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.65)
+    swapped = [verb for verb in verbs if sorted(verb) == sorted(name.lower())]
+    close = swapped or difflib.get_close_matches(name.lower(), verbs, n=1, cutoff=0.65)
     return close[0] if close else ""

@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
 from quire.cli.completers import complete_document
+from quire.cli.options import require_known
 from quire.cli.stdio import write_json
 from quire.errors import Denied, Refused
 from quire.trust.capabilities import ACTIONS, ITEM_TYPES, Grants, Primary, capability, grant_for, pattern_for
 
 if TYPE_CHECKING:
     from quire.library.document import Document
-    from quire.library.survey import DirectiveSurvey
     from quire.workspace.settings import Settings
 
 
-class Asked(Struct, frozen=True):
+class Permission(Struct, frozen=True):
     """The permission that the user asks about. An id with `*` asks about everything that it matches, as a whole."""
 
     action: Primary
@@ -49,8 +50,8 @@ class Asked(Struct, frozen=True):
 
     def granted_of(self, grants: Grants) -> str:
         """Describe the part of a pattern that is granted."""
-        found = sorted(grants.narrow(Grants.of([self.needed])).patterns) if self.whole else []
-        return f"; granted of it: {', '.join(found)}" if found else ""
+        patterns = sorted(grants.narrow(Grants.of([self.needed])).patterns) if self.whole else []
+        return f"; granted of it: {', '.join(patterns)}" if patterns else ""
 
 
 class Ruling(Struct, frozen=True):
@@ -90,37 +91,33 @@ def command(
     """
     from quire.display.text import one_line
     from quire.library.lookup import document_of
-    from quire.workspace.configuration import load_settings
+    from quire.workspace.configuration import settings_here
     from quire.workspace.grants import denied_tools
-    from quire.workspace.locate import find_workspace
 
-    found = document_of(document)
-    plan = found.runnable()
-    settings = load_settings(find_workspace(Path.cwd()))
+    read = document_of(document)
+    plan = read.runnable()
+    settings = settings_here()
     if item_type == "tool" and item_id.startswith("rye."):
         item_id = item_id.replace(".", "/")  # as permissions spell it
-    asked = Asked(action, item_type, item_id)
+    permission = Permission(action, item_type, item_id)
     if plan.thread:
         if allow:
             raise click.UsageError(
                 "--allow is for playbooks and pipelines: a directive is granted what it is signed with"
             )
-        ruling = _directive(found, settings, asked)
+        ruling = _directive(read, settings, permission)
     else:
-        if allow:
-            from quire.runs.allowed_names import require_known
-
-            require_known(allow, settings)
-        ruling = _by_default(settings, allow, asked)
-    if ruling.allowed and asked.touched_by(denied_tools(settings)):
+        require_known(allow, settings)
+        ruling = _by_default(settings, allow, permission)
+    if ruling.allowed and permission.touched_by(denied_tools(settings)):
         taken = "[tools] deny in your own quire.toml, or in that of the workspace, takes it away from everybody"
-        taken = taken.replace("takes it", "takes some of it") if asked.whole else taken
-        ruling = Ruling(False, f"{ruling.why}, but {taken}", ruling.grant, ruling.origin, ruling.notes)
+        taken = taken.replace("takes it", "takes some of it") if permission.whole else taken
+        ruling = replace(ruling, allowed=False, why=f"{ruling.why}, but {taken}")
     if as_json:
         write_json(
             {
-                "document": found.name,
-                "capability": asked.needed,
+                "document": read.name,
+                "capability": permission.needed,
                 "allowed": ruling.allowed,
                 "covered_by": ruling.grant or None,
                 "from": ruling.origin or None,
@@ -135,55 +132,53 @@ def command(
     context.exit(0 if ruling.allowed else Refused.exit_code)
 
 
-def _directive(document: Document, settings: Settings, asked: Asked) -> Ruling:
+def _directive(document: Document, settings: Settings, permission: Permission) -> Ruling:
     from quire.display.turns import element_for
     from quire.library.library import Library
     from quire.library.survey import survey
     from quire.trust.sign_file import typed_path
 
-    seen = survey(Library(settings), os.environ, document, {})
-    needed = asked.needed
-    notes = tuple(_notes(seen, settings))
-    if asked.allowed_by(Grants()):
+    surveyed = survey(Library(settings), os.environ, document, {})
+    needed = permission.needed
+    # Problems that keep the directive from starting at all, whatever it is granted.
+    unsigned = surveyed.files if settings.trust.mode == "require" else ()
+    notes = tuple(file.message for file in unsigned if file.message)
+    if permission.allowed_by(Grants()):
         return Ruling(True, f"{needed} is always allowed to a thread", notes=notes)
-    for one in seen.capabilities:
-        if asked.allowed_by(Grants.of([one.capability])):
-            origin = f"{typed_path(Path(one.path))}:{one.line}"
-            if one.tier == "unrestricted" and not one.acknowledged:
-                why = f"{needed} is covered by {one.capability} at {origin}, but that risk is not acknowledged"
-                return Ruling(False, f"{why}, so the directive does not start", one.capability, origin, notes)
-            return Ruling(True, f"{needed} is covered by {one.capability} at {origin}", one.capability, origin, notes)
+    for granted in surveyed.capabilities:
+        if permission.allowed_by(Grants.of([granted.capability])):
+            origin = f"{typed_path(Path(granted.path))}:{granted.line}"
+            ruling = Ruling(
+                True, f"{needed} is covered by {granted.capability} at {origin}", granted.capability, origin, notes
+            )
+            if granted.tier == "unrestricted" and not granted.acknowledged:
+                why = f"{ruling.why}, but that risk is not acknowledged, so the directive does not start"
+                return replace(ruling, allowed=False, why=why)
+            return ruling
     file = typed_path(Path(document.name))
     place = f"{file}, which has no permissions"
-    if seen.capabilities:
-        first = seen.capabilities[0]
+    if surveyed.capabilities:
+        first = surveyed.capabilities[0]
         file = typed_path(Path(first.path))
         place = f"the permissions at {file}:{first.line}"
-    place += asked.granted_of(Grants.of(one.capability for one in seen.capabilities))
+    place += permission.granted_of(Grants.of(granted.capability for granted in surveyed.capabilities))
     how = f"write {element_for(needed)} there and sign it: quire sign {file}"
     return Ruling(False, f"{needed} is not covered by {place}; to grant it, {how}", notes=notes)
 
 
-def _notes(survey: DirectiveSurvey, settings: Settings) -> list[str]:
-    """Return the problems that keep the directive from starting at all, whatever it is granted."""
-    if settings.trust.mode != "require":
-        return []
-    return [file.message for file in survey.files if file.message]
-
-
-def _by_default(settings: Settings, allow: tuple[str, ...], asked: Asked) -> Ruling:
+def _by_default(settings: Settings, allow: tuple[str, ...], permission: Permission) -> Ruling:
     from quire.workspace.grants import default_grants
 
-    grants, needed = default_grants(settings, allow), asked.needed
+    grants, needed = default_grants(settings, allow), permission.needed
     for pattern in sorted(grants.patterns):
-        if asked.allowed_by(Grants.of([pattern])):
+        if permission.allowed_by(Grants.of([pattern])):
             origin = _granted_by(pattern, settings, allow)
             return Ruling(True, f"{needed} is covered by {pattern} ({origin})", pattern, origin)
-    if asked.whole:
+    if permission.whole:
         how = f"grant it with --allow {needed}, or under [tools] allow in the quire.toml of your own space"
-        return Ruling(False, f"{needed} is not granted as a whole{asked.granted_of(grants)}; {how}")
+        return Ruling(False, f"{needed} is not granted as a whole{permission.granted_of(grants)}; {how}")
     try:
-        grants.require(asked.action, asked.item_type, asked.item_id)
+        grants.require(permission.action, permission.item_type, permission.item_id)
     except Denied as error:
         return Ruling(False, str(error).removeprefix("permission denied: "))
     return Ruling(True, f"{needed} is always allowed")

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from quire import formats
-from quire.cli.options import require_text
-from quire.cli.stdio import wants_colour
+from quire.cli.options import named_file, require_text
+from quire.cli.stdio import complain, wants_colour
 from quire.diagnostics import Diagnostic, Severity, edits_of
 from quire.display.diagnostics import FORMATS, Findings, FormatName, printer
-from quire.display.visible import visible
 from quire.errors import BadConfiguration, CannotStart, Unreadable
 from quire.library.check import DocumentCheck
 from quire.library.collect import collect
 from quire.source import Source, Span, read_source
-from quire.wording import did_you_mean, nearest, pluralize
+from quire.wording import counted, did_you_mean, nearest
 
 if TYPE_CHECKING:
     from quire.formats.suppressions import Hidden
@@ -80,7 +78,7 @@ def command(
     if explain is not None:
         click.echo(_page(explain))
         return
-    files, problems = collect([_named(path) for path in paths] or (".",), tests=True)
+    files, problems = collect([named_file(path) for path in paths] or (".",), tests=True)
     if fix:
         from quire.cli.fixes import fix_files
 
@@ -91,7 +89,7 @@ def command(
     click.echo(printer("json" if as_json else form)(checked, wants_colour(sys.stdout)), nl=False)
     sys.stdout.flush()
     for problem in problems:
-        click.echo(f"quire: {visible(problem)}", err=True)
+        complain(problem)
     if checked or not problems:
         click.echo(_summary(checked), err=True)
         if sys.stderr.isatty() and form == "full" and not as_json:
@@ -107,7 +105,9 @@ def _findings(files: Sequence[FoundFile], checks: DocumentCheck, problems: list[
             source = read_source(file.path, limit=formats.most_bytes(file.path.name))
             hidden: list[Hidden] = []
             findings = checks.of(source, hidden)
-            checked.append(Findings(source, findings, tuple((one.finding, one.allow.reason) for one in hidden)))
+            checked.append(
+                Findings(source, findings, tuple((comment.finding, comment.allow.reason) for comment in hidden))
+            )
         except Unreadable as error:
             if file.named:
                 from quire.library.lookup import with_near_file
@@ -129,11 +129,11 @@ def _findings(files: Sequence[FoundFile], checks: DocumentCheck, problems: list[
 
 def _say_what_to_do(checked: Sequence[Findings], *, is_fixed: bool) -> None:
     """Say on a terminal how to go on after findings."""
-    if code := _first_code(checked):
-        click.echo(f"what a code means: quire check --explain {code}", err=True)
-        if not is_fixed and any(
-            edits_of(file.source, diagnostic) for file in checked for diagnostic in file.diagnostics
-        ):
+    order = list(Severity)
+    worst = min(_all(checked), key=lambda finding: order.index(finding.severity), default=None)
+    if worst is not None:
+        click.echo(f"what a code means: quire check --explain {worst.code.id}", err=True)
+        if not is_fixed and any(edits_of(file.source, finding) for file in checked for finding in file.diagnostics):
             click.echo("some of this can be mended: quire check --fix", err=True)
 
 
@@ -141,23 +141,14 @@ def _with_locks(checked: Sequence[Findings], *, all: bool) -> list[Findings]:
     """Return the findings with those about documents that differ from their locks."""
     from quire.library.lock_check import locked_findings
 
-    findings = {finding.source.name: finding for finding in locked_findings([one.source for one in checked], all=all)}
+    locked = {lock.source.name: lock for lock in locked_findings([file.source for file in checked], all=all)}
     joined = [
-        Findings(one.source, (*one.diagnostics, *findings.pop(one.source.name).diagnostics), one.hidden)
-        if one.source.name in findings
-        else one
-        for one in checked
+        Findings(file.source, (*file.diagnostics, *locked.pop(file.source.name).diagnostics), file.hidden)
+        if file.source.name in locked
+        else file
+        for file in checked
     ]
-    return [*joined, *(Findings(one.source, one.diagnostics) for one in findings.values())]
-
-
-def _named(path: str) -> str:
-    """Return the file of a document that the user named; any other argument as it is."""
-    if os.path.lexists(path):
-        return path
-    from quire.library.lookup import file_of
-
-    return file_of(path) or path
+    return [*joined, *(Findings(lock.source, lock.diagnostics) for lock in locked.values())]
 
 
 def _page(id: str) -> str:
@@ -173,29 +164,23 @@ def _page(id: str) -> str:
 
 def _status(checked: Sequence[Findings], strict: bool, portable: bool) -> int:
     failing = {Severity.ERROR, Severity.WARNING, Severity.LINT} if strict else {Severity.ERROR}
-    findings = [diagnostic for file in checked for diagnostic in file.diagnostics]
     return int(
         any(
             finding.stops or finding.severity in failing or (portable and not finding.code.portable)
-            for finding in findings
+            for finding in _all(checked)
         )
     )
 
 
-def _first_code(checked: Sequence[Findings]) -> str:
-    """Return the code of the most severe finding; empty if there is none."""
-    findings = [diagnostic for file in checked for diagnostic in file.diagnostics]
-    order = list(Severity)
-    return min(findings, key=lambda finding: order.index(finding.severity)).code.id if findings else ""
+def _all(checked: Sequence[Findings]) -> Iterator[Diagnostic]:
+    return (finding for file in checked for finding in file.diagnostics)
 
 
 def _summary(checked: Sequence[Findings]) -> str:
-    count = Counter(diagnostic.severity for file in checked for diagnostic in file.diagnostics)
-    parts = [
-        f"{count[severity]} {pluralize(severity.value, count[severity])}" for severity in Severity if count[severity]
-    ]
-    files = f"{len(checked)} {pluralize('file', len(checked))}"
+    count = Counter(finding.severity for finding in _all(checked))
+    parts = [counted(count[severity], severity.value) for severity in Severity if count[severity]]
+    files = counted(len(checked), "file")
     hidden = sum(len(file.hidden) for file in checked)
-    stops = sum(diagnostic.stops for file in checked for diagnostic in file.diagnostics)
+    stops = sum(finding.stops for finding in _all(checked))
     further = [f"{stops} would stop a run"] * bool(stops) + [f"{hidden} allowed by comments"] * bool(hidden)
     return f"{', '.join(parts) or 'nothing found'} in {files}" + (f" ({', '.join(further)})" if further else "")

@@ -1,7 +1,5 @@
-"""Hand runs over to a cluster, signal the cluster about them, and watch them from here.
-
-`quire worker`: run a process that drives the runs of a cluster.
-"""
+"""Runs of a cluster: hand them over, signal the cluster about them, watch them from here; and `quire worker`, a process
+that drives them."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from quire.cli import INTERRUPTED
 from quire.cli.app import say
@@ -54,7 +52,7 @@ def cluster_of(row: RunRow) -> str:
 async def run_on_cluster(
     runtime: Runtime,
     read: Document,
-    given: dict[str, Value],
+    inputs: dict[str, Value],
     options: RunOptions,
     choice: Choice | None,
     manner: SessionOptions,
@@ -64,7 +62,7 @@ async def run_on_cluster(
     where = require_cluster(runtime.settings)
     client = await connect(where)
     runtime.queue = where.task_queue
-    run = await runtime.start(read, given, options, choice)
+    run = await runtime.start(read, inputs, options, choice)
     await notify_cluster(runtime, await runtime.row(run), Cluster(client, where.task_queue, where.heartbeat))
     if detach:
         if not manner.quiet:
@@ -106,22 +104,22 @@ async def notify_cluster(
 
 async def watch(runtime: Runtime, run: str, manner: SessionOptions, *, resumed: RunRow | None = None) -> int:
     """Show a run until it rests, report its state and return the exit code. Ctrl-C only stops the watching."""
-    known = await runtime.view(run)
-    progress = Progress.of(known.document.runnable())
+    stored = await runtime.view(run)
+    progress = Progress.of(stored.document.runnable())
     view = choose_view(progress, manner)
-    told = False
+    is_told = False
 
     def show(event: Event) -> None:
         progress.apply(event)
         view.show(event)
 
     async def pause(seconds: float) -> None:
-        nonlocal told
+        nonlocal is_told
         await asyncio.sleep(seconds)
-        late = runtime.clock.now() - known.row.created_at > UNSEEN_SECONDS
-        if not told and late and (await runtime.row(run)).status is Status.PENDING:
-            told = True
-            view.note(f"no worker has taken it yet (task queue {cluster_of(known.row)})")
+        late = runtime.clock.now() - stored.row.created_at > UNSEEN_SECONDS
+        if not is_told and late and (await runtime.row(run)).status is Status.PENDING:
+            is_told = True
+            view.note(f"no worker has taken it yet (task queue {cluster_of(stored.row)})")
 
     view.start()
     try:
@@ -136,7 +134,7 @@ async def watch(runtime: Runtime, run: str, manner: SessionOptions, *, resumed: 
     if row.status is Status.EXPIRED:
         click.echo("no answer came in time: the run has expired", err=True)
     questions = await runtime.store.questions(run)
-    permissions = permissions_of(known, runtime.settings)
+    permissions = permissions_of(stored, runtime.settings)
     end = RunReport(row, replayed.progress, replayed.rest, questions, permissions=permissions)
     return finish(end, view, manner)
 
@@ -259,8 +257,8 @@ def _read_workspace(
     return settings, where, url, code.module_files, [server.files for server in code.servers.values()]
 
 
-def with_access(configured: ClusterSettings, temporal: str | None, given: TemporalAccess) -> ClusterSettings:
-    """Combine the given options with the configured access; given ones win. The configured access counts only for the
+def with_access(configured: ClusterSettings, temporal: str | None, options: TemporalAccess) -> ClusterSettings:
+    """Combine the options with the configured access; options win. The configured access counts only for the
     configured server.
 
     Raises `CannotStart`.
@@ -269,10 +267,9 @@ def with_access(configured: ClusterSettings, temporal: str | None, given: Tempor
     from quire.workspace.tables import problems_of
 
     base = configured.access if temporal in (None, configured.temporal) else TemporalAccess()
-    if given.api_key_env or given.api_key_file:
+    if options.api_key_env or options.api_key_file:
         base = replace(base, api_key_env=None, api_key_file=None)
-    said = {name: value for name in given.__struct_fields__ if (value := getattr(given, name)) is not None}
-    access = replace(base, **said)
+    access = replace(base, **{name: value for name, value in asdict(options).items() if value is not None})
     if problems := problems_of(access):
         raise CannotStart("; ".join(problems))
     return replace(configured, access=access)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from quire.library.items import ItemType
     from quire.runs.runtime import Runtime
     from quire.schema import Field
-    from quire.workspace.settings import Settings
 
 Items: TypeAlias = "list[CompletionItem[str]]"
 _SHOWN = 30
@@ -79,8 +78,9 @@ def complete_document(context: click.Context, parameter: click.Parameter, incomp
 def _documents(incomplete: str) -> Iterator[CompletionItem[str]]:
     from quire.library.items import Spaces
     from quire.library.registered import SHELF, load_registry, shelf_entries
+    from quire.workspace.configuration import settings_here
 
-    settings = _settings()
+    settings = settings_here()
     here = set(load_registry(settings).pipelines)
     for name in here:
         if name.startswith(incomplete):
@@ -141,11 +141,13 @@ def _inputs(context: click.Context) -> dict[str, tuple[str, tuple[str, ...]]]:
 
         tree = tree_of(document)
         return dict.fromkeys((*inferred_inputs(tree), *optional_inputs(tree)), ("", ()))
-    found: dict[str, tuple[str, tuple[str, ...]]] = {}
-    for one in plan.inputs:
-        options = ("true", "false") if one.type == "boolean" else one.options if one.type == "enum" else ()
-        found[one.name] = (one.description or one.type, tuple(options))
-    return found
+    return {
+        input.name: (
+            input.description or input.type,
+            {"boolean": ("true", "false"), "enum": input.options}.get(input.type, ()),
+        )
+        for input in plan.inputs
+    }
 
 
 def _field(field: Field) -> tuple[str, tuple[str, ...]]:
@@ -182,20 +184,14 @@ def _models(incomplete: str) -> Items:
 
     from quire.models.choose import MODEL_BY_KEY
     from quire.models.downloads import pulled_models
+    from quire.workspace.configuration import settings_here
 
-    config = _settings().models
-    found = dict(config.tiers)
+    config = settings_here().models
+    models = dict(config.tiers)
     if config.default:
-        found.setdefault(config.default, "[models] default")
-    found |= {f"local:{model.name}": "here" for model in pulled_models()}
-    found |= {spec: variable for variable, spec in MODEL_BY_KEY.items() if os.environ.get(variable)}
-    items = [_item(name, help=about) for name, about in found.items() if name.startswith(incomplete)]
+        models.setdefault(config.default, "[models] default")
+    models |= {f"local:{model.name}": "here" for model in pulled_models()}
+    models |= {spec: variable for variable, spec in MODEL_BY_KEY.items() if os.environ.get(variable)}
+    items = [_item(name, help=about) for name, about in models.items() if name.startswith(incomplete)]
     providers = [f"{name}:" for name in config.providers]
     return items + [_item(name, type=PART) for name in providers if name.startswith(incomplete)]
-
-
-def _settings() -> Settings:
-    from quire.workspace.configuration import load_settings
-    from quire.workspace.locate import find_workspace
-
-    return load_settings(find_workspace(Path.cwd()))

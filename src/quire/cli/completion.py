@@ -174,5 +174,5 @@ _CLASSES: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": 
 
 def install() -> None:
     """Register these classes with click, so that it uses them to answer the shells."""
-    for name, one in _CLASSES.items():
-        add_completion_class(one, name)
+    for name, shell in _CLASSES.items():
+        add_completion_class(shell, name)

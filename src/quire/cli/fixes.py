@@ -64,11 +64,11 @@ def _fix_file(path: Path, check: Check, unsafe: bool) -> None:
     _warn_of_signature(path, source)
 
 
-def chosen_fixes(source: Source, found: Iterable[Diagnostic], *, unsafe: bool = False) -> Iterator[Fix]:
+def chosen_fixes(source: Source, findings: Iterable[Diagnostic], *, unsafe: bool = False) -> Iterator[Fix]:
     """Yield the fixes that can be made together. Of fixes that overlap, or that insert at one place, only the first is
     used: the next round finds what is left."""
     taken: list[tuple[int, int]] = []
-    for diagnostic in found:
+    for diagnostic in findings:
         fix = fix_of(source, diagnostic)
         if fix and (fix.safe or unsafe) and not any(_collides(edit, taken) for edit in fix.edits):
             for edit in fix.edits:
@@ -92,7 +92,7 @@ def edited(text: str, source: Source, edits: Iterable[Edit]) -> str:
     starts = list(accumulate(map(len, lines), initial=len(mark)))
     ending = lines[0][len(lines[0].rstrip("\r\n")) :] or "\n"
     parts, done = list[str](), 0
-    for edit in sorted(edits, key=lambda one: one.span.start):
+    for edit in sorted(edits, key=lambda edit: edit.span.start):
         first, last = source.position(edit.span.start), source.position(edit.span.end)
         parts += [text[done : starts[first.line - 1] + first.column - 1], edit.new.replace("\n", ending)]
         done = starts[last.line - 1] + last.column - 1
@@ -103,7 +103,7 @@ def _changes(fix: Fix) -> Iterator[tuple[int, str]]:
     """Yield each edit in one line, and its offset. Edits that insert, remove or have several lines are told once, by
     the title of the fix."""
     is_told = False
-    for edit in sorted(fix.edits, key=lambda one: not one.old):
+    for edit in sorted(fix.edits, key=lambda edit: not edit.old):
         old, new = edit.old.strip(), edit.new.strip()
         if old and new and "\n" not in old + new:
             yield edit.span.start, f"{old} → {new}"

@@ -1,9 +1,5 @@
-"""`quire fork`: start a new run from the middle of another one.
-
-The new run of `fork` and of `resume --document`: the options that change it, and the edited text of its document.
-
-`quire replay`: use stored runs as tests of an edited document, or ask their prompts of another model.
-"""
+"""New runs from stored ones: `quire fork` starts one from the middle of another, `quire replay` tries stored runs with
+an edited document or another model. `resume --document` makes its new run like `fork`."""
 
 from __future__ import annotations
 
@@ -13,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
-from msgspec import Struct
 
 from quire.cli.completion import complete_run
 from quire.cli.inputs import given_limits, parse_pairs
@@ -25,11 +20,12 @@ from quire.cli.options import (
     check_exclusive,
     driving_options,
     force_option,
+    require_known,
     require_text,
     unattended_option,
 )
 from quire.cli.output import target
-from quire.cli.session import SessionOptions, drive, say_warnings, spawn_detached, with_workspace
+from quire.cli.session import DriveOptions, SessionOptions, drive, say_warnings, spawn_detached, with_workspace
 from quire.cli.stdio import wants_colour, with_runtime, write_json, write_lines
 from quire.display.text import one_line, place
 from quire.errors import RunState
@@ -66,34 +62,36 @@ def document_option(verb: Verb) -> Verb:
     )(verb)
 
 
-class NewRunOptions(Struct, frozen=True):
-    """The options that `fork` and `resume --document` give the new run."""
+class ForkOptions(DriveOptions, frozen=True, kw_only=True):
+    """The arguments and options of `fork` and `resume`, as they were given."""
 
-    sets: Mapping[str, str]
-    model: str | None
-    script: str | None
-    answers: Mapping[str, str]
-    unattended: bool
-    budget: float | None
-    limits: tuple[str, ...]
-    force: bool
-    says_yes: bool
+    run: str | None
+    sets: tuple[str, ...]
+    document: str | None
+    step: str | None
+    dry_run: bool = False
 
-    def changes(self, row: RunRow, granted: tuple[str, ...], to: Target | None) -> Changes:
+    def changes(
+        self,
+        row: RunRow,
+        values: Mapping[str, str],
+        answers: Mapping[str, str],
+        granted: tuple[str, ...],
+        to: Target | None,
+    ) -> Changes:
         """Return the changes against the run that the new one is made from. Raises `RunState`."""
         from quire.runs.fork import Changes
 
         require_limits_fit(row, self.limits)
-        asked = f"script:{self.script}" if self.script else self.model
         return Changes(
-            values_for(row, self.sets),
-            pinned_spec(asked) if asked else None,
+            values_for(row, values),
+            self.spec,
             granted,
             budget_of(self.budget),
             given_limits(self.limits),
             to.kept if to else "",
             unlimited=self.budget == NO_BUDGET,
-            answers=self.answers,
+            answers=answers,
             unattended=self.unattended,
             force=self.force,
             says_yes=self.says_yes,
@@ -166,27 +164,7 @@ def _lines(made: Repaired, run: str) -> list[str]:
 @click.option("--detach", is_flag=True, help="Leave the new run to a process of its own; print its id.")
 @driving_options
 @click.pass_context
-def fork_command(
-    context: click.Context,
-    run: str,
-    step: str | None,
-    document: str | None,
-    sets: tuple[str, ...],
-    model: str | None,
-    allow: tuple[str, ...],
-    answers: tuple[str, ...],
-    unattended: bool,
-    says_yes: bool,
-    force: bool,
-    dry_run: bool,
-    detach: bool,
-    script: str | None,
-    budget: float | None,
-    limits: tuple[str, ...],
-    out: str | None,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+def fork_command(context: click.Context, /, **given: object) -> None:
     """Make a new run with everything that another run recorded before a step, and drive it. PAID: calls a model;
     WRITES the new run's journal, and nothing of the other.
 
@@ -198,31 +176,28 @@ def fork_command(
     With --document the new run has the edited document: every recorded effect that it still asks for is kept; the
     first effect that differs is named, and it is done again together with all effects after it. --from keeps less.
     """
-    if step is None and document is None:
+    options = ForkOptions(**context.params)
+    if options.step is None and options.document is None:
         raise click.UsageError("say what is new: --from STEP, or --document for an edited document")
-    if dry_run and document is not None:
+    if options.dry_run and options.document is not None:
         raise click.UsageError("--dry-run is for --from STEP: an edited document is compared when the fork is made")
     check_exclusive(context)
-    given, beforehand = parse_pairs(sets, "--set"), parse_pairs(answers, "--answer")
-    changed = NewRunOptions(given, model, script, beforehand, unattended, budget, limits, force, says_yes)
-    manner = SessionOptions(as_json, quiet, unattended)
+    values, answers = parse_pairs(options.sets, "--set"), parse_pairs(options.answers, "--answer")
+    manner = SessionOptions(options.as_json, options.quiet, options.unattended)
+    step, detach = options.step or "", options.detach
 
     async def fork(runtime: Runtime, granted: tuple[str, ...]) -> int:
-        if allow:
-            from quire.runs.allowed_names import require_known
+        require_known(options.allow, runtime.settings)
+        row = await runtime.row(await runtime.find(options.run or ""))
+        to = target(options.out, row.document) if options.out else None
+        changes, own = options.changes(row, values, answers, granted, to), manner.writing_to(to)
+        if options.dry_run:
+            return await _say_receipt(runtime, row.id, step, changes, options.as_json)
+        if options.document is not None:
+            return await repair_and_drive(runtime, row.id, options.document, changes, own, step=step, detach=detach)
+        return await _fork(runtime, row.id, step, changes, own, detach)
 
-            require_known(allow, runtime.settings)
-        found = await runtime.find(run)
-        row = await runtime.row(found)
-        to = target(out, row.document) if out else None
-        changes, own = changed.changes(row, granted, to), manner.writing_to(to)
-        if dry_run:
-            return await _say_receipt(runtime, found, step or "", changes, as_json)
-        if document is not None:
-            return await repair_and_drive(runtime, found, document, changes, own, step=step or "", detach=detach)
-        return await _fork(runtime, found, step or "", changes, own, detach)
-
-    context.exit(with_workspace(fork, ask=manner.interactive and not detach, allow=allow))
+    context.exit(with_workspace(fork, ask=manner.interactive and not detach, allow=options.allow))
 
 
 async def _say_receipt(runtime: Runtime, run: str, step: str, changes: Changes, as_json: bool) -> int:
@@ -230,8 +205,8 @@ async def _say_receipt(runtime: Runtime, run: str, step: str, changes: Changes, 
     from quire.display.copies_json import receipt_data, receipt_line
     from quire.runs.fork import receipt
 
-    found = await receipt(runtime, run, step, changes)
-    write_json(receipt_data(found, changes)) if as_json else write_text(receipt_line(found))
+    foreseen = await receipt(runtime, run, step, changes)
+    write_json(receipt_data(foreseen, changes)) if as_json else write_text(receipt_line(foreseen))
     return 0
 
 
@@ -330,26 +305,25 @@ async def _with_document(runtime: Runtime, names: tuple[str, ...], file: str, la
     from quire.runs.shadow import MOST_RUNS, replay_run, runs_of
 
     runtime.notice = lambda line: click.echo(one_line(line), err=True)
-    found = await _found(runtime, names)
-    edited = EditedDocument(runtime, Path(file) if file else await source_file(runtime, found[0]))
-    if names:
-        count = len(found)
-    else:
-        found, count = await runs_of(runtime, edited, last or MOST_RUNS)
-    replayed = [await replay_run(runtime, run, edited) for run in found]
+    runs = await _found(runtime, names)
+    edited = EditedDocument(runtime, Path(file) if file else await source_file(runtime, runs[0]))
+    count = len(runs)
+    if not names:
+        runs, count = await runs_of(runtime, edited, last or MOST_RUNS)
+    replayed = [await replay_run(runtime, run, edited) for run in runs]
     if as_json:
         write_json(replay_data(edited.name, replayed, count))
     else:
         write_lines(replay_page(replayed, colour=wants_colour(sys.stdout)))
-        if count > len(found):
-            click.echo(f"the newest {len(found)} of {count:,} stored runs were replayed: --last {count}", err=True)
-    return 0 if all(one.verdict == "same" for one in replayed) else DIFFERENT
+        if count > len(runs):
+            click.echo(f"the newest {len(runs)} of {count:,} stored runs were replayed: --last {count}", err=True)
+    return 0 if all(run.verdict == "same" for run in replayed) else DIFFERENT
 
 
 async def _with_model(
     runtime: Runtime,
     names: tuple[str, ...],
-    asked: str,
+    spec: str,
     budget: float | None,
     here: bool,
     follow: bool,
@@ -361,7 +335,7 @@ async def _with_model(
     from quire.testing.live.recorded_prompts import most_cost, recorded_run
     from quire.testing.live.schedule import Purse
 
-    choice = runtime.choose_model(pinned_spec(asked))
+    choice = runtime.choose_model(pinned_spec(spec))
     model = runtime.models.open(choice.spec, choice.settings)
     runs = [await recorded_run(runtime, run) for run in await _found(runtime, names)]
     if not any(run.calls for run in runs):
@@ -410,4 +384,4 @@ async def _asked(
     if purse.exhausted:
         return BUDGET_REACHED
     same = all(call.kind in ("same", "words") for call in calls)
-    return 0 if same and all(one.replayed.verdict == "same" for one in followed) else DIFFERENT
+    return 0 if same and all(run.replayed.verdict == "same" for run in followed) else DIFFERENT

@@ -40,8 +40,8 @@ async def _show(runs: StoredRuns, as_json: bool) -> None:
     letters = (await runs.store.letters())[-LETTERS:]
     titles = await _titles(runs, {question.run for question in questions})
     if as_json:
-        asked = (question_data(question, titles[question.run]) for question in questions)
-        write_json([*asked, *map(letter_data, letters)])
+        open_ones = (question_data(question, titles[question.run]) for question in questions)
+        write_json([*open_ones, *map(letter_data, letters)])
         return
     now = time.time()
     lines = []
@@ -52,11 +52,10 @@ async def _show(runs: StoredRuns, as_json: bool) -> None:
     for letter in letters:
         came = f"for {one_line(letter.recipient)}, {age(now - letter.at)} ago"
         write_lines([f"{click.style(letter.run, bold=True)}  {came}"])
-        write_lines(f"  {_clipped(one_line(line))}" for line in letter.text.splitlines()[:LETTER_LINES])
-    if questions:
-        click.echo("answer with: quire answer RUN [STEP] VALUE", err=True)
-    else:
-        click.echo("nothing waits for an answer", err=True)
+        # A letter contains the whole output of its run; its beginning is enough to recognise it.
+        write_lines(f"  {cut(one_line(line), LETTER_WIDTH)}" for line in letter.text.splitlines()[:LETTER_LINES])
+    hint = "answer with: quire answer RUN [STEP] VALUE" if questions else "nothing waits for an answer"
+    click.echo(hint, err=True)
 
 
 async def _titles(stored: StoredRuns, runs: Set[str]) -> dict[str, str]:
@@ -70,8 +69,3 @@ async def _titles(stored: StoredRuns, runs: Set[str]) -> dict[str, str]:
         row = await stored.store.get(run)
         titles[run] = row.title if row else ""
     return titles
-
-
-def _clipped(line: str) -> str:
-    """Cut a line. A letter contains the whole output of its run; its beginning is enough to recognise it."""
-    return cut(line, LETTER_WIDTH)

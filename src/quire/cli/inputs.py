@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 from msgspec.structs import replace
@@ -25,6 +27,8 @@ from quire.wording import did_you_mean, nearest
 if TYPE_CHECKING:
     from quire.cli.line_editor import Field
     from quire.plan.nodes import Input, Plan
+
+T = TypeVar("T")
 
 
 def read_inputs(pairs: Sequence[str], file: str | None, plan: Plan | None = None) -> dict[str, Value]:
@@ -62,30 +66,30 @@ def read_inputs(pairs: Sequence[str], file: str | None, plan: Plan | None = None
     return inputs
 
 
-def warn_of_missing(names: Sequence[str], given: Mapping[str, Value]) -> str:
+def warn_of_missing(names: Sequence[str], inputs: Mapping[str, Value]) -> str:
     """Return one line about the inputs that a pipeline reads and that are not given; empty if there are none."""
-    missing = [name for name in names if name not in given]
+    missing = [name for name in names if name not in inputs]
     if not missing:
         return ""
     listed = ", ".join(missing)
     return f"warning: nothing is given for {listed}: a step that reads it fails (-i {missing[0]}=…)"
 
 
-def warn_of_unread(names: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Return a line for each given input that no step reads."""
-    hints = [(one_line(name), nearest(name, known)) for name in names]
+def warn_of_unread(names: Sequence[str], read: Sequence[str]) -> list[str]:
+    """Return a line for each given input that no step reads, with the near one of those that are read."""
+    hints = [(one_line(name), nearest(name, read)) for name in names]
     return [f"warning: no step reads {name}" + did_you_mean(hint, lead="; ") for name, hint in hints]
 
 
 def parse_pairs(pairs: Sequence[str], option: str) -> dict[str, str]:
     """Split `k=v` texts at their first `=` into a mapping."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or not name.strip():
             raise click.UsageError(f"{option} {one_line(pair)}: write NAME=VALUE")
-        found[name.strip()] = text
-    return found
+        values[name.strip()] = text
+    return values
 
 
 def given_limits(pairs: Sequence[str], format: str = "directive") -> dict[str, Value]:
@@ -106,53 +110,84 @@ def given_limits(pairs: Sequence[str], format: str = "directive") -> dict[str, V
             if name == CALLS:
                 limits[name] = call_limit(limits)
         except CannotStart as error:
-            told = str(error).replace(" in the overrides", "").replace(", spend_currency", "")
-            raise click.UsageError(f"--limit {one_line(f'{name}={text}')}: {told}") from None
+            reason = str(error).replace(" in the overrides", "").replace(", spend_currency", "")
+            raise click.UsageError(f"--limit {one_line(f'{name}={text}')}: {reason}") from None
     return limits
 
 
-def ask_for_missing(plan: Plan, given: dict[str, Value]) -> dict[str, Value]:
+def ask_for_missing(plan: Plan, inputs: dict[str, Value]) -> dict[str, Value]:
     """Ask the user at the terminal for missing inputs. Given inputs are checked before the first question."""
-    missing = missing_inputs(plan, given)
+    missing = missing_inputs(plan, inputs)
     if plan.thread:
         # For a directive an empty text is a value.
-        missing = [wanted for wanted in missing if given.get(wanted.name) is None]
+        missing = [input for input in missing if inputs.get(input.name) is None]
     if not missing:
-        return given
-    asked = {wanted.name for wanted in missing}
-    relaxed = (replace(wanted, required=False) if wanted.name in asked else wanted for wanted in plan.inputs)
-    complete_inputs(replace(plan, inputs=tuple(relaxed)), given)
+        return inputs
+    relaxed = (replace(input, required=input.required and input not in missing) for input in plan.inputs)
+    complete_inputs(replace(plan, inputs=tuple(relaxed)), inputs)
+    with starts_nothing():
+        return inputs | {input.name: _ask_input(input) for input in missing}
+
+
+@contextlib.contextmanager
+def starts_nothing() -> Iterator[None]:
+    """Say that nothing was started if the user ends the questions about inputs."""
     try:
-        return given | {wanted.name: ask_input(wanted) for wanted in missing}
+        yield
     except KeyboardInterrupt:
         click.echo("\nnothing was started", err=True)
         raise
 
 
-def ask_input(wanted: Input) -> str:
-    """Ask until the answer fits. The end of input counts as Ctrl-C, because the run cannot start without the value."""
-    click.echo(visible(describe(wanted)), err=True)
-    options = wanted.options if wanted.type == "enum" else ()
-    for number, option in enumerate(options, 1):
+def _ask_input(input: Input) -> str:
+    options = input.options if input.type == "enum" else ()
+
+    def read() -> str:
+        match input.type:
+            case "text":
+                return asked_text()
+            case "boolean":
+                return asked_yes_or_no()
+        return asked_line({"enum": CHOICE, "number": NUMBER}.get(input.type, "> "), options)
+
+    return ask_until_fitting(describe(input), options, read, partial(checked_input, input))
+
+
+NUMBER = "a number: "
+CHOICE = "a number or an option: "
+
+
+def ask_until_fitting(
+    description: str,
+    options: Sequence[str],
+    read: Callable[[], str],
+    checked: Callable[[str], T],
+    *,
+    may_be_empty: bool = False,
+    most_listed: int | None = None,
+) -> T:
+    """Ask until the answer fits: `checked` returns the value, or raises `ValueError`. An option may be chosen by its
+    number."""
+    click.echo(visible(description), err=True)
+    for number, option in enumerate(options[:most_listed], 1):
         click.echo(f"  {number}. {one_line(option)}", err=True)
     while True:
-        choices = ("yes", "no") if wanted.type == "boolean" else options
-        text = asked_text() if wanted.type == "text" else asked_line(_PROMPTS.get(wanted.type, "> "), choices)
-        if not text.strip():
+        text = read()
+        chosen = text.strip()
+        if not chosen and not may_be_empty:
             click.echo("a value is needed (Ctrl-C gives up)", err=True)
             continue
-        typed = text.strip()
-        if options and typed not in options and typed.isascii() and typed.isdigit() and 1 <= int(typed) <= len(options):
-            text = options[int(typed) - 1]
-        if wanted.type == "boolean":
-            text = {"y": "yes", "n": "no"}.get(typed.lower(), text)
+        if options and chosen not in options and chosen.isascii() and chosen.isdigit():
+            text = options[int(chosen) - 1] if 1 <= int(chosen) <= len(options) else text
         try:
-            return checked_input(wanted, text)
+            return checked(text)
         except ValueError as error:
             click.echo(visible(str(error)), err=True)
 
 
-_PROMPTS = {"boolean": "y or n: ", "enum": "a number or an option: ", "number": "a number: "}
+def asked_yes_or_no() -> str:
+    text = asked_line("y or n: ", ("yes", "no"))
+    return {"y": "yes", "n": "no"}.get(text.strip().lower(), text)
 
 
 def asked_line(prompt: str, options: tuple[str, ...] = ()) -> str:
@@ -240,9 +275,9 @@ def _from_file(file: str) -> dict[str, Value]:
     where = f"--inputs {file}"
     text = _decoded(stdin_bytes(where), where) if file == "-" else _read(file, where)
     try:
-        found = decode(text)
+        inputs = decode(text)
     except InvalidValue as error:
         raise CannotStart(f"{where} is not JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise CannotStart(f"{where} is not a JSON object of names and values: {json.dumps(found)[:40]}")
-    return found
+    if not isinstance(inputs, dict):
+        raise CannotStart(f"{where} is not a JSON object of names and values: {json.dumps(inputs)[:40]}")
+    return inputs

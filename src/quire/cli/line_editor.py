@@ -15,7 +15,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec import Struct
@@ -68,12 +68,9 @@ async def _prompt(field: Field, text: str, left: asyncio.Event | None) -> str | 
     session.default_buffer.reset()
     session.default_buffer.insert_text(text)
     task = asyncio.ensure_future(session.app.run_async(set_exception_handler=False, handle_sigint=False))
-    leaving = asyncio.ensure_future(left.wait()) if left is not None else None
     try:
-        await asyncio.wait({task, leaving} if leaving else {task}, return_when=asyncio.FIRST_COMPLETED)
+        await done_or_left(task, left)
     finally:
-        if leaving is not None:
-            leaving.cancel()
         if not task.done():
             # End the prompt instead of cancelling it, so that it restores the terminal.
             if session.app.is_running:
@@ -92,6 +89,16 @@ async def _prompt(field: Field, text: str, left: asyncio.Event | None) -> str | 
         return None
     # Bytes that are not UTF-8 come as surrogates.
     return result.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+async def done_or_left(future: asyncio.Future[Any], left: asyncio.Event | None) -> None:
+    """Wait until a future is done or `left` is set."""
+    leaving: list[asyncio.Future[Any]] = [] if left is None else [asyncio.ensure_future(left.wait())]
+    try:
+        await asyncio.wait([future, *leaving], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in leaving:
+            task.cancel()
 
 
 def _session(field: Field) -> PromptSession[str]:
@@ -203,7 +210,7 @@ async def _in_editor(text: str, left: asyncio.Event | None) -> str | None:
     with _file_of(text) as file:
         try:
             if await _edited(shlex.split(command), file, left):
-                return _read(file)
+                return file.read_text("utf-8", "replace").removesuffix("\n")
             problem = "failed"
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -226,21 +233,14 @@ def _file_of(text: str) -> Iterator[Path]:
         file.unlink(missing_ok=True)
 
 
-def _read(file: Path) -> str:
-    return file.read_text("utf-8", "replace").removesuffix("\n")
-
-
 async def _edited(command: list[str], file: Path, left: asyncio.Event | None) -> bool:
     """Run the editor on the terminal and return True if it succeeded. It is ended if the question is withdrawn
     meanwhile."""
     process = await asyncio.create_subprocess_exec(*command, str(file), stdout=sys.stderr.fileno())
     waits = asyncio.ensure_future(process.wait())
-    leaving = asyncio.ensure_future(left.wait()) if left is not None else None
     try:
-        await asyncio.wait({waits, leaving} if leaving else {waits}, return_when=asyncio.FIRST_COMPLETED)
+        await done_or_left(waits, left)
     finally:
-        if leaving is not None:
-            leaving.cancel()
         if not waits.done():
             with contextlib.suppress(ProcessLookupError):
                 process.terminate()

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-from pathlib import Path
-
 import click
 
-from quire.cli.stdio import write_json, write_lines
+from quire.cli.stdio import columns, write_json, write_lines
 from quire.wording import pluralize
 
 
@@ -25,20 +21,16 @@ def command(words: tuple[str, ...], as_json: bool) -> None:
     """
     from quire.display.lists import document_data, document_table
     from quire.library.listing import listed_documents
-    from quire.workspace.configuration import load_settings
-    from quire.workspace.locate import find_workspace
+    from quire.workspace.configuration import settings_here
 
-    wanted = " ".join(words).split()
-    documents = [
-        document for document in listed_documents(load_settings(find_workspace(Path.cwd()))) if document.has(wanted)
-    ]
+    texts = " ".join(words).split()
+    documents = [document for document in listed_documents(settings_here()) if document.has(texts)]
     if as_json:
         write_json([document_data(document) for document in documents])
         return
     if documents:
-        columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-        write_lines(document_table(documents, columns))
+        write_lines(document_table(documents, columns()))
     broken = sum(document.errors > 0 for document in documents)
     what = f"{len(documents):,} {pluralize('document', len(documents))}" if documents else "no document"
     further = f", {broken:,} with errors: quire check" if broken else ""
-    click.echo(f"{what}{' with these words' if wanted else ''}{further}", err=True)
+    click.echo(f"{what}{' with these words' if texts else ''}{further}", err=True)

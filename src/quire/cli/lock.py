@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quire.cli.options import require_text
-from quire.cli.stdio import write_json, write_lines, write_text
+from quire.cli.options import named_file, require_text
+from quire.cli.stdio import complain, write_json, write_lines, write_text
 from quire.display.visible import visible
 from quire.errors import Unreadable
-from quire.wording import cut, pluralize
+from quire.wording import counted, cut
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,6 +52,7 @@ def command(
     WRITES quire.lock; with --diff it is FREE. Exit 0 when all is well, 1 when a document has errors: its entry stays as
     it was, 2 when something could not be read or written. Nothing is written if a PATH does not exist.
     """
+    from quire.formats import sniff
     from quire.library.collect import collect
     from quire.library.lock_check import load_lock, lock_path
     from quire.library.lock_facts import LockFacts
@@ -60,10 +61,10 @@ def command(
     if (form != "terminal" or as_json) and old is None:
         raise click.UsageError("--format is for --diff", context)
     workspace = find_workspace(Path.cwd())
-    found, problems = collect([_named(path) for path in paths] or (str(workspace.folder),))
-    problems += [f"{one.path} does not exist" for one in found if not one.path.exists()]
+    found, problems = collect([named_file(path) for path in paths] or (str(workspace.folder),))
+    problems += [f"{file.path} does not exist" for file in found if not file.path.exists()]
     for problem in problems:
-        _say(problem)
+        complain(problem)
     if problems and paths and old is None:
         context.exit(2)
     file = lock_path(workspace)
@@ -71,34 +72,21 @@ def command(
         reading = load_lock(file)
     except Unreadable as error:
         reading = None
-        _say(f"{error}; it is written anew" if old is None else str(error))
+        complain(f"{error}; it is written anew" if old is None else str(error))
     locked = reading.lock if reading else None
-    files = [one.path for one in found if str(one.path) in paths or not _is_knowledge(one.path)]
+    # A search finds knowledge too, which documents read and nothing runs.
+    files = [
+        file.path for file in found if str(file.path) in paths or sniff(str(file.path.absolute()), "") != "knowledge"
+    ]
     if old is not None:
         status = _show(old, "json" if as_json else form, LockFacts.with_lock(workspace, locked), files, all=not paths)
         context.exit(2 if problems else status)
     if not paths:
         files += LockFacts(workspace).missed(files, locked.documents if locked else ())
     if reading is not None and locked is None:
-        _say(f"{file.name} could not be read ({reading.diagnostics[0].message}); it is written anew")
+        complain(f"{file.name} could not be read ({reading.diagnostics[0].message}); it is written anew")
     status = _write(workspace, locked, files, partly=bool(paths), no_tools=no_tools)
     context.exit(2 if problems else status)
-
-
-def _named(path: str) -> str:
-    """Return the file of a document that the user named; any other argument as it is."""
-    if Path(path).exists():
-        return path
-    from quire.library.lookup import file_of
-
-    return file_of(path) or path
-
-
-def _is_knowledge(path: Path) -> bool:
-    """Tell whether a file that a search found is knowledge, which documents read and nothing runs."""
-    from quire.formats import sniff
-
-    return sniff(str(path.absolute()), "") == "knowledge"
 
 
 def _write(workspace: Workspace, locked: Lock | None, files: Sequence[Path], *, partly: bool, no_tools: bool) -> int:
@@ -132,18 +120,18 @@ def _write(workspace: Workspace, locked: Lock | None, files: Sequence[Path], *, 
     for line in diff_lines(changes, new.assumed):
         click.echo(line, err=True)
     for note in facts.old_prices():
-        _say(note)
+        complain(note)
     for key in sorted(broken):
-        kept = "its entry stays as it was" if key in new.documents else "it is not in the lock"
-        _say(f"{key} has errors, and {kept}: quire check {key}")
-    told = f"{len(new.documents)} {pluralize('document', len(new.documents))} locked"
-    click.echo(f"{told}; {diff_summary(changes)}" if locked is not None else told, err=True)
+        state = "its entry stays as it was" if key in new.documents else "it is not in the lock"
+        complain(f"{key} has errors, and {state}: quire check {key}")
+    summary = f"; {diff_summary(changes)}" if locked is not None else ""
+    click.echo(f"{counted(len(new.documents), 'document')} locked{summary}", err=True)
     return 2 if facts.unreadable else 1 if broken else 0
 
 
 def _say_unreadable(facts: LockFacts) -> None:
     for problem in facts.unreadable.values():
-        _say(problem)
+        complain(problem)
 
 
 def _unread(lock: Lock, facts: LockFacts) -> set[str]:
@@ -167,9 +155,9 @@ def _pins(workspace: Workspace, before: Lock, new: Lock, *, no_tools: bool) -> d
         answers = asyncio.run(ask_servers(settings, servers))
         listed |= answers.pins
         for name, why in answers.not_asked.items():
-            _say(f"the server {name} was not asked, and its tools keep their pins: {why}")
+            complain(f"the server {name} was not asked, and its tools keep their pins: {why}")
     elif servers:
-        _say(f"not asked, as --no-tools says: {', '.join(servers)}")
+        complain(f"not asked, as --no-tools says: {', '.join(servers)}")
     return needed_pins(new.documents.values(), listed, before.tools)
 
 
@@ -194,10 +182,10 @@ def _show(old: str, form: str, facts: LockFacts, files: Sequence[Path], *, all: 
     new = facts.lock(documents)
     changes: tuple[Change, ...] = compare(before, new)
     broken = {document.key for document in documents if document.plan is None}
-    wanted = {*(before.documents if all else ()), *_updated(before, documents), ""} - broken - _unread(before, facts)
-    changes = tuple(change for change in changes if change.document in wanted)
+    compared = {*(before.documents if all else ()), *_updated(before, documents), ""} - broken - _unread(before, facts)
+    changes = tuple(change for change in changes if change.document in compared)
     for key in sorted(broken):
-        _say(f"{key} has errors and cannot be compared: quire check {key}")
+        complain(f"{key} has errors and cannot be compared: quire check {key}")
     not_compared = sorted({*broken, *facts.unreadable})
     if form == "json":
         write_json(diff_data(changes, new.assumed, not_compared))
@@ -211,10 +199,6 @@ def _show(old: str, form: str, facts: LockFacts, files: Sequence[Path], *, all: 
     return 2 if facts.unreadable else 1 if broken else 0
 
 
-def _say(text: str) -> None:
-    click.echo(f"quire: {visible(text)}", err=True)
-
-
 def lock_changed_tools(changed: ToolChanged) -> bool:
     """Show tools that are not those that were locked, as they are now, and ask whether they are locked so."""
     import asyncio
@@ -224,10 +208,9 @@ def lock_changed_tools(changed: ToolChanged) -> bool:
     from quire.cli.terminal import yes_or_no
     from quire.library.lock_check import load_lock, lock_path, save_lock
     from quire.runs.connections import ask_servers
-    from quire.workspace.configuration import load_settings
-    from quire.workspace.locate import find_workspace
+    from quire.workspace.configuration import settings_here
 
-    settings = load_settings(find_workspace(Path.cwd()))
+    settings = settings_here()
     reading = load_lock(lock_path(settings.workspace))
     servers = {name.partition("/")[0] for name in changed.tools}
     listed = asyncio.run(ask_servers(settings, sorted(servers)))
@@ -238,7 +221,7 @@ def lock_changed_tools(changed: ToolChanged) -> bool:
     for name, description in sorted(listed.descriptions.items()):
         if name in pins:
             click.echo(f"  {visible(name)} says now: {visible(cut(description, _LONGEST_TOLD))}", err=True)
-    if not asyncio.run(yes_or_no("Lock it as it is now, and go on? yes or no [no]: ")):
+    if not yes_or_no("Lock it as it is now, and go on? yes or no [no]: "):
         return False
     save_lock(lock_path(settings.workspace), replace(reading.lock, tools={**reading.lock.tools, **pins}))
     return True

@@ -1,5 +1,6 @@
-"""Parameter types and checks that several verbs share: finite amounts, budgets, arguments that must not be empty; and
-options whose values are kept in the context, for a command with more of them than a function should have parameters.
+"""Parameter types, options and checks that several verbs share: finite amounts, budgets, arguments that must not be
+empty; and options whose values are kept in the context, for a command with more of them than a function should have
+parameters.
 
 `nan` is neither above nor below a bound, so it cannot be a limit. An empty argument is most often an unset shell
 variable; taken literally, `''` would mean the current folder, a default or nothing at all.
@@ -8,6 +9,7 @@ variable; taken literally, `''` would mean the current folder, a default or noth
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +17,8 @@ import click
 
 if TYPE_CHECKING:
     from msgspec import Struct
+
+    from quire.workspace.settings import Settings
 
 
 class Amount(click.FloatRange):
@@ -45,9 +49,9 @@ class Budget(Amount):
         return super().convert(value, param, ctx)
 
 
-def budget_of(given: float | None) -> float | None:
+def budget_of(amount: float | None) -> float | None:
     """Return the given amount; None for `--budget none`."""
-    return None if given == NO_BUDGET else given
+    return None if amount == NO_BUDGET else amount
 
 
 T = TypeVar("T")
@@ -55,20 +59,37 @@ T = TypeVar("T")
 
 def require_text(context: click.Context, parameter: click.Parameter, value: T) -> T:
     """Reject empty texts. For `callback=`; checks each text of a tuple."""
-    for one in value if isinstance(value, tuple) else (value,):
-        if isinstance(one, str) and not one.strip():
+    for text in value if isinstance(value, tuple) else (value,):
+        if isinstance(text, str) and not text.strip():
             if isinstance(parameter, click.Option):
                 raise click.UsageError(f"{parameter.opts[0]} is empty", context)
             raise click.UsageError(f"the argument {parameter.make_metavar(context).strip('[]….')} is empty", context)
     return value
 
 
+def require_known(allow: Sequence[str], settings: Settings) -> None:
+    """Raise `BadInputs` for values of `--allow` that are neither a tool nor a capability."""
+    if allow:
+        from quire.runs import allowed_names
+
+        allowed_names.require_known(allow, settings)
+
+
+def named_file(path: str) -> str:
+    """Return the file of a document that the user named; any other argument as it is."""
+    if os.path.lexists(path):
+        return path
+    from quire.library.lookup import file_of
+
+    return file_of(path) or path
+
+
 def check_exclusive(context: click.Context) -> None:
     """Raise a usage error for options of a verb that drives runs which exclude each other."""
-    given = context.params
-    if given.get("model") and given.get("script"):
+    params = context.params
+    if params.get("model") and params.get("script"):
         raise click.UsageError("--model and --script exclude each other")
-    if given.get("detach") and (given.get("out") or given.get("as_json")):
+    if params.get("detach") and (params.get("out") or params.get("as_json")):
         raise click.UsageError("--detach has no output of its own: see `quire runs RUN --output`")
 
 
@@ -136,8 +157,10 @@ def options_again(context: click.Context) -> list[str]:
         # Not by equality: a budget of 0 equals False.
         if not isinstance(param, click.Option) or param.name in _HERE_ALONE or value is None or value is False:
             continue
-        for one in value if isinstance(value, tuple) else (value,):
-            options += [param.opts[-1]] if one is True else [param.opts[-1], "none" if one == NO_BUDGET else str(one)]
+        for word in value if isinstance(value, tuple) else (value,):
+            options.append(param.opts[-1])
+            if word is not True:
+                options.append("none" if word == NO_BUDGET else str(word))
     return options
 
 
@@ -159,8 +182,8 @@ def kept_option(kind: type[Struct], *names: str, check: _Check | None = None, **
 
 def kept(context: click.Context, kind: type[Kept]) -> Kept:
     """Return the values that were given, and the defaults of the struct for all others."""
-    found: Kept = context.meta.setdefault(f"quire.cli.{kind.__name__}", kind())
-    return found
+    values: Kept = context.meta.setdefault(f"quire.cli.{kind.__name__}", kind())
+    return values
 
 
 def with_options(command: Command, options: Sequence[Callable[..., Any]]) -> Command:

@@ -1,7 +1,6 @@
-"""Destination of the result: `--out FILE` and `--out FOLDER/`. Problems that can be known in advance are found before
-the run.
+"""Files that a verb writes: the result (`--out FILE` and `--out FOLDER/`) and reports beside it.
 
-Report files that a verb writes beside its output: checked before the work, and written whole or not at all.
+Problems that can be known in advance are found before the work, and a file is written whole or not at all.
 """
 
 from __future__ import annotations
@@ -59,13 +58,13 @@ def target_again(out: str | None, row: RunRow) -> Target | None:
     """
     if out:
         return target(out, row.document)
-    kept = str(row.pins.get("out") or "")
-    if not kept:
+    stored = str(row.pins.get("out") or "")
+    if not stored:
         return None
-    whole, here = Path(kept), Path.cwd()
+    whole, here = Path(stored), Path.cwd()
     shown = str(whole.relative_to(here)) if whole.is_relative_to(here) else str(whole)
     try:
-        return _target(shown + (os.sep if kept.endswith(os.sep) else ""), row.document)
+        return _target(shown + (os.sep if stored.endswith(os.sep) else ""), row.document)
     except CannotStart as error:
         raise CannotStart(f"{error}; so it was said when the run was started, --out says otherwise") from None
 
@@ -91,10 +90,10 @@ def _target(out: str, document: str) -> Target:
         raise CannotStart(f"--out {out}: the folder {where} cannot be written to")
     if path.is_file() and not os.access(path, os.W_OK):
         raise CannotStart(f"--out {out}: that file cannot be written to")
-    found = Target(path, folder, Path(document))
-    if not folder and any(_same(found.file(kind), found.document) for kind in ("markdown", "")):
+    to = Target(path, folder, Path(document))
+    if not folder and any(_same(to.file(kind), to.document) for kind in ("markdown", "")):
         raise CannotStart(f"--out {out}: that is the document itself")
-    return found
+    return to
 
 
 def write(to: Target, output: str, artifact_type: str) -> tuple[Path, list[str]]:
@@ -105,25 +104,26 @@ def write(to: Target, output: str, artifact_type: str) -> tuple[Path, list[str]]
     if expected and artifact_type != "text" and not _special(path) and path.suffix.lower() not in fitting:
         warnings.append(f"{path} holds {artifact_type}, which usually ends in {expected}")
     text = output if output.endswith("\n") or not output else output + "\n"
-    if _special(path):
-        # Write to a pipe or a device; never replace it.
-        with path.open("w", encoding="utf-8") as file:
-            file.write(text)
-    else:
-        _replace(path.resolve(), text)
+    _replace(path, text.encode())
     return path, warnings
 
 
-def _replace(path: Path, text: str) -> None:
+def _replace(path: Path, data: bytes) -> None:
+    if _special(path):
+        # Write to a pipe or a device; never replace it.
+        path.write_bytes(data)
+        return
+    path = path.resolve()
     mode = path.stat().st_mode & 0o7777 if path.exists() else None
-    with written_beside(path, text.encode(), 0o666 if mode is None else 0o600) as new:
+    with written_beside(path, data, 0o666 if mode is None else 0o600) as new:
         if mode is not None:
             new.chmod(mode)
         new.replace(path)
 
 
 def _special(path: Path) -> bool:
-    return path.exists() and not path.is_file() and not path.is_dir()
+    # Not the methods of `Path`: for a name that is too long they raise.
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)  # noqa: PTH110, PTH112, PTH113
 
 
 def _same(path: Path, other: Path) -> bool:
@@ -142,29 +142,14 @@ def require_writable(context: click.Context, parameter: click.Parameter, value: 
         raise click.UsageError(f"{name} {value}: that is a folder", context)
     if not os.path.isdir(path.parent):  # noqa: PTH112
         raise click.UsageError(f"{name} {value}: there is no folder {path.parent}", context)
-    if not os.access(path if _is_special(path) else path.parent, os.W_OK):
+    if not os.access(path if _special(path) else path.parent, os.W_OK):
         raise click.UsageError(f"{name} {value}: it cannot be written", context)
     return value
 
 
 def write_report(file: str, text: str) -> None:
     """Write the whole file. Raises `CannotStart`."""
-    path = Path(file)
     try:
-        if _is_special(path):
-            # Write to a pipe or a device; never replace it.
-            with path.open("w", encoding="utf-8", errors="backslashreplace") as stream:
-                stream.write(text)
-            return
-        path = path.resolve()
-        mode = path.stat().st_mode & 0o7777 if path.exists() else None
-        with written_beside(path, text.encode("utf-8", "backslashreplace"), 0o666 if mode is None else 0o600) as new:
-            if mode is not None:
-                new.chmod(mode)
-            new.replace(path)
+        _replace(Path(file), text.encode("utf-8", "backslashreplace"))
     except OSError as error:
         raise CannotStart(f"{file} cannot be written: {error.strerror or error}") from None
-
-
-def _is_special(path: Path) -> bool:
-    return os.path.exists(path) and not os.path.isfile(path)  # noqa: PTH110, PTH113

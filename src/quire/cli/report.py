@@ -94,6 +94,11 @@ def _say_what_was_cut(end: RunReport) -> None:
 def result_line(end: RunReport) -> dict[str, Value]:
     """Return the last line of `--json`."""
     result = end.result
+    reused: dict[str, Value] = {}
+    if end.reuse:
+        from quire.display.copies_json import reuse_data
+
+        reused = {"reused": reuse_data(end.reuse)}
     warnings: list[Value] = [{"step": last_label(way), "message": text} for way, text in end.progress.warnings]
     return {
         "type": "result",
@@ -109,15 +114,9 @@ def result_line(end: RunReport) -> dict[str, Value]:
         "output_tokens": end.row.output_tokens,
         "error": end.error,
         **({"warnings": warnings} if warnings else {}),
-        **(_reused(end.reuse) if end.reuse else {}),
+        **reused,
         **end.details,
     }
-
-
-def _reused(reuse: Reuse) -> dict[str, Value]:
-    from quire.display.copies_json import reuse_data
-
-    return {"reused": reuse_data(reuse)}
 
 
 def print_report(end: RunReport) -> None:
@@ -136,8 +135,7 @@ def print_report(end: RunReport) -> None:
         case Status.PAUSED if not end.interrupted:
             _say(f"paused after {where}")
             for name, value in {**end.named, **as_texts(end.progress.stores)}.items():
-                short = one_line(value)
-                _say(f"  {name} = {cut(short, _SHOWN_VALUE, _SHOWN_VALUE)}")
+                _say(f"  {name} = {cut(one_line(value), _SHOWN_VALUE, _SHOWN_VALUE)}")
             _say(f"to go on: quire resume {run} [--set NAME=VALUE]")
         case _:
             _say(f"paused at {where}: quire resume {run}")

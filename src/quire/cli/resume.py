@@ -1,21 +1,17 @@
-"""`quire resume`: continue a run that waits, failed, was cancelled or was interrupted.
-
-`quire answer`: answer the question of a waiting run, and drive the run on.
-
-`quire cancel`: stop a run. A cancelled run can be resumed.
-"""
+"""Go on with a run, or stop it: `quire resume` continues one that waits, failed, was cancelled or interrupted, `quire
+answer` answers its question first, and `quire cancel` stops it, so that it can be resumed."""
 
 from __future__ import annotations
 
 import contextlib
 import secrets
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from quire.cli.completion import complete_run
-from quire.cli.fork import NewRunOptions, document_option, repair_and_drive, require_limits_fit, values_for
+from quire.cli.fork import ForkOptions, document_option, repair_and_drive, require_limits_fit, values_for
 from quire.cli.inputs import parse_pairs, stdin_bytes
 from quire.cli.options import (
     Unattended,
@@ -27,7 +23,7 @@ from quire.cli.options import (
     unattended_option,
 )
 from quire.cli.output import target_again
-from quire.cli.session import SessionOptions, drive, given_now, spawn_detached, with_workspace
+from quire.cli.session import DriveOptions, SessionOptions, drive, spawn_detached, with_workspace
 from quire.cli.stdio import with_runtime, write_json
 from quire.display.commands import resume_command as resume_line
 from quire.display.visible import visible
@@ -60,28 +56,7 @@ if TYPE_CHECKING:
 @click.option("--cluster", is_flag=True, help="Have the workers of the run's cluster go on with it, and watch.")
 @driving_options
 @click.pass_context
-def resume_command(
-    context: click.Context,
-    run: str | None,
-    sets: tuple[str, ...],
-    model: str | None,
-    answers: tuple[str, ...],
-    breaks: tuple[str, ...],
-    unattended: bool,
-    says_yes: bool,
-    document: str | None,
-    step: str | None,
-    allow: tuple[str, ...],
-    force: bool,
-    detach: bool,
-    cluster: bool,
-    script: str | None,
-    budget: float | None,
-    limits: tuple[str, ...],
-    out: str | None,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+def resume_command(context: click.Context, /, **given: object) -> None:
     """Go on with a run. PAID: calls a model; WRITES the run's journal.
 
     Completed steps are not done again. RUN is an id, the beginning of one, or `last`; without it, the only run that
@@ -93,38 +68,40 @@ def resume_command(
     every recorded effect that the edited document still asks for is kept; the first effect that differs is named, and
     it is done again together with all effects after it.
     """
-    overrides = parse_pairs(sets, "--set")
-    given = given_now(
-        limits, budget, model=model, answers=answers, unattended=unattended, says_yes=says_yes, breaks=breaks
-    )
-    _check_usage(context, cluster, document is not None)
-    manner = SessionOptions(as_json, quiet, unattended, given=given)
-    changed = NewRunOptions(overrides, model, script, given.answers, unattended, budget, limits, force, says_yes)
+    options = ForkOptions(**context.params)
+    overrides, rest, document = parse_pairs(options.sets, "--set"), options.for_the_rest(), options.document
+    _check_usage(context, options.cluster, document is not None)
+    manner = SessionOptions(options.as_json, options.quiet, options.unattended, given=rest)
 
     async def resume(runtime: Runtime, granted: tuple[str, ...]) -> int:
-        found = await runtime.only("resume") if run is None else await runtime.find(run)
+        run = await runtime.only("resume") if options.run is None else await runtime.find(options.run)
         if document is None:
-            options = options_again(context) if detach else None
-            return await _resume(runtime, found, manner, out, overrides, script, cluster, options)
-        row = await _resumable(runtime, found, manner)
-        to = target_again(out, row)
-        own = SessionOptions(as_json, quiet, unattended, to)
-        changes = changed.changes(row, granted, to)
+            detached = options_again(context) if options.detach else None
+            return await _resume(runtime, run, manner, options, overrides, detached)
+        row = await _resumable(runtime, run, manner)
+        to = target_again(options.out, row)
         return await repair_and_drive(
-            runtime, found, document, changes, own, step=step or "", instead=True, detach=detach
+            runtime,
+            run,
+            document,
+            options.changes(row, overrides, rest.answers, granted, to),
+            SessionOptions(options.as_json, options.quiet, options.unattended, to),
+            step=options.step or "",
+            instead=True,
+            detach=options.detach,
         )
 
-    context.exit(with_workspace(resume, ask=manner.interactive, allow=None if document is None else allow))
+    context.exit(with_workspace(resume, ask=manner.interactive, allow=None if document is None else options.allow))
 
 
 def _check_usage(context: click.Context, cluster: bool, repairs: bool) -> None:
-    given = {name for name, value in context.params.items() if value not in (None, (), False)}
+    names = {name for name, value in context.params.items() if value not in (None, (), False)}
     check_exclusive(context)
-    if cluster and (given & _HERE or repairs):
+    if cluster and (names & _HERE or repairs):
         raise click.UsageError("--cluster goes on as the run is: other options are for a run that is driven here")
-    if not repairs and given & {"step", "allow", "force"}:
+    if not repairs and names & {"step", "allow", "force"}:
         raise click.UsageError("--from, --allow and --force are for --document: a run goes on as it was started")
-    if repairs and "breaks" in given:
+    if repairs and "breaks" in names:
         raise click.UsageError("--break and --document exclude each other: resume the new run with --break")
 
 
@@ -144,18 +121,16 @@ async def _resume(
     runtime: Runtime,
     run: str,
     manner: SessionOptions,
-    out: str | None,
+    options: ForkOptions,
     overrides: Mapping[str, str],
-    script: str | None,
-    cluster: bool,
     detached: list[str] | None,
 ) -> int:
     await runtime.store.check_seal(run, whole=False)
     row = await _resumable(runtime, run, manner)
     if row.status is Status.EXPIRED:
         raise RunState(f"run {run} has expired: `quire fork {run} --from STEP` goes on from there in a new run")
-    manner = manner.writing_to(target_again(out, row))
-    if cluster:
+    manner = manner.writing_to(target_again(options.out, row))
+    if options.cluster:
         from quire.cli.cluster import resume_on_cluster
 
         return await resume_on_cluster(runtime, row, manner)
@@ -172,7 +147,7 @@ async def _resume(
         if edited := await edited_file(runtime, run):
             again = resume_line(run, document=True)
             click.echo(f"{visible(str(edited))} was edited since; to go on with the edited text: {again}", err=True)
-    return await drive(runtime, run, manner, overrides=values, script=script)
+    return await drive(runtime, run, manner, overrides=values, script=options.script)
 
 
 MOST_LAUNCHES = 100
@@ -188,18 +163,7 @@ MOST_LAUNCHES = 100
 @driving_options
 @click.pass_context
 def answer_command(
-    context: click.Context,
-    run: str,
-    words: tuple[str, ...],
-    model: str | None,
-    detach: bool,
-    hold: bool,
-    script: str | None,
-    budget: float | None,
-    limits: tuple[str, ...],
-    out: str | None,
-    as_json: bool,
-    quiet: bool,
+    context: click.Context, /, run: str, words: tuple[str, ...], detach: bool, hold: bool, **driving: Any
 ) -> None:
     """Answer the question of a run, then go on with it. PAID: may call a model; WRITES the run's journal.
 
@@ -216,18 +180,18 @@ def answer_command(
     step, value = (words[0] if len(words) == 2 else None), words[-1] if words else run
     if value == "-":
         value = _from_stdin()
-    manner = SessionOptions(as_json, quiet, given=given_now(limits, budget, model=model))
+    options = DriveOptions(**driving)
+    manner, script = SessionOptions(options.as_json, options.quiet, given=options.for_the_rest()), options.script
     stored = False
 
     async def answer(runtime: Runtime, granted: tuple[str, ...]) -> int:
         nonlocal stored
         if not words and (run == "last" or (len(run) > 6 and await runtime.store.find(run))):
             raise click.UsageError("there is no VALUE: say what the answer is", context)
-        found = await runtime.find(run) if words else await runtime.only("answer")
-        row = await runtime.row(found)
-        await runtime.store.check_seal(found, whole=False)
+        row = await runtime.row(await runtime.find(run) if words else await runtime.only("answer"))
+        await runtime.store.check_seal(row.id, whole=False)
         there = bool(PinnedState.of(row.pins).queue) and script is None
-        to = target_again(out, row) if out or not (there or detach or hold) else None
+        to = target_again(options.out, row) if options.out or not (there or detach or hold) else None
         if not stored:
             if not there and not hold:
                 await _check_drivable(runtime, row, script, manner.given.model)
@@ -236,13 +200,13 @@ def answer_command(
         if there:
             return await _tell_cluster(runtime, row)
         if hold:
-            click.echo(f"stored; to go on: quire resume {found}", err=True)
+            click.echo(f"stored; to go on: quire resume {row.id}", err=True)
             return 0
         if detach and row.status is not Status.RUNNING:
-            return spawn_detached(found, *options_again(context))
+            return spawn_detached(row.id, *options_again(context))
         if not detach:
             with contextlib.suppress(RunBusy):
-                return await drive(runtime, found, manner.writing_to(to), script=script)
+                return await drive(runtime, row.id, manner.writing_to(to), script=script)
         click.echo("stored; the run goes on in its own process", err=True)
         return 0
 

@@ -1,9 +1,5 @@
-"""`quire serve`: the HTTP API and the web page of this workspace.
-
-`quire mcp`: serve the documents of this workspace as tools of an MCP server.
-
-`quire lsp`: the language server, for editors.
-"""
+"""Servers of a workspace: `quire serve` (HTTP API and web page), `quire mcp` (documents as tools of an MCP server) and
+`quire lsp` (language server, for editors)."""
 
 from __future__ import annotations
 
@@ -22,7 +18,7 @@ from msgspec import Struct
 from quire.cli import INTERRUPTED
 from quire.cli.app import say
 from quire.cli.completers import complete_document
-from quire.cli.options import Amount, check_exclusive, require_text
+from quire.cli.options import Amount, check_exclusive, require_known, require_text
 from quire.cli.stdio import with_runtime, write_text
 from quire.errors import CannotStart
 
@@ -83,10 +79,7 @@ def serve_command(**given: Any) -> None:
         write_text(running_address(runtime.settings) + "\n")
         return
     require_trusted(runtime.settings)
-    if door.allow:
-        from quire.runs.allowed_names import require_known
-
-        require_known(door.allow, runtime.settings)
+    require_known(door.allow, runtime.settings)
     with_runtime(door.serve, runtime)
 
 
@@ -247,12 +240,9 @@ def mcp_command(
         load(document).runnable()
     runtime = Runtime.open()
     require_trusted(runtime.settings)
-    if allow:
-        from quire.runs.allowed_names import require_known
-
-        require_known(allow, runtime.settings)
-    asked = f"script:{script}" if script else model
-    options = RunOptions(model=pinned_spec(asked) if asked else None, allow=allow, budget=budget)
+    require_known(allow, runtime.settings)
+    spec = f"script:{script}" if script else model
+    options = RunOptions(model=pinned_spec(spec) if spec else None, allow=allow, budget=budget)
     offer = Offer([Path(document).absolute() for document in documents], allow_inline, answers, options, say)
     if not http and sys.stdin.isatty():
         say("speaking MCP on stdin and stdout, which is for a client that starts this itself; Ctrl-C ends")
@@ -287,11 +277,11 @@ async def _serve(runtime: Runtime, offer: Offer, *, http: bool, address: str, po
 
     def ready(url: str) -> None:
         say(f"serving {runtime.settings.workspace.folder} at {url}")
-        if not given:
+        if not own_token:
             say(f"clients send the header  Authorization: Bearer {token}")
 
-    given = _given_token()
-    token = given or secrets.token_urlsafe(32)
+    own_token = _given_token()
+    token = own_token or secrets.token_urlsafe(32)
     await serve_http(host, listening(address, port), token, ready)
 
 

@@ -55,27 +55,43 @@ class SessionOptions(Struct, frozen=True):
         return replace(self, to=to)
 
 
-def given_now(
-    limits: tuple[str, ...],
-    budget: float | None,
-    *,
-    model: str | None = None,
-    answers: tuple[str, ...] = (),
-    unattended: bool = False,
-    says_yes: bool = False,
-    breaks: tuple[str, ...] = (),
-) -> Given:
-    """Return the options of `resume` and `answer` that apply to the rest of a run."""
-    return Given(
-        limits=given_limits(limits),
-        budget=budget_of(budget),
-        unlimited=budget == NO_BUDGET,
-        model=pinned_spec(model) if model else "",
-        answers=parse_pairs(answers, "--answer"),
-        unattended=unattended,
-        says_yes=says_yes,
-        breakpoints=breaks,
-    )
+class DriveOptions(Struct, frozen=True, kw_only=True):
+    """The options of verbs that drive a run, as they were given: each verb has some of them."""
+
+    model: str | None = None
+    script: str | None = None
+    answers: tuple[str, ...] = ()
+    breaks: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
+    unattended: bool = False
+    says_yes: bool = False
+    force: bool = False
+    detach: bool = False
+    cluster: bool = False
+    budget: float | None = None
+    limits: tuple[str, ...] = ()
+    out: str | None = None
+    as_json: bool = False
+    quiet: bool = False
+
+    @property
+    def spec(self) -> str | None:
+        """The model, or the script in its place."""
+        spec = f"script:{self.script}" if self.script else self.model
+        return pinned_spec(spec) if spec else None
+
+    def for_the_rest(self) -> Given:
+        """Return the options that apply to the rest of a run that goes on. Raises `UsageError` for a wrong value."""
+        return Given(
+            limits=given_limits(self.limits),
+            budget=budget_of(self.budget),
+            unlimited=self.budget == NO_BUDGET,
+            model=pinned_spec(self.model) if self.model else "",
+            answers=parse_pairs(self.answers, "--answer"),
+            unattended=self.unattended,
+            says_yes=self.says_yes,
+            breakpoints=self.breaks,
+        )
 
 
 Work: TypeAlias = Callable[["Runtime", tuple[str, ...]], Coroutine[object, object, int]]
@@ -231,15 +247,15 @@ class _Screen:
 
 def _model_lines(view: RunView, manner: SessionOptions, script: str | None, why: str, most: str) -> list[str]:
     """Return the lines that name the model of the run, the reason for it, and what the run can do at most."""
-    pins, asked = view.pins, manner.given.model
+    pins, instead = view.pins, manner.given.model
     if manner.quiet or manner.json:
         return []
     if not pins.model:
         return [one_line(most)] if most else []
     from quire.models.downloads import SMALLEST, TOY
 
-    name = asked or pins.instead or pins.model
-    model = f"script:{script} (--script)" if script else f"{name} ({'--model' if asked else why})"
+    name = instead or pins.instead or pins.model
+    model = f"script:{script} (--script)" if script else f"{name} ({'--model' if instead else why})"
     toy = pins.model == f"local:{SMALLEST}" and not script and not os.environ.get("QUIRE_DEMO")
     line = f"model: {model}; {most}" if most else f"model: {model}"
     return [one_line(line), *([TOY] if toy else [])]
@@ -267,8 +283,8 @@ def _so_far(view: RunView, manner: SessionOptions) -> Progress:
 def _broken_off(run: str, error: QuireError) -> int:
     """Report the error that ended a drive after it had begun, and return the exit code. The run itself has started."""
     further = f"quire runs {run}" if isinstance(error, Fenced) else f"quire resume {run}"
-    kept = "" if isinstance(error, StoreGone) else f"\nnothing that was recorded is lost: {further}"
-    click.echo(f"quire: {visible(str(error))}{kept}", err=True)
+    lost = "" if isinstance(error, StoreGone) else f"\nnothing that was recorded is lost: {further}"
+    click.echo(f"quire: {visible(str(error))}{lost}", err=True)
     return EXIT_FAILED if isinstance(error, StoreError) else error.exit_code
 
 
@@ -278,8 +294,9 @@ def _limits(view: RunView, overrides: Mapping[str, Value]) -> Mapping[str, Value
         return {}
     from quire.engine.interpreter.thread.budgets import resolve_limits
 
-    given = {**view.pins.limits, **overrides}
-    return resolve_limits(view.thread.composed.limits_declared, given, None, view.thread.composed.rules).as_value()
+    composed = view.thread.composed
+    limits = resolve_limits(composed.limits_declared, {**view.pins.limits, **overrides}, None, composed.rules)
+    return limits.as_value()
 
 
 _MOVES = frozenset({"delta", "effect", "step_started", "step_completed", "question"})
@@ -302,15 +319,13 @@ class _Listener:
         self._view.show(event)
         if isinstance(self._view, JsonLines):
             return
-        if event.type == "retry":
+        if event.type in ("retry", "queued", "store_locked"):
             self._retrying = True
-            self._view.note(f"asking again in {event.live['seconds']} s: {one_line(str(event.live['reason']))}")
-        elif event.type == "queued":
-            self._retrying = True
-            self._view.note(one_line(str(event.live["reason"])))
-        elif event.type == "store_locked":
-            self._retrying = True
-            self._view.note(f"nothing can be recorded yet, trying again: {one_line(str(event.live['reason']))}")
+            before = {
+                "retry": f"asking again in {event.live.get('seconds')} s: ",
+                "store_locked": "nothing can be recorded yet, trying again: ",
+            }
+            self._view.note(before.get(event.type, "") + one_line(str(event.live["reason"])))
         elif self._retrying and event.type in _MOVES:
             self._retrying = False
             self._view.note("")

@@ -1,15 +1,11 @@
-"""`quire show`: show what a document does, without running it.
-
-The sections of `quire show` that are proven before a run: bounds, money, envelope; and `--why` for each number.
-
-Print the messages that a model gets at a step: `show --prompt` and `runs --prompt`.
-"""
+"""`quire show`: show what a document does, without running it: its outline, the numbers that are proven before a run
+with their arithmetic, and the messages that a model gets at a step."""
 
 from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -17,7 +13,7 @@ from msgspec import Struct
 
 from quire.cli.completers import complete_document, complete_input
 from quire.cli.options import Command, kept, kept_option, require_text, with_options
-from quire.cli.stdio import write_json, write_lines, write_text
+from quire.cli.stdio import complain, write_json, write_lines, write_text
 from quire.errors import BadDocument
 from quire.wording import did_you_mean, nearest
 
@@ -40,7 +36,7 @@ if TYPE_CHECKING:
 _ALL = "all"
 
 
-class Wanted(Struct):
+class ProofOptions(Struct):
     """The options about proofs, as they were given."""
 
     why: str | None = None
@@ -50,44 +46,30 @@ class Wanted(Struct):
     bounds: bool = False
 
     @property
-    def given(self) -> bool:
-        return self != Wanted()
+    def are_given(self) -> bool:
+        return self != ProofOptions()
 
 
 def proof_options(command: Command) -> Command:
     """Add the options about proofs to the command."""
-    return with_options(
-        command,
-        [
-            kept_option(Wanted, "--bounds", is_flag=True, help="All numbers that are proven, with their premises."),
-            kept_option(
-                Wanted,
-                "--why",
-                metavar="[NUMBER]",
-                is_flag=False,
-                flag_value=_ALL,
-                help="The arithmetic of a number: model_calls, money, …; of all without one.",
-            ),
-            kept_option(
-                Wanted,
-                "--assume",
-                metavar="NAME=N",
-                multiple=True,
-                help="A size, for an estimate: readers=20, doc=40KB.",
-            ),
-            kept_option(
-                Wanted, "--assume-from-runs", is_flag=True, help="Take the sizes of the inputs of earlier runs."
-            ),
-            kept_option(Wanted, "--model", metavar="MODEL", default="", help="The model whose price is counted."),
-        ],
+    option = partial(kept_option, ProofOptions)
+    options = (
+        option("--bounds", is_flag=True, help="All numbers that are proven, with their premises."),
+        option(
+            "--why",
+            metavar="[NUMBER]",
+            is_flag=False,
+            flag_value=_ALL,
+            help="The arithmetic of a number: model_calls, money, …; of all without one.",
+        ),
+        option("--assume", metavar="NAME=N", multiple=True, help="A size, for an estimate: readers=20, doc=40KB."),
+        option("--assume-from-runs", is_flag=True, help="Take the sizes of the inputs of earlier runs."),
+        option("--model", metavar="MODEL", default="", help="The model whose price is counted."),
     )
+    return with_options(command, options)
 
 
-def wanted(context: click.Context) -> Wanted:
-    return kept(context, Wanted)
-
-
-def proof_lines(document: Document, options: Wanted) -> tuple[list[str], list[str]]:
+def proof_lines(document: Document, options: ProofOptions) -> tuple[list[str], list[str]]:
     """Return the line to begin with, and gates, flows and the envelope, with options about bounds these too; with `why`
     the arithmetic of numbers and nothing else.
 
@@ -100,45 +82,47 @@ def proof_lines(document: Document, options: Wanted) -> tuple[list[str], list[st
     from quire.library.foresight import Foresight
 
     settings = _settings(document)
-    found, assumed, seen = _looked_up(document, settings, options)
+    proven, assumed, usage = _looked_up(document, settings, options)
     if options.why is not None:
         return [
-            line for quantity in _named(found, options.why) for line in why_lines(quantity, found.shares(quantity.name))
+            line
+            for quantity in _named(proven, options.why)
+            for line in why_lines(quantity, proven.shares(quantity.name))
         ], []
     envelope = Foresight(settings).envelope(document.runnable(), document.name)
-    shown = Seen(seen.runs, {name: spread.p95 for name, spread in seen.amounts.items()})
-    return [summary_line(found.quantities, envelope), ""], [
-        *(bound_lines(found.quantities, assumed, shown) if options.given else ()),
-        *gate_lines(_gates(found.proof)),
-        *flow_lines(flows_of(found.proof)),
+    shown = Seen(usage.runs, {name: spread.p95 for name, spread in usage.amounts.items()})
+    return [summary_line(proven.quantities, envelope), ""], [
+        *(bound_lines(proven.quantities, assumed, shown) if options.are_given else ()),
+        *gate_lines(_gates(proven.proof)),
+        *flow_lines(flows_of(proven.proof)),
         *envelope_lines(envelope),
     ]
 
 
-def proof_data(document: Document, options: Wanted) -> Mapping[str, Value]:
+def proof_data(document: Document, options: ProofOptions) -> Mapping[str, Value]:
     """Return the same for programs."""
     from quire.analysis.flow_paths import flows_of
     from quire.display.document_json import flows_data, gates_data
     from quire.display.proof import quantity_data, shares_data
 
-    found, assumed, seen = _looked_up(document, _settings(document), options)
-    sizes = assumed.sizes(size for quantity in found.quantities for size in quantity.most.sizes) if assumed else {}
+    proven, assumed, usage = _looked_up(document, _settings(document), options)
+    sizes = assumed.sizes(size for quantity in proven.quantities for size in quantity.most.sizes) if assumed else {}
     data: dict[str, Value] = {
-        "model": found.model or None,
-        "numbers": {quantity.name: quantity_data(quantity, sizes) for quantity in found.quantities},
+        "model": proven.model or None,
+        "numbers": {quantity.name: quantity_data(quantity, sizes) for quantity in proven.quantities},
         "assumed": dict(sizes),
-        "gates": gates_data(_gates(found.proof)),
-        "flows": flows_data(flows_of(found.proof)),
+        "gates": gates_data(_gates(proven.proof)),
+        "flows": flows_data(flows_of(proven.proof)),
     }
     if options.why is not None:
         data["why"] = {
-            quantity.name: shares_data(found.shares(quantity.name)) for quantity in _named(found, options.why)
+            quantity.name: shares_data(proven.shares(quantity.name)) for quantity in _named(proven, options.why)
         }
-    if seen.runs:
+    if usage.runs:
         amounts: dict[str, Value] = {
-            name: {"p50": spread.p50, "p95": spread.p95, "most": spread.most} for name, spread in seen.amounts.items()
+            name: {"p50": spread.p50, "p95": spread.p95, "most": spread.most} for name, spread in usage.amounts.items()
         }
-        data["seen"] = {"runs": seen.runs, **amounts}
+        data["seen"] = {"runs": usage.runs, **amounts}
     return data
 
 
@@ -160,7 +144,7 @@ def _gates(proof: Proof) -> tuple[Gate, ...]:
 
 
 def _looked_up(
-    document: Document, settings: Settings | None, options: Wanted
+    document: Document, settings: Settings | None, options: ProofOptions
 ) -> tuple[ProvenDocument, Assumptions | None, UsageSeen]:
     """Return the proof, the assumptions if there are any, and the usage of earlier runs."""
     import datetime
@@ -169,36 +153,34 @@ def _looked_up(
     from quire.runs.proven import assumed_sizes, prove_document, seen_in_runs
 
     today = datetime.datetime.now(datetime.UTC).date()
-    found = prove_document(document, settings, model=options.model, today=today, environ=os.environ)
-    seen = UsageSeen()
+    proven = prove_document(document, settings, model=options.model, today=today, environ=os.environ)
+    usage = UsageSeen()
     if settings is not None:
-        seen = seen_in_runs(document, settings, os.environ, ask_server=options.assume_from_runs)
-    if options.assume_from_runs and not seen.runs:
+        usage = seen_in_runs(document, settings, os.environ, ask_server=options.assume_from_runs)
+    if options.assume_from_runs and not usage.runs:
         raise click.UsageError("--assume-from-runs: no run of this document has completed here")
     if not (options.assume or options.assume_from_runs or (settings and settings.assume)):
-        return found, None, seen
+        return proven, None, usage
     from quire.analysis.assumptions import contradictions
 
-    assumed = assumed_sizes(settings, options.assume, seen if options.assume_from_runs else None)
+    assumed = assumed_sizes(settings, options.assume, usage if options.assume_from_runs else None)
     problems = [*contradictions(assumed, document.runnable())]
-    problems += assumed.unused(size for quantity in found.quantities for size in quantity.most.sizes)
+    problems += assumed.unused(size for quantity in proven.quantities for size in quantity.most.sizes)
     if problems:
         raise click.UsageError(problems[0])
-    return found, assumed, seen
+    return proven, assumed, usage
 
 
 def _settings(document: Document) -> Settings | None:
     """Return the settings of the document's workspace; None, and a line on stderr, if they cannot be read."""
-    from quire.display.visible import visible
     from quire.errors import BadConfiguration
     from quire.library.library import Library
-    from quire.workspace.configuration import load_settings
-    from quire.workspace.locate import find_workspace
+    from quire.workspace.configuration import settings_here
 
     try:
-        return Library(load_settings(find_workspace(Path.cwd()))).of(document.name).settings
+        return Library(settings_here()).of(document.name).settings
     except BadConfiguration as error:
-        click.echo(f"quire: {visible(str(error))}", err=True)
+        complain(str(error))
         return None
 
 
@@ -242,54 +224,57 @@ def command(
         raise click.UsageError("--graph and --prompt exclude each other")
     if inputs and prompt is None:
         raise click.UsageError("-i is for --prompt")
-    asked = wanted(context)
-    if asked.given and (graph or prompt is not None):
+    options = kept(context, ProofOptions)
+    if options.are_given and (graph or prompt is not None):
         raise click.UsageError("--bounds, --why, --assume, --assume-from-runs and --model are for the bounds")
     from quire.library.lookup import document_of
 
     document = document_of(file)
     if document.plan is None:
-        _print_errors(document)
+        from quire.display.diagnostics import Findings, printer
+
+        text = printer("full")([Findings(document.source, document.errors)], sys.stderr.isatty())
+        click.echo(text, nl=False, err=True)
         raise BadDocument(f"{document.name} cannot be shown: see what is wrong with it above")
     plan = document.plan
-    if asked.why is not None and not as_json:
-        write_lines(proof_lines(document, asked)[0])
+    if options.why is not None and not as_json:
+        write_lines(proof_lines(document, options)[0])
     elif plan.thread and not graph:
-        _show_directive(document, inputs if prompt is not None else None, as_json, asked)
+        _show_directive(document, inputs if prompt is not None else None, as_json, options)
     elif prompt == "":
         raise click.UsageError("--prompt needs the STEP of a playbook or a pipeline")
     elif prompt is not None:
         from quire.cli.inputs import read_inputs
         from quire.runs.prompts import prompt_of_document
-        from quire.workspace.configuration import load_settings
-        from quire.workspace.locate import find_workspace
+        from quire.workspace.configuration import settings_here
 
-        settings = load_settings(find_workspace(Path.cwd()))
-        given = read_inputs(inputs, None, plan)
-        print_prompt(prompt_of_document(document, prompt, given, settings), as_json)
+        settings = settings_here()
+        values = read_inputs(inputs, None, plan)
+        print_prompt(prompt_of_document(document, prompt, values, settings), as_json)
     elif graph:
         text = _drawn(document, plan, graph)
         write_json({"graph": graph, "text": text}) if as_json else write_text(text)
     else:
-        _outline(document, plan, as_json, asked)
+        _outline(document, plan, as_json, options)
 
 
-def _show_directive(document: Document, prompt_inputs: Sequence[str] | None, as_json: bool, asked: Wanted) -> None:
+def _show_directive(
+    document: Document, prompt_inputs: Sequence[str] | None, as_json: bool, options: ProofOptions
+) -> None:
     """Print the outline, or the messages if `prompt_inputs`, the values of `-i`, is not None."""
     from quire.library.library import Library
-    from quire.workspace.configuration import load_settings
-    from quire.workspace.locate import find_workspace
+    from quire.workspace.configuration import settings_here
 
-    library = Library(load_settings(find_workspace(Path.cwd())))
+    library = Library(settings_here())
     if prompt_inputs is None:
         from quire.display.document_json import outlined
         from quire.display.outline_directive import directive_outline
         from quire.library.survey import survey
 
         if as_json:
-            _put_outline(document, outlined(document, library, os.environ), asked)
+            _put_outline(document, outlined(document, library, os.environ), options)
         else:
-            first, proven = proof_lines(document, asked)
+            first, proven = proof_lines(document, options)
             write_lines([*first, *directive_outline(survey(library, os.environ, document, {})), *proven])
         return
     from quire.cli.inputs import read_inputs
@@ -299,38 +284,33 @@ def _show_directive(document: Document, prompt_inputs: Sequence[str] | None, as_
 
 
 def _drawn(document: Document, plan: Plan, form: str) -> str:
+    from quire.display.flowchart_drawing import mermaid, svg
     from quire.display.flowchart_marks import overlay_of
     from quire.library.foresight import Foresight
 
     overlay = overlay_of(Foresight.here(document.name).proof(plan, document.name))
-    if form == "svg":
-        from quire.display.flowchart_drawing import svg
-
-        return svg(plan, overlay=overlay)
-    from quire.display.flowchart_drawing import mermaid
-
-    return mermaid(plan, overlay)
+    return svg(plan, overlay=overlay) if form == "svg" else mermaid(plan, overlay)
 
 
-def _outline(document: Document, plan: Plan, as_json: bool, asked: Wanted) -> None:
+def _outline(document: Document, plan: Plan, as_json: bool, options: ProofOptions) -> None:
     if as_json:
         from quire.display.document_json import outlined
 
-        _put_outline(document, outlined(document), asked)
+        _put_outline(document, outlined(document), options)
         return
     from quire.display.outline import outline
 
-    first, proven = proof_lines(document, asked)
+    first, proven = proof_lines(document, options)
     write_lines([*first, *(_pipeline_lines(document) if plan.format == "pipeline" else outline(plan)), *proven])
 
 
-def _put_outline(document: Document, outline: dict[str, Value], asked: Wanted) -> None:
+def _put_outline(document: Document, outline: dict[str, Value], options: ProofOptions) -> None:
     from quire.display.outline import foreseen_data
     from quire.library.foresight import Foresight
 
     foresight = Foresight.here(document.name)
     foreseen = foreseen_data(*foresight.of(document.runnable(), document.name))
-    write_json({"document": document.name, **outline, **foreseen, "proof": proof_data(document, asked)})
+    write_json({"document": document.name, **outline, **foreseen, "proof": proof_data(document, options)})
 
 
 def _pipeline_lines(document: Document) -> Iterator[str]:
@@ -340,13 +320,6 @@ def _pipeline_lines(document: Document) -> Iterator[str]:
 
     tree = tree_of(document)
     return pipeline_outline(document.runnable(), needed_inputs(tree), further_inputs(tree))
-
-
-def _print_errors(document: Document) -> None:
-    from quire.display.diagnostics import Findings, printer
-
-    text = printer("full")([Findings(document.source, document.errors)], sys.stderr.isatty())
-    click.echo(text, nl=False, err=True)
 
 
 def print_prompt(preview: Preview, as_json: bool) -> None:

@@ -1,12 +1,9 @@
-"""`quire sign`: sign documents with the user's key.
-
-Consent for `quire sign` of a folder: show the files that would be signed for the first time, with what they may do,
-and ask.
+"""`quire sign` signs documents with the user's key; `quire verify` checks that they are unchanged since a trusted key
+signed them.
 
 Other people may have put files into a folder. A file that the user names is meant; a file that a search finds may not
-be, and a signature may be all that keeps it from running.
-
-`quire verify`: check that documents are unchanged since a trusted key signed them.
+be, and a signature may be all that keeps it from running. So `sign` shows files that would be signed for the first
+time, with what they may do, and asks.
 """
 
 from __future__ import annotations
@@ -19,7 +16,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import Struct
 
-from quire.cli.stdio import write_json
+from quire.cli.stdio import complain, write_json
 from quire.display.text import one_line
 from quire.display.visible import visible
 from quire.errors import CannotStart, QuireError, Refused, Unreadable
@@ -27,7 +24,7 @@ from quire.source import Source, read_source
 from quire.trust.sign_file import Signable, warnings
 from quire.trust.signature_line import digest_of
 from quire.trust.signatures import Verification
-from quire.wording import first_of, pluralize
+from quire.wording import counted, first_of
 
 if TYPE_CHECKING:
     from quire.library.lookup import SignableFile
@@ -80,18 +77,17 @@ def sign_command(
     home = Home(user_space())
     key = own_key(home, key_name)
     files, problems = find_signables(paths)
-    seen = survey(files, TrustedKeys.load(home))
-    require_consent(seen.fresh, yes=yes, ask=not as_json and somebody_is_here())
+    surveyed = survey(files, TrustedKeys.load(home))
+    require_consent(surveyed.fresh, yes=yes, ask=not as_json and somebody_is_here())
     signed: list[str] = []
     failed: dict[str, list[str]] = {}
     status = 2 if problems else 0
     now = datetime.now(UTC)
-    items = {str(one.item.path): one.item for one in files}
-    for one in files:
-        path = str(one.item.path)
+    items = {str(file.item.path): file.item for file in files}
+    for path, item in items.items():
         try:
-            issues = lock_issues(one.item.path) if one.item.kind == "lock" else []
-            issues = issues or sign_file(one.item, key, now, seen.digests.get(one.item.path, ""))
+            issues = lock_issues(item.path) if item.kind == "lock" else []
+            issues = issues or sign_file(item, key, now, surveyed.digests.get(item.path, ""))
             worst = 1 if issues else 0
         except (Refused, CannotStart) as error:
             issues, worst = [str(error)], error.exit_code
@@ -99,7 +95,7 @@ def sign_command(
         if issues:
             failed[path] = issues
         else:
-            forget(home.user, one.item.path)
+            forget(home.user, item.path)
             signed.append(path)
     if as_json:
         total = len(signed) + len(failed)
@@ -109,15 +105,14 @@ def sign_command(
         for path in signed:
             click.echo(visible(path))
             for warning in warnings(items[path], read_source(Path(path), limit=items[path].limit)):
-                click.echo(f"quire: warning: {visible(f'{path}: {warning}')}", err=True)
+                complain(f"warning: {path}: {warning}")
         for path, issues in failed.items():
             for issue in issues:
-                told = issue if issue.startswith(path) else f"{path}: {issue}"
-                click.echo(f"quire: {visible(told)}", err=True)
+                complain(issue if issue.startswith(path) else f"{path}: {issue}")
         for problem in problems:
-            click.echo(f"quire: {visible(problem)}", err=True)
-        told = f"{len(signed)} signed with the key {key.name} ({key.key_id})"
-        click.echo(told + (f", {len(failed)} not signed" if failed else ""), err=True)
+            complain(problem)
+        others = f", {len(failed)} not signed" if failed else ""
+        click.echo(f"{len(signed)} signed with the key {key.name} ({key.key_id}){others}", err=True)
     context.exit(status)
 
 
@@ -142,10 +137,10 @@ class FoundFiles(Struct, frozen=True):
     """The digests of all texts that were looked at. Only these texts may be signed later."""
 
 
-def survey(found: Sequence[SignableFile], trusted: TrustedKeys) -> FoundFiles:
+def survey(files: Sequence[SignableFile], trusted: TrustedKeys) -> FoundFiles:
     """Examine the files that the user has not named."""
     fresh, digests = [], {}
-    for file in found:
+    for file in files:
         if file.by_name:
             continue
         try:
@@ -155,8 +150,8 @@ def survey(found: Sequence[SignableFile], trusted: TrustedKeys) -> FoundFiles:
         digests[file.item.path] = digest_of(source.text)
         outcome = file.item.verify(source.text, trusted).outcome
         if outcome is not Verification.OK:
-            told = (*_authority(file.item, source), *(f"warning: {line}" for line in warnings(file.item, source)))
-            fresh.append(Fresh(file.item, outcome, told))
+            lines = (*_authority(file.item, source), *(f"warning: {line}" for line in warnings(file.item, source)))
+            fresh.append(Fresh(file.item, outcome, lines))
     return FoundFiles(fresh, digests)
 
 
@@ -164,33 +159,28 @@ def require_consent(fresh: Sequence[Fresh], *, yes: bool, ask: bool) -> None:
     """Raise `Refused` unless there is nothing new, or the user agrees: on a terminal, otherwise with `--yes`."""
     if not fresh or yes:
         return
-    counted = f"{len(fresh)} {pluralize('document', len(fresh))}"
+    documents = counted(len(fresh), "document")
     if not ask:
+        names = ", ".join(first_of([one_line(str(file.item.path)) for file in fresh], 3))
         raise Refused(
-            f"{counted} here would be signed for the first time, or changed since: {_names(fresh)}; nothing is signed. "
+            f"{documents} here would be signed for the first time, or changed since: {names}; nothing is signed. "
             "Look at them, then name the files, or say --yes"
         )
     _show(fresh)
-    import asyncio
-
     from quire.cli.terminal import yes_or_no
 
-    if not asyncio.run(yes_or_no(f"Sign {counted}? yes or no [no]: ")):
+    if not yes_or_no(f"Sign {documents}? yes or no [no]: "):
         raise Refused("nothing is signed")
 
 
 def _show(fresh: Sequence[Fresh]) -> None:
-    for one in fresh[:MOST_SHOWN]:
-        state = "changed since it was signed" if one.outcome is Verification.MODIFIED else one.outcome.value
-        click.echo(f"{one_line(str(one.item.path))}: {one.item.kind}, {state.replace('_', ' ')}", err=True)
-        for line in one.lines:
+    for file in fresh[:MOST_SHOWN]:
+        state = "changed since it was signed" if file.outcome is Verification.MODIFIED else file.outcome.value
+        click.echo(f"{one_line(str(file.item.path))}: {file.item.kind}, {state.replace('_', ' ')}", err=True)
+        for line in file.lines:
             click.echo(f"  {one_line(line)}", err=True)
     if len(fresh) > MOST_SHOWN:
         click.echo(f"and {len(fresh) - MOST_SHOWN} more", err=True)
-
-
-def _names(fresh: Sequence[Fresh]) -> str:
-    return ", ".join(first_of([one_line(str(one.item.path)) for one in fresh], 3))
 
 
 def _authority(item: Signable, source: Source) -> Iterator[str]:
@@ -224,8 +214,8 @@ def _of_directive(source: Source) -> Iterator[str]:
     for acknowledgement in meant.acknowledged:
         yield f"acknowledges the risk {acknowledgement.risk}"
     limits = resolve_limits(meant.limits, {}, None)
-    told = ((name, getattr(limits, name)) for name in NUMBERS)
-    yield f"limits: {', '.join(f'{name} {value:g}' if value is not None else f'{name} none' for name, value in told)}"
+    numbers = ((name, getattr(limits, name)) for name in NUMBERS)
+    yield f"limits: {', '.join(f'{name} none' if value is None else f'{name} {value:g}' for name, value in numbers)}"
 
 
 def _of_document(source: Source) -> Iterator[str]:
@@ -257,16 +247,15 @@ def verify_command(context: click.Context, paths: tuple[str, ...], as_json: bool
     from quire.library.lookup import find_signables
     from quire.trust.signatures import is_signed
     from quire.trust.trusted_keys import TrustedKeys
-    from quire.workspace.configuration import load_settings
-    from quire.workspace.locate import find_workspace
+    from quire.workspace.configuration import settings_here
 
     if not paths:
         raise click.UsageError("name a document, a folder or a glob", context)
-    settings = load_settings(find_workspace(Path.cwd()))
+    settings = settings_here()
     trusted = TrustedKeys.load(settings)
-    found, problems = find_signables(paths, locks=True)
+    signables, problems = find_signables(paths, locks=True)
     rows, passed_over = [], 0
-    for file in found:
+    for file in signables:
         item = file.item
         try:
             text = read_source(item.path, limit=item.limit).text
@@ -297,9 +286,9 @@ def verify_command(context: click.Context, paths: tuple[str, ...], as_json: bool
             click.echo(f"{verdict.outcome.value}\t{visible(str(item.path))}")
         for _, verdict in rows:
             if not verdict.ok:
-                click.echo(f"quire: {visible(verdict.message)}", err=True)
+                complain(verdict.message)
         for problem in problems:
-            click.echo(f"quire: {visible(problem)}", err=True)
-        told = f"{len(rows) - refused} of {len(rows)} verified"
-        click.echo(told + (f", {passed_over} without a signature passed over" if passed_over else ""), err=True)
+            complain(problem)
+        others = f", {passed_over} without a signature passed over" if passed_over else ""
+        click.echo(f"{len(rows) - refused} of {len(rows)} verified{others}", err=True)
     context.exit(2 if problems else Refused.exit_code if refused else 0)

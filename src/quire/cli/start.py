@@ -6,7 +6,6 @@ import sys
 from typing import TYPE_CHECKING
 
 import click
-from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.cli.inputs import (
@@ -17,9 +16,9 @@ from quire.cli.inputs import (
     warn_of_missing,
     warn_of_unread,
 )
-from quire.cli.options import budget_of
+from quire.cli.options import budget_of, require_known
 from quire.cli.output import target
-from quire.cli.session import SessionOptions, drive, say_warnings, spawn_detached, with_workspace
+from quire.cli.session import DriveOptions, SessionOptions, drive, say_warnings, spawn_detached, with_workspace
 from quire.cli.stdio import wants_colour
 from quire.cli.terminal import accepted_misses, starting, with_trust
 from quire.diagnostics import Diagnostic, Severity
@@ -28,8 +27,7 @@ from quire.errors import BadDocument, NearMisses, NoModel, QuireError
 from quire.library.lookup import document_of, tree_of
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
-from quire.runs.scripts import pinned_spec
-from quire.wording import pluralize
+from quire.wording import counted
 from quire.workspace.locate import is_on_shelf
 
 if TYPE_CHECKING:
@@ -38,29 +36,14 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 
-class Order(Struct, frozen=True):
+class Order(DriveOptions, frozen=True, kw_only=True):
     """The arguments and options of `quire run`, as they were given."""
 
     document: str
     text: tuple[str, ...]
     inputs: tuple[str, ...]
     inputs_file: str | None
-    model: str | None
-    answers: tuple[str, ...]
-    breaks: tuple[str, ...]
-    allow: tuple[str, ...]
     reuse: str | None
-    force: bool
-    unattended: bool
-    says_yes: bool
-    detach: bool
-    cluster: bool
-    script: str | None
-    budget: float | None
-    limits: tuple[str, ...]
-    out: str | None
-    as_json: bool
-    quiet: bool
 
 
 def run_document(order: Order) -> int:
@@ -69,9 +52,8 @@ def run_document(order: Order) -> int:
     _show_findings(read, order.quiet)
     to = target(order.out, read.name) if order.out else None
     manner = SessionOptions(order.as_json, order.quiet, order.unattended, to=to)
-    asked = f"script:{order.script}" if order.script else order.model
     options = RunOptions(
-        model=pinned_spec(asked) if asked else None,
+        model=order.spec,
         breakpoints=order.breaks,
         answers=parse_pairs(order.answers, "--answer"),
         unattended=order.unattended,
@@ -84,29 +66,28 @@ def run_document(order: Order) -> int:
         out=to.kept if to else "",
     )
     plan = read.runnable()
-    given = _given(read, order)
+    inputs = _given_inputs(read, order)
     ask = manner.interactive and not order.detach
     try:
         runtime, choice = with_trust(lambda: _open(read, options, order.script is not None, order.cluster), ask=ask)
     except NoModel as error:
-        raise NoModel("\n".join([str(error), *_missing(read, given)])) from None
-    if order.allow:
-        _require_known(order.allow, runtime)
+        raise NoModel("\n".join([str(error), *_missing(read, inputs)])) from None
+    require_known(order.allow, runtime.settings)
     if not order.force:
         options = replace(options, accepted=_accepted(runtime, read, ask))
     if plan.infers_inputs:
-        _warn_of_inputs(read, given)
+        _warn_of_inputs(read, inputs)
     elif ask and (choice is not None or plan.declared is not None):
-        given = _completed(runtime, read, choice, given, order.cluster)
+        inputs = _completed(runtime, read, choice, inputs, order.cluster)
 
     async def work(runtime: Runtime, granted: tuple[str, ...]) -> int:
         chosen = replace(options, allow=granted)
-        return await _run(runtime, read, given, chosen, choice, manner, order.detach, order.cluster)
+        return await _run(runtime, read, inputs, chosen, choice, manner, order.detach, order.cluster)
 
     return with_workspace(work, ask=ask, allow=order.allow, runtime=runtime)
 
 
-def _given(read: Document, order: Order) -> dict[str, Value]:
+def _given_inputs(read: Document, order: Order) -> dict[str, Value]:
     """Return the inputs that were given by name or file, and as TEXT."""
     plan = read.runnable()
     if not order.text:
@@ -114,8 +95,8 @@ def _given(read: Document, order: Order) -> dict[str, Value]:
     from quire.cli.declared_inputs import checked_text, text_input
 
     text = checked_text(order.text, order.inputs, order.inputs_file)
-    given = read_inputs(order.inputs, order.inputs_file, plan)
-    return given | text_input(read, text, given)
+    inputs = read_inputs(order.inputs, order.inputs_file, plan)
+    return inputs | text_input(read, text, inputs)
 
 
 def _open(read: Document, options: RunOptions, scripted: bool, cluster: bool) -> tuple[Runtime, Choice | None]:
@@ -131,24 +112,24 @@ def _open(read: Document, options: RunOptions, scripted: bool, cluster: bool) ->
     return runtime, replace(choice, reason="--script") if scripted else choice
 
 
-def _missing(read: Document, given: dict[str, Value]) -> list[str]:
+def _missing(read: Document, inputs: dict[str, Value]) -> list[str]:
     """Return the inputs that are missing too, so that they are reported together with the missing model."""
     plan = read.runnable()
     if plan.declared is not None:
         from quire.engine.declared_inputs import describe_field, missing_fields
 
-        return [f"missing input {describe_field(field)}" for field in missing_fields(plan, given)]
+        return [f"missing input {describe_field(field)}" for field in missing_fields(plan, inputs)]
     if plan.infers_inputs:
         from quire.formats.pipeline.inputs import inferred_inputs
 
-        return [warning for warning in [warn_of_missing(inferred_inputs(tree_of(read)), given)] if warning]
+        return [warning for warning in [warn_of_missing(inferred_inputs(tree_of(read)), inputs)] if warning]
     if plan.thread:
         from quire.engine.inputs import missing_parameters
 
-        return missing_parameters(plan.thread.inputs, given)
+        return missing_parameters(plan.thread.inputs, inputs)
     from quire.engine.inputs import describe, missing_inputs
 
-    return [f"missing input {describe(one)}" for one in missing_inputs(plan, given)]
+    return [f"missing input {describe(input)}" for input in missing_inputs(plan, inputs)]
 
 
 def _asks_a_model(runtime: Runtime, read: Document) -> bool:
@@ -172,25 +153,19 @@ def _accepted(runtime: Runtime, read: Document, ask: bool) -> tuple[str, ...]:
         return accepted_misses(stopped, ask=ask)
 
 
-def _require_known(allow: tuple[str, ...], runtime: Runtime) -> None:
-    from quire.runs.allowed_names import require_known
-
-    require_known(allow, runtime.settings)
-
-
-def _warn_of_inputs(read: Document, given: dict[str, Value]) -> None:
+def _warn_of_inputs(read: Document, inputs: dict[str, Value]) -> None:
     from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs, unread_inputs
 
     tree = tree_of(read)
     needed = inferred_inputs(tree)
-    known = [name for name in (*needed, *optional_inputs(tree)) if name not in given]
-    for warning in (warn_of_missing(needed, given), *warn_of_unread(unread_inputs(tree, given), known)):
+    others = [name for name in (*needed, *optional_inputs(tree)) if name not in inputs]
+    for warning in (warn_of_missing(needed, inputs), *warn_of_unread(unread_inputs(tree, inputs), others)):
         if warning:
             click.echo(warning, err=True)
 
 
 def _completed(
-    runtime: Runtime, read: Document, choice: Choice | None, given: dict[str, Value], cluster: bool
+    runtime: Runtime, read: Document, choice: Choice | None, inputs: dict[str, Value], cluster: bool
 ) -> dict[str, Value]:
     """Ask the user for missing inputs, after checking that the model can be opened: the user must not type inputs for
     a run that cannot start. With `--cluster` the model is not checked here, because the workers open it."""
@@ -199,19 +174,19 @@ def _completed(
     from quire.models.open import open_model
 
     plan = read.runnable()
-    if (missing_inputs(plan, given) or missing_fields(plan, given)) and choice is not None and not cluster:
+    if (missing_inputs(plan, inputs) or missing_fields(plan, inputs)) and choice is not None and not cluster:
         open_model(choice.spec, runtime.settings.models)
     if plan.declared is None:
-        return ask_for_missing(plan, given)
+        return ask_for_missing(plan, inputs)
     from quire.cli.declared_inputs import ask_for_fields
 
-    return ask_for_fields(plan, given)
+    return ask_for_fields(plan, inputs)
 
 
 async def _run(
     runtime: Runtime,
     read: Document,
-    given: dict[str, Value],
+    inputs: dict[str, Value],
     options: RunOptions,
     choice: Choice | None,
     manner: SessionOptions,
@@ -221,11 +196,11 @@ async def _run(
     if cluster:
         from quire.cli.cluster import run_on_cluster
 
-        return await run_on_cluster(runtime, read, given, options, choice, manner, detach)
+        return await run_on_cluster(runtime, read, inputs, options, choice, manner, detach)
     if not manner.quiet:
         runtime.notice = lambda line: click.echo(one_line(line), err=True)
         runtime.tells_bounds = not manner.json
-    run = await starting(runtime.start(read, given, options, choice))
+    run = await starting(runtime.start(read, inputs, options, choice))
     if detach:
         if not manner.quiet:
             await say_warnings(runtime, run)
@@ -250,12 +225,12 @@ def _most(runtime: Runtime, manner: SessionOptions) -> str:
 def _show_findings(read: Document, quiet: bool) -> None:
     if read.plan is None:
         _print_diagnostics(read)
-        raise BadDocument(f"{read.name} cannot run: {_counted(len(read.errors), 'error')}")
+        raise BadDocument(f"{read.name} cannot run: {counted(len(read.errors), 'error')}")
     if quiet:
         return
     warnings = sum(finding.severity is Severity.WARNING for finding in _findings(read))
     if warnings:
-        click.echo(f"{_counted(warnings, 'warning')}: quire check {pasted(read.name)}", err=True)
+        click.echo(f"{counted(warnings, 'warning')}: quire check {pasted(read.name)}", err=True)
     if read.format == "playbook" and not read.name.endswith(".playbook.md"):
         _note_extensions(read)
 
@@ -291,10 +266,6 @@ def _findings(read: Document) -> tuple[Diagnostic, ...]:
         return check.directive(read.source) if read.format == "directive" else check.pipeline(read.source)
     except QuireError:
         return read.diagnostics
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {pluralize(what, count)}"
 
 
 def _print_diagnostics(read: Document) -> None:

@@ -63,12 +63,26 @@ def wants_colour(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
+def columns() -> int | None:
+    """Return the width of a table; None, which means no limit, for a file or a pipe."""
+    import shutil
+
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
 def write_lines(lines: Iterable[str]) -> None:
     """Print finished lines to stdout. The caller has already made them safe for a terminal. Colours appear only on a
     terminal, unless `NO_COLOR` is set."""
     plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
     for line in lines:
         click.echo(line, color=False if plain else None)
+
+
+def complain(problem: str) -> None:
+    """Print on stderr what is wrong, safe for a terminal."""
+    from quire.display.visible import visible
+
+    click.echo(f"quire: {visible(problem)}", err=True)
 
 
 def write_text(text: str) -> None:

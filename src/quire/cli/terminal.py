@@ -1,15 +1,8 @@
-"""Ask the user at the terminal while the run's event loop continues.
+"""The user at the terminal: questions of a run while its event loop continues, Ctrl-C, and consent that is missing.
 
 Answers are typed into a line editor; a terminal that cannot move its cursor delivers plain lines. The loop itself
 reads both, not a thread: a thread that waits in `readline` cannot be interrupted and would keep the process from
 ending. Meanwhile the question is in the inbox too; Ctrl-C leaves it there.
-
-Ctrl-C: the first pauses the run after its step, the second stops it at once, the third ends the process.
-
-Before the run has begun, the first Ctrl-C stops; servers that were started for the run are stopped too.
-
-Ask the user at the terminal for missing consent: to the requests of a workspace, or to the permissions of an
-unsigned directive.
 """
 
 from __future__ import annotations
@@ -17,11 +10,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -31,7 +22,7 @@ from quire.display.text import one_line, place, wrapped
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
 from quire.errors import BadDocument, BrokenSeal, NearMisses, Refused, ToolChanged, Untrusted
 from quire.patterns import late_pattern
-from quire.python_process import ending_signals
+from quire.python_process import EndingSignals
 from quire.runs.adapters import option_by_number
 from quire.workspace.locate import account_name
 
@@ -105,16 +96,13 @@ class Terminal:
     async def _answer(self, question: Question) -> str | None:
         # Keys typed before the prompt appeared do not count: the user has not seen the question yet.
         drop_typed()
-        line = await self._typed(question)
+        options = ("yes", "no") if question.kind == "confirm" else tuple(question.options)
+        line = await typed_line(_prompt(question), options, self._left)
         if line is None:
             return None
         if not line.strip() and question.default is not None:
             return question.default
         return option_by_number(question.kind, question.options, line)
-
-    async def _typed(self, question: Question) -> str | None:
-        options = ("yes", "no") if question.kind == "confirm" else tuple(question.options)
-        return await typed_line(_prompt(question), options, self._left)
 
     def _show(self, question: Question) -> None:
         """Print the result of the step before, then the question with its options."""
@@ -148,12 +136,8 @@ def answer_text(question: Question) -> str:
 
 def _prompt(question: Question) -> str:
     default = f" [{one_line(question.default)}]" if question.default is not None else ""
-    match question.kind:
-        case "confirm":
-            return f"yes or no{default}: "
-        case "select":
-            return f"a number or an option{default}: "
-    return f"answer{default}: "
+    kinds = {"confirm": "yes or no", "select": "a number or an option"}
+    return f"{kinds.get(question.kind, 'answer')}{default}: "
 
 
 def _beginning(text: str) -> str:
@@ -182,6 +166,8 @@ async def typed_line(prompt: str, options: tuple[str, ...] = (), left: asyncio.E
 
 async def read_line(left: asyncio.Event) -> str | None:
     """Read one line from the terminal without its line end; None at the end of input, or if `left` is set first."""
+    from quire.cli.line_editor import done_or_left
+
     loop = asyncio.get_running_loop()
     got: asyncio.Future[bytes] = loop.create_future()
 
@@ -197,23 +183,16 @@ async def read_line(left: asyncio.Event) -> str | None:
     try:
         loop.add_reader(STDIN, readable)
     except NotImplementedError:
-        return await _read_in_thread()
-    leaving = asyncio.create_task(left.wait())
+        # The loop of Windows cannot wait for a terminal.
+        text = await asyncio.to_thread(sys.stdin.readline)
+        return text.rstrip("\r\n") if text else None
     try:
-        waited: set[asyncio.Future[bytes] | asyncio.Future[Literal[True]]] = {got, leaving}
-        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+        await done_or_left(got, left)
     finally:
         loop.remove_reader(STDIN)
-        leaving.cancel()
     if not got.done() or not (line := got.result()):
         return None
     return line.decode(sys.stdin.encoding or "utf-8", "replace").splitlines()[0]
-
-
-async def _read_in_thread() -> str | None:
-    """Read a line in a thread, for systems whose loop cannot wait for a terminal (Windows)."""
-    line = await asyncio.to_thread(sys.stdin.readline)
-    return line.rstrip("\r\n") if line else None
 
 
 PAUSING = "pausing after this step … (Ctrl-C again stops at once)"
@@ -223,7 +202,11 @@ T = TypeVar("T")
 
 class Interrupts:
     """Counts interrupts from the user or the system; SIGTERM and SIGHUP (of a closed terminal) count as Ctrl-C.
-    Recorded effects are never lost."""
+
+    The first pauses the run after its step, the second stops it at once, the third ends the process. Before the run
+    has begun, the first one stops; servers that were started for the run are stopped too. Recorded effects are never
+    lost.
+    """
 
     def __init__(self, say: Callable[[str], None], leave: Callable[[], bool]) -> None:
         """`leave` removes an open question from the screen and returns True if there was one."""
@@ -256,21 +239,8 @@ class Interrupts:
     @contextlib.contextmanager
     def watching(self, task: asyncio.Task[object]) -> Iterator[None]:
         self._task = task
-        loop = asyncio.get_running_loop()
-        signals = ending_signals()
-        before = [signal.getsignal(number) for number in signals]
-        for number in signals:
-            try:
-                loop.add_signal_handler(number, self.interrupt)
-            except NotImplementedError:
-                signal.signal(number, lambda *_: loop.call_soon_threadsafe(self.interrupt))
-        try:
+        with EndingSignals(asyncio.get_running_loop(), self.interrupt):
             yield
-        finally:
-            for number, handler in zip(signals, before, strict=True):
-                with contextlib.suppress(NotImplementedError):
-                    loop.remove_signal_handler(number)
-                signal.signal(number, handler)
 
 
 async def starting(work: Coroutine[object, object, T]) -> T:
@@ -296,9 +266,7 @@ def with_trust(work: Callable[[], T], *, ask: bool) -> T:
     try:
         return work()
     except Untrusted:
-        if not ask:
-            raise
-        if not _agreed():
+        if not ask or not _agreed():
             raise
     except ToolChanged as changed:
         from quire.cli.lock import lock_changed_tools
@@ -336,8 +304,6 @@ def with_grants(work: Callable[[tuple[str, ...]], T], allow: tuple[str, ...], *,
 def accepted_misses(stopped: NearMisses, *, ask: bool) -> tuple[str, ...]:
     """Show the findings that stop a run, and return their codes if the user runs it all the same. Raises
     `BadDocument`."""
-    import asyncio
-
     from quire.cli.stdio import wants_colour
     from quire.display.diagnostics import Findings, printer
 
@@ -345,14 +311,12 @@ def accepted_misses(stopped: NearMisses, *, ask: bool) -> tuple[str, ...]:
         raise BadDocument(f"{stopped}\ncorrect it, or run it all the same with --force") from None
     findings = [Findings(source, tuple(several)) for source, several in stopped.documents]
     click.echo(printer("full")(findings, wants_colour(sys.stderr)), nl=False, err=True)
-    if not asyncio.run(yes_or_no("Run anyway? yes or no [no]: ")):
+    if not yes_or_no("Run anyway? yes or no [no]: "):
         raise BadDocument("not started") from None
     return stopped.codes
 
 
 def _allowed(refused: Ungranted) -> bool:
-    import asyncio
-
     from quire.display.text import short
 
     click.echo(f"{one_line(refused.item_id)} is not signed by anybody you trust, and asks for:", err=True)
@@ -361,15 +325,14 @@ def _allowed(refused: Ungranted) -> bool:
     for tier in dict.fromkeys(refused.missing.values()):
         if reason := refused.reasons.get(tier.value, "").strip():
             click.echo(f"  why, in the words of its author: {short(reason, _LONGEST_REASON)}", err=True)
-    return asyncio.run(yes_or_no("Allow that, for this run? yes or no [no]: "))
+    return yes_or_no("Allow that, for this run? yes or no [no]: ")
 
 
-async def yes_or_no(prompt: str) -> bool:
+def yes_or_no(prompt: str) -> bool:
     """Ask like a question of a run: keys typed before the prompt do not count, and Ctrl-C works at any moment."""
-
     while True:
         drop_typed()
-        line = await typed_line(prompt, ("yes", "no"))
+        line = asyncio.run(typed_line(prompt, ("yes", "no")))
         if not line or not line.strip():
             return False
         try:
@@ -380,11 +343,10 @@ async def yes_or_no(prompt: str) -> bool:
 
 def _agreed() -> bool:
     from quire.cli.trust import ask_to_trust
-    from quire.workspace.configuration import load_settings
+    from quire.workspace.configuration import settings_here
     from quire.workspace.consent import requests
-    from quire.workspace.locate import find_workspace
 
-    settings = load_settings(find_workspace(Path.cwd()))
+    settings = settings_here()
     click.echo(f"{settings.workspace.folder} requests permissions that you have not confirmed yet:", err=True)
     for line in requests(settings):
         click.echo(f"  {one_line(line)}", err=True)

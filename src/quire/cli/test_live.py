@@ -200,8 +200,6 @@ def _calibrate(given: Wishes, path: Path, as_json: bool) -> int:
 def _agreed(announced: Announcement, budget: float | None) -> bool:
     """Show what is about to be spent, and ask, unless a budget was given or the models are free. Raises
     `CannotStart` without a terminal."""
-    import asyncio
-
     from quire.cli.terminal import somebody_is_here, yes_or_no
     from quire.display.test_live import announcement_line
 
@@ -210,7 +208,7 @@ def _agreed(announced: Announcement, budget: float | None) -> bool:
         return True
     if not somebody_is_here():
         raise CannotStart("without a terminal a paid test needs --budget USD")
-    return asyncio.run(yes_or_no("Spend that? yes or no [no]: "))
+    return yes_or_no("Spend that? yes or no [no]: ")
 
 
 class _Progress:

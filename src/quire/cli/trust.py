@@ -203,8 +203,6 @@ def ask_to_trust(settings: Settings) -> bool:
 
     The caller has shown the requests. An agreement is stored.
     """
-    import asyncio
-
     from quire.cli.terminal import yes_or_no
     from quire.workspace.consent import changes, confirm
 
@@ -214,7 +212,7 @@ def ask_to_trust(settings: Settings) -> bool:
         click.echo("since you agreed:", err=True)
         for line in changed:
             click.echo(f"  {one_line(line)}", err=True)
-    if not asyncio.run(yes_or_no("Do you trust this workspace with all of that? yes or no [no]: ")):
+    if not yes_or_no("Do you trust this workspace with all of that? yes or no [no]: "):
         return False
     confirm(settings)
     return True

@@ -1,9 +1,8 @@
-"""Client of the cluster: ask Temporal to have a worker look at a run, and list the workers of a queue.
+"""Client of the cluster: ask Temporal to have a worker look at a run, list the workers of a queue, and explain why the
+server refuses a connection.
 
-Access to a Temporal server: read certificates and keys, and explain why the server refused the connection.
-
-Everything is checked before anything is sent. A file that cannot be read, or a certificate that is not trusted, gives
-a one-line message; gRPC would report nested structures, some of which name no cause at all.
+Certificates and keys are checked before anything is sent. A file that cannot be read, or a certificate that is not
+trusted, gives a one-line message; gRPC would report nested structures, some of which name no cause at all.
 """
 
 from __future__ import annotations

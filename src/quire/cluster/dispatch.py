@@ -104,7 +104,7 @@ class ClusterRuntime(Runtime):
         if overrides or given != NOTHING_GIVEN:
             raise RunState(f"run {run} belongs to a cluster, where it goes on as it was started")
         row = await self.row(run)
-        seen = max((event.seq for event in await self.store.events(run)), default=0)
+        last = max((event.seq for event in await self.store.events(run)), default=0)
         resume = row.status in _RESUMED
         watching = Watching()
         began(watching)
@@ -113,7 +113,7 @@ class ClusterRuntime(Runtime):
             return DriveResult(Status.AWAITING_INPUT, row.position)
         before = row if resume else None
         while True:
-            following = asyncio.create_task(follow(self, run, listen, after=seen, resumed=before))
+            following = asyncio.create_task(follow(self, run, listen, after=last, resumed=before))
             stopped = asyncio.create_task(watching.stopped.wait())
             try:
                 await asyncio.wait({following, stopped}, return_when=asyncio.FIRST_COMPLETED)
@@ -125,7 +125,7 @@ class ClusterRuntime(Runtime):
                 stopped.cancel()
             if row.status is not Status.AWAITING_INPUT or people is None or not await self._asked(run, people):
                 return (await self.view(run)).rest
-            seen = max((event.seq for event in await self.store.events(run)), default=0)
+            last = max((event.seq for event in await self.store.events(run)), default=0)
             await self._told(run)
 
     async def _told(self, run: str, *, resume: bool = False) -> None:
@@ -141,9 +141,9 @@ class ClusterRuntime(Runtime):
         answered = False
         for question in await self.store.questions(run):
             problem = ""
-            while (given := await people.ask(question, problem)) is not None:
+            while (answer := await people.ask(question, problem)) is not None:
                 try:
-                    await self.answer(run, question.path, given, by=name_of(people))
+                    await self.answer(run, question.path, answer, by=name_of(people))
                 except BadInputs as wrong:
                     problem = str(wrong)
                     continue

@@ -278,13 +278,13 @@ class Driver:
                 await self._runtime.store.acquire(row.id)
         return Outcome(str(row.status), ENDED)
 
-    async def _give_up(self, seen: RunRow, kind: str, message: str) -> None:
+    async def _give_up(self, row_before: RunRow, kind: str, message: str) -> None:
         """Mark the run as failed, with everything it did recorded: `quire resume` continues it once the cause is
         gone."""
-        run, store, now = seen.id, self._runtime.store, self._runtime.clock.now()
+        run, store, now = row_before.id, self._runtime.store, self._runtime.clock.now()
         try:
             epoch = (await self._runtime.row(run)).epoch
-            if epoch > seen.epoch + 1:
+            if epoch > row_before.epoch + 1:
                 return  # one more is our own attempt; others have had it since
             self._say(f"run {run} is given up: {message}")
             lease = await store.acquire(run, after=epoch)
@@ -318,5 +318,5 @@ class Driver:
 
 def at_breakpoint(row: RunRow) -> bool:
     """Return True if the run is paused at a breakpoint of its user."""
-    breakpoints = [typed_way(one) for one in PinnedState.of(row.pins).breakpoints]
+    breakpoints = [typed_way(label) for label in PinnedState.of(row.pins).breakpoints]
     return row.status is Status.PAUSED and is_named(row.position, breakpoints)

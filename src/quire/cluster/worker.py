@@ -1,20 +1,11 @@
-"""A worker: take runs from a task queue, drive a limited number at a time, and sweep.
+"""A worker: take runs from a task queue, drive a limited number at a time, and sweep for runs whose signal was lost.
 
 It has two loops in two threads. The loop that `run` is called on has the store, the drives and the sweep; the other
-has Temporal, whose heartbeats continue whatever a run computes.
+has Temporal, whose heartbeats continue whatever a run computes. A loop that hangs is detected too: it has to respond
+now and then, or the heartbeats end.
 
 A worker that could begin no run, because its workspace changed or vanished under it, is *unfit*: it leaves its runs to
 the others, asks for no more, and looks at its workspace again until all is well. Then it starts anew.
-
-Find runs that are due although no signal came: it was lost, or its sender died before sending it.
-
-A run is signalled at the second sweep in a row that finds it unchanged, then less and less often: every signal is kept
-in the history of its workflow, and a run may have to wait because all workers are busy.
-
-The activity of a worker: pass an order to the driver on its own loop, and send heartbeats meanwhile.
-
-Temporal has its own thread and loop, so a run that computes for seconds does not make its worker look dead. A loop
-that hangs is detected too: it has to respond now and then, or the heartbeats end.
 """
 
 from __future__ import annotations
@@ -24,10 +15,9 @@ import contextlib
 import logging
 import os
 import random
-import signal
 import threading
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -58,7 +48,7 @@ from quire.cluster.orders import DRIVE, HEARTBEAT_SECONDS, Order, Outcome
 from quire.cluster.workflow import RunWorkflow
 from quire.engine.records import RunRow, Status
 from quire.errors import CannotStart, QuireError, StoreError
-from quire.python_process import ending_signals
+from quire.python_process import EndingSignals
 from quire.stores.contract import SharedStore
 from quire.wording import cut
 
@@ -79,7 +69,11 @@ class Signals(Protocol):
 
 
 class Sweep:
-    """Sweeps the runs of one task queue. Runs of other queues in the same store are left alone."""
+    """Finds runs of one task queue that are due although no signal came: it was lost, or its sender died before.
+
+    A run is signalled at the second sweep in a row that finds it unchanged, then less and less often: every signal is
+    kept in the history of its workflow, and a run may have to wait because all workers are busy.
+    """
 
     def __init__(self, store: Store, queue: str, signals: Signals, say: Callable[[str], None]) -> None:
         self._store = store
@@ -116,14 +110,9 @@ class Sweep:
             *await self._store.list(status=Status.INTERRUPTED, limit=MOST),
             *await self._answered(),
         ]
-        return [row for row in rows if self._ours(row)]
-
-    def _ours(self, row: RunRow) -> bool:
-        """Return True if the run belongs to this queue. An imported run can be looked at but is never driven.
-
-        The pins may have any shape here: one run that cannot be read must not delay the others.
-        """
-        return row.pins.get("queue", "") == self._queue and not row.pins.get("imported")
+        # An imported run is never driven. The pins may have any shape here: one run that cannot be read must not delay
+        # the others.
+        return [row for row in rows if row.pins.get("queue", "") == self._queue and not row.pins.get("imported")]
 
     async def _answered(self) -> list[RunRow]:
         if not isinstance(self._store, SharedStore):
@@ -186,8 +175,8 @@ class ClusterWorker:
         self._stopped = asyncio.Event()
         self._leaving = asyncio.Event()
         self._stale = asyncio.Event()
-        with _signals(loop, self._interrupt):
-            if not await self._store_is_there():
+        with EndingSignals(loop, self._interrupt):
+            if await self._tried(lambda: self._runtime.store.list(limit=1), StoreError) is None:
                 return False
             thread = threading.Thread(target=self._temporal.run_forever, name="temporal", daemon=True)
             thread.start()
@@ -234,7 +223,7 @@ class ClusterWorker:
         return False
 
     async def _serve(self, loop: asyncio.AbstractEventLoop) -> bool:
-        client = await self._connected()
+        client = await self._tried(lambda: self._there(connect(self._where)), CannotStart)
         if client is None:
             return False
         cluster = Cluster(client, self._where.task_queue, self._where.heartbeat)
@@ -319,14 +308,8 @@ class ClusterWorker:
             where = f"Temporal at {self._where.temporal}"
             self._say(f"{where} is away ({problem}): runs go on" if problem else f"{where} is back")
 
-    async def _connected(self) -> Client | None:
-        """Connect to Temporal, retrying until it is available; return None if the worker is stopped before."""
-        return await self._tried(lambda: self._there(connect(self._where)), CannotStart)
-
-    async def _store_is_there(self) -> bool:
-        return await self._tried(lambda: self._runtime.store.list(limit=1), StoreError) is not None
-
     async def _tried(self, attempt: Callable[[], Awaitable[T]], wrong: type[QuireError]) -> T | None:
+        """Try until there is no such error; return None if the worker is stopped before."""
         pause = 0.5
         while not self._stopped.is_set():
             try:
@@ -374,22 +357,6 @@ class _Across:
         await self._there(self._cluster.ensure(run))
 
 
-@contextlib.contextmanager
-def _signals(loop: asyncio.AbstractEventLoop, interrupt: Callable[[], None]) -> Iterator[None]:
-    numbers = ending_signals()
-    for number in numbers:
-        try:
-            loop.add_signal_handler(number, interrupt)
-        except NotImplementedError:
-            signal.signal(number, lambda *_: loop.call_soon_threadsafe(interrupt))
-    try:
-        yield
-    finally:
-        for number in numbers:
-            with contextlib.suppress(NotImplementedError):
-                loop.remove_signal_handler(number)
-
-
 BEATS = 4
 """Number of heartbeats per heartbeat timeout."""
 
@@ -433,10 +400,18 @@ class DriveActivity:
             await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_told(handle, *details), here))
 
         async def workers() -> Collection[str]:
-            asked = _workers(activity_client, info.task_queue)
-            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asked, here))
+            listing = _workers(activity_client, info.task_queue)
+            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(listing, here))
 
-        attempt = Attempt(info.attempt, _epoch(info), tell, _refusals(info), workers)
+        # The epoch under which the previous attempt owned the run, and the workers that could not begin the run.
+        epoch, refusals = (*info.heartbeat_details, None, None)[:2]
+        attempt = Attempt(
+            info.attempt,
+            epoch if isinstance(epoch, int) else None,
+            tell,
+            refusals if isinstance(refusals, dict) else {},
+            workers,
+        )
         limit = info.heartbeat_timeout.total_seconds() if info.heartbeat_timeout else HEARTBEAT_SECONDS
         work = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._driver.look(order, attempt), self._loop))
         while not work.done():
@@ -475,10 +450,10 @@ class DriveActivity:
 async def _workers(client: Client, queue: str) -> Collection[str]:
     """Return the workers that ask for runs now. Raises `Later`."""
     try:
-        found = await pollers(client, queue)
+        times = await pollers(client, queue)
     except CannotStart as error:
         raise Later(str(error), 1.0) from None
-    return [name for name, at in found.items() if at > time.time() - SEEN_SECONDS]
+    return [name for name, at in times.items() if at > time.time() - SEEN_SECONDS]
 
 
 async def _told(handle: AsyncActivityHandle, *details: object) -> None:
@@ -496,15 +471,3 @@ def _unwanted() -> bool:
     """Return True if the workflow was stopped, False if Temporal lost contact with this worker."""
     details = activity.cancellation_details()
     return details is None or not (details.not_found or details.timed_out)
-
-
-def _epoch(info: activity.Info) -> int | None:
-    """Return the epoch under which the previous attempt owned the run; None if it is not known."""
-    told = info.heartbeat_details[0] if info.heartbeat_details else None
-    return told if isinstance(told, int) else None
-
-
-def _refusals(info: activity.Info) -> dict[str, int]:
-    """Return the workers that could not begin the run, with the number of their attempts."""
-    details = info.heartbeat_details
-    return details[1] if len(details) > 1 and isinstance(details[1], dict) else {}

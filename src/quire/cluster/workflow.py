@@ -36,16 +36,16 @@ class RunWorkflow:
     async def run(self, order: Order) -> str:
         self._resume = self._resume or order.resume
         while True:
-            seen, resume = self._looks, self._resume
+            looks, resume = self._looks, self._resume
             self._resume = False
             outcome = await self._drive(Order(order.run, order.heartbeat, resume))
             if outcome.rests == HANDED_OVER:
                 # Its worker is shutting down and has parked the run: the next worker continues it.
                 self._resume = self._resume or resume or outcome.status == "paused"
-            elif seen == self._looks:
+            elif looks == self._looks:
                 if outcome.rests == ENDED:
                     return outcome.status
-                await self._wait(seen, _seconds(outcome))
+                await self._wait(looks, _seconds(outcome))
             if workflow.info().is_continue_as_new_suggested():
                 workflow.continue_as_new(Order(order.run, order.heartbeat, self._resume))
 
@@ -60,9 +60,9 @@ class RunWorkflow:
         )
         return outcome
 
-    async def _wait(self, seen: int, seconds: float) -> None:
+    async def _wait(self, looks: int, seconds: float) -> None:
         try:
-            await workflow.wait_condition(lambda: self._looks != seen, timeout=seconds)
+            await workflow.wait_condition(lambda: self._looks != looks, timeout=seconds)
         except asyncio.TimeoutError:  # noqa: UP041  # the sandbox has its own idea of which of the two it is
             return
 

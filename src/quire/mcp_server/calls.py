@@ -20,7 +20,7 @@ from quire.engine.records import FINAL, Status
 from quire.errors import QuireError, RunBusy
 from quire.formats.pipeline.inline import LAUNCHING
 from quire.mcp_server.catalogue import Asked, Elicited, input_required, read_answers, reporting
-from quire.mcp_server.launch_tools import LaunchedRuns, result_of, waiting
+from quire.mcp_server.launch_tools import LaunchedRuns, failed, result_of, waiting
 from quire.runs.launch import ASYNC, INLINE, KnownTools, Launcher, Launching, LaunchResult, envelope_of
 from quire.runs.runtime import Runtime
 from quire.trust.capabilities import Grants
@@ -103,12 +103,12 @@ class Calls:
     async def launch(self, caller: Client, tool: str, arguments: Mapping[str, Value]) -> Result:
         """Call one of the four launch tools."""
         if problem := self._too_many() or _no_values(arguments):
-            return result_of(LaunchResult("error", {"error": problem}))
+            return failed(problem)
         if INLINE in tool:
             try:
                 await self._known.learn(arguments.get("definition"))
             except QuireError as error:
-                return result_of(LaunchResult("error", {"error": str(error)}))
+                return failed(error)
         launcher = self._launcher(caller)
         if tool.endswith(ASYNC):
             self._detached = {run: drive for run, drive in self._detached.items() if not drive.ended}
@@ -128,9 +128,9 @@ class Calls:
         missing = [name for name in offered.required if arguments.get(name) is None]
         # Declared inputs of a pipeline are checked at the start, with all that is wrong at once.
         is_declared = offered.document.runnable().declared is not None
-        said = f"missing input: {', '.join(missing)}" if missing and not is_declared else ""
-        if problem := said or self._too_many() or _no_values(arguments):
-            return result_of(LaunchResult("error", {"error": problem}))
+        lacks = f"missing input: {', '.join(missing)}" if missing and not is_declared else ""
+        if problem := lacks or self._too_many() or _no_values(arguments):
+            return failed(problem)
 
         def work(people: People | None, listen: Listener, began: Callable[[Drive], None]) -> Awaitable[LaunchResult]:
             return self._launching.launch_document(
@@ -143,7 +143,7 @@ class Calls:
         """Continue a call that was made again, with answers to the questions of its run."""
         asked = Asked.of(state)
         if problem := self._too_many():
-            return result_of(LaunchResult("error", {"run_id": asked.run, "error": problem}))
+            return failed(problem, asked.run)
         try:
             row = await self._late.row(asked.run)
             if row.status is not Status.AWAITING_INPUT:
@@ -153,13 +153,12 @@ class Calls:
             for path, value in answers.given.items():
                 await self._runtime.answer(asked.run, path, value, by=caller.form)
         except QuireError as error:
-            return result_of(LaunchResult("error", {"run_id": asked.run, "error": str(error)}))
+            return failed(error, asked.run)
         if answers.problems:
             again = [question for question in questions if question.path in answers.problems]
             return input_required(asked.run, again, answers.declined, answers.problems, answers.unfit)
         if not await self._runtime.store.answers(asked.run):
             return result_of(waiting(asked.run, questions))
-
         return await self._drive(caller, asked.run, answers.declined)
 
     async def resume(self, caller: Client, run: str) -> Result:
@@ -171,12 +170,12 @@ class Calls:
             if asks or row.status in (*FINAL, Status.RUNNING):
                 return await self._answered(caller, await self._late.envelope(run))
         except QuireError as error:
-            return result_of(LaunchResult("error", {"error": str(error)}))
+            return failed(error)
         return await self._drive(caller, run)
 
     async def _drive(self, caller: Client, run: str, declined: tuple[str, ...] = ()) -> Result:
         if problem := self._too_many():
-            return result_of(LaunchResult("error", {"run_id": run, "error": problem}))
+            return failed(problem, run)
 
         async def work(people: People | None, listen: Listener, began: Callable[[Drive], None]) -> LaunchResult:
             runtime = await self._reopen(self._runtime, run)

@@ -1,12 +1,9 @@
-"""The catalogue that is offered to clients: documents as tools, their grammars as resources, and prompts that ask for a
-document.
+"""The catalogue that is offered to clients (documents as tools, their grammars as resources, prompts that ask for a
+document), and how clients are told about steps and asked questions, in either generation of the protocol.
 
 The documents are registered pipelines, playbooks that have a name, signed directives, and documents that the user
 named. The list is read again for every request. A file that cannot be read is reported and left out; the others are
 still offered.
-
-Clients: the facts that are needed to talk to one, in either generation of the protocol, the steps of a run as
-notifications, and its questions as forms for the client's user.
 
 Up to protocol version 2025-11-25 a server asks the client while the call is open (`elicitation/create`). Since
 2026-07-28 it cannot: it answers the call with the questions, and the client calls again with the answers and with the
@@ -109,21 +106,19 @@ class Catalogue:
 
     def stamp(self) -> tuple[tuple[str, int, int], ...]:
         """Return a value that changes when a file is added, removed or written. Costs one `stat` per file."""
-        found = []
+        stamps = []
         for path in sorted({*self._files(), *self._named}):
-            try:
-                seen = path.stat()
-            except OSError:
-                continue
-            found.append((str(path), seen.st_mtime_ns, seen.st_size))
-        return tuple(found)
+            with contextlib.suppress(OSError):
+                status = path.stat()
+                stamps.append((str(path), status.st_mtime_ns, status.st_size))
+        return tuple(stamps)
 
     def _read(self) -> Listing:
         registry = self._library.registry()
         problems = list(registry.problems)
         tools: dict[str, Offered] = {}
-        offers = (*self._pipelines(registry), *self._documents(registry, problems), *self._directives(problems))
-        for offered in offers:
+        pipelines = map(_pipeline, registry.pipelines.values())
+        for offered in (*pipelines, *self._documents(registry, problems), *self._directives(problems)):
             other = tools.get(offered.tool)
             if other is None:
                 tools[offered.tool] = offered
@@ -131,25 +126,26 @@ class Catalogue:
                 problems.append(f"{offered.document.name}: {offered.tool} is the tool of {other.document.name} already")
         return Listing(tools, tuple(problems))
 
-    def _pipelines(self, registry: RegisteredPipelines) -> Iterator[Offered]:
-        return (_pipeline(pipeline) for pipeline in registry.pipelines.values())
-
     def _documents(self, registry: RegisteredPipelines, problems: list[str]) -> Iterator[Offered]:
         taken = {Path(pipeline.source.name).resolve() for pipeline in registry.pipelines.values()}
         playbooks = self._library.playbooks()
         problems += playbooks.problems
-        for name, path in (*playbooks.paths.items(), *((_stem(path), path) for path in self._named)):
+        named = (
+            (path.name.removesuffix(SUFFIX) if path.name.endswith(SUFFIX) else path.stem, path) for path in self._named
+        )
+        for name, path in (*playbooks.paths.items(), *named):
             if path.resolve() in taken:
                 continue
             taken.add(path.resolve())
             try:
                 source = read_source(path)
                 if format_of(source) == "pipeline":
-                    found, wrong = read_pipelines(path.stem, source)
+                    pipelines, wrong = read_pipelines(path.stem, source)
                     problems += wrong
-                    yield from (_pipeline(one) for one in found)
+                    yield from map(_pipeline, pipelines)
                 else:
-                    yield _playbook(name, source)
+                    # Under its whole name: the last part alone could mean another playbook after a file is added.
+                    yield _document("playbook", name, read(source))
             except QuireError as error:
                 problems.append(str(error))
 
@@ -165,7 +161,7 @@ class Catalogue:
 
         settings, spaces = self._library.settings, self._library.spaces
         try:
-            entries = [one for one in spaces.entries("directive") if one.space != "system"]
+            entries = [entry for entry in spaces.entries("directive") if entry.space != "system"]
             items = replace(VerifiedItems.of(settings), mode="require")
         except QuireError as error:
             problems.append(str(error))
@@ -176,7 +172,7 @@ class Catalogue:
                 item = spaces.read(entry)
                 BundleBuilder(settings, items, {}, model=False).gather("", item)
                 name = entry.name if names.count(entry.name) == 1 else entry.id
-                yield _directive(name, read(Source.of(item.text, str(entry.path))))
+                yield _document("directive", name, read(Source.of(item.text, str(entry.path))))
             except QuireError as error:
                 problems.append(str(error))
 
@@ -199,29 +195,16 @@ def tool_name(kind: str, name: str) -> str:
     return f"{text[: LONGEST_NAME - 9]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
-def _pipeline(one: Registered) -> Offered:
-    description = one.description or f"Runs the pipeline {one.name}."
-    schema = pipeline_schema(one.plan, one.tree)
-    return _offered(tool_name("pipeline", one.name), one.name, description, one.document, schema)
+def _pipeline(pipeline: Registered) -> Offered:
+    description = pipeline.description or f"Runs the pipeline {pipeline.name}."
+    schema = pipeline_schema(pipeline.plan, pipeline.tree)
+    return _offered(tool_name("pipeline", pipeline.name), pipeline.name, description, pipeline.document, schema)
 
 
-def _stem(path: Path) -> str:
-    return path.name.removesuffix(SUFFIX) if path.name.endswith(SUFFIX) else path.stem
-
-
-def _playbook(name: str, source: Source) -> Offered:
-    """Return the tool of a playbook, under its whole name: the last part alone could mean another playbook after a
-    file is added."""
-    document = read(source)
+def _document(kind: str, name: str, document: Document) -> Offered:
     plan = document.runnable()
-    description = plan.description or f"Runs the playbook {plan.title}."
-    return _offered(tool_name("playbook", name), plan.title, description, document, declared_schema(plan))
-
-
-def _directive(name: str, document: Document) -> Offered:
-    plan = document.runnable()
-    description = plan.description or f"Runs the directive {plan.title}."
-    return _offered(tool_name("directive", name), plan.title, description, document, declared_schema(plan))
+    description = plan.description or f"Runs the {kind} {plan.title}."
+    return _offered(tool_name(kind, name), plan.title, description, document, declared_schema(plan))
 
 
 def _offered(tool: str, title: str, description: str, document: Document, schema: Mapping[str, Value]) -> Offered:
@@ -281,8 +264,8 @@ def written_prompt(name: str, arguments: Mapping[str, str]) -> types.GetPromptRe
 
 def request(grammar: Grammar, task: str) -> str:
     """Return the message that asks a model for a document."""
-    asked = f"Write a {grammar.name} that does this:\n\n{task}\n\nReply with it and nothing else."
-    return f"{grammar.text}\n## Task\n\n{asked}\n"
+    order = f"Write a {grammar.name} that does this:\n\n{task}\n\nReply with it and nothing else."
+    return f"{grammar.text}\n## Task\n\n{order}\n"
 
 
 def _unknown(what: str, name: str, grammars: Mapping[str, Grammar]) -> str:
@@ -326,9 +309,6 @@ class Client(Struct, frozen=True):
     def form(self) -> str:
         """Return the author of an answer that the client's user gave in a form."""
         return f"{self.recipient} (form)"
-
-    def with_log(self, wanted: bool) -> Client:
-        return replace(self, logs=wanted)
 
 
 def connection_of(context: Context) -> str:
@@ -429,12 +409,10 @@ def answer_of(question: Question, result: types.ElicitResult) -> str | None:
     """Return the answer; None if the user declined or dismissed the form."""
     if result.action != "accept":
         return None
-    given = (result.content or {}).get(ANSWER)
-    if isinstance(given, bool):
-        return "yes" if given else "no"
-    if given is None or isinstance(given, list):
-        return question.default
-    return str(given)
+    value = (result.content or {}).get(ANSWER)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return question.default if value is None or isinstance(value, list) else str(value)
 
 
 class Elicited:

@@ -49,8 +49,8 @@ class TokenRequired:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        given = [value for name, value in scope["headers"] if name == b"authorization"]
-        if scope["type"] == "http" and len(given) == 1 and hmac.compare_digest(given[0], self._token):
+        tokens = [value for name, value in scope["headers"] if name == b"authorization"]
+        if scope["type"] == "http" and len(tokens) == 1 and hmac.compare_digest(tokens[0], self._token):
             with contextlib.suppress(ClientDisconnect):
                 await self._app(scope, receive, send)
         elif scope["type"] == "http":
@@ -62,7 +62,7 @@ class TokenRequired:
 def application(host: Host, place: str, token: str) -> ASGIApp:
     port = place.rpartition(":")[2]
     places = [place, f"localhost:{port}"]
-    security = TransportSecuritySettings(allowed_hosts=places, allowed_origins=[f"http://{one}" for one in places])
+    security = TransportSecuritySettings(allowed_hosts=places, allowed_origins=[f"http://{name}" for name in places])
     app = host.server.streamable_http_app(
         streamable_http_path=PATH,
         transport_security=security,

@@ -1,7 +1,6 @@
-"""Tools besides those of documents: launch a pipeline by name or by definition, and the operations that have a tool.
-Results of tools are envelopes: the envelope itself for programs, and its output or error as text.
-
-Runs after their call has ended: results, letters about them, going on, and answers.
+"""Tools besides those of documents: launch a pipeline by name or by definition, and the operations that have a tool:
+results of runs whose call has ended, letters about them, going on, and answers. Results of tools are envelopes: the
+envelope itself for programs, and its output or error as text.
 
 Answering questions is for people; the tool for it is offered only if the user says so. A client sees the runs that
 clients of this server have launched, and no other runs of the user.
@@ -66,13 +65,14 @@ async def call_operation(
     number above the most that a tool takes counts as the most."""
     work = TOOLS[name].work
     schema = schema_of(work.input)
-    given = {one: _at_most(schema["properties"].get(one, {}), value) for one, value in arguments.items()}
-    if problem := _wrong_argument(name, schema, given):
-        return result_of(LaunchResult("error", {"error": problem}))
+    members = schema["properties"]
+    values = {member: _at_most(members.get(member, {}), value) for member, value in arguments.items()}
+    if problem := _wrong_argument(name, schema, values):
+        return failed(problem)
     try:
-        answer = await work.run(host, work.read(given))
+        answer = await work.run(host, work.read(values))
     except (Problem, QuireError) as error:
-        return result_of(LaunchResult("error", {"error": str(error)}))
+        return failed(error)
     if isinstance(answer, types.CallToolResult | types.InputRequiredResult):
         return answer
     return types.CallToolResult(content=[types.TextContent(text=pretty(answer))], structured_content=answer)
@@ -139,6 +139,11 @@ def result_of(envelope: LaunchResult) -> types.CallToolResult:
         structured_content={"status": envelope.status, "data": copy(dict(envelope.data))},
         is_error=envelope.status == "error",
     )
+
+
+def failed(problem: object, run: str = "") -> types.CallToolResult:
+    """Return the result of a call that could not be carried out."""
+    return result_of(LaunchResult("error", {**({"run_id": run} if run else {}), "error": str(problem)}))
 
 
 def waiting(run: str, questions: Sequence[Question]) -> LaunchResult:
@@ -312,7 +317,7 @@ async def pipeline_answer(host: ToolHost, given: AnswerLaunched) -> Result:
         step = None if isinstance(given.step, UnsetType) else given.step
         await host.runtime.answer(run, step, given.answer, by=caller.by, person=caller.person)
     except QuireError as error:
-        return result_of(LaunchResult("error", {"run_id": run, "error": str(error)}))
+        return failed(error, run)
     return await host.calls.resume(host.client, run)
 
 

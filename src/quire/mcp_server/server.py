@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,6 +20,7 @@ from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from quire import __version__
 from quire.errors import NoSuchRun
@@ -47,7 +47,7 @@ from quire.mcp_server.launch_tools import (
     launch_tool,
     operation_tool,
 )
-from quire.python_process import ending_signals
+from quire.python_process import EndingSignals
 from quire.runs.options import RunOptions
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ class Host:
 
     async def _call(self, context: Context, params: types.CallToolRequestParams) -> Result:
         caller, arguments = Client.of(context), params.arguments or {}
-        caller = caller.with_log(self._wants_log.get(connection_of(context), caller.logs))
+        caller = replace(caller, logs=self._wants_log.get(connection_of(context), caller.logs))
         if params.request_state is not None:
             return await self.calls.go_on(caller, params.request_state, params.input_responses)
         if params.name in self.calls.launchers():
@@ -255,13 +255,13 @@ class Host:
         return types.EmptyResult()
 
 
-def _remember(kept: dict[str, T], connection: str, value: T) -> None:
+def _remember(values: dict[str, T], connection: str, value: T) -> None:
     """Keep the last value of each connection, for at most `MAX_SESSIONS` of them: connections do not report when they
     end."""
-    kept.pop(connection, None)
-    kept[connection] = value
-    while len(kept) > MAX_SESSIONS:
-        del kept[next(iter(kept))]
+    values.pop(connection, None)
+    values[connection] = value
+    while len(values) > MAX_SESSIONS:
+        del values[next(iter(values))]
 
 
 def secret(user: Path) -> bytes:
@@ -272,8 +272,8 @@ def secret(user: Path) -> bytes:
         user.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     except FileExistsError:
-        found = path.read_bytes()
-        return found if len(found) >= 32 else os.urandom(32)
+        stored = path.read_bytes()
+        return stored if len(stored) >= 32 else os.urandom(32)
     except OSError:
         return os.urandom(32)
     key = os.urandom(32)
@@ -304,14 +304,10 @@ async def serve_stdio(host: Host) -> None:
         if not ending:
             ending.append(loop.create_task(_end_at_once(host)))
 
-    for number in ending_signals():
-        try:
-            loop.add_signal_handler(number, end)
-        except NotImplementedError:
-            signal.signal(number, lambda *_: loop.call_soon_threadsafe(end))
     options = host.server.create_initialization_options()
-    async with stdio_server() as (incoming, outgoing):
-        await host.server.run(incoming, outgoing, options)
+    with EndingSignals(loop, end):
+        async with stdio_server() as (incoming, outgoing):
+            await host.server.run(incoming, outgoing, options)
 
 
 async def _end_at_once(host: Host) -> None:

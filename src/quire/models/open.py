@@ -92,9 +92,9 @@ def _local(name: str, environ: Mapping[str, str]) -> Model:
     from quire.models.downloads import pulled_model, pulled_models
     from quire.models.local import LocalModel
 
-    found = pulled_model(name, environ)
-    if found is not None:
-        return LocalModel(found.path, name=name)
+    pulled = pulled_model(name, environ)
+    if pulled is not None:
+        return LocalModel(pulled.path, name=name)
     path = Path(os.path.expanduser(name))  # noqa: PTH111  # an unknown user is no exception here
     if path.suffix == ".gguf" or "/" in name or os.path.exists(path):  # noqa: PTH110  # nor is a long name
         return LocalModel(path, name=path.name)
@@ -159,7 +159,7 @@ def _hosted(spec: str, provider: str, config: ModelSettings, environ: Mapping[st
     except ImportError:
         raise CannotStart(_NO_LIBRARY) from None
     try:
-        known = infer_provider_class(provider)
+        provider_class = infer_provider_class(provider)
     except ValueError:
         raise CannotStart(f"no provider is named {provider!r}{_nearest(spec, config, environ)}") from None
     except ImportError as error:
@@ -167,9 +167,9 @@ def _hosted(spec: str, provider: str, config: ModelSettings, environ: Mapping[st
 
     def build(client: httpx2.AsyncClient) -> ProviderModel:
         def make(name: str) -> Provider[object]:
-            if name not in _OWN_CLIENT and not _takes_client(known):
+            if name not in _OWN_CLIENT and not _takes_client(provider_class):
                 return infer_provider(name)
-            made: Provider[object] = known(http_client=client)  # type: ignore[call-arg]
+            made: Provider[object] = provider_class(http_client=client)  # type: ignore[call-arg]
             return made
 
         return infer_model(spec, make)

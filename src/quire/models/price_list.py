@@ -44,10 +44,10 @@ def listed_rate(spec: str, model: str, provider: str, address: str, today: datet
 
     The address comes first, and then the name of the provider, as where the library counts the cost of a reply."""
     there = _find(model, None, address) if address and provider not in _BY_NAME else None
-    found = there or _find(model, provider, None)
-    if found is None:
+    entry = there or _find(model, provider, None)
+    if entry is None:
         return Unpriced(spec, f"{SOURCE} has no price of {model} by {provider}")
-    owner, info = found
+    owner, info = entry
     prices, changes = _prices_of(info, today)
     writes_cache = owner not in _CACHES_IF_ASKED
     levels = [_level(prices, above, writes_cache) for above in _levels(prices)]
@@ -62,7 +62,7 @@ def listed_rate(spec: str, model: str, provider: str, address: str, today: datet
         tiers[0].input,
         tiers[0].output,
         tiers[1:],
-        max(_dearest_tier(_get(one, "requests_kcount")) or Decimal(0) for one in prices) / 1000,
+        max(_dearest_tier(_get(price_then, "requests_kcount")) or Decimal(0) for price_then in prices) / 1000,
         info.context_window,
         SOURCE,
         checked or list_date(today),
@@ -137,8 +137,8 @@ def _dearest(prices: list[ModelPrice], keys: tuple[str, ...], above: int) -> Dec
     """Return None if one of the prices lacks the first key."""
     if any(_get(price, keys[0]) is None for price in prices):
         return None
-    found = (_above(_get(price, key), above) for price in prices for key in keys)
-    return max(price for price in found if price is not None)
+    reached = (_above(_get(price, key), above) for price in prices for key in keys)
+    return max(price for price in reached if price is not None)
 
 
 def _above(price: Listed, above: int) -> Decimal | None:
@@ -149,8 +149,8 @@ def _above(price: Listed, above: int) -> Decimal | None:
 
 
 def _get(price: ModelPrice, key: str) -> Listed:
-    found: Listed = vars(price).get(key)
-    return found
+    listed: Listed = vars(price).get(key)
+    return listed
 
 
 def _premises(info: ModelInfo, prices: list[ModelPrice], unknown_address: str) -> Iterator[str]:

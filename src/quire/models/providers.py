@@ -1,13 +1,6 @@
 """Hosted models and OpenAI-compatible services, through the `direct` layer of pydantic-ai.
 
-Importing this module imports pydantic-ai, which takes seconds: only `open_model` does it.
-
-Open OpenAI-compatible services: a configured base_url, an address given directly, Ollama.
-
-The SDK reads several OPENAI_… variables by itself (key, organization, project, extra headers). These must not go to a
-service that only speaks the same protocol, so the request is limited to the headers named here.
-
-Imports the SDK and pydantic-ai: only `open_model` imports this.
+Importing this module imports pydantic-ai and the SDK, which takes seconds: only `open_model` does it.
 """
 
 from __future__ import annotations
@@ -204,8 +197,8 @@ class HostedModel:
             message = f"{self._name}: the provider's content filter stopped the reply"
             raise ModelFailed(message, kind="refused", used=used)
         if finish == "error":
-            said = str(((response and response.provider_details) or {}).get("finish_reason") or "")
-            why = f" ({said[:60]})" if said else ""
+            stated = str(((response and response.provider_details) or {}).get("finish_reason") or "")
+            why = f" ({stated[:60]})" if stated else ""
             raise ModelFailed(f"{self._name}: the provider broke the reply off{why}", kind="bad_reply", used=used)
         uses = conversation.uses(response, cut=finish == "length") if response else ()
         if not text.strip() and not uses:
@@ -368,8 +361,8 @@ def _has_ended(response: ModelResponse | None) -> bool:
     """
     if response is None:
         return False
-    said = (response.provider_details or {}).get("finish_reason")
-    return bool(said) or (response.finish_reason is not None and response.usage.output_tokens > 0)
+    reason = (response.provider_details or {}).get("finish_reason")
+    return bool(reason) or (response.finish_reason is not None and response.usage.output_tokens > 0)
 
 
 def _written(event: ModelResponseStreamEvent) -> tuple[str, int]:
@@ -391,6 +384,8 @@ def _written(event: ModelResponseStreamEvent) -> tuple[str, int]:
 _HEADERS = frozenset(
     ("host", "accept", "accept-encoding", "connection", "user-agent", "content-type", "content-length", "authorization")
 )
+"""Headers of a request to a compatible service. The SDK reads several OPENAI_… variables by itself (key, organization,
+project, extra headers), and these must not go to a service that only speaks the same protocol."""
 
 
 def compatible_model(

@@ -39,8 +39,8 @@ class Redacted:
 
         def show(piece: str) -> None:
             # An empty piece is a sign of life and is passed on.
-            if (said := stream.add(piece)) or not piece:
-                on_delta(said)
+            if (shown := stream.add(piece)) or not piece:
+                on_delta(shown)
 
         try:
             reply = await self._model.complete(call, show)
@@ -57,5 +57,5 @@ class Redacted:
         return reply if text == reply.text and not uses else replace(reply, text=text, uses=uses)
 
     def _arguments(self, use: ToolUse) -> dict[str, Value]:
-        found = self._redactor.value(dict(use.arguments))
-        return found if isinstance(found, dict) else {}
+        arguments = self._redactor.value(dict(use.arguments))
+        return arguments if isinstance(arguments, dict) else {}

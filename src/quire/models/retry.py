@@ -79,9 +79,9 @@ class Retrying:
     def _wait(self, failure: ModelFailed, tried: int) -> float | None:
         if not failure.transient or tried >= len(self._backoff):
             return None
-        asked = (failure.retry_after if isinstance(failure, TransportFailed) else None) or 0.0
-        if asked > self._longest:
+        requested = (failure.retry_after if isinstance(failure, TransportFailed) else None) or 0.0
+        if requested > self._longest:
             failure.message += f", and no call waits longer than {self._longest:g} s: resume the run later"
             failure.args = (failure.message,)
             return None
-        return max(self._backoff[tried], asked)
+        return max(self._backoff[tried], requested)

@@ -162,7 +162,7 @@ def _json(path: Path, text: str) -> list[tuple[int, Value]]:
     if not isinstance(whole, list):
         raise CannotStart(f"{path}:1: a script is a list of replies")
     # The whole is valid, so its items can be read again one by one to find where each begins.
-    found: list[tuple[int, Value]] = []
+    entries: list[tuple[int, Value]] = []
     scan, at = json.JSONDecoder().raw_decode, text.index("[") + 1
     line = text.count("\n", 0, at) + 1
     for _ in whole:
@@ -171,9 +171,9 @@ def _json(path: Path, text: str) -> list[tuple[int, Value]]:
             at += 1
         began = at
         value, at = scan(text, began)
-        found.append((line, value))
+        entries.append((line, value))
         line += text.count("\n", began, at)
-    return found
+    return entries
 
 
 def _yaml(path: Path, text: str) -> list[tuple[int, Value]]:
@@ -253,10 +253,10 @@ def _error(value: Value) -> tuple[str, str, bool]:
 
 def _finish_reason(value: Mapping[str, Value]) -> str:
     """Return why the reply ends; `length` marks one that was cut off."""
-    given = value.get("finish_reason", "")
-    if not isinstance(given, str) or ("error" in value and given):
+    reason = value.get("finish_reason", "")
+    if not isinstance(reason, str) or ("error" in value and reason):
         raise EntryError("has a finish_reason that is not a text, or stands beside an error")
-    return given
+    return reason
 
 
 def _number(value: Value, name: str) -> float:
@@ -335,7 +335,7 @@ class ScriptedModel:
             on_delta(piece)
             await asyncio.sleep(0)
         earlier = sum(len(message.uses) for message in call.messages)
-        uses = tuple(ToolUse(f"call_{earlier + n}", *one) for n, one in enumerate(entry.calls, 1))
+        uses = tuple(ToolUse(f"call_{earlier + n}", *use) for n, use in enumerate(entry.calls, 1))
         finish = entry.finish_reason or ("tool_call" if uses else "stop")
         return ModelReply(entry.reply, self._name, entry.usage, finish, uses=uses)
 

@@ -67,26 +67,26 @@ def choose(
     """
     if attributes.get("id", "").strip():
         return attributes["id"].strip()
-    wanted = attributes.get("provider", "").strip() or default_provider
-    asked = [name for key in ("tier", "fallback") if (name := attributes.get(key, "").strip())]
-    for tier in asked:
-        found = _at_providers(tier, providers, wanted)
-        if found is not None:
-            return found
+    provider = attributes.get("provider", "").strip() or default_provider
+    tiers = [name for key in ("tier", "fallback") if (name := attributes.get(key, "").strip())]
+    for tier in tiers:
+        model = _at_providers(tier, providers, provider)
+        if model is not None:
+            return model
     if default_model:
         return default_model
-    general = _at_providers("general", providers, wanted)
+    general = _at_providers("general", providers, provider)
     if general is None:
-        named = f"tier {asked[0]} is not known and there is no default model" if asked else "there is no default model"
+        named = f"tier {tiers[0]} is not known and there is no default model" if tiers else "there is no default model"
         raise CannotStart(f"{named}: set `[models] default` or `[models.tiers] general` in quire.toml")
     return general
 
 
-def _at_providers(tier: str, providers: Mapping[str, Mapping[str, str]], wanted: str | None) -> str | None:
-    if wanted is not None and wanted in providers:
-        name = _stand_in(tier, providers[wanted])
+def _at_providers(tier: str, providers: Mapping[str, Mapping[str, str]], own: str | None) -> str | None:
+    if own is not None and own in providers:
+        name = _stand_in(tier, providers[own])
         if name is not None:
-            return providers[wanted][name]
+            return providers[own][name]
     having = {provider: name for provider, tiers in providers.items() if (name := _stand_in(tier, tiers)) is not None}
     if len(having) > 1:
         raise CannotStart(
@@ -95,17 +95,17 @@ def _at_providers(tier: str, providers: Mapping[str, Mapping[str, str]], wanted:
     return next((providers[provider][name] for provider, name in having.items()), None)
 
 
-def _stand_in(tier: str, known: Iterable[str]) -> str | None:
+def _stand_in(tier: str, tiers: Iterable[str]) -> str | None:
     """Return the tier itself, one of the same size, or, for a tier that every directive may rely on, the next best."""
-    names = list(known)
+    names = list(tiers)
     if tier in names:
         return tier
     family = _family(tier)
     if family is None:
         return None
     accepted = _INSTEAD[family] if tier in _ALWAYS else _INSTEAD[family][: len(family)]
-    found = next((name for name in accepted if name in names), None)
-    return found or (names[0] if names and tier in _ALWAYS else None)
+    other = next((name for name in accepted if name in names), None)
+    return other or (names[0] if names and tier in _ALWAYS else None)
 
 
 def _family(tier: str) -> tuple[str, ...] | None:

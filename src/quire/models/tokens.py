@@ -55,9 +55,9 @@ def call_tokens_at_most(call: ModelCall) -> int:
 
 def call_tokens_about(call: ModelCall) -> int:
     """Estimate the tokens that a call reads; the service counts them later."""
-    said = len(call.system) + sum(len(message.content) for message in call.messages)
+    texts = len(call.system) + sum(len(message.content) for message in call.messages)
     offered = sum(len(tool.name) + len(tool.description) + len(str(tool.schema)) for tool in call.tools)
-    return tokens_about(said + offered)
+    return tokens_about(texts + offered)
 
 
 def _frame(messages: int, tools: int) -> int:

@@ -8,7 +8,7 @@ import datetime
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
@@ -50,15 +50,14 @@ from quire.values import encode
 from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:
-    from quire.diagnostics import Diagnostic
     from quire.display.flowchart_marks import Overlay
     from quire.engine.records import RunRow
     from quire.library.document import Document
     from quire.library.document_state import DocumentState
     from quire.operations.host import Host
+    from quire.plan.nodes import Plan
     from quire.runs.proven import ProvenDocument
     from quire.runs.runtime import Runtime
-    from quire.source import Source
     from quire.values import Value
 
 PAGE = 500
@@ -105,20 +104,19 @@ async def list_documents(host: Host, given: ListDocuments) -> Value:
     }
 
 
-def _fits(one: DocumentState, given: ListDocuments) -> bool:
+def _fits(state: DocumentState, given: ListDocuments) -> bool:
     folder = given.folder.strip("/")
-    if given.format and one.format != given.format:
-        return False
-    if folder and not one.id.startswith(folder + "/"):
-        return False
-    if given.finding and given.finding != _finding(one):
-        return False
-    text = f"{one.id} {one.title}".lower()
-    return all(word in text for word in given.q.lower().split())
+    text = f"{state.id} {state.title}".lower()
+    return (
+        given.format in ("", state.format)
+        and given.finding in ("", _finding(state))
+        and (not folder or state.id.startswith(folder + "/"))
+        and all(word in text for word in given.q.lower().split())
+    )
 
 
-def _finding(one: DocumentState) -> str:
-    return "error" if one.errors else "warning" if one.warnings else "none"
+def _finding(state: DocumentState) -> str:
+    return "error" if state.errors else "warning" if state.warnings else "none"
 
 
 def _counts(states: Sequence[DocumentState]) -> dict[str, Value]:
@@ -151,18 +149,18 @@ class ShowDocument(OfDocument, frozen=True, kw_only=True):
 
 @operation("One document. `fields` says which parts are wanted.", ShowDocument, ShownDocument)
 async def show_document(host: Host, given: ShowDocument) -> Value:
-    wanted = [name for name in given.fields.split(",") if name]
-    for name in wanted:
+    names = [name for name in given.fields.split(",") if name]
+    for name in names:
         if name not in FIELDS:
-            known = did_you_mean(nearest(name, FIELDS)) or f"there are {', '.join(FIELDS)}"
-            raise Problem.of("unfit-parameters", f"fields: a document has no {name}", help=known)
+            help = did_you_mean(nearest(name, FIELDS), f"there are {', '.join(FIELDS)}")
+            raise Problem.of("unfit-parameters", f"fields: a document has no {name}", help=help)
     state = await asyncio.to_thread(host.shelf.one, given.id)
-    seen = await _seen(host, state) if "proof" in wanted else UsageSeen()
-    data = await asyncio.to_thread(shown, host, state, wanted, seen)
+    usage = await _usage(host, state) if "proof" in names else UsageSeen()
+    data = await asyncio.to_thread(shown, host, state, names, usage)
     return None if host.has(etag(state, data)) else data
 
 
-async def _seen(host: Host, state: DocumentState) -> UsageSeen:
+async def _usage(host: Host, state: DocumentState) -> UsageSeen:
     """Return the usage of earlier runs; none while the store cannot be read, because documents are files."""
     if state.document is None or state.document.plan is None:
         return UsageSeen()
@@ -178,8 +176,8 @@ def etag(state: DocumentState, data: Mapping[str, Value]) -> str:
     return f'"{text}.{hashlib.sha256(encode(data).encode()).hexdigest()[:16]}"'
 
 
-def shown(host: Host, state: DocumentState, wanted: Sequence[str], seen: UsageSeen = NOT_SEEN) -> dict[str, Value]:
-    """Return a document with the parts that are wanted."""
+def shown(host: Host, state: DocumentState, names: Sequence[str], usage: UsageSeen = NOT_SEEN) -> dict[str, Value]:
+    """Return a document with the named parts."""
     document = state.document if state.document and state.document.plan else None
     id = state.id
     data: dict[str, Value] = {
@@ -195,14 +193,14 @@ def shown(host: Host, state: DocumentState, wanted: Sequence[str], seen: UsageSe
     parts: Mapping[str, Callable[[], Value]] = {
         "source": lambda: _source(state),
         "diagnostics": lambda: (
-            [_finding_data(state.source, finding, id) for finding in state.findings] if state.source else []
+            [finding_data(state.source, finding, id) for finding in state.findings] if state.source else []
         ),
         "signature": lambda: signature_data(state.signature),
     }
     if document is not None:
-        parts = {**parts, **_plan_parts(host, state, document), **_proof_parts(host.runtime, state, document, seen)}
+        parts = {**parts, **_plan_parts(host, state, document), **_proof_parts(host.runtime, state, document, usage)}
     problems: dict[str, Value] = {}
-    for name in wanted:
+    for name in names:
         try:
             data[name] = parts[name]() if name in parts else None
         except QuireError as error:
@@ -213,18 +211,22 @@ def shown(host: Host, state: DocumentState, wanted: Sequence[str], seen: UsageSe
 def _plan_parts(host: Host, state: DocumentState, document: Document) -> dict[str, Callable[[], Value]]:
     runtime = host.runtime
     plan, settings = document.runnable(), runtime.settings
-    verdict = state.signature.verdict
-    by = state.signature.by if plan.format == "directive" and verdict and verdict.ok else ""
     return {
         "outline": lambda: outlined(document, runtime.library, runtime.environ),
         "inputs": lambda: inputs_data(document),
         "steps": lambda: steps_data(plan),
         "bounds": lambda: bounds_data(state.bounds) if state.bounds else None,
         "envelope": lambda: envelope_data(
-            Foresight(settings).envelope(plan, document.name), settings, host.caller.allow, by
+            Foresight(settings).envelope(plan, document.name), settings, host.caller.allow, signer_of(state, plan)
         ),
         "chart": lambda: chart_data(plan),
     }
+
+
+def signer_of(state: DocumentState, plan: Plan) -> str:
+    """Return the owner of the key whose signature grants a directive its permissions; empty if none does."""
+    verdict = state.signature.verdict
+    return state.signature.by if plan.thread and verdict and verdict.ok else ""
 
 
 def _source(state: DocumentState) -> Value:
@@ -238,38 +240,26 @@ def _source(state: DocumentState) -> Value:
     return {"text": source.text, "sha256": source.sha256, "lines": lines}
 
 
-def _finding_data(source: Source, found: Diagnostic, id: str) -> dict[str, Value]:
-    # People know a document by its path in the workspace; the library needs the path on disk.
-    return finding_data(source, found, id)
-
-
 def _proof_parts(
-    runtime: Runtime, state: DocumentState, document: Document, seen: UsageSeen
+    runtime: Runtime, state: DocumentState, document: Document, usage: UsageSeen
 ) -> Mapping[str, Callable[[], Value]]:
     """Return the functions that make each part, all from one proof, which is made when the first is asked for."""
-    proven = _Proven(runtime, document)
+
+    @cache
+    def proven() -> ProvenDocument:
+        today = datetime.datetime.now(datetime.UTC).date()
+        return prove_document(document, runtime.settings, today=today, environ=runtime.environ)
+
+    def numbers() -> Value:
+        assumed = assumed_sizes(runtime.settings, (), None)
+        return proof_data(proven().quantities, proven().model, assumed, usage, proven().proof.unknown)
+
     return {
-        "proof": lambda: _numbers(runtime, proven.whole, seen),
-        "gates": lambda: gates_data(gates_of(proven.whole.proof)),
-        "flows": lambda: flows_data(flows_of(proven.whole.proof)),
+        "proof": numbers,
+        "gates": lambda: gates_data(gates_of(proven().proof)),
+        "flows": lambda: flows_data(flows_of(proven().proof)),
         "lock": lambda: lock_data(lock_state(runtime.settings.workspace, state.path)),
     }
-
-
-class _Proven:
-    def __init__(self, runtime: Runtime, document: Document) -> None:
-        self._runtime = runtime
-        self._document = document
-
-    @cached_property
-    def whole(self) -> ProvenDocument:
-        today = datetime.datetime.now(datetime.UTC).date()
-        return prove_document(self._document, self._runtime.settings, today=today, environ=self._runtime.environ)
-
-
-def _numbers(runtime: Runtime, found: ProvenDocument, seen: UsageSeen) -> Value:
-    assumed = assumed_sizes(runtime.settings, (), None)
-    return proof_data(found.quantities, found.model, assumed, seen, found.proof.unknown)
 
 
 def overlay_for(runtime: Runtime, document: Document) -> Overlay:
@@ -294,8 +284,8 @@ def _checked(host: Host, text: str, path: str) -> dict[str, Value]:
     return {
         "format": format,
         "title": plan.title if plan else None,
-        "diagnostics": [_finding_data(source, finding, path) for finding in findings],
-        "outline": (outline_data(plan) if plan.format == "directive" else outlined(read(source))) if plan else None,
+        "diagnostics": [finding_data(source, finding, path) for finding in findings],
+        "outline": (outline_data(plan) if plan.thread else outlined(read(source))) if plan else None,
         "bounds": bounds_data(Foresight(host.runtime.settings).bounds(plan, path)) if plan else None,
     }
 

@@ -18,7 +18,7 @@ from quire.engine.inputs import complete_inputs, missing_inputs
 from quire.errors import BadInputs
 from quire.library.foresight import Foresight
 from quire.library.lock_state import lock_state
-from quire.operations.documents import OfDocument
+from quire.operations.documents import OfDocument, signer_of
 from quire.operations.fields import Object, RunOptions, Text, operation, shape
 from quire.operations.results import Forecast
 from quire.operations.shelf import to_run
@@ -47,11 +47,12 @@ async def preview_prompt(host: Host, given: PreviewPrompt) -> Value:
     return await asyncio.to_thread(_preview, host, to_run(state), given.step, given.inputs)
 
 
-def _preview(host: Host, document: Document, step: str, given: Mapping[str, Value]) -> dict[str, Value]:
+def _preview(host: Host, document: Document, step: str, inputs: Mapping[str, Value]) -> dict[str, Value]:
     runtime = host.runtime
-    wrong = _wrong_inputs(document.runnable(), given)
-    fitting = {name: value for name, value in given.items() if name not in wrong}
-    if document.format == "directive":
+    plan = document.runnable()
+    wrong = _wrong_inputs(plan, inputs)
+    fitting = {name: value for name, value in inputs.items() if name not in wrong}
+    if plan.thread:
         preview = prompt_of_directive(runtime.library, runtime.environ, document, fitting)
     else:
         preview = prompt_of_document(document, step, fitting, runtime.settings)
@@ -63,14 +64,15 @@ def _preview(host: Host, document: Document, step: str, given: Mapping[str, Valu
     }
 
 
-def _wrong_inputs(plan: Plan, given: Mapping[str, Value]) -> dict[str, str]:
+def _wrong_inputs(plan: Plan, inputs: Mapping[str, Value]) -> dict[str, str]:
     """Return the problems of given inputs by name, if they are declared. A preview accepts missing inputs."""
-    if plan.format != "playbook" and plan.declared is None:
+    if plan.thread or plan.infers_inputs:
         return {}
     try:
-        complete_declared(plan, given) if plan.declared is not None else complete_inputs(plan, given)
+        complete_declared(plan, inputs) if plan.declared is not None else complete_inputs(plan, inputs)
     except BadInputs as error:
-        missing = {one.name for one in missing_inputs(plan, given)} | {one.name for one in missing_fields(plan, given)}
+        missing = {input.name for input in missing_inputs(plan, inputs)}
+        missing |= {field.name for field in missing_fields(plan, inputs)}
         return {name: problem for name, problem in error.inputs.items() if name not in missing}
     return {}
 
@@ -87,10 +89,8 @@ class Preflight(RunOptions, frozen=True, kw_only=True):
 async def preflight(host: Host, given: Preflight) -> Value:
     state = await asyncio.to_thread(host.shelf.one, given.id)
     document, options = to_run(state), host.caller.options(given)
-    found = await forecast(host.runtime, document, given.inputs, options)
+    foreseen = await forecast(host.runtime, document, given.inputs, options)
     settings, plan = host.runtime.settings, document.runnable()
-    verdict = state.signature.verdict
-    by = state.signature.by if document.format == "directive" and verdict and verdict.ok else ""
     command = run_command(
         state.id,
         given.inputs,
@@ -104,17 +104,17 @@ async def preflight(host: Host, given: Preflight) -> Value:
         force=options.force,
         detach=given.detach,
         reuse=options.reuse,
-        as_json=document.format == "pipeline" and document.runnable().declared is None,
+        as_json=plan.infers_inputs,
     )
     envelope = await asyncio.to_thread(lambda: Foresight(settings).envelope(plan, document.name))
     lock = await asyncio.to_thread(lock_state, settings.workspace, state.path)
-    proof = found.proof.proof if found.proof else None
+    proof = foreseen.proof.proof if foreseen.proof else None
     return {
-        **forecast_data(found, envelope),
+        **forecast_data(foreseen, envelope),
         "gates": gates_data(gates_of(proof)) if proof else None,
         "flows": flows_data(flows_of(proof)) if proof else None,
         "lock": lock_data(lock),
-        "envelope": envelope_data(envelope, settings, options.allow, by),
+        "envelope": envelope_data(envelope, settings, options.allow, signer_of(state, plan)),
         "budget": options.budget,
         "command": command,
     }

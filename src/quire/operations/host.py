@@ -41,14 +41,14 @@ class Caller(Struct, frozen=True):
     budget: float | None = None
     """The model and the budget of runs whose request names none."""
 
-    def granted(self, wanted: Sequence[str]) -> tuple[str, ...]:
+    def granted(self, tools: Sequence[str]) -> tuple[str, ...]:
         """Return the tools to grant. Raises `BadInputs` for a tool that the user has not granted to this door."""
-        beyond = [tool for tool in wanted if tool not in self.allow]
+        beyond = [tool for tool in tools if tool not in self.allow]
         if beyond:
             raise BadInputs(
                 [f"allow: {tool} is granted in a terminal only: quire serve --allow {tool}" for tool in beyond]
             )
-        return tuple(wanted)
+        return tuple(tools)
 
     def options(self, given: fields.RunOptions) -> RunOptions:
         """Return the options of a new run. Raises `CannotStart` for options that do not fit, and what `granted`
@@ -113,6 +113,15 @@ class Host:
     def created(self, run: str) -> None:
         """Note that the operation has made a run."""
         self.touch(run)
+
+    async def begin(self, run: str, *, detach: bool, goes_on: bool) -> dict[str, Value]:
+        """Drive the run that the operation has made, or leave it to a process of its own, and return it."""
+        self.created(run)
+        if detach:
+            self.detach(run)
+        else:
+            await self.go_on(run, goes_on=goes_on)
+        return await self.shown(run)
 
     async def shown(self, run: str) -> dict[str, Value]:
         """Return the run that an operation is about, as a list shows it."""

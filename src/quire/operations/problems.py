@@ -167,15 +167,19 @@ class Problem(Exception):
         }
 
 
-def problem_of(error: QuireError) -> Problem:
+def problem_of(error: QuireError | Problem) -> Problem:
     """Return an error of Quire as a problem."""
+    if isinstance(error, Problem):
+        return error
     code = next((code for kind, code in _CODES if isinstance(error, kind)), "error")
     more: dict[str, Value] = {}
     headers: dict[str, str] = {}
     match error:
         case BadInputs():
             more["problems"] = list(error.problems)
-            more["fields"] = [{"pointer": f"/inputs/{name}", "message": one} for name, one in error.inputs.items()]
+            more["fields"] = [
+                {"pointer": f"/inputs/{name}", "message": message} for name, message in error.inputs.items()
+            ]
         case NearMisses(documents=documents):
             more["diagnostics"] = [
                 finding_data(source, finding) for source, findings in documents for finding in findings

@@ -46,7 +46,7 @@ async def list_questions(host: Host, given: ListQuestions) -> Value:
         if question.run not in titles:
             row = await store.get(question.run)
             titles[question.run] = row.title if row else ""
-        others = [one for one in questions if one.run == question.run]
+        others = [other for other in questions if other.run == question.run]
         items.append({**open_question(question, titles[question.run], others), "html": shown[question.prompt]})
     more = f"{page[-1].run}/{page[-1].path}" if page and start + limit < total else None
     return {"items": items, "next": more, "total": total}
@@ -62,7 +62,7 @@ def _after(questions: Sequence[Question], place: str) -> int:
 async def show_question(host: Host, given: OfStep) -> Value:
     run, path = await host.runtime.find(given.run), given.path
     questions = await host.runtime.store.questions(run)
-    question = next((one for one in questions if one.path == path), None)
+    question = next((question for question in questions if question.path == path), None)
     row = await host.runtime.row(run)
     if question is None:
         answer = await _answer_of(host, run, path)
@@ -131,7 +131,7 @@ async def answer_questions(host: Host, given: AnswerQuestions) -> Value:
             answered += 1
             results.append({**result, "answered": True})
         except (Problem, QuireError) as error:
-            problem = error if isinstance(error, Problem) else problem_of(error)
+            problem = problem_of(error)
             data: dict[str, Value] = {"code": problem.code, "detail": problem.detail, **problem.more}
             results.append({**result, "answered": False, "problem": data})
     for run in runs:
@@ -141,10 +141,10 @@ async def answer_questions(host: Host, given: AnswerQuestions) -> Value:
 
 async def _store_answer(host: Host, run: str, path: str, hash: str, value: str) -> None:
     """Store an answer. Raises `Problem` if the question is answered, worded differently, or does not take it."""
-    asked = next((question for question in await host.runtime.store.questions(run) if question.path == path), None)
-    if asked is None:
+    question = next((question for question in await host.runtime.store.questions(run) if question.path == path), None)
+    if question is None:
         raise await _not_open(host, run, path)
-    if hash != asked.hash:
+    if hash != question.hash:
         raise Problem.of("question-changed", f"the question at {path} is worded differently now")
     try:
         await host.runtime.answer(run, path, value, by=one_name(host.caller.by), person=host.caller.person)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import UNSET, Meta, field
 
@@ -91,12 +91,7 @@ class ForkRun(PreviewFork, frozen=True, kw_only=True):
 async def fork_run(host: Host, given: ForkRun) -> Value:
     run = await host.runtime.find(given.run)
     made = await fork(host.runtime, run, given.start, given.changes(host))
-    host.created(made.run)
-    if given.detach:
-        host.detach(made.run)
-    else:
-        await host.go_on(made.run, goes_on=given.goes_on)
-    return await host.shown(made.run)
+    return await host.begin(made.run, detach=given.detach, goes_on=given.goes_on)
 
 
 class DiffRuns(Input, frozen=True, kw_only=True):
@@ -114,24 +109,22 @@ async def diff_runs(host: Host, given: DiffRuns) -> Value:
     `step` selects one step, of whose changes `after` are skipped."""
     names = [await host.runtime.find(name) for name in (given.a, given.b)]
     a, b = [(await host.views.of(name)).view for name in names]
-    found = await asyncio.to_thread(diff, a, b)
-    data = diff_data(a, b, found)
-    steps = cast("list[dict[str, Value]]", data["steps"])
-    step, after = given.step, given.after
-    if step:
+    data: dict[str, Any] = diff_data(a, b, await asyncio.to_thread(diff, a, b))
+    steps, after = data["steps"], given.after
+    if given.step:
         data["about"] = []
-        steps = [one for one in steps if one["path"] == step]
+        steps = [step for step in steps if step["path"] == given.step]
         if not steps:
-            raise Problem.of("no-such-step", f"neither run has a step at {step}")
-    for one in steps:
-        changes = cast("list[dict[str, Value]]", one["changes"])
-        one["changes_total"] = len(changes)
-        one["kinds"] = list(dict.fromkeys(str(change["what"]) for change in changes))
-        one["changes"] = [] if given.brief else list(changes[after : after + given.limit])
+            raise Problem.of("no-such-step", f"neither run has a step at {given.step}")
+    for step in steps:
+        changes = step["changes"]
+        step["changes_total"] = len(changes)
+        step["kinds"] = list(dict.fromkeys(str(change["what"]) for change in changes))
+        step["changes"] = [] if given.brief else changes[after : after + given.limit]
     if given.brief:
-        data["about"] = [_without_bulk(change) for change in cast("list[dict[str, Value]]", data["about"])]
+        data["about"] = [_without_bulk(change) for change in data["about"]]
     rows: dict[str, Value] = {"a": row_data(a.row), "b": row_data(b.row)}
-    return {**data, "steps": list(steps), "rows": rows, "command": compare_command(a.row.id, b.row.id)}
+    return {**data, "steps": steps, "rows": rows, "command": compare_command(a.row.id, b.row.id)}
 
 
 def _without_bulk(change: dict[str, Value]) -> Value:
@@ -177,8 +170,8 @@ async def verify_export(host: Host, given: Export) -> Value:
     exported = verdict.exported
     more: dict[str, Value] = {"command": import_command(given.name)}
     if exported is not None:
-        known = await host.runtime.store.get(verdict.run) is not None
-        more |= {"row": row_data(exported.row), "effects": len(exported.effects), "known": known}
+        is_stored = await host.runtime.store.get(verdict.run) is not None
+        more |= {"row": row_data(exported.row), "effects": len(exported.effects), "known": is_stored}
     return {**verdict_data(verdict, given.name), **more}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
@@ -24,7 +25,6 @@ from quire.stores.run_pages import EffectBrief, JournalPages, Paged
 
 if TYPE_CHECKING:
     from quire.operations.host import Host
-    from quire.runs.live_views import SeenView
     from quire.runs.outcome import RunView
     from quire.values import Value
 
@@ -62,8 +62,8 @@ class ShowArtifact(OfRun, frozen=True, kw_only=True):
     )
 
 
-async def _seen(host: Host, given: OfRun) -> SeenView:
-    return await host.views.of(await host.runtime.find(given.run))
+async def _view(host: Host, given: OfRun) -> RunView:
+    return (await host.views.of(await host.runtime.find(given.run))).view
 
 
 @operation("One level of the tree of steps.", ListSteps, Page[Object])
@@ -72,15 +72,11 @@ async def list_steps(host: Host, given: ListSteps) -> Value:
     parent, after, limit = given.parent, given.after, given.limit
     steps = view.view.progress.steps
     above = {path: _parent(path, steps) for path in steps}
-    below = [path for path, one in above.items() if one == parent]
+    below = [path for path, step in above.items() if step == parent]
     if after:
         below = below[below.index(after) + 1 :] if after in below else []
-    counts: dict[str, int] = {}
-    for one in above.values():
-        counts[one] = counts.get(one, 0) + 1
-    items: list[Value] = [
-        {**step_data(steps[path], output=False), "children": counts.get(path, 0)} for path in below[:limit]
-    ]
+    counts = Counter(above.values())
+    items: list[Value] = [{**step_data(steps[path], output=False), "children": counts[path]} for path in below[:limit]]
     return {"items": items, "next": below[limit - 1] if len(below) > limit else None}
 
 
@@ -93,8 +89,8 @@ def _parent(path: str, steps: Collection[str]) -> str:
 
 @operation("One step, item or effect: prompts as sent, replies, calls, values and who wrote them.", ShowStep, Object)
 async def show_step(host: Host, given: ShowStep) -> Value:
-    view = await _seen(host, given)
-    detail = step_detail(view.view, _explained(view.view, given.path), after=given.after)
+    view = await _view(host, given)
+    detail = step_detail(view, _explained(view, given.path), after=given.after)
     await _render_replies(host, detail)
     return detail
 
@@ -139,18 +135,16 @@ async def list_effects(host: Host, given: ListEffects) -> Value:
     fitting = [(at, brief) for at, brief in enumerate(briefs) if _fits(brief, given)]
     limit = given.limit
     if not isinstance(given.before, UnsetType):
-        earlier = [one for one in fitting if one[0] < given.before]
-        page, more = earlier[-limit:], len(earlier) > limit
-        following = str(page[0][0]) if more else None
+        earlier = [(at, brief) for at, brief in fitting if at < given.before]
+        page = earlier[-limit:]
+        following = str(page[0][0]) if len(earlier) > limit else None
     else:
-        later = [one for one in fitting if one[0] >= given.after]
-        page, more = later[:limit], len(later) > limit
-        following = str(page[-1][0] + 1) if more else None
-    first = page[0][0] if page else 0
-    data: dict[str, Value] = {"next": following, "total": len(briefs), "first": first}
+        later = [(at, brief) for at, brief in fitting if at >= given.after]
+        page = later[:limit]
+        following = str(page[-1][0] + 1) if len(later) > limit else None
+    data: dict[str, Value] = {"next": following, "total": len(briefs), "first": page[0][0] if page else 0}
     if given.columns:
-        columns: dict[str, Value] = {**columns_data(brief for _, brief in page)}
-        return {**data, "columns": columns}
+        return {**data, "columns": {**columns_data(brief for _, brief in page)}}
     return {**data, "items": [brief_data(brief) for _, brief in page]}
 
 
@@ -174,36 +168,34 @@ async def show_effect(host: Host, given: OfStep) -> Value:
 
 @operation("The values that a step read, and who wrote them.", OfStep, Object)
 async def show_why(host: Host, given: OfStep) -> Value:
-    view = await _seen(host, given)
-    return why_data(_explained(view.view, given.path))
+    return why_data(_explained(await _view(host, given), given.path))
 
 
 @operation("The messages that the model of a step was sent, or would be sent.", OfStep, Object)
 async def show_prompt(host: Host, given: OfStep) -> Value:
     from quire.runs.prompts import prompt_of_run
 
-    view = await _seen(host, given)
-    preview = prompt_of_run(view.view, given.path, host.runtime.settings)
+    preview = prompt_of_run(await _view(host, given), given.path, host.runtime.settings)
     return {**prompt_data(preview.request), "notes": list(preview.notes)}
 
 
 @operation("The conversations of the threads of a run.", OfRun, Object)
 async def show_transcript(host: Host, given: OfRun) -> Value:
-    view = await _seen(host, given)
-    found = transcripts(view.view)
-    if not found:
-        raise RunState(f"run {view.view.row.id} has no thread: a transcript is of directives")
-    return transcript_data(view.view, found)
+    view = await _view(host, given)
+    threads = transcripts(view)
+    if not threads:
+        raise RunState(f"run {view.row.id} has no thread: a transcript is of directives")
+    return transcript_data(view, threads)
 
 
 @operation("Inputs, named results and stores as they are now, and who wrote them.", OfRun, Object)
 async def show_values(host: Host, given: OfRun) -> Value:
-    return values_data((await _seen(host, given)).view)
+    return values_data(await _view(host, given))
 
 
 @operation("The state of a playbook's execution, as its specification has it.", OfRun, Object)
 async def show_state(host: Host, given: OfRun) -> Value:
-    view = (await _seen(host, given)).view
+    view = await _view(host, given)
     if view.row.format != "playbook":
         raise RunState(f"run {view.row.id} is of a {view.row.format}: a state is of playbooks")
     return view.state()
@@ -211,12 +203,11 @@ async def show_state(host: Host, given: OfRun) -> Value:
 
 @operation("The document as the run has it, and as its file is now.", OfRun, Object)
 async def show_pinned(host: Host, given: OfRun) -> Value:
-    view = (await _seen(host, given)).view
+    view = await _view(host, given)
     file = pinned_file(host.folder, view.row)
     now = await asyncio.to_thread(file.text) if file else None
     pinned = view.document.source.text
-    data: dict[str, Value] = {"id": file.id if file else None, "pinned": pinned, "now": now, "changed": now != pinned}
-    return data
+    return {"id": file.id if file else None, "pinned": pinned, "now": now, "changed": now != pinned}
 
 
 RENDERED = {"markdown": "markdown", "text": "markdown", "javascript": "javascript", "typescript": "typescript"}
@@ -225,7 +216,7 @@ RENDERED = {"markdown": "markdown", "text": "markdown", "javascript": "javascrip
 
 @operation("The result of a completed run.", ShowArtifact, Object)
 async def show_artifact(host: Host, given: ShowArtifact) -> Value | File:
-    view = (await _seen(host, given)).view
+    view = await _view(host, given)
     if not view.replay.finished:
         raise Problem.of("no-artifact", f"run {view.row.id} is {view.row.status.words}: it has no artifact yet")
     text, kind, form = view.artifact, view.file_type or "text", given.form

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType, field
@@ -115,11 +114,11 @@ Count: TypeAlias = Annotated[int, Meta(ge=0)]
 async def count_runs(host: Host, given: CountRuns) -> Value:
     """Count the runs of each status. The filters hold, but for the status."""
     runs, filters = lister(host.runtime.store), _filters(given)
-    found = await runs.counts(filters)
+    counts = await runs.counts(filters)
     asks = await runs.count(replace(filters, asks=True))
-    capped: dict[str, Value] = {str(status): min(count, MOST_COUNTED) for status, count in found.items()}
-    more: list[Value] = [str(status) for status, count in found.items() if count > MOST_COUNTED]
-    total = sum(found.values())
+    capped: dict[str, Value] = {str(status): min(count, MOST_COUNTED) for status, count in counts.items()}
+    more: list[Value] = [str(status) for status, count in counts.items() if count > MOST_COUNTED]
+    total = sum(counts.values())
     return {
         "statuses": capped,
         "asks": min(asks, MOST_COUNTED),
@@ -144,23 +143,16 @@ async def list_actions(host: Host, given: ListActions) -> Value:
     own = [row for row in rows if not row.pins.get("imported")]
     cancel = [row.id for row in own if row.status in (*CANCELLABLE, Status.INTERRUPTED)]
     resume = [row.id for row in own if row.status in RESUMABLE and not host.drives(row.id)]
-    removed = await keeper(host.runtime.store).remove([row.id for row in rows], dry_run=True)
+    ids, ended = [row.id for row in rows], dict.fromkeys(str(row.status) for row in rows if row.status in ENDED)
+    removed = await keeper(host.runtime.store).remove(ids, dry_run=True)
     return {
-        "runs": [row.id for row in rows],
-        "cancel": {"runs": cancel, "command": _lines(cancel_command(run) for run in cancel)},
-        "resume": {"runs": resume, "command": _lines(resume_command(run) for run in resume)},
-        "prune": {**pruned_data(removed, dry_run=True), "command": _prune_words(rows)},
-        "export": {"runs": [row.id for row in rows], "command": _lines(export_command(row.id) for row in rows)},
+        "runs": [*ids],
+        "cancel": {"runs": cancel, "command": "\n".join(map(cancel_command, cancel))},
+        "resume": {"runs": resume, "command": "\n".join(map(resume_command, resume))},
+        # The command line removes runs by age and status.
+        "prune": {**pruned_data(removed, dry_run=True), "command": prune_command("30d", ended)},
+        "export": {"runs": [*ids], "command": "\n".join(map(export_command, ids))},
     }
-
-
-def _lines(commands: Iterable[str]) -> str:
-    return "\n".join(commands)
-
-
-def _prune_words(rows: list[RunRow]) -> str:
-    """Return the command that removes ended runs; the command line removes them by age and status."""
-    return prune_command("30d", dict.fromkeys(str(row.status) for row in rows if row.status in ENDED))
 
 
 @operation("Remove a run that has ended.", OfRun, Removed)
@@ -215,10 +207,10 @@ async def show_run(host: Host, given: OfRun) -> Value:
         row = await host.runtime.row(run)
         seq = await last_event(host.runtime.store, run)
         return {**unreadable_head(row, str(error)), "seq": seq, **_document(host, row)}
-    asked = ",".join(f"{question.path}:{question.hash}" for question in view.view.questions)
+    questions = ",".join(f"{question.path}:{question.hash}" for question in view.view.questions)
     about = _document(host, view.view.row)
     broken = None if driven else await host.runtime.broken_seal(run)
-    state = hashlib.sha256(f"{driven} {asked} {about} {broken}".encode()).hexdigest()[:12]
+    state = hashlib.sha256(f"{driven} {questions} {about} {broken}".encode()).hexdigest()[:12]
     if host.has(f'"{view.version.tag}.{state}"'):
         return None
     head = head_data(view.view, driven_here=driven, broken_seal=str(broken or ""))
@@ -240,12 +232,7 @@ class StartRun(RunOptions, frozen=True, kw_only=True):
 async def start_run(host: Host, given: StartRun) -> Value:
     document = await asyncio.to_thread(host.shelf.meant, given.document)
     run = await host.runtime.start(document, given.inputs, host.caller.options(given))
-    host.created(run)
-    if given.detach:
-        host.detach(run)
-    else:
-        await host.go_on(run, goes_on=given.goes_on)
-    return await host.shown(run)
+    return await host.begin(run, detach=given.detach, goes_on=given.goes_on)
 
 
 class ResumeRun(OfRun, frozen=True, kw_only=True):

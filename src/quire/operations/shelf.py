@@ -56,12 +56,14 @@ class Shelf:
         any file does."""
         with self._reading:
             files = list(self._files())
-            stamp = tuple((id, found) for id, _, found in files)
+            stamp = tuple((id, written) for id, _, written in files)
             keys = trusted_keys(self._settings)
             if stamp != self._stamp or keys != self._keys:
-                kept = self._known if keys == self._keys else {}
+                before = self._known if keys == self._keys else {}
                 look = DocumentStates(self._settings, keys)
-                self._known = {id: (found, _kept(kept, id, found) or look.at(id, path)) for id, path, found in files}
+                self._known = {
+                    id: (written, _unchanged(before, id, written) or look.at(id, path)) for id, path, written in files
+                }
                 self._stamp, self._keys = stamp, keys
             return [shelved for _, shelved in self._known.values()]
 
@@ -69,7 +71,7 @@ class Shelf:
         """Return one document as its file is now. Raises `Problem` for an id that is not in the list."""
         path = document_at(self._folder, id)
         if path is None:
-            close = nearest(id, [found for found, _, _ in self._files()])
+            close = nearest(id, [other for other, _, _ in self._files()])
             raise Problem.of("no-such-document", f"there is no document {id}", help=did_you_mean(close))
         return DocumentStates(self._settings, trusted_keys(self._settings)).at(id, path)
 
@@ -106,15 +108,15 @@ class Shelf:
         start = len(str(self._folder)) + 1
         for id, path in sorted((str(file.path)[start:].replace(os.sep, "/"), file.path) for file in files):
             try:
-                found = path.stat()
+                stat = path.stat()
             except OSError:
                 continue
-            yield id, path, (found.st_mtime_ns, found.st_size)
+            yield id, path, (stat.st_mtime_ns, stat.st_size)
 
 
-def _kept(known: Mapping[str, tuple[Stamp, DocumentState]], id: str, stamp: Stamp) -> DocumentState | None:
-    before = known.get(id)
-    return before[1] if before and before[0] == stamp and before[1].alone else None
+def _unchanged(before: Mapping[str, tuple[Stamp, DocumentState]], id: str, stamp: Stamp) -> DocumentState | None:
+    written, state = before.get(id, (None, None))
+    return state if state and written == stamp and state.alone else None
 
 
 def to_run(state: DocumentState) -> Document:
@@ -123,8 +125,8 @@ def to_run(state: DocumentState) -> Document:
     if state.document is None or state.source is None:
         raise BadDocument(state.error or f"{state.id} is knowledge: directives read it, nothing runs it")
     if state.document.plan is None:
-        found = [finding_data(state.source, finding, state.id) for finding in state.findings]
-        raise Problem.of("bad-document", f"{state.id} cannot run: it has errors", more={"diagnostics": found})
+        findings = [finding_data(state.source, finding, state.id) for finding in state.findings]
+        raise Problem.of("bad-document", f"{state.id} cannot run: it has errors", more={"diagnostics": findings})
     return load(relative_to_here(state.path) or state.path)
 
 
@@ -138,19 +140,19 @@ class PinnedFile(Struct, frozen=True):
 
     def text(self) -> str | None:
         """Return the text as it is now; None if the file is gone or not a document."""
-        wanted, _ = collect([str(self.path)]) if self.path.is_file() else ((), ())
+        files, _ = collect([str(self.path)]) if self.path.is_file() else ((), ())
         try:
-            return read_source(self.path).text if wanted else None
+            return read_source(self.path).text if files else None
         except (QuireError, OSError):
             return None
 
     def changed(self) -> bool:
         """Return True if the file is there and has another text."""
         try:
-            found = self.path.stat()
+            stat = self.path.stat()
         except OSError:
             return False
-        now = _hash_of(self.path, found.st_mtime_ns, found.st_size)
+        now = _hash_of(self.path, stat.st_mtime_ns, stat.st_size)
         return bool(now) and now != self.sha256
 
 

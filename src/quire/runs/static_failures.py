@@ -116,7 +116,7 @@ def call_cap(
         return own or 0
     if (
         budget is not None
-        and not spawn.said
+        and not spawn.is_set
         and (runtime.queue or all(_costs(runtime.models, spec) for spec in specs()))
     ):
         return 0  # For a queue, the worker that has the models looks again.

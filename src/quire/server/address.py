@@ -92,9 +92,8 @@ def _proxy(url: str) -> Names:
         port = parts.port
     except ValueError:
         raise wrong from None
-    name = f"{parts.hostname or ''}{f':{port}' if port else ''}"
-    if ":" in (parts.hostname or ""):
-        name = f"[{parts.hostname}]{f':{port}' if port else ''}"
+    host = parts.hostname or ""
+    name = (f"[{host}]" if ":" in host else host) + (f":{port}" if port else "")
     if (
         parts.scheme not in _STANDARD
         or parts.query
@@ -201,7 +200,7 @@ def _is_alive(process: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True  # as another user
+        pass  # It runs as another user.
     return True
 
 

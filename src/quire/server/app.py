@@ -18,7 +18,7 @@ import re
 import time
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -94,7 +94,7 @@ async def once(site: Site, endpoint: Endpoint, request: Request, work: Work) -> 
         reply = _written(answer)
         return answer
     except (Problem, QuireError) as error:
-        problem = error if isinstance(error, Problem) else problem_of(error)
+        problem = problem_of(error)
         if problem.status not in NOTHING_DONE or getattr(request.state, "begun", False):
             reply = _written(problem_response(problem, site.options.base, request.url.path))
         raise
@@ -116,9 +116,8 @@ async def _earlier(reply: KeptReply, request: Request, key: str) -> Response:
         raise Problem.of("key-reused", f"the idempotency key {key} was sent with another request")
     if reply.reply is None:
         raise Problem.of("in-progress", f"the request with the idempotency key {key} is under way")
-    found = cast("Mapping[str, Value]", decode(reply.reply))
-    headers = {**cast("Mapping[str, str]", found["headers"]), **REPLAYED}
-    return Response(str(found["body"]), int(cast("int", found["status"])), headers, str(found["media"]))
+    kept = cast("Mapping[str, Any]", decode(reply.reply))
+    return Response(kept["body"], kept["status"], {**kept["headers"], **REPLAYED}, kept["media"])
 
 
 def _written(answer: Reply | Response) -> str | None:
@@ -165,7 +164,12 @@ def application(
         async with site.open():
             yield
 
-    endpoints = [_route(site, path, group, report) for path, group in _by_path(ENDPOINTS).items()]
+    groups: dict[str, list[Endpoint]] = {}
+    for endpoint in ENDPOINTS:
+        groups.setdefault(endpoint.path, []).append(endpoint)
+    # Paths with a fixed end come before those that take any path.
+    paths = sorted(groups, key=lambda path: path.endswith(":path}"))
+    endpoints = [_route(site, path, groups[path], report) for path in paths]
 
     async def unknown(request: Request) -> Response:
         return problem_response(_unknown(endpoints, request), site.options.base, request.url.path)
@@ -192,14 +196,6 @@ def application(
     return Log(guarded, report) if site.options.debug else guarded
 
 
-def _by_path(endpoints: Iterable[Endpoint]) -> dict[str, list[Endpoint]]:
-    """Return the endpoints by path. Paths with a fixed end come before those that take any path."""
-    groups: dict[str, list[Endpoint]] = {}
-    for endpoint in endpoints:
-        groups.setdefault(endpoint.path, []).append(endpoint)
-    return dict(sorted(groups.items(), key=lambda item: item[0].endswith(":path}")))
-
-
 def _route(site: Site, path: str, group: list[Endpoint], report: Callable[[str], None]) -> Route:
     by_method = {endpoint.method: endpoint for endpoint in group}
 
@@ -208,25 +204,21 @@ def _route(site: Site, path: str, group: list[Endpoint], report: Callable[[str],
         try:
             call = await endpoint.call_of(request)
             answer = await once(site, endpoint, request, lambda: endpoint.handler(site, call))
-        except Problem as problem:
-            return problem_response(problem, site.options.base, request.url.path)
-        except QuireError as error:
+        except (Problem, QuireError) as error:
             return problem_response(problem_of(error), site.options.base, request.url.path)
         except ClientDisconnect:
             return Response(status_code=499)
         except Exception as error:
             site.note(f"{request.method} {request.url.path}: {type(error).__name__}, see the terminal of the server")
             report(f"{request.method} {request.url.path}: {error!r}\n{traceback.format_exc()}")
-            return problem_response(_bug(site, error), site.options.base, request.url.path)
+            # A traceback can hold any value, so only `--debug` sends it.
+            more: dict[str, Value] = {"traceback": traceback.format_exc()} if site.options.debug else {}
+            detail = f"{type(error).__name__}: see the terminal of the server"
+            problem = Problem.of("bug", detail, exit_code=1, more=more)
+            return problem_response(problem, site.options.base, request.url.path)
         return await compressed(json_response(answer) if isinstance(answer, Reply) else answer, request)
 
     return Route(f"{API}{path}", serve, methods=list(by_method))
-
-
-def _bug(site: Site, error: Exception) -> Problem:
-    """Return a mistake of ours as a problem. Its traceback can hold any value, so only `--debug` sends it."""
-    more: dict[str, Value] = {"traceback": traceback.format_exc()} if site.options.debug else {}
-    return Problem.of("bug", f"{type(error).__name__}: see the terminal of the server", exit_code=1, more=more)
 
 
 class Crowd:

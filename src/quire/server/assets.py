@@ -41,13 +41,17 @@ _SCRIPTS: dict[FrameKind, tuple[str, ...]] = {
     "chart": ("vendor-lazy/chart.umd.min.js", "frames/chart.js"),
 }
 
+_MODULE = ' type="module"'
 _HOST = re.compile(r"[A-Za-z0-9.-]+(?::[0-9]+)?")
 
 
 def frame_page(kind: FrameKind, static: str) -> str:
     """The HTML of a frame. `static` is the address of the static files, absolute or relative to the frame's own."""
     base = escape(static.rstrip("/"))
-    scripts = "".join(_script(f"{base}/{path}") for path in _SCRIPTS[kind])
+    scripts = "".join(
+        f'<script{"" if path.startswith("vendor-lazy/") else _MODULE} src="{base}/{path}"></script>\n'
+        for path in _SCRIPTS[kind]
+    )
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<title>{kind}</title>\n<link rel="stylesheet" href="{base}/frames/frame.css">\n{scripts}</head>\n'
@@ -88,11 +92,6 @@ def frame_headers(kind: FrameKind, host: str, static_path: str) -> dict[str, str
     }
 
 
-def _script(address: str) -> str:
-    kind = "" if "vendor-lazy/" in address else ' type="module"'
-    return f'<script{kind} src="{address}"></script>\n'
-
-
 _NO_FEATURES = (
     "accelerometer autoplay camera display-capture encrypted-media fullscreen geolocation gyroscope hid "
     "idle-detection local-fonts magnetometer microphone midi payment picture-in-picture publickey-credentials-get "
@@ -113,7 +112,8 @@ _IMPORT_MAP = re.compile(r'<script type="importmap">(.*?)</script>', re.DOTALL)
 
 def page_headers(index: str) -> dict[str, str]:
     """Headers of the page itself, with the hash of the import map that `index` contains."""
-    hashes = "".join(f" 'sha256-{_sha256(text)}'" for text in _IMPORT_MAP.findall(index))
+    digests = (hashlib.sha256(text.encode()).digest() for text in _IMPORT_MAP.findall(index))
+    hashes = "".join(f" 'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
     policy = {
         "default-src": "'none'",
         "script-src": f"'self'{hashes}",
@@ -151,10 +151,6 @@ def asset_headers(path: str) -> dict[str, str]:
 
 def policy_text(policy: Mapping[str, str]) -> str:
     return "; ".join(f"{name} {sources}".strip() for name, sources in policy.items())
-
-
-def _sha256(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 PAGE = Path(__file__).parent / "page"
@@ -235,25 +231,25 @@ class Assets:
     @cached_property
     def _screens(self) -> tuple[tuple[re.Pattern[str], str], ...]:
         """The patterns of addresses with the modules of their screens, from the table in the page."""
-        found = _SCREEN.findall(self._text(SCREENS))
-        return tuple((re.compile(_NAMED.sub(_segment, pattern)), f"app/{name}") for pattern, name in found)
+        rows = _SCREEN.findall(self._text(SCREENS))
+        return tuple((re.compile(_NAMED.sub(_segment, pattern)), f"app/{name}") for pattern, name in rows)
 
     def _needs(self, name: str) -> tuple[str, ...]:
         """Return a module and all modules that it imports, directly or through others."""
         if name not in self._needed:
-            found, open = {name: None}, [name]
+            modules, open = {name: None}, [name]
             while open:
                 for imported in self._imports(open.pop()):
-                    if imported not in found:
-                        found[imported] = None
+                    if imported not in modules:
+                        modules[imported] = None
                         open.append(imported)
-            self._needed[name] = tuple(found)
+            self._needed[name] = tuple(modules)
         return self._needed[name]
 
     def _imports(self, name: str) -> list[str]:
         folder = posixpath.dirname(name)
-        found = _IMPORT.findall(self._text(name)) if name.startswith("app/") else []
-        paths = [IMPORTS.get(one) or posixpath.normpath(posixpath.join(folder, one)) for one in found]
+        imports = _IMPORT.findall(self._text(name)) if name.startswith("app/") else []
+        paths = [IMPORTS.get(module) or posixpath.normpath(posixpath.join(folder, module)) for module in imports]
         return [path for path in paths if path in self._files]
 
     def _text(self, name: str) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 
+_SHOWN = ("case", "line", "outcome", "reason", "tags", "seconds", "problems")
+"""The members of a case that the page shows."""
 MOST_SEARCHED = 500
 """Test files of a workspace that are looked at for a document without a test of its own name."""
 
@@ -92,7 +93,7 @@ class DocumentTests:
         finished = self._finished.get(state.id)
         result = finished.result if finished else None
         source = reading.source
-        found: dict[str, Value] = {
+        data: dict[str, Value] = {
             "file": self._shown(source.name),
             "cases": [],
             "problems": [problem_data(result.source, problem) for problem in result.problems] if result else [],
@@ -102,15 +103,16 @@ class DocumentTests:
             "make": None,
         }
         if result is not None:
-            found["cases"] = [_case(case_data(result, case)) for case in result.cases]
+            cases = (case_data(result, case) for case in result.cases)
+            data["cases"] = [{name: case[name] for name in _SHOWN} for case in cases]
             if result.coverage is not None:
-                found["coverage"] = {**coverage_data(result.coverage), "lines": _lines(result.coverage)}
+                data["coverage"] = {**coverage_data(result.coverage), "lines": _lines(result.coverage)}
         elif reading.file is not None:
-            found["cases"] = [
+            data["cases"] = [
                 {"case": case.name, "line": source.position(case.span.start).line, "outcome": None, "problems": []}
                 for case in reading.file.cases
             ]
-        return found
+        return data
 
 
 def _tests(test: str, document: Path) -> bool:
@@ -126,10 +128,6 @@ def _tests(test: str, document: Path) -> bool:
 
 def _hashes(state: DocumentState, reading: TestReading) -> tuple[str, str]:
     return (state.source.sha256 if state.source else ""), reading.source.sha256
-
-
-def _case(data: Mapping[str, Value]) -> dict[str, Value]:
-    return {name: data[name] for name in ("case", "line", "outcome", "reason", "tags", "seconds", "problems")}
 
 
 def _lines(coverage: DocumentCoverage) -> dict[str, Value]:

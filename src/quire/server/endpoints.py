@@ -1,9 +1,7 @@
-"""Endpoints of the API: the shape of one of them, and the checks that every request passes.
+"""Endpoints of the API: the shape of one of them, the checks that every request passes, and the description of all:
+OpenAPI 3.1 for programs, and a page for people that has no script and no style from elsewhere and can be read offline.
 
-They are made from the table of operations. Routing, validation, the OpenAPI document and the tests are made from them.
-
-The description of the API, made from the route table: OpenAPI 3.1 for programs, and a page for people, which has no
-script and no style from elsewhere and can be read offline.
+They are made from the table of operations. Routing, validation, the description and the tests are made from them.
 """
 
 from __future__ import annotations
@@ -51,6 +49,11 @@ class Parameter(Struct, frozen=True):
         plain = {key: value for key, value in schema.items() if key != "description"}
         many = plain.get("type") == "array"
         return cls(name, plain["items"] if many else plain, str(schema.get("description", "")), many)  # type: ignore[arg-type]
+
+    @property
+    def whole(self) -> Schema:
+        """The schema of all its values."""
+        return {"type": "array", "items": self.schema} if self.many else self.schema
 
 
 class Call(Struct, frozen=True):
@@ -102,11 +105,7 @@ class Endpoint(Struct, frozen=True, dict=True):
 
     @cached_property
     def query_schema(self) -> Schema:
-        properties: dict[str, Value] = {
-            parameter.name: {"type": "array", "items": parameter.schema} if parameter.many else parameter.schema
-            for parameter in self.parameters
-        }
-        return {"type": "object", "properties": properties}
+        return {"type": "object", "properties": {parameter.name: parameter.whole for parameter in self.parameters}}
 
     async def call_of(self, request: Request) -> Call:
         """Read and check a request. Raises `Problem` with everything that is wrong with it."""
@@ -116,7 +115,7 @@ class Endpoint(Struct, frozen=True, dict=True):
 
     def _query(self, request: Request) -> dict[str, Value]:
         parameters = {parameter.name: parameter for parameter in self.parameters}
-        found: dict[str, Value] = {}
+        query: dict[str, Value] = {}
         for name in dict.fromkeys(request.query_params.keys()):
             if name not in parameters:
                 close = nearest(name, list(parameters))
@@ -126,11 +125,10 @@ class Endpoint(Struct, frozen=True, dict=True):
                     f"{self.name} has no parameter {name!r}",
                     help=did_you_mean(close) or f"it takes {', '.join(parameters) or 'no parameters'}",
                 )
-            given = request.query_params.getlist(name)
-            values = [_read(text, parameters[name].schema) for text in given]
-            found[name] = values if parameters[name].many else values[-1]
-        _validate("unfit-parameters", self.query_schema, found, "the query")
-        return found
+            values = [_read(text, parameters[name].schema) for text in request.query_params.getlist(name)]
+            query[name] = values if parameters[name].many else values[-1]
+        _validate("unfit-parameters", self.query_schema, query, "the query")
+        return query
 
     async def _body(self, request: Request) -> Mapping[str, Value]:
         if self.body is None:
@@ -224,11 +222,10 @@ def _operation(endpoint: Endpoint) -> dict[str, Value]:
     parameters: list[Value] = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in endpoint.path_names
     ]
-    for parameter in endpoint.parameters:
-        schema: Value = {"type": "array", "items": parameter.schema} if parameter.many else parameter.schema
-        parameters.append(
-            {"name": parameter.name, "in": "query", "description": parameter.description, "schema": schema}
-        )
+    parameters += [
+        {"name": parameter.name, "in": "query", "description": parameter.description, "schema": parameter.whole}
+        for parameter in endpoint.parameters
+    ]
     operation: dict[str, Value] = {
         "operationId": endpoint.name,
         "summary": endpoint.summary,
@@ -288,8 +285,10 @@ def _endpoint(endpoint: Endpoint, base: str) -> str:
     )
 
 
-def curl(one: Endpoint, base: str) -> str:
+def curl(endpoint: Endpoint, base: str) -> str:
     """Return a command that sends such a request."""
-    method = "" if one.method == "GET" else f" -X {one.method}"
-    body = " -H 'Content-Type: application/json' -d '{}'" if one.method != "GET" else ""
-    return f'curl{method} -H "Authorization: Bearer $TOKEN"{body} http://127.0.0.1:8377{base}/api/v1{one.template}'
+    is_read = endpoint.method == "GET"
+    method = "" if is_read else f" -X {endpoint.method}"
+    body = "" if is_read else " -H 'Content-Type: application/json' -d '{}'"
+    place = f"http://127.0.0.1:8377{base}/api/v1{endpoint.template}"
+    return f'curl{method} -H "Authorization: Bearer $TOKEN"{body} {place}'

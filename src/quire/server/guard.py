@@ -86,11 +86,11 @@ class Guard:
     def _headers_of_proxy(self, headers: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         """Return the headers with the host that the client asked for. The host of the proxy's own request must be ours
         as well: it says that the proxy meant this server."""
-        told = [value for name, value in headers if name == b"x-forwarded-host"]
+        forwarded = [value for name, value in headers if name == b"x-forwarded-host"]
         own = [value.decode("latin-1").lower() for name, value in headers if name == b"host"]
-        if len(told) != 1 or any(host not in self._hosts for host in own):
+        if len(forwarded) != 1 or any(host not in self._hosts for host in own):
             return list(headers)
-        return [(name, value) for name, value in headers if name != b"host"] + [(b"host", told[0])]
+        return [(name, value) for name, value in headers if name != b"host"] + [(b"host", forwarded[0])]
 
     async def _check(self, scope: Scope) -> None:
         headers = Headers(scope=scope)
@@ -117,8 +117,8 @@ class Guard:
             raise Problem.of("too-large", f"the body has {length} bytes")
 
     async def _check_token(self, headers: Headers) -> None:
-        given = [value.encode("latin-1") for value in headers.getlist("authorization")]
-        if len(given) == 1 and hmac.compare_digest(given[0], self._token):
+        tokens = [value.encode("latin-1") for value in headers.getlist("authorization")]
+        if len(tokens) == 1 and hmac.compare_digest(tokens[0], self._token):
             return
         self._wrong += 1
         if self._wrong > WRONG_TOKENS and self._delayed < MOST_DELAYED:

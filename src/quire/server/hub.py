@@ -110,8 +110,8 @@ class Changes:
         marks, before = await store.marks(), self._marks
         self._marks = marks
         gone = await self._gone() if marks.runs < before.runs else ()
-        asked = (marks.questions, marks.last_asked) != (before.questions, before.last_asked)
-        return Changed({row.id: row for row in rows}, gone, asked, documents)
+        questions = (marks.questions, marks.last_asked) != (before.questions, before.last_asked)
+        return Changed({row.id: row for row in rows}, gone, questions, documents)
 
     async def _foreign(self, store: Watchable, foreign: bool) -> list[RunRow]:
         """Return the rows that another process has changed, and the running ones whose process is gone."""
@@ -381,24 +381,24 @@ class Hub:
         touched, self._touched = self._touched, set()
         runs, behind = set(touched), set[tuple[Subscription, str]]()
         try:
-            found = await self._changes.since_last(touched)
-            runs |= found.runs.keys()
+            changed = await self._changes.since_last(touched)
+            runs |= changed.runs.keys()
             behind, self._behind = self._behind, set()
             behind |= {
                 (subscription, run)
                 for subscription in self._subscriptions
-                for run in found.runs.keys() - touched & subscription.seen.keys()
+                for run in changed.runs.keys() - touched & subscription.seen.keys()
             }
-            for one, run in behind:
-                await self._catch_up(one, run)
-            for run in touched & found.runs.keys():
-                if found.runs[run].status is not Status.RUNNING:
+            for listener, run in behind:
+                await self._catch_up(listener, run)
+            for run in touched & changed.runs.keys():
+                if changed.runs[run].status is not Status.RUNNING:
                     # The last write of a drive that was cancelled is not reported.
-                    for one in [subscription for subscription in self._subscriptions if run in subscription.seen]:
-                        one.stored(await self._changes.events(run, one.seen[run]))
-            for name, data in found.frames():
+                    for listener in [listener for listener in self._subscriptions if run in listener.seen]:
+                        listener.stored(await self._changes.events(run, listener.seen[run]))
+            for name, data in changed.frames():
                 self._tell(Frame(name, data))
-            await self._end_finished(found.runs)
+            await self._end_finished(changed.runs)
         except Exception:  # the next look reads the same runs
             self._touched |= runs
             self._behind |= behind
@@ -415,15 +415,14 @@ class Hub:
             if subscription.whole:
                 subscription.put(frame)
 
-    async def _catch_up(self, one: Subscription, run: str) -> None:
-        events = await self._changes.events(run, one.seen[run])
-        if not events and one.seen[run] > await self._changes.last_event(run):
+    async def _catch_up(self, listener: Subscription, run: str) -> None:
+        events = await self._changes.events(run, listener.seen[run])
+        if not events and listener.seen[run] > await self._changes.last_event(run):
             # The number is unknown: the run was pruned, or its last events were lost with their process.
-            one.seen[run] = 0
-            data: Value = {"run": run}
-            one.put(Frame("reset", data))
-            events = await self._changes.events(run, 0) if not one.whole else ()
-        one.stored(events)
+            listener.seen[run] = 0
+            listener.put(Frame("reset", {"run": run}))
+            events = await self._changes.events(run, 0) if not listener.whole else ()
+        listener.stored(events)
 
     async def _end_finished(self, runs: Mapping[str, RunRow]) -> None:
         """End the streams that follow a single run, once it is final."""

@@ -156,8 +156,8 @@ def render_question(prompt: str) -> str | None:
     if not needs_rendering(("question", prompt)):
         return None
     rendered = render_markdown(hard_breaks(prompt))
-    seen = _TAG.sub(" ", _ANCHOR.sub(lambda link: f"{link[2]} {link[1]} ", rendered))
-    return rendered if loses_nothing(prompt, html.unescape(seen)) else None
+    visible = _TAG.sub(" ", _ANCHOR.sub(lambda link: f"{link[2]} {link[1]} ", rendered))
+    return rendered if loses_nothing(prompt, html.unescape(visible)) else None
 
 
 def highlight(code: str, language: str) -> str:
@@ -206,7 +206,9 @@ def _pieces(text: str) -> Iterator[str]:
 def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    parser = MarkdownIt("commonmark", {"html": False, "highlight": _fenced}).enable(["table", "strikethrough"])
+    parser = MarkdownIt(
+        "commonmark", {"html": False, "highlight": lambda code, language, _: highlight(code, language)}
+    ).enable(["table", "strikethrough"])
     parser.validateLink = _may_link  # type: ignore[method-assign, assignment]
     parser.add_render_rule("image", _image)
     parser.add_render_rule("link_open", _link_open)
@@ -270,10 +272,6 @@ def _host(address: str) -> str:
         return host.encode("idna").decode("ascii") if not host.isascii() else host
     except (ValueError, UnicodeError):
         return "an unreadable address"
-
-
-def _fenced(code: str, language: str, attributes: str) -> str:
-    return f'<pre class="code"><code>{_code(code, language)}</code></pre>'
 
 
 def _code(code: str, language: str) -> str:

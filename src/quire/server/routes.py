@@ -80,8 +80,8 @@ class RequestHost(Host):
 
     def list_goes_on(self, at: str | None) -> None:
         if at is not None:
-            given = [(name, value) for name, value in self.request.query_params.multi_items() if name != "after"]
-            query = urlencode([*given, ("after", at)])
+            filters = [(name, value) for name, value in self.request.query_params.multi_items() if name != "after"]
+            query = urlencode([*filters, ("after", at)])
             self.headers["Link"] = f'<{self.site.options.base}/api/v1/runs?{query}>; rel="next"'
 
     async def render(self, jobs: Iterable[Job]) -> Mapping[Job, str | None]:
@@ -104,13 +104,13 @@ def endpoint_of(operation: Operation) -> Endpoint:
     method, path = operation.http.split(" ")
     work = operation.work
     schema = schema_of(work.input)
-    members = {name: one for name, one in schema["properties"].items() if name not in names_in(path)}
+    members = {name: member for name, member in schema["properties"].items() if name not in names_in(path)}
     parameters: tuple[Parameter, ...] = ()
     body = None
     if method in _WITH_BODY:
         body = {**schema, "properties": members, "required": [name for name in schema["required"] if name in members]}
     else:
-        parameters = tuple(Parameter.of(name, one) for name, one in members.items())
+        parameters = tuple(Parameter.of(name, member) for name, member in members.items())
     response = {} if work.result is None else schema_of(work.result)
     return Endpoint(
         method,

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
-import os
 import re
 import sqlite3
 import threading
@@ -31,7 +29,8 @@ from quire.engine.records import Status
 from quire.engine.requests import HumanRequest, ModelRequest
 from quire.errors import QuireError
 from quire.operations.shelf import pinned_file
-from quire.stores.contract import Watchable
+from quire.server.address import file_of
+from quire.stores.contract import changed_rows
 from quire.stores.run_pages import Lister, RunFilters
 from quire.trust.private_files import make_folder
 from quire.values import clean, encode
@@ -58,8 +57,7 @@ class RunIndexer:
     """The index of one workspace, and the task that fills it. All calls belong to one event loop."""
 
     def __init__(self, runtime: Runtime) -> None:
-        folder = hashlib.sha256(os.fsencode(runtime.settings.workspace.folder)).hexdigest()[:24]
-        self.index = RunIndex(runtime.settings.user / "serve" / f"{folder}.index.db")
+        self.index = RunIndex(file_of(runtime.settings, ".index.db"))
         self._runtime = runtime
         self._task: asyncio.Task[None] | None = None
         self._stamps: dict[str, str] | None = None
@@ -103,7 +101,10 @@ class RunIndexer:
                 self._stamps = await asyncio.to_thread(self.index.stamps)
                 await self._fill_all()
             else:
-                await self._fill_changed()
+                store = self._runtime.store
+                since, self._looked_at = self._looked_at - OVERLAP_SECONDS, time.time()
+                for row in await changed_rows(store, since, PAGE):
+                    await self._take(row)
             self.problem = ""
         except (sqlite3.Error, OSError, QuireError) as error:
             self._stamps = None
@@ -113,26 +114,18 @@ class RunIndexer:
     async def _fill_all(self) -> None:
         """Index the newest runs, page by page."""
         self._looked_at = time.time()
-        store, after, seen = self._runtime.store, None, 0
+        store, after, count = self._runtime.store, None, 0
         if not isinstance(store, Lister):
             for row in await store.list(limit=PAGE):
                 await self._take(row)
             return
-        while seen < MOST_RUNS:
+        while count < MOST_RUNS:
             page = await store.page(RunFilters(), after, PAGE)
             for row in page.rows:
                 await self._take(row)
-            seen, after = seen + len(page.rows), page.next
+            count, after = count + len(page.rows), page.next
             if after is None:
                 return
-
-    async def _fill_changed(self) -> None:
-        """Index the runs that changed since the last look."""
-        store = self._runtime.store
-        since, self._looked_at = self._looked_at - OVERLAP_SECONDS, time.time()
-        rows = await store.written_since(since) if isinstance(store, Watchable) else await store.list(limit=PAGE)
-        for row in rows:
-            await self._take(row)
 
     async def _take(self, row: RunRow) -> None:
         stamp = f"{row.status} {row.updated_at!r}"
@@ -283,8 +276,8 @@ class RunIndex:
 
         Every character is a character: there is no query language.
         """
-        wanted = match_of(text)
-        if not wanted:
+        query = match_of(text)
+        if not query:
             return [], True
         # The pieces around the words are cut from the chosen texts only.
         chosen = "SELECT rowid FROM texts WHERE texts MATCH ? {order} LIMIT ?"
@@ -296,11 +289,11 @@ class RunIndex:
             whole = True
             try:
                 with _in_time(connection):
-                    rows = connection.execute(sql.format(order="ORDER BY rank"), (wanted, wanted, limit)).fetchall()
+                    rows = connection.execute(sql.format(order="ORDER BY rank"), (query, query, limit)).fetchall()
             except sqlite3.OperationalError:
                 whole, rows = False, []
                 with contextlib.suppress(sqlite3.OperationalError), _in_time(connection):
-                    rows = connection.execute(sql.format(order=""), (wanted, wanted, limit)).fetchall()
+                    rows = connection.execute(sql.format(order=""), (query, query, limit)).fetchall()
         return [Hit(run, path, kind, tuple(re.split(f"[{FROM}{TO}]", part))) for run, path, kind, part in rows], whole
 
     def artifacts(

@@ -137,8 +137,8 @@ class Outbox:
 
     def mark(self, name: str) -> float | None:
         with self._transaction() as connection:
-            found = connection.execute("SELECT value FROM marks WHERE name = ?", (name,)).fetchone()
-        return found[0] if found else None
+            row = connection.execute("SELECT value FROM marks WHERE name = ?", (name,)).fetchone()
+        return row[0] if row else None
 
     def add(self, events: Iterable[tuple[str, Sequence[OutMessage]]], marks: Iterable[tuple[str, float]]) -> int:
         """Write events, each with its key and its messages, and how far was looked; all of it or nothing.
@@ -216,10 +216,8 @@ class Outbox:
         """Return the messages of an address that wait, have arrived and were given up, the last try, and its error."""
         with self._transaction() as connection:
             waiting = connection.execute("SELECT count(*) FROM messages WHERE hook = ?", (hook,)).fetchone()[0]
-            found = connection.execute(
-                "SELECT arrived, lost, at, error FROM outcomes WHERE hook = ?", (hook,)
-            ).fetchone()
-        return (waiting, *(found or (0, 0, None, "")))
+            row = connection.execute("SELECT arrived, lost, at, error FROM outcomes WHERE hook = ?", (hook,)).fetchone()
+        return (waiting, *(row or (0, 0, None, "")))
 
     @staticmethod
     def _count(connection: sqlite3.Connection, hook: str, arrived: int, lost: int, now: float, error: str) -> None:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime
-import hashlib
-import os
 import secrets
 import sqlite3
 import time
@@ -21,8 +19,9 @@ from msgspec.structs import replace
 
 from quire.engine.records import Status
 from quire.errors import CannotStart, Denied, QuireError, ToolFailed
+from quire.server.address import file_of
 from quire.server.webhook_outbox import Outbox, OutMessage, secret_of, signed_headers
-from quire.stores.contract import Watchable
+from quire.stores.contract import changed_rows
 from quire.tools.builtin.http import Hosts, HttpFetch
 from quire.values import encode
 from quire.workspace.grants import default_grants, reach_of
@@ -65,8 +64,7 @@ class Webhooks:
         # Only the user's own grants open private addresses, not those of a workspace.
         grants = default_grants(replace(settings, tools=ToolSettings()), allow)
         self._hosts = Hosts(reach_of(grants).hosts, anywhere=True)
-        folder = hashlib.sha256(os.fsencode(settings.workspace.folder)).hexdigest()[:24]
-        self.outbox = Outbox(settings.user / "serve" / f"{folder}.outbox.db")
+        self.outbox = Outbox(file_of(settings, ".outbox.db"))
         self._secrets: dict[str, bytes] = {}
         self._sending: set[asyncio.Task[None]] = set()
 
@@ -105,31 +103,24 @@ class Webhooks:
         questions = await store.questions()
         before = await asyncio.to_thread(self.outbox.asked)
         open_now = {(question.run, question.path): question for question in questions}
-        for key, one in open_now.items():
-            if before.get(key) != one.hash:
-                events.append(await self._question("question.opened", one, now))
+        opened = [question for key, question in open_now.items() if before.get(key) != question.hash]
+        for question in opened:
+            events.append(await self._opened(question, now))
         closed = [key for key in before if key not in open_now]
         for run, path in closed:
             events += await self._answered(run, path, before[run, path], now)
         # Runs that ended before the first look are no news.
-        rows = await self._written(now if since is None else since - OVERLAP_SECONDS)
-        for row in rows:
+        for row in await changed_rows(store, now if since is None else since - OVERLAP_SECONDS, 100):
             if row.status in _ENDS and (since is not None or row.updated_at >= now):
                 events.append(await self._ended(_ENDS[row.status], row, now))
-        events += [one for row in await self._expiring(questions, now) for one in [await self._run_out(row, now)]]
+        for row in await self._expiring(questions, now):
+            data: dict[str, Value] = {**self._about(row), "expires_at": row.expires_at}
+            events.append(self._messages("run.expiring", f"{row.id} {row.expires_at!r}", data, now))
         count = await asyncio.to_thread(self.outbox.add, events, [(_LOOKED, now)])
-        opened = [
-            (question.run, question.path, question.hash)
-            for key, question in open_now.items()
-            if before.get(key) != question.hash
-        ]
         if opened or closed:
-            await asyncio.to_thread(self.outbox.note_asked, opened, closed)
+            hashes = [(question.run, question.path, question.hash) for question in opened]
+            await asyncio.to_thread(self.outbox.note_asked, hashes, closed)
         return count
-
-    async def _written(self, since: float) -> Sequence[RunRow]:
-        store = self._runtime.store
-        return await store.written_since(since) if isinstance(store, Watchable) else await store.list(limit=100)
 
     async def _expiring(self, questions: Sequence[Question], now: float) -> list[RunRow]:
         soon = now + EXPIRING_SECONDS
@@ -140,19 +131,20 @@ class Webhooks:
         paused = await self._runtime.store.list(status=Status.PAUSED, limit=200)
         return [row for row in (*rows, *paused) if row.expires_at is not None and row.expires_at < soon]
 
-    async def _question(self, type: str, one: Question, now: float) -> tuple[str, list[OutMessage]]:
-        row = await self._runtime.store.get(one.run)
+    async def _opened(self, question: Question, now: float) -> tuple[str, list[OutMessage]]:
+        run, path = question.run, question.path
+        row = await self._runtime.store.get(run)
         data: dict[str, Value] = {
-            "run": one.run,
-            "path": one.path,
-            "step": one.way,
+            "run": run,
+            "path": path,
+            "step": question.way,
             "title": row.title if row else "",
             "status": str(row.status) if row else "",
-            "expires_at": one.expires_at,
-            "link": f"{self._link}/q/{one.run}/{one.path}",
+            "expires_at": question.expires_at,
+            "link": f"{self._link}/q/{run}/{path}",
         }
-        texts: dict[str, Value] = {"prompt": one.prompt, "options": list(one.options)}
-        return self._messages(type, f"{one.run} {one.path} {one.hash}", data, now, {"prompt": texts})
+        texts: dict[str, Value] = {"prompt": question.prompt, "options": list(question.options)}
+        return self._messages("question.opened", f"{run} {path} {question.hash}", data, now, {"prompt": texts})
 
     async def _answered(self, run: str, path: str, hash: str, now: float) -> list[tuple[str, list[OutMessage]]]:
         """Return the event of a question that was answered. A question that was taken back has none."""
@@ -183,10 +175,6 @@ class Webhooks:
                 texts["artifact"] = {**shown, **({"artifact_cut": True} if len(text) > LONGEST_TEXT else {})}
         data: dict[str, Value] = {**self._about(row), "error": row.failure.kind if row.failure else None}
         return self._messages(type, f"{row.id} {row.updated_at!r}", data, now, texts)
-
-    async def _run_out(self, row: RunRow, now: float) -> tuple[str, list[OutMessage]]:
-        data: dict[str, Value] = {**self._about(row), "expires_at": row.expires_at}
-        return self._messages("run.expiring", f"{row.id} {row.expires_at!r}", data, now)
 
     def _about(self, row: RunRow) -> dict[str, Value]:
         link = f"{self._link}/runs/{row.id}"

@@ -288,6 +288,11 @@ class QuestionPages(Protocol):
         ...
 
 
+async def changed_rows(store: Store, since: float, most: int) -> Sequence[RunRow]:
+    """Return the rows that were written since a time; the newest ones of a store that cannot tell."""
+    return await store.written_since(since) if isinstance(store, Watchable) else await store.list(limit=most)
+
+
 async def oldest_questions(store: Store, limit: int) -> tuple[Sequence[Question], int]:
     """Return the oldest open questions of a store and the number of all, in the best way that the store has."""
     if isinstance(store, QuestionPages):

@@ -1,9 +1,8 @@
-"""Check the arguments of a tool against its schema, within limits: the schema may come from a hostile server.
+"""Check the arguments of a tool against its schema, within limits: the schema may come from a hostile server. The
+arguments of a call in a document are checked before the run, as far as the document alone determines them.
 
 Patterns run on a linear engine; a pattern that needs more is left to the server to check, and so is an invalid schema.
 References to other places are never looked up.
-
-A tool call in a document, before the run: its arguments as far as the document alone determines them.
 """
 
 from __future__ import annotations
@@ -74,16 +73,17 @@ class Arguments:
     def _check(self, spec: ToolSpec) -> Check | str:
         cached = self._checks.get(spec.id)
         if cached is None or cached[0] is not spec.schema:
-            cached = (spec.schema, spec.problem or _checking(spec.schema))
+            cached = (spec.schema, spec.problem or check_or_reason(spec.schema, "schema"))
             self._checks[spec.id] = cached
         return cached[1]
 
 
-def _checking(schema: Mapping[str, Value]) -> Check | str:
+def check_or_reason(schema: object, what: str) -> Check | str:
+    """Return what `checking` returns, or the reason why the schema of a tool cannot be used."""
     try:
         return checking(schema)
     except Unusable as error:
-        return f"its schema cannot be used: {error}"
+        return f"its {what} cannot be used: {error}"
 
 
 def checking(schema: object) -> Check:
@@ -169,7 +169,7 @@ def _without_patterns(schema: Mapping[str, Value]) -> dict[str, Value]:
 def _plain(part: Value) -> Value:
     if isinstance(part, Mapping):
         return _without_patterns(part)
-    return [_plain(one) for one in part] if isinstance(part, list | tuple) else part
+    return [_plain(item) for item in part] if isinstance(part, list | tuple) else part
 
 
 class PlannedCall(Struct, frozen=True):
@@ -194,8 +194,8 @@ class PlannedCall(Struct, frozen=True):
 
     @classmethod
     def of_invoke(cls, work: Invoke) -> PlannedCall:
-        literal = {name: one.value for name, one in work.arguments if isinstance(one, Literal)}
-        complete = not any(isinstance(one, Formula) for _, one in work.arguments)
+        literal = {name: value.value for name, value in work.arguments if isinstance(value, Literal)}
+        complete = not any(isinstance(value, Formula) for _, value in work.arguments)
         return cls("", work.tool, tuple(name for name, _ in work.arguments), literal, complete)
 
     def wrong_names(self, spec: ToolSpec) -> list[str]:
@@ -215,9 +215,15 @@ class PlannedCall(Struct, frozen=True):
         """Return the problems with single arguments in the document. Only for built-in tools, whose schemas have no
         rules across arguments."""
         properties = cast("Mapping[str, Value]", spec.schema.get("properties", {}))
-        known = ((name, value, properties[name]) for name, value in self.literal.items() if name in properties)
-        found = ((name, _wrong(schema, value)) for name, value, schema in known if not plainly_fits(schema, value))
-        return [f"{name}: {problem}" for name, problem in found if problem]
+        problems = []
+        for name, value in self.literal.items():
+            if name in properties and not plainly_fits(properties[name], value):
+                import jsonschema_rs
+
+                validator = jsonschema_rs.validator_for(cast("dict[str, object]", properties[name]))
+                error = next(iter(validator.iter_errors(value)), None)
+                problems += [f"{name}: {error.message}"] if error and error.message else []
+        return problems
 
 
 class PlannedBuiltIns:
@@ -264,13 +270,6 @@ def _is_literal(value: PlannedArguments) -> bool:
         case dict():
             return not key_references(value) and all(_is_literal(part) for part in value.values())
     return True
-
-
-def _wrong(schema: Value, value: Value) -> str:
-    import jsonschema_rs
-
-    error = next(iter(jsonschema_rs.validator_for(cast("dict[str, object]", schema)).iter_errors(value)), None)
-    return error.message if error else ""
 
 
 def _value(value: PlannedArguments) -> Value:

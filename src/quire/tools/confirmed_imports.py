@@ -88,12 +88,12 @@ class ConfirmedImports(MetaPathFinder):
     def read(self, file: str) -> bytes:
         """Return the bytes of a confirmed file. Raises `NotConfirmed`."""
         name = file[len(self._root) :].replace(os.sep, "/") if file.startswith(self._root) else ""
-        wanted = self._files.get(name, "")
-        if len(wanted) != 64:
-            raise NotConfirmed(f"{name or file} was not confirmed{': it is ' + wanted if wanted else ''}")
+        digest = self._files.get(name, "")
+        if len(digest) != 64:
+            raise NotConfirmed(f"{name or file} was not confirmed{': it is ' + digest if digest else ''}")
         with open(file, "rb") as stream:
             data = stream.read(MAX_BYTES + 1)
-        if hashlib.sha256(data).hexdigest() != wanted:
+        if hashlib.sha256(data).hexdigest() != digest:
             raise NotConfirmed(f"{name} was changed since it was confirmed: quire trust workspace")
         return data
 
@@ -130,9 +130,9 @@ class ConfirmedImports(MetaPathFinder):
     def _elsewhere(self, fullname: str, path: Sequence[str] | None) -> ModuleSpec | None:
         for finder in sys.meta_path:
             find = getattr(finder, "find_spec", None)
-            found = find(fullname, path) if find and not isinstance(finder, ConfirmedImports) else None
-            if found is not None:
-                return found  # type: ignore[no-any-return]
+            spec = find(fullname, path) if find and not isinstance(finder, ConfirmedImports) else None
+            if spec is not None:
+                return spec  # type: ignore[no-any-return]
         return None
 
     def _is_in_workspace(self, spec: ModuleSpec) -> bool:

@@ -48,17 +48,17 @@ def schema_of(hint: object) -> tuple[dict[str, Value], dict[str, Value]]:
 def converted(function: Callable[..., object], arguments: Mapping[str, Value], tool: str) -> dict[str, object]:
     """Convert the arguments to the types of the function. Raises `ToolFailed` with all that do not fit."""
     hints = hints_of(function)
-    given: dict[str, object] = {}
+    values: dict[str, object] = {}
     problems: list[str] = []
     for name, value in arguments.items():
         try:
-            given[name] = _made(hints.get(name, object), value)
+            values[name] = _made(hints.get(name, object), value)
         except ValueError as error:
             problems += _problems(name, error)
     if problems:
         listed = "\n".join(f"  {problem}" for problem in problems[:MOST_PROBLEMS])
         raise ToolFailed(f"{tool} does not take these arguments:\n{listed}", kind="arguments")
-    return given
+    return values
 
 
 def as_value(result: object) -> object:
@@ -126,8 +126,8 @@ def _problems(name: str, error: ValueError) -> list[str]:
 
     if not isinstance(error, ValidationError):
         return [f"{name}: {_one_line(error)}"]
-    found = error.errors(include_url=False, include_context=False, include_input=False)
-    return [f"{'.'.join(map(str, (name, *one['loc'])))}: {one['msg']}" for one in found]
+    errors = error.errors(include_url=False, include_context=False, include_input=False)
+    return [f"{'.'.join(map(str, (name, *problem['loc'])))}: {problem['msg']}" for problem in errors]
 
 
 def _one_line(error: BaseException) -> str:
@@ -139,7 +139,7 @@ def constrained(hint: object) -> bool:
     """Tell whether `Annotated` adds more to a type than a description."""
     if typing.get_origin(hint) is Annotated:
         inner, *more = typing.get_args(hint)
-        return any(not isinstance(one, str) for one in more) or constrained(inner)
+        return any(not isinstance(extra, str) for extra in more) or constrained(inner)
     return any(constrained(part) for part in typing.get_args(hint) if not isinstance(part, str | int))
 
 
@@ -227,9 +227,9 @@ def _by_pydantic(hint: object, function: str, parameter: str, definitions: dict[
         shown = getattr(hint, "__name__", None) or repr(hint)
         inner = re.search(r"<class '(?:[^']*\.)?([^'.]+)'>", str(error))
         cause = f", because of {inner[1]}" if inner and inner[1] != shown else ""
-        known = "a type that pydantic knows can be: str, date, a dataclass, a BaseModel"
+        fitting = "a type that pydantic knows can be: str, date, a dataclass, a BaseModel"
         raise Unsupported(
-            f"{function}: the type {shown} of {parameter} cannot be given as JSON{cause}; {known}"
+            f"{function}: the type {shown} of {parameter} cannot be given as JSON{cause}; {fitting}"
         ) from None
     for name, definition in refers_to.items():
         if definitions.setdefault(name, definition) != definition:

@@ -120,12 +120,12 @@ class Gate:
 
         `also` are problems that the caller has found; `prompts` are those of servers: the step, the server, the name.
         """
-        found = [*await self._problems(calls), *await self._missing_prompts(prompts)]
-        texts = list(dict.fromkeys([*also, *(str(problem) for problem in found)]))
-        changed = [problem for problem in found if isinstance(problem, ToolChanged)]
-        if changed and not also and len(changed) == len(found):
-            raise ToolChanged("\n".join(texts), tuple(tool for one in changed for tool in one.tools))
-        if found and not also and all(isinstance(problem, Denied) for problem in found):
+        problems = [*await self._problems(calls), *await self._missing_prompts(prompts)]
+        texts = list(dict.fromkeys([*also, *(str(problem) for problem in problems)]))
+        changed = [problem for problem in problems if isinstance(problem, ToolChanged)]
+        if changed and not also and len(changed) == len(problems):
+            raise ToolChanged("\n".join(texts), tuple(tool for pinned in changed for tool in pinned.tools))
+        if problems and not also and all(isinstance(problem, Denied) for problem in problems):
             raise Denied("\n".join(texts))
         if texts:
             raise BadInputs(texts)
@@ -153,10 +153,10 @@ class Gate:
 
     async def missing_prompts(self, prompts: Sequence[tuple[str, str, str]]) -> list[tuple[str, ToolFailed | Denied]]:
         """Return the prompts (given as step, server and name) that are not available: the step and the reason."""
-        found: list[tuple[str, ToolFailed | Denied]] = []
+        problems: list[tuple[str, ToolFailed | Denied]] = []
         for label, server, name in prompts:
-            found += [(label, problem) for problem in await self._missing_prompts([(label, server, name)])]
-        return found
+            problems += [(label, problem) for problem in await self._missing_prompts([(label, server, name)])]
+        return problems
 
     async def prompt(self, server: str, name: str) -> str:
         """Return a prompt of an MCP server as text. Raises `StepFailed` or `Denied`."""
@@ -189,9 +189,9 @@ class Gate:
         alone."""
         if patterns is None:
             return self
-        wanted = Grants.of(patterns)
-        narrow = wanted.narrow(self._grants)
-        if declared and narrow.patterns != wanted.patterns:
+        own = Grants.of(patterns)
+        narrow = own.narrow(self._grants)
+        if declared and narrow.patterns != own.patterns:
             declared += ", within what the run was allowed (--allow),"
         grants = Grants(narrow.patterns | reaching(self._grants), declared)
         key = (declared, grants.patterns, limits)
@@ -206,10 +206,10 @@ class Gate:
         connection, spec = await self._granted(request.connection, request.tool)
         if request.reads_only and spec.effect != "read":
             raise ToolFailed(f"{spec.id} changes something, and this step may only read", kind="denied")
-        given = request.arguments
-        if request.stdin is not None and spec.id == SHELL and "stdin" not in given:
-            given = {**given, "stdin": request.stdin}
-        arguments = _copied(spec.id, given)
+        raw = request.arguments
+        if request.stdin is not None and spec.id == SHELL and "stdin" not in raw:
+            raw = {**raw, "stdin": request.stdin}
+        arguments = _copied(spec.id, raw)
         try:
             problems = self._arguments.problems(spec, arguments)
         except Unusable as error:
@@ -286,7 +286,7 @@ class Gate:
 
     async def _offered(self, name: str) -> list[tuple[str, ToolSpec]]:
         if "*" in name:
-            return [found for found in await self._names.matching(name) if self._offerable(found[1])]
+            return [offer for offer in await self._names.matching(name) if self._offerable(offer[1])]
         try:
             return [(name, (await self._granted("", name))[1])]
         except Denied:
@@ -295,20 +295,20 @@ class Gate:
     async def _problems(self, calls: Iterable[ToolTarget]) -> list[ToolFailed | Denied]:
         import asyncio
 
-        found = await asyncio.gather(*(self._problem(connection, tool) for connection, tool in dict.fromkeys(calls)))
-        return [problem for problem in found if problem is not None]
+        problems = await asyncio.gather(*(self._problem(connection, tool) for connection, tool in dict.fromkeys(calls)))
+        return [problem for problem in problems if problem is not None]
 
     async def _missing_prompts(self, prompts: Sequence[tuple[str, str, str]]) -> list[ToolFailed | Denied]:
-        found: list[ToolFailed | Denied] = []
+        problems: list[ToolFailed | Denied] = []
         for label, server, name in prompts:
             where = f"step {label}: prompt mcp:{server}/{name}"
             try:
                 await self.prompt(server, name)
             except StepFailed as error:
-                found.append(ToolFailed(f"{where}: {error.message}", kind=error.kind))
+                problems.append(ToolFailed(f"{where}: {error.message}", kind=error.kind))
             except Denied as error:
-                found.append(Denied(f"{where}: {error}"))
-        return found
+                problems.append(Denied(f"{where}: {error}"))
+        return problems
 
     async def _problem(self, name: str, tool: str) -> ToolFailed | Denied | None:
         try:

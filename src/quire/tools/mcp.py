@@ -16,7 +16,7 @@ from quire import values
 from quire.engine.premises import TOOL_SECONDS
 from quire.errors import QuireError, ToolFailed
 from quire.patterns import late_pattern
-from quire.tools.arguments import Check, Unusable, checking
+from quire.tools.arguments import Check, Unusable, check_or_reason
 from quire.tools.blocking import OutOfTime, within
 from quire.tools.mcp_session import CannotOpen, Session, Stopped, keep_session, reason, take_session
 from quire.tools.registry import Answer, ToolSpec
@@ -101,7 +101,9 @@ class McpConnection:
 
     async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Answer:
         async def send(session: Session) -> types.CallToolResult:
-            return await session.client.call_tool(tool.name, dict(arguments), meta=_meta(effect_id))
+            # The protocol allows any names; the type knows only those of the protocol itself.
+            meta = cast("RequestParamsMeta", {EFFECT_ID_META: effect_id})
+            return await session.client.call_tool(tool.name, dict(arguments), meta=meta)
 
         result = await self._do(send, repeat=tool.effect != "write")
         if result.is_error:
@@ -157,7 +159,7 @@ class McpConnection:
             cursors.add(cursor)
             if len(inspection.schemas) > MAX_TOOLS or len(cursors) > MAX_TOOLS:
                 raise ToolFailed(f"MCP server {self._server.name} lists more than {MAX_TOOLS:,} tools", kind="server")
-        self._outputs = {name: _output_check(schema) for name, schema in inspection.outputs.items()}
+        self._outputs = {name: check_or_reason(schema, "output schema") for name, schema in inspection.outputs.items()}
         return specs
 
     def _spec(self, tool: types.Tool, inspection: Inspection) -> ToolSpec:
@@ -167,10 +169,15 @@ class McpConnection:
             effect = "read"
         elif hints and hints.idempotent_hint:
             effect = "idempotent"
-        schema, problem = inspection.schemas[tool.name], inspection.problems.get(tool.name, "")
-        output = inspection.outputs.get(tool.name)
-        told = tool.description or ""
-        return ToolSpec(self.tool_id(tool.name), tool.name, told, schema, effect, problem, output=output)
+        return ToolSpec(
+            self.tool_id(tool.name),
+            tool.name,
+            tool.description or "",
+            inspection.schemas[tool.name],
+            effect,
+            inspection.problems.get(tool.name, ""),
+            output=inspection.outputs.get(tool.name),
+        )
 
     def longest(self, tool: ToolSpec, arguments: Mapping[str, Value]) -> float:
         return TOOL_SECONDS.of("mcp", self._server.timeout)
@@ -225,8 +232,8 @@ class McpConnection:
             self._opening = asyncio.Lock()
         async with self._opening:
             if self._session is None:
-                said = f"starting MCP server {self._server.name} …"
-                late = asyncio.get_running_loop().call_later(LATE_SECONDS, self._notice, said)
+                line = f"starting MCP server {self._server.name} …"
+                late = asyncio.get_running_loop().call_later(LATE_SECONDS, self._notice, line)
                 try:
                     self._session = await self._start()
                 finally:
@@ -241,8 +248,8 @@ class McpConnection:
             raise ToolFailed(f"MCP server {name} needs the environment variable {', '.join(missing)}", kind="server")
         server = self._server.expanded(self._environ)
         code = self._code(server)
-        if (kept := await take_session(server, self._folder, code)) is not None:
-            return kept
+        if (waiting := await take_session(server, self._folder, code)) is not None:
+            return waiting
         # Some servers end when the first message is not the handshake they know: then try again with the legacy one.
         for mode in ("auto", "legacy"):
             session = Session(server, self._folder, code)
@@ -251,8 +258,8 @@ class McpConnection:
                 return session
             except Stopped:
                 if session.problem:
-                    said = f"was stopped: it {session.problem}"
-                    raise ToolFailed(self._said(session, said), kind="server") from None
+                    what = f"was stopped: it {session.problem}"
+                    raise ToolFailed(self._said(session, what), kind="server") from None
                 continue
             except CannotOpen as error:
                 does = "cannot be reached" if server.url else "cannot be started"
@@ -281,31 +288,18 @@ class McpConnection:
 
     def _said(self, session: Session, what: str) -> str:
         last = session.stderr(self._redact)
-        said = f"MCP server {self._server.name} {what}" + (f"{_LAST_WORDS}\n{last}" if last else "")
+        message = f"MCP server {self._server.name} {what}" + (f"{_LAST_WORDS}\n{last}" if last else "")
         if self._server.url or self._server.cwd or session.opened or (last and not _MISSING.search(last)):
-            return said
-        return f'{said}\n{_HINT}: "cwd": "." in .mcp.json starts it in the workspace'
+            return message
+        return f'{message}\n{_HINT}: "cwd": "." in .mcp.json starts it in the workspace'
 
 
 def in_one_line(error: QuireError) -> str:
     """Return the error of a server as one line, for a list: with the end of its last words, and without hints."""
-    told, _, rest = str(error).partition("\n")
-    told, found, _ = told.partition(_LAST_WORDS)
+    first, _, rest = str(error).partition("\n")
+    problem, mark, _ = first.partition(_LAST_WORDS)
     words = [line.strip() for line in rest.split("\n") if line.strip() and not line.startswith(_HINT)]
-    return f"{told}{_LAST_WORDS} {cut_line(words[-1], _LONGEST_WORDS)}" if found and words else told
-
-
-def _output_check(schema: object) -> Check | str:
-    try:
-        return checking(schema)
-    except Unusable as error:
-        return f"its output schema cannot be used: {error}"
-
-
-def _meta(effect_id: str) -> RequestParamsMeta:
-    """Make the metadata of a request. The protocol allows any names; the type knows only those of the protocol
-    itself."""
-    return cast("RequestParamsMeta", {EFFECT_ID_META: effect_id})
+    return f"{problem}{mark} {cut_line(words[-1], _LONGEST_WORDS)}" if mark and words else problem
 
 
 def tool_answer(result: types.CallToolResult) -> Answer:
@@ -315,8 +309,8 @@ def tool_answer(result: types.CallToolResult) -> Answer:
     any text is kept as the server sent it.
     """
     structured: Value = result.structured_content
-    text: Value = text_of_parts(result.content) if _has_text(result.content) or not result.content else ""
-    if result.content and not _has_text(result.content):
+    text: Value = text_of_parts(result.content)
+    if result.content and not any(map(_is_text, result.content)):
         text = [part.model_dump(mode="json", by_alias=True, exclude_none=True) for part in result.content]
     if structured is not None:
         # An empty text beside structured content has no meaning.
@@ -328,10 +322,6 @@ def text_of_parts(parts: Sequence[types.ContentBlock]) -> str:
     """Return the parts as one text, in their order. A part that is neither text nor a link is named in its place, so
     that it does not seem absent."""
     return "\n".join(text for part in parts if (text := _part(part)))
-
-
-def _has_text(parts: Sequence[types.ContentBlock]) -> bool:
-    return any(_is_text(part) for part in parts)
 
 
 def _is_text(part: types.ContentBlock) -> bool:

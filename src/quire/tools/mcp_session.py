@@ -1,8 +1,5 @@
-"""One open session with an MCP server, held by its own task until it is told to stop.
-
-The end of the server's standard error is kept in memory, away from the terminal, and shown if the server fails.
-
-Inspect the messages of an MCP server before the client library handles them.
+"""One open session with an MCP server, held by its own task until it is told to stop. Its messages are inspected before
+the client library handles them.
 
 The library accepts a listing as a whole or not at all, checks results with a validator that a schema can keep busy for
 ever, and starts a task for each request of a server. Here an invalid tool is dropped alone, output schemas are kept for
@@ -264,7 +261,11 @@ async def take_session(server: McpServer, folder: Path, code: ServerCode) -> Ses
     import asyncio
 
     waiting = _kept.get(asyncio.get_running_loop(), [])
-    for session in [kept for kept in waiting if (kept._server, kept._folder, kept._code) == (server, folder, code)]:
+    for session in [
+        candidate
+        for candidate in waiting
+        if (candidate._server, candidate._folder, candidate._code) == (server, folder, code)
+    ]:
         waiting.remove(session)
         if session.is_alive:
             return session
@@ -381,7 +382,7 @@ class Inspection(Struct):
         """Keep the tools of a listing that have a usable name, and record their problems."""
         tools = result.get("tools")
         if isinstance(tools, list):
-            result["tools"] = [one for tool in tools if (one := self._tool(tool)) is not None]
+            result["tools"] = [usable for tool in tools if (usable := self._tool(tool)) is not None]
 
     def _tool(self, tool: object) -> dict[str, Any] | None:
         if not isinstance(tool, dict):
@@ -390,7 +391,7 @@ class Inspection(Struct):
         if not isinstance(name, str) or not name or len(name) > LONGEST_NAME or not name.isprintable():
             # It cannot be called by name, and showing it would do harm.
             return None
-        kept: dict[str, Any] = {"name": name, "inputSchema": {"type": "object"}}
+        listed: dict[str, Any] = {"name": name, "inputSchema": {"type": "object"}}
         if name in self.schemas:
             self.problems[name] = "its name is listed twice"
         elif not isinstance(schema, dict):
@@ -399,23 +400,23 @@ class Inspection(Struct):
             self.problems[name] = "its schema does not describe an object"
         self.schemas[name] = schema if isinstance(schema, dict) else {}
         if _has_headers(self.schemas[name]) and not problem_of(schema):
-            kept["inputSchema"] = {**self.schemas[name], "type": "object"}
+            listed["inputSchema"] = {**self.schemas[name], "type": "object"}
         description, hints = tool.get("description"), tool.get("annotations")
         if isinstance(description, str):
-            kept["description"] = description[:LONGEST_DESCRIPTION]
+            listed["description"] = description[:LONGEST_DESCRIPTION]
         if isinstance(hints, dict):
-            kept["annotations"] = {key: one for key, one in hints.items() if isinstance(one, bool)}
+            listed["annotations"] = {key: hint for key, hint in hints.items() if isinstance(hint, bool)}
         if (output := tool.get("outputSchema")) is not None:
             self.outputs[name] = output
-        return kept
+        return listed
 
 
 def _has_headers(schema: dict[str, Any], levels: int = 8) -> bool:
     fields = schema.get("properties")
     if not isinstance(fields, dict) or not levels:
         return False
-    below = [one for one in fields.values() if isinstance(one, dict)]
-    return any("x-mcp-header" in one or _has_headers(one, levels - 1) for one in below)
+    below = [field for field in fields.values() if isinstance(field, dict)]
+    return any("x-mcp-header" in field or _has_headers(field, levels - 1) for field in below)
 
 
 class Incoming:

@@ -136,14 +136,14 @@ class PythonConnection:
         """Call the function and return its result, converted to JSON if possible: the gate refuses anything else."""
         declared = _declared[tool.name]
         function = declared.function
-        given = converted(function, arguments, tool.id)
+        values = converted(function, arguments, tool.id)
         if EFFECT_ID in inspect.signature(function).parameters:
-            given[EFFECT_ID] = effect_id
+            values[EFFECT_ID] = effect_id
         try:
             if inspect.iscoroutinefunction(function):
-                result = await within(function(**given), declared.seconds)
+                result = await within(function(**values), declared.seconds)
             else:
-                result = await in_thread(lambda: function(**given), seconds=declared.seconds)
+                result = await in_thread(lambda: function(**values), seconds=declared.seconds)
         except ToolFailed:
             raise
         except OutOfTime:
@@ -235,16 +235,16 @@ def _load_installed() -> set[str]:
 
 def _load_point(point: EntryPoint, package: str) -> set[str]:
     try:
-        found: object = point.load()
-        known = any(declared.function is found for declared in _declared.values())
-        if callable(found) and not known:
-            _declare(PythonTool(point.name, found, "write"))
+        loaded: object = point.load()
+        is_declared = any(declared.function is loaded for declared in _declared.values())
+        if callable(loaded) and not is_declared:
+            _declare(PythonTool(point.name, loaded, "write"))
     except (Exception, SystemExit) as error:
         raise ToolFailed(
             f"the tool {point.name} of the package {package} cannot be loaded: {type(error).__name__}: {error}"
         ) from None
     tools = {name: declared.function for name, declared in _declared.items()}
-    return {name for name, function in tools.items() if function is found or function.__module__ == point.module}
+    return {name for name, function in tools.items() if function is loaded or function.__module__ == point.module}
 
 
 def _import(name: str, folder: Path) -> None:

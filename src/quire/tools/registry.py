@@ -115,8 +115,8 @@ class Connections:
         return connection
 
     def known(self, connection: str, tool: str) -> ToolSpec | None:
-        found = self._connections.get(connection)
-        return found.known(tool) if found else None
+        place = self._connections.get(connection)
+        return place.known(tool) if place else None
 
     async def spec(self, connection: str, tool: str) -> ToolSpec:
         """Return the spec of a tool. Asks the connection again before it raises `ToolFailed`, because servers may add
@@ -146,6 +146,6 @@ def is_disabled(server: str) -> str:
 
 def unknown(what: str, name: str, names: Mapping[str, object], where: str = "") -> str:
     """Return the message about an unknown name."""
-    known = f"there are: {', '.join(sorted(names)[:20])}" if names else "there are none"
-    hint = did_you_mean(nearest(name, names), known, form='"{}"')
+    others = f"there are: {', '.join(sorted(names)[:20])}" if names else "there are none"
+    hint = did_you_mean(nearest(name, names), others, form='"{}"')
     return f'there is no {what} "{name}"{where}; {hint}'

@@ -1,16 +1,8 @@
 """Run commands in bubblewrap: they see the system's programs and the workspace, and little else.
 
 The workspace can be written, except for the protected places. The home folder, the rest of the machine and the network
-are not visible; `/tmp` is private. `sandbox_watch` sets the limits and ends a command.
-
-System-call filter and control group of the sandbox, for what namespaces and `RLIMIT_NPROC` do not cover.
-
-Keyrings of the kernel, the sockets between a virtual machine and its host and, with a shared network, the abstract
-sockets of other programs can be reached from every namespace. The filter is classic BPF, as `bwrap --seccomp` takes it.
-
-The kernel does not count root's processes for `RLIMIT_NPROC`, so a sandbox that root starts gets a control group. The
-group lies below one that the caller is already in, so limits of the system still hold. The system's own groups are not
-changed: if none of them lets its children count processes, no group is made.
+are not visible; `/tmp` is private. `sandbox_watch` sets the limits and ends a command. A filter of system calls and a
+control group cover what namespaces and `RLIMIT_NPROC` do not.
 """
 
 from __future__ import annotations
@@ -71,9 +63,9 @@ def scrubbed(environ: Mapping[str, str], home: str, granted: Iterable[str] = ())
 
     `granted` are the names of further variables that the user allows.
     """
-    kept = {name: environ[name] for name in ALWAYS_PASSED if name in environ}
+    always = {name: environ[name] for name in ALWAYS_PASSED if name in environ}
     also = {name: environ[name] for name in granted if name in environ}
-    return {"PATH": _PATH, "LANG": "C.UTF-8", **kept, "HOME": home, "TMPDIR": "/tmp", **also}  # noqa: S108
+    return {"PATH": _PATH, "LANG": "C.UTF-8", **always, "HOME": home, "TMPDIR": "/tmp", **also}  # noqa: S108
 
 
 def require_sandbox(workspace: Path) -> None:
@@ -217,7 +209,12 @@ _MACHINES = {
 
 
 def filter_program(*, network: bool) -> bytes:
-    """Return the filter for this machine. With `network`, sockets of the Unix family are refused. Raises `OSError`."""
+    """Return the filter for this machine: classic BPF, as `bwrap --seccomp` takes it. Raises `OSError`.
+
+    Keyrings of the kernel, the sockets between a virtual machine and its host and, with a shared network, the abstract
+    sockets of other programs can be reached from every namespace. With `network`, sockets of the Unix family are
+    refused.
+    """
     machine = _MACHINES.get(platform.machine())
     if machine is None:
         raise OSError(f"its filter of system calls does not know the machine {platform.machine()}")
@@ -226,7 +223,7 @@ def filter_program(*, network: bool) -> bytes:
     program = [
         _step(_LOAD, _ARCHITECTURE),
         # Programs for another architecture number their calls differently.
-        *_unless(machine.architecture, no_call),
+        *(_step(_EQUAL, machine.architecture, 1, 0), _step(_RETURN, no_call)),
         _step(_LOAD, _NUMBER),
     ]
     if machine.architecture == _MACHINES["x86_64"].architecture:
@@ -254,15 +251,18 @@ def _when(value: int, result: int) -> list[bytes]:
     return [_step(_EQUAL, value, 0, 1), _step(_RETURN, result)]
 
 
-def _unless(value: int, result: int) -> list[bytes]:
-    return [_step(_EQUAL, value, 1, 0), _step(_RETURN, result)]
-
-
 _PREFIX = "quire-"
 _SECONDS = 5.0
 
 
 class ControlGroup:
+    """A limit on the number of processes for a sandbox that root starts: the kernel does not count root's processes for
+    `RLIMIT_NPROC`.
+
+    The group lies below one that the caller is already in, so limits of the system still hold. The system's own groups
+    are not changed: if none of them lets its children count processes, no group is made.
+    """
+
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 

@@ -43,9 +43,9 @@ class Watch:
         self._limits = replace(limits, memory=min(limits.memory, half))
         self._info, self._tell = os.pipe()
         self._wait, self._go = os.pipe()
-        self._filter, given = os.pipe()
-        os.write(given, filter_program(network=network))
-        os.close(given)
+        self._filter, end = os.pipe()
+        os.write(end, filter_program(network=network))
+        os.close(end)
         self._open = {self._info, self._tell, self._wait, self._go, self._filter}
         self._line: list[str] = []
         self._holder = 0
@@ -62,7 +62,7 @@ class Watch:
     def told(self, command: Sequence[str]) -> list[str]:
         """Return the command line of `sandboxed` with these handles added."""
         handles = {"--info-fd": self._tell, "--block-fd": self._wait, "--seccomp": self._filter}
-        self._line = [command[0], *(str(one) for pair in handles.items() for one in pair), *command[1:]]
+        self._line = [command[0], *(str(word) for pair in handles.items() for word in pair), *command[1:]]
         return self._line
 
     def released(self, seconds: float) -> None:
@@ -90,16 +90,16 @@ class Watch:
         self._ended.set()
 
     def _told_holder(self) -> int:
-        told, poll = bytearray(), select.poll()
+        text, poll = bytearray(), select.poll()
         poll.register(self._info, select.POLLIN)
         while True:
             readable = poll.poll(0 if self._ended.is_set() else int(_PAUSE * 1000))
             if not readable and self._ended.is_set():
                 return 0
             piece = os.read(self._info, 65_536) if readable else b""
-            told += piece
+            text += piece
             with suppress(ValueError, KeyError):
-                return int(json.loads(told)["child-pid"])
+                return int(json.loads(text)["child-pid"])
             if readable and not piece:
                 return 0
 
@@ -169,7 +169,7 @@ def _set_limits(holder: int, limits: SandboxSettings, seconds: float, *, counted
     """Set the limits of the holder. `counted` states whether the kernel limits the number of processes."""
     import resource
 
-    wanted = {
+    bounds = {
         # 1 and not 0: with 0 the kernel would still start the program that `core_pattern` pipes to, outside the
         # sandbox.
         resource.RLIMIT_CORE: 1,
@@ -178,8 +178,8 @@ def _set_limits(holder: int, limits: SandboxSettings, seconds: float, *, counted
         resource.RLIMIT_FSIZE: limits.file * MB,
     }
     if _release() >= _COUNTED_PER_NAMESPACE:
-        wanted[resource.RLIMIT_NPROC] = limits.processes
-    for which, most in wanted.items():
+        bounds[resource.RLIMIT_NPROC] = limits.processes
+    for which, most in bounds.items():
         _, hard = resource.prlimit(holder, which)
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.prlimit(holder, which, (most, most))
@@ -197,16 +197,16 @@ def _release() -> tuple[int, ...]:
 
 def _excess(holder: int, limits: SandboxSettings) -> str:
     """Return the limit that the processes of a sandbox exceed together, or the empty text."""
-    found, pending = [], [holder]
+    processes, pending = [], [holder]
     while pending:
         pid = pending.pop()
-        found.append(pid)
-        if len(found) > limits.processes:
+        processes.append(pid)
+        if len(processes) > limits.processes:
             return f"had more than {limits.processes:,} processes"
         pending += _children(pid)
     most = limits.memory * MB
     # Resident size counts shared pages for each process; the proportional size does not, but takes longer.
-    if sum(map(_resident, found)) > most and sum(map(_proportional, found)) > most:
+    if sum(map(_resident, processes)) > most and sum(map(_proportional, processes)) > most:
         return f"used more than {limits.memory:,} MB of memory"
     return ""
 

@@ -3,10 +3,8 @@
 The client library reads lines of any length, fails on a byte that is not UTF-8, and does not end the children of a
 server that ends by itself. So the pipes are handled here; the library exchanges messages with them.
 
-The process groups of servers that this process has started: none of them may outlive it.
-
-Servers are asked to end, and get a moment for it. If there is no time left, at the last of several Ctrl-C, the
-remaining ones are killed.
+No process group of a server may outlive this process. Servers are asked to end, and get a moment for it. If there is no
+time left, at the last of several Ctrl-C, the remaining ones are killed.
 """
 
 from __future__ import annotations
@@ -161,14 +159,14 @@ class Pipes:
             return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
         except ValidationError as error:
             # Without the sent text: the library would cut it, and half a secret is not found.
-            said = error.errors(include_url=False, include_context=False, include_input=False)[0]["msg"]
+            reason = error.errors(include_url=False, include_context=False, include_input=False)[0]["msg"]
         try:
             # More tolerant: accepts bytes that are not UTF-8, and some more levels.
             data: object = json.loads(line.decode("utf-8", "replace"))
             return SessionMessage(jsonrpc_message_adapter.validate_python(data, by_name=False))
         except (ValueError, RecursionError):
             self._bad_lines += 1
-            self.unreadable = said
+            self.unreadable = reason
         return self._failing(line)
 
     def _failing(self, line: bytes) -> SessionMessage | None:
@@ -194,8 +192,13 @@ async def open_pipes(
     import anyio
     from mcp.client.stdio import get_default_environment
 
+    command = parameters.command
+    if sys.platform == "win32":
+        from mcp.os.win32.utilities import get_windows_executable_command
+
+        command = get_windows_executable_command(command)
     process = await asyncio.create_subprocess_exec(
-        _executable(parameters.command),
+        command,
         *parameters.args,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
@@ -230,14 +233,6 @@ async def open_pipes(
                 task.cancel()
             await asyncio.gather(watching, reading, writing, draining, return_exceptions=True)
             forget(pipes.group)
-
-
-def _executable(command: str) -> str:
-    if sys.platform == "win32":
-        from mcp.os.win32.utilities import get_windows_executable_command
-
-        return get_windows_executable_command(command)
-    return command
 
 
 _groups: set[int] = set()

@@ -60,7 +60,7 @@ class Names:
     async def matching(self, pattern: str) -> list[tuple[str, ToolSpec]]:
         """Return all tools that match a pattern with `*`, by call name or by id, and that the run may use."""
         grants = Grants.of([grant_for(pattern)])
-        found: list[tuple[str, ToolSpec]] = []
+        tools: list[tuple[str, ToolSpec]] = []
         for place in self._registry.names():
             if place in SELF_CHECKING or not self._reaches(place):
                 continue
@@ -68,8 +68,8 @@ class Names:
                 name = tool if place in (BUILT_IN, PYTHON) else f"{place}__{tool}"
                 fits = fnmatchcase(name, pattern) or grants.covers(capability("execute", "tool", spec.id))
                 if fits and may_use(self._grants, spec.id):
-                    found.append((name, spec))
-        return found
+                    tools.append((name, spec))
+        return tools
 
     async def usable(self, place: str) -> list[ToolSpec]:
         """Return all tools of a connection that the run may use."""
@@ -79,22 +79,22 @@ class Names:
             return [spec for spec in specs if launches or (place == ITEMS and self._grants.has_any(spec.name))]
         if not self._reaches(place):
             return []
-        found = sorted((await self._registry.connection(place).tools()).items())
-        return [spec for _, spec in found if may_use(self._grants, spec.id)]
+        named = sorted((await self._registry.connection(place).tools()).items())
+        return [spec for _, spec in named if may_use(self._grants, spec.id)]
 
     async def _resolve(self, name: str) -> ToolTarget:
         targets = self._spelled(name)
         if len(targets) == 1:
             return targets[0]
         if targets:
-            asked = [target for target in targets if self._may(*target)]
-            return await self._one(name, asked) or (asked or targets)[0]
+            usable = [target for target in targets if self._may(*target)]
+            return await self._one(name, usable) or (usable or targets)[0]
         if self._may(PYTHON, name) and name in await self._registry.connection(PYTHON).tools():
             return PYTHON, name
-        found = await self._one(name, [(server, name) for server in self._servers() if self._may(server, name)])
-        if found is None:
+        only = await self._one(name, [(server, name) for server in self._servers() if self._may(server, name)])
+        if only is None:
             raise ToolFailed(await self._unknown(name), kind="unknown_tool")
-        return found
+        return only
 
     async def _one(self, name: str, targets: list[ToolTarget]) -> ToolTarget | None:
         """Return the only one of these that exists. Asks all of them: a second one would make the name ambiguous."""
@@ -161,5 +161,5 @@ class Names:
             names.update(dict.fromkeys(tools))
             if place != PYTHON:
                 names.update((f"{place}__{tool}", None) for tool in tools)
-        said = unknown("tool", name, names)
-        return said + (f" (not asked, because it is not granted there: {', '.join(left_out)})" if left_out else "")
+        message = unknown("tool", name, names)
+        return message + (f" (not asked, because it is not granted there: {', '.join(left_out)})" if left_out else "")

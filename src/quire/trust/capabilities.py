@@ -60,10 +60,10 @@ def glob(pattern: str, text: str) -> bool:
         return False
     at, end = len(first), len(text) - len(last)
     for part in middle:
-        found = text.find(part, at, end)
-        if found < 0:
+        place = text.find(part, at, end)
+        if place < 0:
             return False
-        at = found + len(part)
+        at = place + len(part)
     return True
 
 
@@ -85,7 +85,7 @@ def _glob_spots(pattern: str, text: str) -> bool:
 
 
 def _fits(part: Sequence[Spot], text: str, at: int) -> bool:
-    return all((text[at + number] in known) is wanted for number, (wanted, known) in enumerate(part))
+    return all((text[at + number] in letters) is belongs for number, (belongs, letters) in enumerate(part))
 
 
 @lru_cache(maxsize=256)
@@ -387,7 +387,7 @@ def _flat_names() -> dict[str, str]:
 _NEEDED = late_pattern(r"needs the capability ([A-Za-z0-9_.%*-]+)")
 
 
-def denied_capability(told: str) -> str:
+def denied_capability(message: str) -> str:
     """Return the capability that a refusal names, from its text; empty if it names none."""
-    match = _NEEDED.search(told)
+    match = _NEEDED.search(message)
     return match[1].rstrip(".") if match else ""

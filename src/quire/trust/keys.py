@@ -38,12 +38,12 @@ def put(key_id: str, pem: str) -> None:
 def get(key_id: str) -> str:
     keyring = _module()
     try:
-        found = keyring.get_password(SERVICE, key_id)
+        pem = keyring.get_password(SERVICE, key_id)
     except keyring.errors.KeyringError as error:
         raise CannotStart(f"the keyring cannot be read: {error}") from None
-    if not isinstance(found, str):
+    if not isinstance(pem, str):
         raise CannotStart(f"the keyring does not hold the key {key_id}; make a new one with: quire keys new NAME")
-    return found
+    return pem
 
 
 def _module() -> ModuleType:

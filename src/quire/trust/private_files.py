@@ -55,15 +55,15 @@ def read_private(path: Path, what: str = "private key", remedy: str = "") -> str
     except OSError as error:
         raise CannotStart(f"the {what} {path} cannot be read: {error.strerror or error}") from None
     with os.fdopen(handle, "rb") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
             raise Refused(f"the {what} {path} is not a regular file")
-        if _POSIX and found.st_mode & 0o077:
+        if _POSIX and status.st_mode & 0o077:
             raise Refused(
                 f"others can read the {what} {path}, so it is not used; if no other account has read it, close it: "
                 f"chmod 600 {path}, else {remedy or f'revoke it with: quire keys revoke {path.stem}'}"
             )
-        if _POSIX and found.st_uid != os.geteuid():
+        if _POSIX and status.st_uid != os.geteuid():
             raise Refused(f"the {what} {path} belongs to another user, so it is not used")
         return _text(path, file.read(MAX_KEY_BYTES + 1))
 

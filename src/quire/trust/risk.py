@@ -138,13 +138,13 @@ def tier_of(capability: str, project: ProjectRisk = NO_RULES) -> Tier | None:
 
 def assess(capabilities: Iterable[str], acknowledged: Iterable[str], project: ProjectRisk = NO_RULES) -> Assessment:
     """Decide whether a thread with these capabilities may start. Acknowledging a tier counts for that tier alone."""
-    known = set(acknowledged)
+    accepted = set(acknowledged)
     tiers = {capability: tier_of(capability, project) for capability in capabilities}
     if project.problem:
         return Assessment(
             "block", tiers, (f"{project.problem}; nothing starts until it can be read: correct or remove it",)
         )
-    open_questions = [(capability, tier) for capability, tier in tiers.items() if tier and tier.value not in known]
+    open_questions = [(capability, tier) for capability, tier in tiers.items() if tier and tier.value not in accepted]
     blocked = [(capability, tier) for capability, tier in open_questions if tier is Tier.UNRESTRICTED]
     warned = [(capability, tier) for capability, tier in open_questions if tier is Tier.ELEVATED]
     outcome: RiskDecision = "block" if blocked else "warn" if warned else "allow"
@@ -160,8 +160,8 @@ def unacknowledged(permissions: Permissions | None, project: ProjectRisk) -> Ite
     acknowledged = [acknowledgement.risk for acknowledgement in permissions.acknowledged] if permissions else []
     for grant in permissions.grants if permissions else ():
         if grant.capability != EVERYTHING:
-            for told in assess([grant.capability], acknowledged, project).messages:
-                message, _, help = told.partition("; ")
+            for sentence in assess([grant.capability], acknowledged, project).messages:
+                message, _, help = sentence.partition("; ")
                 yield Diagnostic(UNACKNOWLEDGED, message, grant.span, "", help)
 
 
@@ -209,9 +209,9 @@ def _rules(documents: Sequence[object], where: str) -> ProjectRisk:
         pattern = yaml.text_of(item.get("pattern")) if isinstance(item, yaml.Mapping) else None
         tier = yaml.text_of(item.get("tier")) if isinstance(item, yaml.Mapping) else None
         if not pattern or tier not in _RANKS:
-            known = ", ".join(Tier)
+            tiers = ", ".join(Tier)
             return ProjectRisk(
-                problem=f"{where}: entry {number} of the table of risks needs a pattern and a tier (one of {known})"
+                problem=f"{where}: entry {number} of the table of risks needs a pattern and a tier (one of {tiers})"
             )
         rules.append(Rule(canonical_grant(pattern), Tier(tier)))
     return ProjectRisk(tuple(rules))
@@ -219,8 +219,8 @@ def _rules(documents: Sequence[object], where: str) -> ProjectRisk:
 
 def _classed(capability: str, rules: Iterable[Rule]) -> Tier | None:
     """Return the most severe tier among the matching rules with the most dots, or None."""
-    found = [(rule.pattern.count("."), rule.tier.rank, rule.tier) for rule in rules if glob(rule.pattern, capability)]
-    return max(found)[2] if found else None
+    fitting = [(rule.pattern.count("."), rule.tier.rank, rule.tier) for rule in rules if glob(rule.pattern, capability)]
+    return max(fitting)[2] if fitting else None
 
 
 def _message(capability: str, tier: Tier) -> str:

@@ -76,10 +76,10 @@ PUBLIC_SEAL = Seal.of("quire: a key that is not secret")
 """For stores without a key of their own, as in tests: it detects accidents but does not prevent forging."""
 
 
-def same(one: str, other: str) -> bool:
+def same(seal: str, other: str) -> bool:
     import hmac  # loads OpenSSL, and a command without a run compares nothing
 
-    return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode("utf-8", "replace"))
+    return hmac.compare_digest(seal.encode("utf-8", "replace"), other.encode("utf-8", "replace"))
 
 
 def user_seal(user: Path, environ: Mapping[str, str] = os.environ) -> Seal:
@@ -95,8 +95,8 @@ def seal_source(user: Path, environ: Mapping[str, str] = os.environ) -> tuple[st
 
 def seal_key(user: Path, environ: Mapping[str, str] = os.environ) -> str:
     """Return the text of the key; create one if there is none. Raises `CannotStart` and `Refused`."""
-    if given := environ.get(VARIABLE, "").strip():
-        return _long_enough(given, VARIABLE)
+    if key := environ.get(VARIABLE, "").strip():
+        return _long_enough(key, VARIABLE)
     if named := environ.get(FILE_VARIABLE, "").strip():
         return _long_enough(read_small(Path(named)).strip(), named)
     file = key_file(user)
@@ -134,7 +134,12 @@ def move_key(user: Path, *, keyring: bool) -> None:
     name = f"seal-{Seal.of(text).key_id}"
     if keyring:
         put(name, text)
-    _replace(file, f"{_KEYRING}{name}" if keyring else text)
+    written = f"{_KEYRING}{name}" if keyring else text
+    try:
+        with written_beside(file, f"{written}\n".encode()) as new:
+            new.replace(file)
+    except OSError as error:
+        raise CannotStart(f"{file} cannot be written: {error.strerror or error}") from None
 
 
 def key_file(user: Path) -> Path:
@@ -162,11 +167,3 @@ def _make(file: Path, text: str) -> None:
             f"the key that seals runs cannot be written to {file}: {error.strerror or error}; name a folder of yours "
             f"with QUIRE_HOME, or give a key with {VARIABLE}"
         ) from None
-
-
-def _replace(file: Path, text: str) -> None:
-    try:
-        with written_beside(file, f"{text}\n".encode()) as new:
-            new.replace(file)
-    except OSError as error:
-        raise CannotStart(f"{file} cannot be written: {error.strerror or error}") from None

@@ -44,18 +44,18 @@ _CAMEL = late_pattern(r"(?<=[a-z0-9])(?=[A-Z])")
 _NOT_IN_WORDS = late_pattern(r"[^A-Za-z0-9]+")
 _TRIVIAL = frozenset(
     {
+        *("disabled", "enabled", "required", "optional", "localhost", "undefined", "anonymous", "unlimited"),
         *(
-            "disabled",
-            "enabled",
-            "required",
-            "optional",
-            "localhost",
-            "undefined",
-            "anonymous",
-            "unlimited",
             "automatic",
+            "password",
+            "changeme",
+            "username",
+            "keychain",
+            "osxkeychain",
+            "development",
+            "production",
+            "127.0.0.1",
         ),
-        *("password", "changeme", "username", "keychain", "osxkeychain", "development", "production", "127.0.0.1"),
     }
 )
 
@@ -74,9 +74,9 @@ def looks_secret(name: str) -> bool:
 def secrets_of(environ: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str]:
     """Return the secrets of an environment: variables with secret names, those in `named`, and addresses with a
     password."""
-    known = frozenset(named)
+    names = frozenset(named)
     return {
-        name: value for name, value in environ.items() if looks_secret(name) or name in known or any(_inside(value))
+        name: value for name, value in environ.items() if looks_secret(name) or name in names or any(_inside(value))
     }
 
 
@@ -132,16 +132,16 @@ class Redactor:
 
     def _spans(self, text: str, present: Iterable[str], before: str = "") -> list[tuple[int, int, str]]:
         """Return where secrets are; overlapping ones are merged under the name of the longest."""
-        found: list[tuple[int, int, str]] = []
+        places: list[tuple[int, int, str]] = []
         for needle in present:
             start = text.find(needle)
             while start >= 0:
                 end = start + len(needle)
                 if needle not in self._whole_words or _is_word(text, start, end, before):
-                    found.append((start, end, self._names[needle]))
+                    places.append((start, end, self._names[needle]))
                 start = text.find(needle, start + 1)
         merged: list[tuple[int, int, str, int]] = []
-        for start, end, name in sorted(found, key=lambda one: (one[0], -one[1])):
+        for start, end, name in sorted(places, key=lambda place: (place[0], -place[1])):
             if merged and start < merged[-1][1]:
                 first, last, other, size = merged[-1]
                 longest = (name, end - start) if end - start > size else (other, size)
@@ -257,4 +257,4 @@ def _kinds(value: str) -> int:
 def _is_word(text: str, start: int, end: int, before: str) -> bool:
     left = text[start - 1 : start] or (before if start == 0 else "")
     right = text[end : end + 1]
-    return not any(one.isalnum() or one == "_" for one in (left, right) if one)
+    return not any(letter.isalnum() or letter == "_" for letter in (left, right) if letter)

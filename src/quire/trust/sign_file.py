@@ -140,18 +140,18 @@ def warnings(item: Signable, source: Source) -> list[str]:
     from quire.trust.risk import assess, project_risk
 
     permissions = parse(source).partial.permissions
-    asked = [grant.capability for grant in permissions.grants] if permissions else []
+    capabilities = [grant.capability for grant in permissions.grants] if permissions else []
     acknowledged = [acknowledgement.risk for acknowledgement in permissions.acknowledged] if permissions else []
     folder = Path(os.path.abspath(item.path)).parents[len(item.below.parts) + 1]  # noqa: PTH100
-    return [*hidden, *assess(asked, acknowledged, project_risk(folder)).messages]
+    return [*hidden, *assess(capabilities, acknowledged, project_risk(folder)).messages]
 
 
 def _errors(item: Signable, source: Source) -> list[str]:
     from quire import formats
 
-    found = formats.format_of(source)
-    if found != item.kind:
-        return [f"it is a {found}, not a {item.kind}; a {found} is signed below .ai/{found}s, where it has a name"]
+    format = formats.format_of(source)
+    if format != item.kind:
+        return [f"it is a {format}, not a {item.kind}; a {format} is signed below .ai/{format}s, where it has a name"]
     return [
         f"line {source.position(finding.span.start).line}: {finding.code.id} {finding.message}"
         for finding in formats.check(source)
@@ -175,8 +175,8 @@ def sign_file(item: Signable, key: SigningKey, now: datetime, digest: str = "") 
         raise Unreadable(path, "was changed while it was read")
     if digest and digest_of(source.text) != digest:
         return ["it was changed after it was looked at; look at it again"]
-    if found := issues(item, source):
-        return found
+    if problems := issues(item, source):
+        return problems
     signed = sign_text(text, item.kind, item.id, key, now, syntax=item.syntax)
     data = signed.encode("utf-8")
     if len(data) > item.limit:

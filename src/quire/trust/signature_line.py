@@ -114,14 +114,14 @@ def with_lf(text: str) -> str:
 
 def without_signatures(text: str, syntax: Syntax) -> str:
     """Remove the signature lines that a text begins with, also below blank lines, which stay."""
-    kept, at = [], 0
+    blank, at = [], 0
     while at < len(text) and (line := _LINE.match(text, at)):
         if not looks_signed(line[1], syntax):
             if line[1].strip():
                 break
-            kept.append(line[0])
+            blank.append(line[0])
         at = line.end()
-    return "".join(kept) + text[at:]
+    return "".join(blank) + text[at:]
 
 
 def line_end(text: str) -> str:

@@ -1,16 +1,13 @@
 """Trusted and revoked keys. Both lists belong to the user.
 
-    USER/keys/NAME.toml        own keys: trusted
+    USER/keys/NAME.toml        own keys, trusted: the public half, and where the private one is
     USER/trusted/KEYID.toml    keys of others that the user agreed to
     USER/revoked/KEYID.toml    revoked, whatever the others say
 
+    USER/keys/NAME.pem         the private half of an own key, unless the keyring of the system has it
+
 A project can put keys into `.ai/config/keys/trusted/`. That is a request: they count only after the user has accepted
 them with `quire trust add`.
-
-The user's own keys: store, list and load them, and select the one that signs.
-
-USER/keys/NAME.toml    the public half, and where the private one is
-USER/keys/NAME.pem     the private half, unless the keyring of the system has it
 """
 
 from __future__ import annotations
@@ -98,8 +95,7 @@ class TrustedKeys(Struct, frozen=True):
 
 def meant(keys: Iterable[TrustedKey], word: str) -> list[TrustedKey]:
     """Return the keys that a word names. An id is only ever an id: a name is given by others and may look like one."""
-    known = list(keys)
-    return [key for key in known if word == (key.key_id if KEY_ID.fullmatch(word) else key.name)]
+    return [key for key in keys if word == (key.key_id if KEY_ID.fullmatch(word) else key.name)]
 
 
 def revoked_ids(settings: UserSpace) -> frozenset[str]:
@@ -204,8 +200,8 @@ def own_key(settings: UserSpace, name: str | None = None) -> SigningKey:
     if name is not None:
         named = next((note for note in notes if name in (note.name, note.public.key_id)), None)
         if named is None:
-            known = ", ".join(note.name for note in notes)
-            raise CannotStart(f"you have no key named {name}; " + (f"there are: {known}" if known else _NO_KEY))
+            names = ", ".join(note.name for note in notes)
+            raise CannotStart(f"you have no key named {name}; " + (f"there are: {names}" if names else _NO_KEY))
         if named.public.key_id in revoked:
             raise Refused(f"the key {named.name} ({named.public.key_id}) is revoked and signs nothing any more")
         return _load(settings, named)
@@ -231,10 +227,12 @@ def keep(settings: UserSpace, key: SigningKey, now: datetime, *, keyring: bool =
         raise CannotStart(f"you have that key already, as {same.name}")
     if key.key_id in revoked_ids(settings):
         raise Refused(f"the key {key.key_id} is revoked; make a new one with: quire keys new NAME")
-    note = KeyNote(key.public, key.name, (("created", _stamp(now)), ("private", "keyring" if keyring else "file")))
+    created = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    note = KeyNote(key.public, key.name, (("created", created), ("private", "keyring" if keyring else "file")))
     public, private = folder / f"{key.name}.toml", folder / f"{key.name}.pem"
+    taken = CannotStart(f"there is a key named {key.name}; give the new one another name: quire keys new NAME")
     if public.exists() or private.exists():
-        raise CannotStart(f"there is a key named {key.name}; give the new one another name: quire keys new NAME")
+        raise taken
     try:
         if keyring:
             from quire.trust.keys import put
@@ -246,9 +244,7 @@ def keep(settings: UserSpace, key: SigningKey, now: datetime, *, keyring: bool =
         # Written last, because a key exists once its public half does.
         _write_or_undo(public, note.toml(), private)
     except FileExistsError:
-        raise CannotStart(
-            f"there is a key named {key.name}; give the new one another name: quire keys new NAME"
-        ) from None
+        raise taken from None
     return note
 
 
@@ -283,7 +279,3 @@ def _note(file: Path, name: str) -> KeyNote:
 
 def _folder(settings: UserSpace) -> Path:
     return settings.user / "keys"
-
-
-def _stamp(now: datetime) -> str:
-    return now.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -50,23 +50,25 @@ class Code(Struct):
     def add_import(self, name: str, folders: Iterable[Path]) -> bool:
         """Add all files that an import of the name may run, and their imports; return False if no folder has it."""
         top, folders = name.partition(".")[0], tuple(folders)
-        found = [self._add_from(folder, top, folders) for folder in folders]
-        if any(found) or not self.here or top == "quire" or not top.isidentifier():
-            return any(found)
+        added = [self._add_from(folder, top, folders) for folder in folders]
+        if any(added) or not self.here or top == "quire" or not top.isidentifier():
+            return any(added)
         places = _places(top)
-        folder = _folder_in(self.root, places)
         if not places:
             self.missing.add(top)
+        # A folder in the workspace, as for an editable install.
+        inside = (place for place in places if place.is_relative_to(self.root))
+        folder = next((place for place in inside if not any(part in _INSTALLED for part in place.parts)), None)
         return folder is not None and self._add_from(folder, top, (*folders, folder))
 
     def add_file(self, file: Path, folders: Iterable[Path]) -> None:
         """Add a file and, if it is Python, its imports."""
-        known = self._name(file)
-        if known in self.files:
+        path = Path(os.path.abspath(file)).relative_to(self.root).as_posix()  # noqa: PTH100  # a link keeps its name
+        if path in self.files:
             return
         if len(self.files) >= MAX_FILES:
             raise BadConfiguration(f"{self.root}: more than {MAX_FILES:,} files of code would be loaded from here")
-        self.files[known], source = read_hashed(file)
+        self.files[path], source = read_hashed(file)
         folders = tuple(folders)
         for name in sorted(imported_names(source)) if source and file.suffix == ".py" else ():
             # Python's own modules come first wherever these imports happen: a file with such a name is not loaded.
@@ -98,15 +100,12 @@ class Code(Struct):
             self.add_file(path, folders)
         return (package.is_dir() and self.add_folder(package, folders)) or bool(modules)
 
-    def _name(self, file: Path) -> str:
-        return Path(os.path.abspath(file)).relative_to(self.root).as_posix()  # noqa: PTH100  # a link keeps its name
-
 
 def read_hashed(file: Path) -> tuple[str, bytes]:
     """Return the sha256 of a file, or the reason why it cannot be loaded; and its content, if it is small enough to
     look into."""
     limit = MAX_SOURCE_BYTES if file.suffix == ".py" else MAX_LIBRARY_BYTES
-    digest, kept, size = hashlib.sha256(), bytearray(), 0
+    digest, content, size = hashlib.sha256(), bytearray(), 0
     try:
         opened = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
         with os.fdopen(opened, "rb") as stream:
@@ -118,10 +117,10 @@ def read_hashed(file: Path) -> tuple[str, bytes]:
                     return f"larger than {limit:,} bytes", b""
                 digest.update(block)
                 if size <= MAX_SOURCE_BYTES:
-                    kept += block
+                    content += block
     except OSError as error:
         return f"not readable: {error.strerror or error}", b""
-    return digest.hexdigest(), bytes(kept) if size <= MAX_SOURCE_BYTES else b""
+    return digest.hexdigest(), bytes(content) if size <= MAX_SOURCE_BYTES else b""
 
 
 def is_hash(text: str) -> bool:
@@ -165,12 +164,6 @@ def _places(top: str) -> list[Path]:
         return []
     packages = [Path(place).parent for place in spec.submodule_search_locations or ()]
     return packages or [Path(spec.origin or os.sep).parent]
-
-
-def _folder_in(root: Path, places: list[Path]) -> Path | None:
-    """Return the folder that is in the workspace, as for an editable install, or None."""
-    inside = (place for place in places if place.is_relative_to(root))
-    return next((place for place in inside if not any(part in _INSTALLED for part in place.parts)), None)
 
 
 def _entries(folder: Path) -> list[Path]:

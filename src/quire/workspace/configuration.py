@@ -18,7 +18,7 @@ from quire.errors import BadConfiguration
 from quire.models.choose import ModelSettings
 from quire.patterns import late_pattern
 from quire.source import open_text, read_bytes, real_path
-from quire.workspace.locate import MCP_FILE, SAFE_FOLDERS, Workspace, has_table, user_space
+from quire.workspace.locate import MCP_FILE, SAFE_FOLDERS, Workspace, find_workspace, has_table, user_space
 from quire.workspace.settings import (
     AgentSettings,
     Durability,
@@ -29,6 +29,7 @@ from quire.workspace.settings import (
     TrustMode,
     TrustSettings,
     find_excess,
+    table_in,
     without_excess,
 )
 from quire.workspace.tables import (
@@ -44,6 +45,7 @@ from quire.workspace.tables import (
     read_spawn,
     read_webhook,
     server_of_one_file,
+    whole_table,
 )
 
 if TYPE_CHECKING:
@@ -96,12 +98,20 @@ class _Contents(Struct, frozen=True):
     warnings: tuple[str, ...]
 
 
+def settings_here() -> Settings:
+    """Load the settings of the workspace around the current folder."""
+    return load_settings(find_workspace(Path.cwd()))
+
+
 def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None) -> Settings:
     """Load the settings. Raises `BadConfiguration` with all problems of all files, one a line.
 
     The files are read each time, and parsed only if their bytes have changed: a process may start many runs."""
     user = user_space(environ)
-    paths = (user / "quire.toml", _settings_file(workspace), workspace.folder / MCP_FILE)
+    file, pyproject = workspace.folder / "quire.toml", workspace.folder / "pyproject.toml"
+    if not file.is_file() and has_table(pyproject):
+        file = pyproject
+    paths = (user / "quire.toml", file, workspace.folder / MCP_FILE)
     files = tuple(map(_File.read, paths))
     read = _contents(str(workspace.folder), str(user), *files)
     own, theirs, merged, users, requests = read.own, read.theirs, read.merged, read.users, read.requests
@@ -209,30 +219,19 @@ def with_tables(settings: Settings, tables: Mapping[str, object], name: str) -> 
 
 def _misplaced(own_file: Path, own: Mapping[str, object], file: Path, theirs: Mapping[str, object]) -> Iterator[str]:
     """Yield the problems of settings that stand in the wrong one of the two files."""
-    if "modules" in _table(own, "tools"):
+    if "modules" in table_in(own, "tools"):
         yield f"{own_file}: [tools] modules are read from a workspace's quire.toml, not from here"
     elsewhere = "is read from the quire.toml of your own space, not from"
-    if "prices" in _table(theirs, "models"):
+    if "prices" in table_in(theirs, "models"):
         yield f"{file}: [models.prices] {elsewhere} a workspace"
-    if "shell_env" in _table(theirs, "tools"):
+    if "shell_env" in table_in(theirs, "tools"):
         yield f"{file}: [tools] shell_env {elsewhere} a workspace"
-    if "sandbox" in theirs:
-        yield f"{file}: [sandbox] {elsewhere} a workspace"
-    if "servers" in theirs:
-        yield f"{file}: [servers] {elsewhere} a workspace: it says which servers are trusted"
-    if "http" in theirs:
-        yield f"{file}: [http] {elsewhere} a workspace"
-    if "webhooks" in theirs:
-        yield f"{file}: [webhooks] {elsewhere} a workspace"
-    if "notify" in theirs:
-        yield f"{file}: [notify] {elsewhere} a workspace: it starts a program"
-    if SAFE_FOLDERS in _table(theirs, "trust"):
+    reasons = {"servers": ": it says which servers are trusted", "notify": ": it starts a program"}
+    for name in ("sandbox", "servers", "http", "webhooks", "notify"):
+        if name in theirs:
+            yield f"{file}: [{name}] {elsewhere} a workspace{reasons.get(name, '')}"
+    if SAFE_FOLDERS in table_in(theirs, "trust"):
         yield f"{file}: [trust] {SAFE_FOLDERS} {elsewhere} here"
-
-
-def _table(data: Mapping[str, object], name: str) -> Mapping[str, object]:
-    table = data.get(name)
-    return table if isinstance(table, dict) else {}
 
 
 def _until_confirmed(settings: Settings, own: Settings) -> Settings:
@@ -243,12 +242,6 @@ def _until_confirmed(settings: Settings, own: Settings) -> Settings:
     from quire.workspace.consent import is_trusted
 
     return settings if is_trusted(settings) else held
-
-
-def _settings_file(workspace: Workspace) -> Path:
-    file = workspace.folder / "quire.toml"
-    pyproject = workspace.folder / "pyproject.toml"
-    return pyproject if not file.is_file() and has_table(pyproject) else file
 
 
 def _tables(file: _File, problems: list[str]) -> dict[str, object]:
@@ -338,15 +331,16 @@ def _models_and_agents(top: Table) -> tuple[ModelSettings, dict[str, AgentSettin
     return read_models(models), {name: read_agent(table) for name, table in agents.items()}
 
 
+@whole_table
 def _tools(table: Table) -> ToolSettings:
     settings = ToolSettings(table.texts("allow"), table.texts("modules"), table.texts("deny"), table.texts("shell_env"))
     for name in settings.shell_env:
         if not _VARIABLE.fullmatch(name):
-            table.problems.append(f"{table.file}: [{table.name}] shell_env: {name!r} is not the name of a variable")
-    table.end()
+            table.wrong(f"shell_env: {name!r} is not the name of a variable")
     return settings
 
 
+@whole_table
 def _runs(table: Table) -> RunSettings:
     default = RunSettings()
     never = table.data.get("expiry") == NEVER
@@ -356,7 +350,7 @@ def _runs(table: Table) -> RunSettings:
     on_uncertain: OnUncertain | None = table.choice("on_uncertain", ("rerun", "ask", "fail"))
     durability: Durability | None = table.choice("durability", ("power", "process"))
     pure_work = table.count("pure_work")
-    settings = RunSettings(
+    return RunSettings(
         expiry=None if never else default.expiry if expiry is None else expiry,
         on_uncertain=on_uncertain or default.on_uncertain,
         durability=durability or default.durability,
@@ -364,22 +358,18 @@ def _runs(table: Table) -> RunSettings:
         pure_work=default.pure_work if pure_work is None else pure_work,
         reply_tokens=table.positive("reply_tokens") or default.reply_tokens,
     )
-    table.end()
-    return settings
 
 
+@whole_table
 def _trust(table: Table) -> TrustSettings:
     mode: TrustMode | None = table.choice("mode", ("require", "warn"))
-    settings = TrustSettings(mode or "require", table.flag("documents", False), table.flag("locked", False))
     table.texts(SAFE_FOLDERS)
-    table.end()
-    return settings
+    return TrustSettings(mode or "require", table.flag("documents", False), table.flag("locked", False))
 
 
+@whole_table
 def _store(table: Table) -> str | None:
-    url = table.text("url")
-    table.end()
-    return url
+    return table.text("url")
 
 
 def _http(tables: Mapping[str, Table]) -> tuple[HostHeaders, ...]:

@@ -18,10 +18,11 @@ from msgspec import Struct
 from quire.errors import BadConfiguration, Untrusted
 from quire.source import read_bytes, real_path, written_beside
 from quire.values import Value, fingerprint
-from quire.wording import pluralize
+from quire.wording import counted
 from quire.workspace.code import is_hash
 from quire.workspace.secrets import masked, masked_command, masked_value
 from quire.workspace.server_code import LoadedCode, ServerCode, read_code
+from quire.workspace.settings import table_in
 
 if TYPE_CHECKING:
     from quire.workspace.mcp_config import McpServer
@@ -48,10 +49,10 @@ class ConfirmedWorkspaces(Struct, frozen=True):
 
     def remove(self, folder: Path) -> bool:
         """Remove a folder; return False if it was not stored."""
-        known = self._read()
-        if known.pop(_key(folder), None) is None:
+        entries = self._read()
+        if entries.pop(_key(folder), None) is None:
             return False
-        self._write(known)
+        self._write(entries)
         return True
 
     def _read(self) -> dict[str, str]:
@@ -93,17 +94,17 @@ def is_trusted(settings: Settings, code: LoadedCode | None = None) -> bool:
     """Tell whether the user has confirmed all requests exactly as they are now. True if there are none."""
     if settings.rehearsal:
         return True
-    wanted = list(_requests(settings, code))
-    return not wanted or _confirmed(settings).has(settings.workspace.folder, _hash(wanted))
+    asked_for = list(_requests(settings, code))
+    return not asked_for or _confirmed(settings).has(settings.workspace.folder, _hash(asked_for))
 
 
 def confirm(settings: Settings) -> None:
     """Remember that the user agrees to the requests of these settings."""
-    wanted = list(_requests(settings))
-    _confirmed(settings).add(settings.workspace.folder, _hash(wanted))
-    lines = {line: fingerprint([value]) for line, value in wanted}
+    asked_for = list(_requests(settings))
+    _confirmed(settings).add(settings.workspace.folder, _hash(asked_for))
+    lines = {line: fingerprint([value]) for line, value in asked_for}
     _agreed(settings).add(settings.workspace.folder, json.dumps(lines))
-    _agreed_files(settings).add(settings.workspace.folder, json.dumps(_files(value for _, value in wanted)))
+    _agreed_files(settings).add(settings.workspace.folder, json.dumps(_files(value for _, value in asked_for)))
 
 
 def changes(settings: Settings) -> tuple[str, ...]:
@@ -116,14 +117,14 @@ def changes(settings: Settings) -> tuple[str, ...]:
         return ()
     if not isinstance(before, dict) or not before or not isinstance(files, dict):
         return ()
-    wanted = dict(_requests(settings))
-    now = {line: fingerprint([value]) for line, value in wanted.items()}
-    told = [f"new: {line}" for line in now if line not in before]
+    asked_for = dict(_requests(settings))
+    now = {line: fingerprint([value]) for line, value in asked_for.items()}
+    differences = [f"new: {line}" for line in now if line not in before]
     for line in now:
         if line in before and before[line] != now[line]:
-            names = [name for name, hash in _files([wanted[line]]).items() if files and files.get(name) != hash]
-            told.append(f"changed: {_shown(', '.join(names))}" if names else f"other content: {line}")
-    return (*told, *(f"no longer: {line}" for line in before if line not in now))
+            names = [name for name, hash in _files([asked_for[line]]).items() if files and files.get(name) != hash]
+            differences.append(f"changed: {_shown(', '.join(names))}" if names else f"other content: {line}")
+    return (*differences, *(f"no longer: {line}" for line in before if line not in now))
 
 
 def revoke(settings: Settings) -> bool:
@@ -157,15 +158,15 @@ def require_trusted(settings: Settings) -> LoadedCode:
 def require_model(settings: Settings, spec: str) -> None:
     """Raise `Untrusted` for a model that the workspace names beyond the user's own settings, such as an address or a
     file of weights, until the user has agreed."""
-    addresses = [one for _, one in _addresses(settings.requested)]
+    addresses = [address for _, address in _addresses(settings.requested)]
     if spec in addresses or any(excess.kind == "model" and excess.value == spec for excess in settings.excess):
         require_trusted(settings)
 
 
 def _addresses(own: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """Yield the addresses that a file names as models, each with the name of the tier, or `default`."""
-    models = _table(own, "models")
-    for name, tier in sorted({"default": models.get("default"), **_table(models, "tiers")}.items()):
+    models = table_in(own, "models")
+    for name, tier in sorted({"default": models.get("default"), **table_in(models, "tiers")}.items()):
         spec = tier.get("model") if isinstance(tier, Mapping) else tier
         if isinstance(spec, str) and spec.startswith(("http://", "https://")):
             yield name, spec
@@ -187,16 +188,16 @@ def _agreed_files(settings: Settings) -> ConfirmedWorkspaces:
 
 def _files(values: Iterable[Value]) -> dict[str, str]:
     """Return the files that modules and servers load, each with its hash."""
-    found: dict[str, str] = {}
+    hashes: dict[str, str] = {}
     for value in values:
         match value:
             case ["module", _, dict() as files] | ["server", {"files": dict() as files}]:
-                found |= {name: str(hash) for name, hash in files.items()}
-    return found
+                hashes |= {name: str(hash) for name, hash in files.items()}
+    return hashes
 
 
-def _hash(wanted: list[tuple[str, Value]]) -> str:
-    return fingerprint([value for _, value in wanted])
+def _hash(asked_for: list[tuple[str, Value]]) -> str:
+    return fingerprint([value for _, value in asked_for])
 
 
 def _requests(settings: Settings, code: LoadedCode | None = None) -> Iterator[tuple[str, Value]]:
@@ -213,7 +214,7 @@ def _requests(settings: Settings, code: LoadedCode | None = None) -> Iterator[tu
     yield from _tables(settings)
     yield from _hooks(settings.workspace.folder)
     for kind in ("prompts", "knowledge"):
-        named = _table(settings.requested, kind).get("folders")
+        named = table_in(settings.requested, kind).get("folders")
         for name in named if isinstance(named, list) else ():
             folder = real_path(settings.workspace.folder / str(name))
             if not folder.is_relative_to(settings.workspace.folder):
@@ -234,34 +235,30 @@ def _hooks(folder: Path) -> Iterator[tuple[str, Value]]:
         # If it becomes readable later, that is a change, and the user is asked again.
         yield f"add the hooks of {HOOKS} to every directive (it cannot be read: {error.strerror})", ["hooks", None]
         return
-    seen = hashlib.sha256(stored).hexdigest()
-    yield f"add the hooks of {HOOKS} to every directive (content {seen[:12]})", ["hooks", seen]
+    digest = hashlib.sha256(stored).hexdigest()
+    yield f"add the hooks of {HOOKS} to every directive (content {digest[:12]})", ["hooks", digest]
 
 
 def _tables(settings: Settings) -> Iterator[tuple[str, Value]]:
     """Yield the requests in the tables of the workspace's own file. The user's own file needs no consent."""
     own = settings.requested
-    for name, provider in sorted(_table(_table(own, "models"), "providers").items()):
+    for name, provider in sorted(table_in(table_in(own, "models"), "providers").items()):
         fields = _texts(provider)
         key = f"with the key in {fields['api_key_env']}" if "api_key_env" in fields else "without a key"
         does = f"send prompts of the provider {name} to {masked(fields.get('base_url', ''))}, {key}"
         yield _shown(does), ["provider", name, fields]
     for name, spec in _addresses(own):
         yield f"send prompts to {_shown(masked(spec))}, as the model {_shown(name)}", ["model", name, spec]
-    for name, agent in sorted(_table(own, "agents").items()):
+    for name, agent in sorted(table_in(own, "agents").items()):
         yield f"define the agent {_shown(name)}: {_shown(masked(str(agent)))}", ["agent", name, str(agent)]
-    for name, playbook in sorted(_table(own, "playbooks").items()):
+    for name, playbook in sorted(table_in(own, "playbooks").items()):
         yield (
             f"choose for the playbook {_shown(name)}: {_shown(masked(str(playbook)))}",
-            [
-                "playbook",
-                name,
-                str(playbook),
-            ],
+            ["playbook", name, str(playbook)],
         )
     for table in ("trust", "store", "cluster"):
         # Holding runs to the lock asks for nothing: it only refuses.
-        if fields := {key: text for key, text in _texts(_table(own, table)).items() if key != "locked"}:
+        if fields := {key: text for key, text in _texts(table_in(own, table)).items() if key != "locked"}:
             shown = ", ".join(f"{key} = {_shown(masked(value))}" for key, value in sorted(fields.items()))
             yield f"set [{table}] {shown}", [table, fields]
 
@@ -286,9 +283,9 @@ def _server(name: str, server: McpServer, code: ServerCode | None) -> tuple[str,
         command = masked_command([server.command, *server.args])
         does = f"start {' '.join(command)}" + (f" in {server.cwd}" if server.cwd else "")
     handed_over = {**server.env, **server.headers}
-    given = sorted(f"{name}={masked_value(name, value)}" for name, value in handed_over.items())
-    given += sorted({*server.variables()} - {*handed_over})
-    handed = f", given {', '.join(given)}" if given else ""
+    variables = sorted(f"{name}={masked_value(name, value)}" for name, value in handed_over.items())
+    variables += sorted({*server.variables()} - {*handed_over})
+    handed = f", given {', '.join(variables)}" if variables else ""
     handed += f", loading {_counted(files)} of this folder" if files else ""
     if runs:
         folders = " AND ".join("THIS FOLDER" if folder == "." else f"THE FOLDER {folder}" for folder in runs)
@@ -301,12 +298,7 @@ def _server(name: str, server: McpServer, code: ServerCode | None) -> tuple[str,
 def _counted(files: Mapping[str, str]) -> str:
     """Return the number of loaded files, with those that cannot be loaded."""
     refused = [f"{name} is {why} and does not load" for name, why in sorted(files.items()) if not is_hash(why)]
-    return "; ".join([f"{len(files)} {pluralize('file', len(files))}", *refused[:3]])
-
-
-def _table(data: Mapping[str, object], key: str) -> Mapping[str, object]:
-    found = data.get(key)
-    return found if isinstance(found, Mapping) else {}
+    return "; ".join([counted(len(files), "file"), *refused[:3]])
 
 
 def _texts(table: object) -> dict[str, str]:

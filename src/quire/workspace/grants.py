@@ -62,16 +62,16 @@ class ToolReach(Struct, frozen=True):
 @lru_cache(maxsize=64)
 def reach_of(grants: Grants) -> ToolReach:
     patterns = grants.patterns
+
+    def after(prefix: str) -> frozenset[str]:
+        return frozenset(unquote(pattern.removeprefix(prefix)) for pattern in patterns if pattern.startswith(prefix))
+
     return ToolReach(
-        hosts=frozenset(unquote(pattern.removeprefix(_HOST)) for pattern in patterns if pattern.startswith(_HOST)),
-        receivers=frozenset(
-            unquote(pattern.removeprefix(_RECEIVER)) for pattern in patterns if pattern.startswith(_RECEIVER)
-        ),
-        folders=frozenset(
-            unquote(pattern.removeprefix(_FOLDER)) for pattern in patterns if pattern.startswith(_FOLDER)
-        ),
+        hosts=after(_HOST),
+        receivers=after(_RECEIVER),
+        folders=after(_FOLDER),
         unsandboxed=_UNSANDBOXED in patterns,
-        variables=frozenset(pattern.removeprefix(_VARIABLE) for pattern in patterns if pattern.startswith(_VARIABLE)),
+        variables=after(_VARIABLE),
         # A grant of all of `rye/web/*`; `http__get` alone keeps away from private addresses.
         network=_NETWORK in patterns or grants.covers(capability("execute", "tool", "rye/web")),
     )
@@ -85,19 +85,22 @@ def reaching(grants: Grants) -> frozenset[str]:
 def default_grants(settings: Settings, allow: Sequence[str] = ()) -> Grants:
     """Return the grants of a new run; `allow` are the values of `--allow`. Files of a workspace count only once they
     are confirmed."""
-    bounded = not is_everything(settings.workspace.folder)
-    patterns = list(_built_in_grants(("always", "in a workspace") if bounded else ("always",)))
+    patterns = list(_built_in_grants(is_everything(settings.workspace.folder)))
     for name in (*settings.granted, *allow):
         patterns += _with_receiver(settings, name)
     patterns += [_VARIABLE + name for name in settings.shell_env]
-    if (settings.servers or settings.tools.modules or settings.tools.allow) and _is_trusted(settings):
+    if not (settings.servers or settings.tools.modules or settings.tools.allow):
+        return Grants.of(patterns)
+    from quire.workspace.consent import is_trusted  # reads what the workspace asks for
+
+    if is_trusted(settings):
         for server in settings.servers:
             patterns.append(f"rye.execute.tool.mcp.{escape(server)}.*")
             patterns.append(f"rye.fetch.prompt.mcp.{escape(server)}.*")
         if settings.tools.modules:
             patterns.append("rye.execute.tool.python.*")
         for name in settings.tools.allow:
-            patterns += (one for one in _with_receiver(settings, name) if not one.startswith(_OF_THE_USER))
+            patterns += (grant for grant in _with_receiver(settings, name) if not grant.startswith(_OF_THE_USER))
     return Grants.of(patterns)
 
 
@@ -115,8 +118,7 @@ def granted_by(settings: Settings, needed: str, allow: Sequence[str] = ()) -> st
     `--allow`."""
     if denied_tools(settings).covers(needed) or not default_grants(settings, allow).covers(needed):
         return ""
-    always = ("always",) if is_everything(settings.workspace.folder) else ("always", "in a workspace")
-    if Grants.of(_built_in_grants(always)).covers(needed):
+    if Grants.of(_built_in_grants(is_everything(settings.workspace.folder))).covers(needed):
         return "Quire, for every document"
     if Grants.of(grant for name in settings.granted for grant in _grants(settings, name)).covers(needed):
         return "you, in your settings"
@@ -125,15 +127,11 @@ def granted_by(settings: Settings, needed: str, allow: Sequence[str] = ()) -> st
     return "the workspace, which you confirmed"
 
 
-@lru_cache(maxsize=4)
-def _built_in_grants(granted: tuple[str, ...]) -> tuple[str, ...]:
+@lru_cache(maxsize=2)
+def _built_in_grants(everywhere: bool) -> tuple[str, ...]:
+    """Return the grants that every document has; fewer in a folder that sets no limit."""
+    granted = ("always",) if everywhere else ("always", "in a workspace")
     return tuple(capability("execute", "tool", tool.id) for tool in BUILT_IN_TOOLS if tool.granted in granted)
-
-
-def _is_trusted(settings: Settings) -> bool:
-    from quire.workspace.consent import is_trusted  # reads what the workspace asks for
-
-    return is_trusted(settings)
 
 
 def denied_tools(settings: Settings) -> Grants:
@@ -165,10 +163,10 @@ def _is_around(folder: Path, folder_now: object, home: Path, home_now: object) -
 
 def _identity(folder: Path) -> tuple[int, int] | None:
     try:
-        found = os.stat(folder)  # noqa: PTH116  # for every run
+        status = os.stat(folder)  # noqa: PTH116  # for every run
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _grants(settings: Settings, name: str) -> Iterator[str]:
@@ -185,14 +183,14 @@ def _grants(settings: Settings, name: str) -> Iterator[str]:
             yield grant_for(tool)
         yield (_RECEIVER if identity == SEND else _HOST) + escape(detail.lower())
     elif kind == "place" and detail.strip("/") and "*" not in detail and ".." not in detail.split("/"):
-        yield from (capability("execute", "tool", one) for one in _DETAILS if _DETAILS[one] == kind)
+        yield from (capability("execute", "tool", other) for other in _DETAILS if _DETAILS[other] == kind)
         yield _FOLDER + escape(detail.strip("/"))
     elif kind == "sandbox" and detail in ("unsandboxed", "network"):
         yield grant_for(tool)
         yield _UNSANDBOXED if detail == "unsandboxed" else _NETWORK
     elif kind == "sandbox" and _NAMES.fullmatch(detail):
         yield grant_for(tool)
-        yield from (_VARIABLE + one for one in detail.removeprefix("env:").split(","))
+        yield from (_VARIABLE + variable for variable in detail.removeprefix("env:").split(","))
     else:
         raise BadConfiguration(
             f"cannot allow {name}: after a = stands the HOST or HOST:PORT of http__get and http__send, the place of "
@@ -210,8 +208,8 @@ def _with_receiver(settings: Settings, name: str) -> Iterator[str]:
 def _grant(settings: Settings, name: str) -> str:
     """Return the grant for a tool name. People write the tool of a server as `SERVER/TOOL` or `SERVER__TOOL`."""
     for separator in ("/", "__"):
-        server, found, tool = name.partition(separator)
-        if found and tool and server in settings.servers:
+        server, mark, tool = name.partition(separator)
+        if mark and tool and server in settings.servers:
             return grant_for(f"mcp/{escape(server)}/*" if tool == "*" else mcp_tool(server, tool))
     if name in settings.servers:
         return grant_for(f"mcp/{escape(name)}/*")

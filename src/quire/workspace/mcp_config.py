@@ -2,8 +2,6 @@
 
 References to the environment (`${VAR}`, `${VAR:-default}`) are kept as they are written: `expanded` fills in the values
 when a server is started, below the gate, so that no setting and no display ever holds a secret.
-
-References to the environment in settings: `${VAR}` and `${VAR:-default}`.
 """
 
 from __future__ import annotations
@@ -23,6 +21,7 @@ PYTHON = "python"
 BUILT_IN = "quire"
 ITEMS = "rye"
 
+_TAKEN = {PYTHON: "Python functions", BUILT_IN: "the built-in tools", ITEMS: "directives and knowledge"}
 _HTTP = ("http", "streamable-http", "streamable_http", "streamableHttp")
 _KEYS = ("type", "command", "args", "env", "cwd", "url", "headers", "timeout", "disabled")
 
@@ -50,7 +49,6 @@ class McpServer(Struct, frozen=True):
 
     def variables(self) -> dict[str, str | None]:
         """Return the variables that are referred to, with their defaults; None if there is no default."""
-
         return variables_in(self.texts())
 
     def missing(self, environ: Mapping[str, str]) -> list[str]:
@@ -121,12 +119,8 @@ class _Entry(Struct, frozen=True):
             return None
         if not self.name.strip():
             self._problem("a server needs a name")
-        if self.name == PYTHON:
-            self._problem(f'"{PYTHON}" stands for Python functions; give the server another name')
-        if self.name == BUILT_IN:
-            self._problem(f'"{BUILT_IN}" stands for the built-in tools; give the server another name')
-        if self.name == ITEMS:
-            self._problem(f'"{ITEMS}" stands for directives and knowledge; give the server another name')
+        if self.name in _TAKEN:
+            self._problem(f'"{self.name}" stands for {_TAKEN[self.name]}; give the server another name')
         for key in data:
             if key not in _KEYS:
                 hint = did_you_mean(nearest(key, _KEYS), lead="; ", form='"{}"')
@@ -193,13 +187,13 @@ _REFERENCE = late_pattern(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 def variables_in(texts: Iterable[str]) -> dict[str, str | None]:
     """Return the variables that texts refer to, with their defaults; None if there is no default."""
-    found: dict[str, str | None] = {}
+    variables: dict[str, str | None] = {}
     for text in texts:
         for reference in _REFERENCE.finditer(text):
             name, default = reference[1], reference[2]
             # A variable that one place needs without a default is needed, whatever default another place gives.
-            found[name] = default if found.get(name, "") is not None else None
-    return found
+            variables[name] = default if variables.get(name, "") is not None else None
+    return variables
 
 
 def filled_in(text: str, environ: Mapping[str, str]) -> str:

@@ -7,7 +7,6 @@ turns, the calls side by side, how much a model thinks) the smaller counts, whic
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -22,14 +21,13 @@ from quire.models.choose import (
 )
 from quire.plan.vocabulary import REASONING
 from quire.workspace.settings import AgentSettings
-
-if TYPE_CHECKING:
-    from quire.workspace.tables import Table
+from quire.workspace.tables import Table, whole_table
 
 HOTTEST = 2
 """The highest temperature that services take."""
 
 
+@whole_table
 def read_models(table: Table) -> ModelSettings:
     default = table.text("default")
     tiers, settings = _tiers(table.table("tiers"))
@@ -37,13 +35,12 @@ def read_models(table: Table) -> ModelSettings:
     for name, provider in table.tables("providers").items():
         url = provider.text("base_url")
         if url is None and "base_url" not in provider.data:
-            provider.problems.append(f"{provider.file}: [{provider.name}] needs a base_url")
+            provider.wrong("needs a base_url")
         providers[name] = ProviderSettings(url or "", provider.text("api_key_env"), provider.duration("timeout"))
         provider.end()
     timeout = table.duration("timeout") or TIMEOUT
     prices, windows = _prices(table.tables("prices"))
-    limits = {name: _limits(one) for name, one in table.tables("limits").items()}
-    table.end()
+    limits = {name: _limits(provider) for name, provider in table.tables("limits").items()}
     return ModelSettings(default, tiers, settings, providers, timeout, prices, windows, limits)
 
 
@@ -56,7 +53,7 @@ def _tiers(table: Table) -> tuple[dict[str, str], dict[str, CallSettings]]:
             tier = table.table(name)
             model = tier.text("model")
             if "model" not in value:
-                tier.problems.append(f"{tier.file}: [{tier.name}] needs a model")
+                tier.wrong("needs a model")
             settings[name] = _call_settings(tier)
             tier.end()
         else:
@@ -76,12 +73,11 @@ def _call_settings(table: Table) -> CallSettings:
     )
 
 
+@whole_table
 def _limits(table: Table) -> ProviderLimits:
-    limits = ProviderLimits(
+    return ProviderLimits(
         table.positive("at_once"), table.positive("calls_per_minute"), table.positive("tokens_per_minute")
     )
-    table.end()
-    return limits
 
 
 def _prices(tables: Mapping[str, Table]) -> tuple[dict[str, Price], dict[str, int]]:
@@ -94,23 +90,22 @@ def _prices(tables: Mapping[str, Table]) -> tuple[dict[str, Price], dict[str, in
         if window := table.positive("window"):
             windows[name] = window
         if not {"input", "output"} <= table.data.keys() and table.data.keys() != {"window"}:
-            table.problems.append(f"{table.file}: [{table.name}] needs input and output, in dollars per million tokens")
+            table.wrong("needs input and output, in dollars per million tokens")
         table.end()
         if read is not None and written is not None:
             prices[name] = Price(read, written, source, date)
     return prices, windows
 
 
+@whole_table
 def read_agent(table: Table) -> AgentSettings:
-    settings = AgentSettings(
+    return AgentSettings(
         table.text("model"),
         table.text("system") or "",
         table.texts("tools"),
         table.positive("turns"),
         _call_settings(table),
     )
-    table.end()
-    return settings
 
 
 def combined_models(
@@ -149,7 +144,7 @@ def combined_agents(
 
 def limited(settings: CallSettings, own: CallSettings) -> CallSettings:
     """Return the settings with no limit above the user's own."""
-    efforts = [one for one in (settings.reasoning, own.reasoning) if one]
+    efforts = [effort for effort in (settings.reasoning, own.reasoning) if effort]
     return replace(
         settings,
         max_tokens=smallest(settings.max_tokens, own.max_tokens),

@@ -93,8 +93,8 @@ def server_code(server: McpServer, workspace: Path) -> ServerCode:
     from quire.workspace.run_folders import CODE_PATHS, READERS, named_paths, run_folders
 
     base = workspace / server.cwd
-    given = [server.command, *server.args]
-    argv = given if server.cwd else _absolute(given, workspace)
+    command = [server.command, *server.args]
+    argv = command if server.cwd else _absolute(command, workspace)
     env = {**SAFE, **_absolute_env(server.env, base)}
     code, closed = Code(workspace), set()
     argv = _unshebanged(argv, base)
@@ -110,10 +110,10 @@ def server_code(server: McpServer, workspace: Path) -> ServerCode:
         folders = tuple(folder for folder in folders if folder.is_relative_to(workspace))
         if code.add_import(python.module, folders):
             module, imports = python.module, folders
-    elif python is not None and (found := _script(base / python.script, workspace)):
-        imports = tuple(dict.fromkeys([*_upward(found.parent, workspace), *inside]))
-        code.add_file(found, imports)
-        script = str(found)
+    elif python is not None and (main := _script(base / python.script, workspace)):
+        imports = tuple(dict.fromkeys([*_upward(main.parent, workspace), *inside]))
+        code.add_file(main, imports)
+        script = str(main)
     # Folders after a script of Python, or after the name of a reader, are its data.
     end = python.rest if python is not None and python.script else len(argv)
     end = next((at + 1 for at, word in enumerate(argv[:end]) if (word.rpartition("@")[0] or word) in READERS), end)
@@ -145,14 +145,14 @@ def server_code(server: McpServer, workspace: Path) -> ServerCode:
 def _absolute(argv: Sequence[str], workspace: Path) -> list[str]:
     """Make the paths absolute that mean a file of the workspace, as if it were the current folder."""
     elsewhere = Path(argv[0]).name in _ELSEWHERE
-    found = [_path(argv[0], workspace, bare=False)]
+    words = [_path(argv[0], workspace, bare=False)]
     for argument in argv[1:]:
         option, equals, value = argument.partition("=")
         if equals and option.startswith("-") and value:
-            found.append(f"{option}={_path(value, workspace, bare=not elsewhere)}")
+            words.append(f"{option}={_path(value, workspace, bare=not elsewhere)}")
         else:
-            found.append(_path(argument, workspace, bare=not elsewhere))
-    return found
+            words.append(_path(argument, workspace, bare=not elsewhere))
+    return words
 
 
 def _path(text: str, workspace: Path, *, bare: bool) -> str:
@@ -171,12 +171,12 @@ def _path(text: str, workspace: Path, *, bare: bool) -> str:
 
 
 def _absolute_env(env: Mapping[str, str], base: Path) -> dict[str, str]:
-    found = dict(env)
+    absolute = dict(env)
     for name in _PATHS:
-        if name in found:
-            entries = [entry for entry in found[name].split(os.pathsep) if entry]
-            found[name] = os.pathsep.join(os.path.normpath(base / entry) for entry in entries)
-    return found
+        if name in absolute:
+            entries = [entry for entry in absolute[name].split(os.pathsep) if entry]
+            absolute[name] = os.pathsep.join(os.path.normpath(base / entry) for entry in entries)
+    return absolute
 
 
 def _unshebanged(argv: list[str], base: Path) -> list[str]:

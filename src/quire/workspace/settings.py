@@ -1,8 +1,5 @@
-"""The settings and their defaults: plain values that every other part may read.
-
-`quire.workspace.configuration` makes them from the files.
-
-Settings of a workspace that go beyond the user's own: they are requests, and do not hold until they are confirmed.
+"""The settings and their defaults: plain values that every other part may read, made by `quire.workspace.configuration`
+from the files; and those of a workspace that go beyond the user's own, which do not hold until they are confirmed.
 
 A workspace may lower a limit, name the model that the user has anyway, or name any hosted model if the user has not
 chosen one. Without consent it may not raise a limit, weaken a setting of the user, replace the user's model, load a
@@ -28,6 +25,12 @@ if TYPE_CHECKING:
     from quire.workspace.host_headers import HostHeaders
     from quire.workspace.locate import Workspace
     from quire.workspace.mcp_config import McpServer
+
+
+def table_in(data: Mapping[str, object], key: str) -> Mapping[str, object]:
+    """Return a table of settings as they are written; an empty one if there is none."""
+    table = data.get(key)
+    return table if isinstance(table, Mapping) else {}
 
 
 OnUncertain: TypeAlias = "Literal['rerun', 'ask', 'fail']"
@@ -95,7 +98,7 @@ class SpawnSettings(Struct, frozen=True):
 
     max_pipeline_fan_out_depth: int = 5
     max_pipeline_spawns: int = 100
-    said: bool = False
+    is_set: bool = False
     """True if a file says how many model calls there may be. The default gives way to a budget."""
 
 
@@ -276,7 +279,7 @@ def without_excess(merged: Settings, own: Settings) -> Settings:
     spawn = merged.spawn
     for key in ("max_pipeline_spawns", "max_pipeline_fan_out_depth"):
         if f"safety.spawn.{key}" in over:
-            spawn = replace(spawn, **{key: getattr(own.spawn, key)}, said=own.spawn.said)
+            spawn = replace(spawn, **{key: getattr(own.spawn, key)}, is_set=own.spawn.is_set)
     mode = merged.trust.mode if own.trust.mode == "warn" else "require"
     return replace(
         merged,
@@ -284,8 +287,8 @@ def without_excess(merged: Settings, own: Settings) -> Settings:
         spawn=spawn,
         trust=replace(merged.trust, mode=mode, documents=merged.trust.documents or own.trust.documents),
         pipelines={key: entry for key, entry in merged.pipelines.items() if _is_inside(entry, folder)},
-        prompt_folders=tuple(one for one in merged.prompt_folders if one not in merged.outside),
-        knowledge_folders=tuple(one for one in merged.knowledge_folders if one not in merged.outside),
+        prompt_folders=tuple(path for path in merged.prompt_folders if path not in merged.outside),
+        knowledge_folders=tuple(path for path in merged.knowledge_folders if path not in merged.outside),
     )
 
 
@@ -318,49 +321,38 @@ def _models(merged: Settings, own: Settings, theirs: Settings) -> Iterator[Exces
 
 
 def _spawns(own: Settings, theirs: Settings, table: Mapping[str, object]) -> Iterator[Excess]:
-    safety = table.get("safety")
-    spawn = safety.get("spawn") if isinstance(safety, Mapping) else None
-    for key in spawn if isinstance(spawn, Mapping) else ():
-        wanted, yours = getattr(theirs.spawn, key), getattr(own.spawn, key)
+    for key in table_in(table_in(table, "safety"), "spawn"):
+        most, yours = getattr(theirs.spawn, key), getattr(own.spawn, key)
         # 0 means no limit.
-        if wanted != yours and yours and (wanted > yours or not wanted):
-            shown = wanted or "0 (no limit)"
-            yield Excess(
-                "limit", f"safety.spawn.{key}", str(wanted), f"set [safety.spawn] {key} = {shown}, above your {yours}"
-            )
+        if most != yours and yours and (most > yours or not most):
+            line = f"set [safety.spawn] {key} = {most or '0 (no limit)'}, above your {yours}"
+            yield Excess("limit", f"safety.spawn.{key}", str(most), line)
 
 
 def _runs(own: Settings, theirs: Settings, own_table: Mapping[str, object]) -> Iterator[Excess]:
     """Compare with the values that the user has set, not with the defaults: these settings concern the workspace's own
     runs."""
-    table = own_table.get("runs")
-    said = table if isinstance(table, Mapping) else {}
+    stated, requested = table_in(own_table, "runs"), table_in(theirs.requested, "runs")
     mine, settings = own.runs, theirs.runs
     weaker = {
         "durability": mine.durability == "power" and settings.durability == "process",
         "on_uncertain": _CAUTION.index(settings.on_uncertain) < _CAUTION.index(mine.on_uncertain),
-        "expiry": _longer(settings.expiry, mine.expiry),
+        # None means for ever.
+        "expiry": mine.expiry is not None and (settings.expiry is None or settings.expiry > mine.expiry),
         "context_budget": (settings.context_budget or 0) > (mine.context_budget or 0),
     }
     for key, is_weaker in weaker.items():
-        stated = theirs.requested.get("runs")
-        if key in said and is_weaker and isinstance(stated, Mapping) and key in stated:
-            shown = f"set [runs] {key} = {stated[key]}, where you have {said[key]}"
-            yield Excess("limit", f"runs.{key}", str(stated[key]), shown)
+        if key in stated and is_weaker and key in requested:
+            line = f"set [runs] {key} = {requested[key]}, where you have {stated[key]}"
+            yield Excess("limit", f"runs.{key}", str(requested[key]), line)
 
 
 def _replies(own: Settings, theirs: Settings, table: Mapping[str, object]) -> Iterator[Excess]:
     """Compare with the default too: longer replies cost the user's money."""
-    runs = table.get("runs")
-    wanted, yours = theirs.runs.reply_tokens, own.runs.reply_tokens
-    if isinstance(runs, Mapping) and "reply_tokens" in runs and wanted > yours:
-        line = f"set [runs] reply_tokens = {wanted}, above your {yours}"
-        yield Excess("limit", "runs.reply_tokens", str(wanted), line)
-
-
-def _longer(wanted: float | None, mine: float | None) -> bool:
-    """Compare two times; None means for ever."""
-    return mine is not None and (wanted is None or wanted > mine)
+    most, yours = theirs.runs.reply_tokens, own.runs.reply_tokens
+    if "reply_tokens" in table_in(table, "runs") and most > yours:
+        line = f"set [runs] reply_tokens = {most}, above your {yours}"
+        yield Excess("limit", "runs.reply_tokens", str(most), line)
 
 
 def _is_inside(entry: PipelineEntry, folder: Path) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -29,16 +29,17 @@ from quire.workspace.settings import (
     SpawnSettings,
     TemporalAccess,
     WebhookSettings,
+    table_in,
 )
 
 if TYPE_CHECKING:
     import datetime
-    from typing import TypeVar
 
     from quire.units import Size
 
-    T = TypeVar("T")
-    C = TypeVar("C", bound=str)
+T = TypeVar("T")
+C = TypeVar("C", bound=str)
+P = ParamSpec("P")
 
 _WEBHOOK_URL = late_pattern(r"https?://[^/\s]+(/\S*)?")
 
@@ -78,7 +79,7 @@ class Table(Struct):
         return self._take(
             key,
             f"a number from 0 to {most:g}",
-            lambda value: found if (found := _amount(value)) is not None and found <= most else None,
+            lambda value: number if (number := _amount(value)) is not None and number <= most else None,
         )
 
     def text_or_table(self, key: str) -> str | None:
@@ -88,12 +89,12 @@ class Table(Struct):
         )
 
     def flag(self, key: str, default: bool) -> bool:
-        found = self._take(key, "true or false", lambda value: value if isinstance(value, bool) else None)
-        return default if found is None else found
+        flag = self._take(key, "true or false", lambda value: value if isinstance(value, bool) else None)
+        return default if flag is None else flag
 
     def choice(self, key: str, options: tuple[C, ...]) -> C | None:
-        wanted = " or ".join(f'"{option}"' for option in options)
-        return self._take(key, wanted, lambda value: next((option for option in options if option == value), None))
+        expected = " or ".join(f'"{option}"' for option in options)
+        return self._take(key, expected, lambda value: next((option for option in options if option == value), None))
 
     def duration(self, key: str) -> float | None:
         return self._take(key, 'a time like "30s", "30m", "24h" or "7d"', _duration)
@@ -127,6 +128,10 @@ class Table(Struct):
         sizes = {key: self._take(key, 'a whole number or a size like "40 KB"', size_of) for key in self.data}
         return {key: size for key, size in sizes.items() if size is not None}
 
+    def wrong(self, problem: str) -> None:
+        """Report a problem of the table."""
+        self.problems.append(f"{self.file}: [{self.name}] {problem}")
+
     def end(self) -> None:
         """Report the keys that were not read as unknown. Call this after reading all known keys."""
         for key in self.data:
@@ -135,17 +140,17 @@ class Table(Struct):
                 meant = did_you_mean(close, f"known are: {', '.join(sorted(self._known))}", form='"{}"')
                 self.problems.append(f"{self.file}: {self._place(key)} is not a setting; {meant}")
 
-    def _take(self, key: str, wanted: str, read: Callable[[object], T | None]) -> T | None:
+    def _take(self, key: str, expected: str, read: Callable[[object], T | None]) -> T | None:
         self._known.append(key)
         if key not in self.data:
             return None
-        found = read(self.data[key])
-        if found is None:
-            self._wrong(key, wanted, self.data[key])
-        return found
+        value = read(self.data[key])
+        if value is None:
+            self._wrong(key, expected, self.data[key])
+        return value
 
-    def _wrong(self, key: str, wanted: str, value: object) -> None:
-        self.problems.append(f"{self.file}: {self._place(key)} must be {wanted}, not {value!r}")
+    def _wrong(self, key: str, expected: str, value: object) -> None:
+        self.problems.append(f"{self.file}: {self._place(key)} must be {expected}, not {value!r}")
 
     def _place(self, key: str) -> str:
         return f"[{self.name}] {key}" if self.name else f'"{key}"'
@@ -181,6 +186,18 @@ def _duration(value: object) -> float | None:
     return seconds_of(value) if isinstance(value, str) else None
 
 
+def whole_table(read: Callable[Concatenate[Table, P], T]) -> Callable[Concatenate[Table, P], T]:
+    """Let a reader of a table report the keys that it has not read."""
+
+    def read_whole(table: Table, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        settings = read(table, *args, **kwargs)
+        table.end()
+        return settings
+
+    return read_whole
+
+
+@whole_table
 def read_playbook(table: Table) -> PlaybookSettings:
     """Read a table `[playbooks."NAME"]`."""
     steps: dict[str, str] = {}
@@ -188,16 +205,13 @@ def read_playbook(table: Table) -> PlaybookSettings:
         if model := step.text("model"):
             steps[label] = model
         step.end()
-    settings = PlaybookSettings(table.text("model") or "", table.text("agent") or "", steps)
-    table.end()
-    return settings
+    return PlaybookSettings(table.text("model") or "", table.text("agent") or "", steps)
 
 
+@whole_table
 def read_listeners(table: Table) -> int:
     """Read the one key of the table `[serve]`."""
-    listeners = table.positive("listeners") or LISTENERS
-    table.end()
-    return listeners
+    return table.positive("listeners") or LISTENERS
 
 
 SERVER = (
@@ -213,6 +227,7 @@ SERVER = (
 """The keys that state the address of a server and the access to it."""
 
 
+@whole_table
 def read_cluster(table: Table, folder: Path) -> ClusterSettings:
     """Read the table `[cluster]`. Files are relative to `folder`; `~` is the home of the user."""
     default = ClusterSettings()
@@ -223,8 +238,8 @@ def read_cluster(table: Table, folder: Path) -> ClusterSettings:
         table.duration("heartbeat") or default.heartbeat,
         _access(table, folder),
     )
-    table.problems.extend(f"{table.file}: [{table.name}] {problem}" for problem in problems_of(settings.access))
-    table.end()
+    for problem in problems_of(settings.access):
+        table.wrong(problem)
     return settings
 
 
@@ -233,28 +248,27 @@ def server_of_one_file(
 ) -> ClusterSettings:
     """Return `merged` with the server of the workspace if `theirs`, its file as written, has any key of one; else with
     the user's."""
-    table = theirs.get("cluster")
-    chosen = requested if isinstance(table, Mapping) and any(key in table for key in SERVER) else own
+    chosen = requested if table_in(theirs, "cluster").keys() & set(SERVER) else own
     return replace(merged, temporal=chosen.temporal, access=chosen.access)
 
 
 def problems_of(access: TemporalAccess) -> list[str]:
     """Return the contradictions between the settings, in the words of the settings."""
-    found = []
+    problems = []
     if (access.certificate is None) != (access.key is None):
-        given, missing = ("tls_cert", "tls_key") if access.key is None else ("tls_key", "tls_cert")
-        found.append(f"{given} needs {missing} beside it")
+        key, missing = ("tls_cert", "tls_key") if access.key is None else ("tls_key", "tls_cert")
+        problems.append(f"{key} needs {missing} beside it")
     if access.api_key_env and access.api_key_file:
-        found.append("api_key_env and api_key_file are both set: which one?")
+        problems.append("api_key_env and api_key_file are both set: which one?")
     if access.tls is False and access != TemporalAccess(tls=False):
-        found.append("tls = false does not go with the rest: certificates and API keys are for TLS")
-    return found
+        problems.append("tls = false does not go with the rest: certificates and API keys are for TLS")
+    return problems
 
 
 def _access(table: Table, folder: Path) -> TemporalAccess:
-    said = table.flag("tls", False)
+    tls = table.flag("tls", False)
     return TemporalAccess(
-        tls=said if "tls" in table.data else None,
+        tls=tls if "tls" in table.data else None,
         ca=_file(table, "tls_ca", folder),
         certificate=_file(table, "tls_cert", folder),
         key=_file(table, "tls_key", folder),
@@ -269,78 +283,73 @@ def _file(table: Table, key: str, folder: Path) -> Path | None:
     return folder / Path(text).expanduser() if text else None
 
 
+def _some_of(table: Table, key: str, options: tuple[str, ...]) -> tuple[str, ...]:
+    words = table.texts(key)
+    for word in words:
+        if word not in options:
+            table.wrong(f"{key}: {word!r} is unknown; there are {', '.join(options)}")
+    return words
+
+
+@whole_table
 def read_webhook(table: Table, folder: Path) -> WebhookSettings:
     """Read a table `[webhooks.NAME]`. The path of a file is relative to the settings file in `folder`."""
-    url, named, file = table.text("url"), table.text("secret_env"), table.text("secret_file")
-    events, include = table.texts("events"), table.texts("include")
-
-    def wrong(problem: str) -> None:
-        table.problems.append(f"{table.file}: [{table.name}] {problem}")
-
+    url, variable, file = table.text("url"), table.text("secret_env"), _file(table, "secret_file", folder)
     if url is None and "url" not in table.data:
-        wrong("needs a url")
+        table.wrong("needs a url")
     elif url is not None and (not _WEBHOOK_URL.fullmatch(url) or "?" in url or "@" in url):
-        wrong("url has to be an http or https address without a query, a user or a password: no secret is in it")
-    if (named is None) == (file is None):
-        wrong("needs the secret that signs: either secret_env or secret_file")
-    for key, given, known in (("events", events, WEBHOOK_EVENTS), ("include", include, WEBHOOK_TEXTS)):
-        for one in given:
-            if one not in known:
-                wrong(f"{key}: {one!r} is unknown; there are {', '.join(known)}")
-    table.end()
-    secret_file = folder / Path(file).expanduser() if file else None
-    return WebhookSettings(url or "", named, secret_file, events or WEBHOOK_EVENTS, include)
+        table.wrong("url has to be an http or https address without a query, a user or a password: no secret is in it")
+    if (variable is None) == (file is None):
+        table.wrong("needs the secret that signs: either secret_env or secret_file")
+    events, include = _some_of(table, "events", WEBHOOK_EVENTS), _some_of(table, "include", WEBHOOK_TEXTS)
+    return WebhookSettings(url or "", variable, file, events or WEBHOOK_EVENTS, include)
 
 
+@whole_table
 def read_private_files(table: Table) -> tuple[str, ...]:
     """Read the table `[privacy]`."""
-    files = table.texts("files")
-    table.end()
-    return files
+    return table.texts("files")
 
 
+@whole_table
 def read_pipelines(table: Table) -> dict[str, PipelineEntry]:
     """Read the table `[pipelines]`."""
     entries: dict[str, PipelineEntry] = {}
     for key, entry in table.tables("entries").items():
         path = entry.text("path")
         if path is None and "path" not in entry.data:
-            entry.problems.append(f"{entry.file}: [{entry.name}] needs a path")
+            entry.wrong("needs a path")
         entries[key] = PipelineEntry(path or "", entry.text("description") or "", entry.flag("enabled", True))
         entry.end()
-    table.end()
     return entries
 
 
+@whole_table
 def read_mark(table: Table) -> ServerMark:
     """Read a table `[servers.NAME]`. A name alone is not trusted: a workspace may give it to a server of its own."""
     mark = ServerMark(table.text("at") or "", table.flag("trusted", False), table.flag("private", False))
     if mark.trusted and not mark.at and "at" not in table.data:
         needs = 'at = "…", the address of the server or its command with the arguments, as in .mcp.json'
-        table.problems.append(f"{table.file}: [{table.name}] trusted needs {needs}")
-    table.end()
+        table.wrong(f"trusted needs {needs}")
     return mark
 
 
+@whole_table
 def read_notify(table: Table) -> NotifySettings | None:
     """Read the table `[notify]`."""
-    command, events = table.texts("command"), table.texts("events")
+    command = table.texts("command")
     if not command and table.data.get("command", []) == []:
-        table.problems.append(f"{table.file}: [{table.name}] needs a command: a list with a program and its arguments")
-    for event in events:
-        if event not in NOTIFY_EVENTS:
-            known = ", ".join(NOTIFY_EVENTS)
-            table.problems.append(f"{table.file}: [{table.name}] events: {event!r} is unknown; there are {known}")
-    table.end()
+        table.wrong("needs a command: a list with a program and its arguments")
+    events = _some_of(table, "events", NOTIFY_EVENTS)
     return NotifySettings(command, events or NOTIFY_EVENTS) if command else None
 
 
+@whole_table
 def read_spawn(table: Table) -> SpawnSettings:
     """Read the table `[safety]`."""
     spawn, default = table.table("spawn"), SpawnSettings()
     depth, spawns = spawn.count("max_pipeline_fan_out_depth"), spawn.count("max_pipeline_spawns")
     spawn.end()
-    table.end()
     return SpawnSettings(
         default.max_pipeline_fan_out_depth if depth is None else depth,
         default.max_pipeline_spawns if spawns is None else spawns,
@@ -348,13 +357,12 @@ def read_spawn(table: Table) -> SpawnSettings:
     )
 
 
+@whole_table
 def read_sandbox(table: Table) -> SandboxSettings:
     """Read the table `[sandbox]`."""
     default = SandboxSettings()
-    settings = SandboxSettings(
+    return SandboxSettings(
         table.count("memory") or default.memory,
         table.count("processes") or default.processes,
         table.count("file") or default.file,
     )
-    table.end()
-    return settings

@@ -6,7 +6,6 @@ verb is invoked.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Awaitable, Callable
 from importlib import import_module
@@ -17,7 +16,7 @@ from click.shell_completion import CompletionItem
 
 from quire.cli.completion import complete_run
 from quire.cli.options import require_text
-from quire.cli.stdio import look_at_runs, with_runtime, write_json, write_lines, write_text
+from quire.cli.stdio import columns, look_at_runs, with_runtime, write_json, write_lines, write_text
 from quire.engine.records import Status
 from quire.errors import JournalMismatch, NoSuchRun, RunState
 from quire.wording import did_you_mean, nearest
@@ -83,8 +82,8 @@ class RunsGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         module = import_module(VERBS[cmd_name][0]) if cmd_name in VERBS else None
-        found: object = getattr(module, f"{cmd_name}_command", None)
-        return found if isinstance(found, click.Command) else None
+        command: object = getattr(module, f"{cmd_name}_command", None)
+        return command if isinstance(command, click.Command) else None
 
     def get_help(self, ctx: click.Context) -> str:
         return self._listing.get_help(ctx)
@@ -133,18 +132,17 @@ def listing(
     """
     sides = {"--output": output, "--journal": journal, "--state": state, "--prompt": prompt, "--follow": follow}
     sides |= {"--transcript": transcript}
-    asked = [name for name, given in sides.items() if given]
+    chosen = [name for name, value in sides.items() if value]
     if run is None:
-        if asked:
-            raise click.UsageError(f"{asked[0]} needs a RUN (an id, or last)")
+        if chosen:
+            raise click.UsageError(f"{chosen[0]} needs a RUN (an id, or last)")
         look_at_runs(lambda runs: _list(runs, Status(status) if status else None, limit or 50, page or 1, as_json))
         return
     if status or limit or page:
         raise click.UsageError("--status, --limit and --page are for the list, without a RUN")
-    if len(asked) > 1:
-        raise click.UsageError(f"{' and '.join(asked)} exclude each other")
-    side = asked[0] if asked else ""
-    with_runtime(lambda runtime: _one(runtime, run, side, prompt or "", as_json or transcript == "json"))
+    if len(chosen) > 1:
+        raise click.UsageError(f"{' and '.join(chosen)} exclude each other")
+    with_runtime(lambda runtime: _one(runtime, run, "".join(chosen), prompt or "", as_json or transcript == "json"))
 
 
 command = RunsGroup("runs", listing)
@@ -159,7 +157,7 @@ async def _list(runs: StoredRuns, status: Status | None, limit: int, page: int, 
         write_json([row_data(row) for row in rows])
     elif rows:
         asking = {question.run for question in await runs.store.questions()}
-        write_lines(run_table(rows, time.time(), asking, _columns()))
+        write_lines(run_table(rows, time.time(), asking, columns()))
         if len(rows) == limit or page > 1:
             await _count(runs, status, limit, page, len(rows))
     elif page > 1:
@@ -167,13 +165,6 @@ async def _list(runs: StoredRuns, status: Status | None, limit: int, page: int, 
     else:
         which = f"no run is {status.words}" if status else "no runs yet: `quire run DOCUMENT` makes one"
         click.echo(which, err=True)
-
-
-def _columns() -> int | None:
-    """Return the width of the list; None, which means no limit, for a file or a pipe."""
-    import shutil
-
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 async def _count(runs: StoredRuns, status: Status | None, limit: int, page: int, shown: int) -> None:
@@ -200,7 +191,10 @@ async def _one(runtime: Runtime, name: str, side: str, step: str, as_json: bool)
         case "--transcript":
             await _print_transcript(runtime, run, as_json)
         case "--prompt":
-            await _print_prompt(runtime, run, step, as_json)
+            from quire.cli.show import print_prompt
+            from quire.runs.prompts import prompt_of_run
+
+            print_prompt(prompt_of_run(await runtime.view(run), step, runtime.settings), as_json)
         case "--state":
             view = await runtime.view(run)
             if view.row.format != "playbook":
@@ -270,22 +264,15 @@ async def _print_journal(runtime: Runtime, run: str, as_json: bool) -> None:
         click.echo(f"run {run} has recorded nothing yet", err=True)
 
 
-async def _print_prompt(runtime: Runtime, run: str, step: str, as_json: bool) -> None:
-    from quire.cli.show import print_prompt
-    from quire.runs.prompts import prompt_of_run
-
-    print_prompt(prompt_of_run(await runtime.view(run), step, runtime.settings), as_json)
-
-
 async def _print_transcript(runtime: Runtime, run: str, as_json: bool) -> None:
     from quire.display.transcript import transcript_data, transcript_markdown
     from quire.runs.transcript import transcripts
 
     view = await runtime.view(run)
-    found = transcripts(view)
-    if not found:
+    threads = transcripts(view)
+    if not threads:
         raise RunState(f"run {run} has no thread: a transcript is of directives (see --journal)")
-    write_json(transcript_data(view, found)) if as_json else write_text(transcript_markdown(view, found))
+    write_json(transcript_data(view, threads)) if as_json else write_text(transcript_markdown(view, threads))
 
 
 async def _print_events(runtime: Runtime, run: str, as_json: bool) -> None:
@@ -309,13 +296,13 @@ async def follow_run(
     runtime: Runtime, run: str, show: Callable[[Event], None], pause: Callable[[float], Awaitable[None]]
 ) -> RunRow:
     """Show the stored events of a run and then new ones, until it rests: ended, waiting, or without an owner."""
-    seen = orphaned = pending = 0
+    last = orphaned = pending = 0
     while True:
         # Read the row first: the events behind its state are stored by then.
         row = await runtime.row(run)
-        for event in await runtime.events(row, seen):
+        for event in await runtime.events(row, last):
             show(event)
-            seen = event.seq
+            last = event.seq
         # One look is not enough for `interrupted`: the owner may have ended the run between row and lock.
         orphaned = orphaned + 1 if row.status is Status.INTERRUPTED else 0
         if row.status not in _GOING and orphaned != 1:

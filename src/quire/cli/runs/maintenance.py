@@ -1,7 +1,5 @@
-"""`quire runs prune`: remove runs that ended long ago, and the texts that no other run refers to.
-
-`quire runs seal`: seal stored runs that the user confirms as their own.
-"""
+"""`quire runs prune` removes runs that ended long ago, and the texts that no other run refers to; `quire runs seal`
+seals stored runs that the user confirms as their own."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from quire.cli.completion import complete_run
 from quire.cli.stdio import with_runtime, write_json, write_lines
 from quire.engine.records import Status
 from quire.errors import BrokenSeal, Refused
-from quire.wording import pluralize
+from quire.wording import counted, pluralize
 
 if TYPE_CHECKING:
     from quire.engine.records import RunRow
@@ -39,8 +37,9 @@ def _statuses(context: click.Context, parameter: click.Parameter, texts: tuple[s
     words = [word.strip() for text in texts for word in text.split(",")] or list(_ENDED)
     for word in words:
         if word not in _ENDED:
-            known = ", ".join(_ENDED)
-            raise click.UsageError(f"--status {word}: only runs that have ended are removed: {known}", context)
+            raise click.UsageError(
+                f"--status {word}: only runs that have ended are removed: {', '.join(_ENDED)}", context
+            )
     return tuple(Status(word) for word in dict.fromkeys(words))
 
 
@@ -83,10 +82,10 @@ async def _prune(
         write_json(pruned_data(pruned, dry_run=dry_run))
         return
     write_lines(pruned.runs)
-    click.echo(_said(pruned, dry_run, vacuum), err=True)
+    click.echo(_summary(pruned, dry_run, vacuum), err=True)
 
 
-def _said(pruned: Pruned, dry_run: bool, vacuum: bool) -> str:
+def _summary(pruned: Pruned, dry_run: bool, vacuum: bool) -> str:
     if not pruned.runs and not pruned.texts and not vacuum:
         return "nothing to remove"
     would = "would remove" if dry_run else "removed"
@@ -98,11 +97,7 @@ def _said(pruned: Pruned, dry_run: bool, vacuum: bool) -> str:
         when = f", {pruned.given_back:,} went back to the disk" if vacuumed else " after its next VACUUM"
         room = f"{pruned.size:,} bytes {are} free in the database{when}"
     counts = ((len(pruned.runs), "run"), (pruned.effects, "effect"), (pruned.texts, "text"))
-    return f"{would} {', '.join(_counted(count, what) for count, what in counts)}; {room}"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {pluralize(what, count)}"
+    return f"{would} {', '.join(f'{count:,} {pluralize(noun, count)}' for count, noun in counts)}; {room}"
 
 
 _MOST = 1_000_000
@@ -110,20 +105,20 @@ _WARNING = "A store that came with a clone or an archive, or that others can wri
 
 
 @click.command("seal")
-@click.argument("asked", metavar="[RUN]...", nargs=-1, shell_complete=complete_run)
+@click.argument("runs", metavar="[RUN]...", nargs=-1, shell_complete=complete_run)
 @click.option("--all", "every", is_flag=True, help="All runs of Quire 0.1.0, which did not seal runs.")
 @click.option("--yes", is_flag=True, help="Seal them without being asked.")
 @click.option("--json", "as_json", is_flag=True, help="For machines; asks nothing.")
 @click.pass_context
-def seal_command(context: click.Context, asked: tuple[str, ...], every: bool, yes: bool, as_json: bool) -> None:
+def seal_command(context: click.Context, runs: tuple[str, ...], every: bool, yes: bool, as_json: bool) -> None:
     """Seal runs as they stand in the store, so that they can go on. WRITES the store.
 
     A run goes on only under a seal of yours: it shows that only you have written what the run may do. Runs of Quire
     0.1.0 have none, and a store that was moved has those of another key. Shows what each run may do, and asks.
     """
-    if bool(asked) == every:
+    if bool(runs) == every:
         raise click.UsageError("say which: RUN, or --all for those of Quire 0.1.0")
-    rows = with_runtime(lambda runtime: _unsealed(runtime, asked))
+    rows = with_runtime(lambda runtime: _unsealed(runtime, runs))
     if not as_json:
         _show(rows)
     if rows and not yes and (as_json or not _agreed(len(rows))):
@@ -134,7 +129,7 @@ def seal_command(context: click.Context, asked: tuple[str, ...], every: bool, ye
     if as_json:
         write_json({"sealed": [*sealed]})
     else:
-        click.echo(f"sealed {len(sealed)} {pluralize('run', len(sealed))}", err=True)
+        click.echo(f"sealed {counted(len(sealed), 'run')}", err=True)
 
 
 def seal_old_runs() -> bool:
@@ -148,9 +143,9 @@ def seal_old_runs() -> bool:
     return True
 
 
-async def _unsealed(runtime: Runtime, asked: Sequence[str]) -> list[RunRow]:
+async def _unsealed(runtime: Runtime, names: Sequence[str]) -> list[RunRow]:
     """Return those of the named runs that have no valid seal of this user; without names, the runs of Quire 0.1.0."""
-    named = [await runtime.row(await runtime.find(one)) for one in asked]
+    named = [await runtime.row(await runtime.find(name)) for name in names]
     rows = []
     for row in named or await runtime.store.list(limit=_MOST):
         try:
@@ -180,12 +175,10 @@ def _show(rows: Sequence[RunRow]) -> None:
 
 
 def _agreed(count: int) -> bool:
-    import asyncio
-
     from quire.cli.terminal import somebody_is_here, yes_or_no
 
     if not somebody_is_here():
         return False
     click.echo(_WARNING, err=True)
     whose = "Is this run yours" if count == 1 else f"Are these {count} runs all yours"
-    return asyncio.run(yes_or_no(f"{whose}? Then Quire seals what it may do. yes or no [no]: "))
+    return yes_or_no(f"{whose}? Then Quire seals what it may do. yes or no [no]: ")

@@ -103,11 +103,11 @@ def verify_command(context: click.Context, what: str, as_json: bool) -> None:
     context.exit(with_runtime(lambda runtime: _verify_run(runtime, what, as_json)))
 
 
-async def _verify_run(runtime: Runtime, asked: str, as_json: bool) -> int:
+async def _verify_run(runtime: Runtime, name: str, as_json: bool) -> int:
     from quire.runs.imports import verify_run
 
-    verdict = await verify_run(runtime, await runtime.find(asked))
-    if not _said(verdict, "", as_json):
+    verdict = await verify_run(runtime, await runtime.find(name))
+    if not _is_printed(verdict, "", as_json):
         click.echo(f"run {verdict.run} is as you wrote it: {verdict.effects:,} effects, sealed and replayed", err=True)
     return 0 if verdict.ok else FINDINGS
 
@@ -117,7 +117,7 @@ async def _verify_file(runtime: Runtime, file: Path, as_json: bool) -> int:
 
     verdict = await verify_export(lambda: read_export(file), str(file), runtime.settings)
     exported = verdict.exported
-    if not _said(verdict, str(file), as_json) and exported is not None:
+    if not _is_printed(verdict, str(file), as_json) and exported is not None:
         click.echo(exported.head)
         click.echo(
             f"run {verdict.run} is as it was written: {exported.lines:,} lines, "
@@ -127,7 +127,7 @@ async def _verify_file(runtime: Runtime, file: Path, as_json: bool) -> int:
     return 0 if verdict.ok else FINDINGS
 
 
-def _said(verdict: Verdict, file: str, as_json: bool) -> bool:
+def _is_printed(verdict: Verdict, file: str, as_json: bool) -> bool:
     """Print a verdict as JSON, or its problem. Return False if there is a success to print."""
     from quire.display.copies_json import verdict_data
     from quire.display.text import visible
@@ -175,8 +175,8 @@ async def _why(runtime: Runtime, name: str, step: str, as_json: bool) -> None:
     from quire.display.why import why_data, why_page
     from quire.runs.why import traced, why
 
-    found = why(await traced(runtime, await runtime.find(name)), step)
-    write_json(why_data(found)) if as_json else write_lines(why_page(found))
+    story = why(await traced(runtime, await runtime.find(name)), step)
+    write_json(why_data(story)) if as_json else write_lines(why_page(story))
 
 
 @click.command("diff")
@@ -197,5 +197,5 @@ async def _diff(runtime: Runtime, a: str, b: str, as_json: bool) -> None:
     from quire.runs.why import traced
 
     of_a, of_b = [await traced(runtime, await runtime.find(name)) for name in (a, b)]
-    found = diff(of_a, of_b)
-    write_json(diff_data(of_a, of_b, found)) if as_json else write_lines(diff_page(of_a, of_b, found))
+    pairs = diff(of_a, of_b)
+    write_json(diff_data(of_a, of_b, pairs)) if as_json else write_lines(diff_page(of_a, of_b, pairs))

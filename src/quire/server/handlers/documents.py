@@ -33,14 +33,14 @@ def save(site: Site, id: str, text: str, tag: str) -> None:
     state = site.shelf.one(id)
     if state.source is None:
         raise Problem.of("cannot-start", state.error)
-    known = tag.strip().strip('"').partition(".")[0]
-    if not known or tag.strip() == "*":
+    read = tag.strip().strip('"').partition(".")[0]
+    if not read or tag.strip() == "*":
         raise Problem.of("no-etag", f"{id} is not saved: If-Match does not say which version you have read")
     try:
         before = read_bytes(state.path).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise Problem.of("cannot-start", f"{id} cannot be read: {error}") from None
-    if Source.of(before).sha256[:32] != known:
+    if Source.of(before).sha256[:32] != read:
         raise _stale(id)
     _require_document(site, id, text)
     try:

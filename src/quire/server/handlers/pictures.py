@@ -182,14 +182,14 @@ class DocumentHistory(OfDocument, frozen=True, kw_only=True):
 async def document_history(host: Host, given: DocumentHistory) -> Value:
     """Return the last runs of a document, the newest first. Documents of the same name in other folders are others."""
     id, limit = host.shelf.one(given.id).id, given.limit
-    runs, found, after = lister(host.runtime.store), [], None
+    runs, items, after = lister(host.runtime.store), list[Value](), None
     for _ in range(MOST_PAGES):
         page = await runs.page(RunFilters(document=id.rpartition("/")[2]), after, 200)
         for row in page.rows:
             file = pinned_file(host.folder, row)
             if file is not None and file.id == id:
-                found.append(past_run_data(row))
+                items.append(past_run_data(row))
         after = page.next
-        if after is None or len(found) >= limit:
+        if after is None or len(items) >= limit:
             break
-    return {"items": found[:limit]}
+    return {"items": items[:limit]}

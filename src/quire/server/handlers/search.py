@@ -46,23 +46,22 @@ class Search(Input, frozen=True, kw_only=True):
 async def search(host: RequestHost, given: Search) -> Value:
     site, limit = host.site, given.limit
     looked_for = tuple(word.lower() for word in words_of(given.q))
-    wanted = given.places or PLACES
-    found: dict[str, Value] = {}
+    places = given.places or PLACES
+    hits: dict[str, Value] = {}
     if not looked_for:
-        return {"q": given.q, "found": found, "indexed": _indexed(site)}
-    shelved = await asyncio.to_thread(site.shelf.all) if {"documents", "steps"} & set(wanted) else []
-    if "documents" in wanted:
-        found["documents"] = [document_row(state, None) for state in shelved if _holds(_title(state), looked_for)][
-            :limit
-        ]
-    if "steps" in wanted:
-        found["steps"] = _steps(shelved, looked_for, limit)
-    if "runs" in wanted and isinstance(site.runtime.store, Lister):
+        return {"q": given.q, "found": hits, "indexed": _indexed(site)}
+    shelved = await asyncio.to_thread(site.shelf.all) if {"documents", "steps"} & set(places) else []
+    if "documents" in places:
+        documents = [document_row(state, None) for state in shelved if _holds(_title(state), looked_for)]
+        hits["documents"] = [*documents[:limit]]
+    if "steps" in places:
+        hits["steps"] = _steps(shelved, looked_for, limit)
+    if "runs" in places and isinstance(site.runtime.store, Lister):
         page = await site.runtime.store.page(RunFilters(words=looked_for), limit=limit)
-        found["runs"] = [row_data(row) for row in page.rows]
-    if "codes" in wanted:
+        hits["runs"] = [row_data(row) for row in page.rows]
+    if "codes" in places:
         codes = [code for code in all_codes() if _holds(f"{code.id} {code.name}", looked_for)]
-        found["codes"] = [
+        hits["codes"] = [
             {
                 "id": code.id,
                 "name": code.name,
@@ -72,9 +71,9 @@ async def search(host: RequestHost, given: Search) -> Value:
             }
             for code in codes[:limit]
         ]
-    if "texts" in wanted:
-        found["texts"] = await _texts(site, given.q, limit)
-    return {"q": given.q, "found": found, "indexed": _indexed(site)}
+    if "texts" in places:
+        hits["texts"] = await _texts(site, given.q, limit)
+    return {"q": given.q, "found": hits, "indexed": _indexed(site)}
 
 
 def _title(state: DocumentState) -> str:
@@ -88,15 +87,15 @@ def _holds(text: str, words: Sequence[str]) -> bool:
 
 
 def _steps(shelved: Sequence[DocumentState], words: Sequence[str], limit: int) -> list[Value]:
-    found: list[Value] = []
+    steps: list[Value] = []
     for state in shelved:
         plan = state.document.plan if state.document else None
         for path, step in plan.steps() if plan else ():
             if step.title and _holds(f"{step.label} {step.title}", words):
-                found.append({"document": state.id, "path": path, "label": step.label, "title": step.title})
-            if len(found) == limit:
-                return found
-    return found
+                steps.append({"document": state.id, "path": path, "label": step.label, "title": step.title})
+            if len(steps) == limit:
+                return steps
+    return steps
 
 
 async def _texts(site: Site, text: str, limit: int) -> list[Value]:
@@ -113,14 +112,14 @@ async def _texts(site: Site, text: str, limit: int) -> list[Value]:
     rows = {run: await site.runtime.store.get(run) for run in {hit.run for hit in hits}}
     for run in [run for run, row in rows.items() if row is None]:
         await site.indexer.forget(run)
-    found: list[Value] = []
+    texts: list[Value] = []
     for group in alike.values():
         there = [(hit, row) for hit in group if (row := rows[hit.run]) is not None]
         if there:
             hit, row = there[0]
-            others: list[Value] = [*dict.fromkeys(one.run for one, _ in there if one.run != hit.run)]
-            found.append({**_hit(hit), "title": row.title, "status": str(row.status), "also": others})
-    return found[:limit]
+            others: list[Value] = [*dict.fromkeys(other.run for other, _ in there if other.run != hit.run)]
+            texts.append({**_hit(hit), "title": row.title, "status": str(row.status), "also": others})
+    return texts[:limit]
 
 
 def _hit(hit: Hit) -> dict[str, Value]:

@@ -55,13 +55,12 @@ async def _event_page(site: Site, given: RunEvents, run: str) -> Value:
         raise Problem.of("store", "this store cannot read parts of a journal")
     if not isinstance(given.before, UnsetType):
         events = await store.journal().event_page(run, before=given.before, limit=limit + 1)
-        kept = events[-limit:]
-        more = str(kept[0].seq) if len(events) > limit else None
+        page, last = events[-limit:], 0
     else:
         events = await store.journal().event_page(run, after=given.after, limit=limit + 1)
-        kept = events[:limit]
-        more = str(kept[-1].seq) if len(events) > limit else None
-    return {"items": [event.as_json() for event in kept], "next": more}
+        page, last = events[:limit], -1
+    more = str(page[last].seq) if len(events) > limit else None
+    return {"items": [event.as_json() for event in page], "next": more}
 
 
 async def _run_frames(site: Site, run: str, listener: Subscription) -> AsyncIterator[Frame]:
@@ -85,8 +84,8 @@ async def page_events(host: RequestHost, given: PageEvents) -> Response:
     runs.update({run: seq for run, seq in _places(last.split(",")) if run in runs} if last else {})
     if len(runs) > MOST_FOLLOWED:
         raise Problem.of("too-many", f"{len(runs)} runs cannot be followed at once: {MOST_FOLLOWED} can")
-    known = {run: seq for run, seq in runs.items() if await site.runtime.store.get(run) is not None}
-    listener = site.hub.join(known, whole=True)
+    stored = {run: seq for run, seq in runs.items() if await site.runtime.store.get(run) is not None}
+    listener = site.hub.join(stored, whole=True)
     return EventStream(_page_frames(site, listener), lambda: site.hub.leave(listener))
 
 

@@ -139,19 +139,19 @@ async def _groups(host: Host, questions: Sequence[Question]) -> list[Value]:
     of_run: dict[str, list[Question]] = {}
     for question in questions:
         of_run.setdefault(question.run, []).append(question)
-    found: list[Value] = []
+    items: list[Value] = []
     groups = list(question_groups(questions))[:MOST_GROUPS]
     shown = await rendered_prompts(host, (question for group in groups for question in group[:MOST_OF_GROUP]))
     for group in groups:
         first = group[0]
         row = await host.runtime.store.get(first.run)
         title = row.title if row else ""
-        items: list[Value] = [
+        asks: list[Value] = [
             {**open_question(question, title, of_run[first.run]), "html": shown[question.prompt]}
             for question in group[:MOST_OF_GROUP]
         ]
-        found.append({"run": first.run, "title": title, "way": first.way, "count": len(group), "items": items})
-    return found
+        items.append({"run": first.run, "title": title, "way": first.way, "count": len(group), "items": asks})
+    return items
 
 
 async def _running(site: Site, row: RunRow) -> Value:
@@ -189,11 +189,11 @@ async def _spent(site: Site, at: float) -> Value:
         return None
     local = time.localtime(at)
     midnight = time.mktime((local.tm_year, local.tm_mon, local.tm_mday, 0, 0, 0, 0, 0, -1))
-    found: dict[str, Value] = {}
+    sums: dict[str, Value] = {}
     for name, since in (("today", midnight), ("week", at - 7 * DAY)):
         spent = await store.spent(since)
-        found[name] = {"runs": spent.runs, "cost": spent.cost, "unknown": spent.unknown}
-    return found
+        sums[name] = {"runs": spent.runs, "cost": spent.cost, "unknown": spent.unknown}
+    return sums
 
 
 @operation(
@@ -231,35 +231,35 @@ async def health(host: RequestHost, given: Input) -> Value:
 async def _store(site: Site) -> dict[str, Value]:
     """Return the state of the store, and the time that a small question to it takes."""
     store, settings = site.runtime.store, site.runtime.settings
-    place = getattr(store, "place", "")
-    found: dict[str, Value] = {
-        "kind": (settings.store_url or "").partition("://")[0] if "://" in (settings.store_url or "") else "sqlite",
-        "place": str(place),
+    scheme, separator, _ = (settings.store_url or "").partition("://")
+    data: dict[str, Value] = {
+        "kind": scheme if separator else "sqlite",
+        "place": str(getattr(store, "place", "")),
         "durability": settings.runs.durability,
     }
     began = time.monotonic()
     try:
         if isinstance(store, Watchable):
             marks = await store.marks()
-            found |= {"runs": marks.runs, "questions": marks.questions}
-        found["seconds"] = round(time.monotonic() - began, 4)
+            data |= {"runs": marks.runs, "questions": marks.questions}
+        data["seconds"] = round(time.monotonic() - began, 4)
     except QuireError as error:
-        found["problem"] = str(error)
-    return found
+        data["problem"] = str(error)
+    return data
 
 
 async def _cluster(site: Site) -> dict[str, Value]:
     from quire.cluster.client import workers_of
 
     where = site.runtime.settings.cluster
-    found: dict[str, Value] = {
+    data: dict[str, Value] = {
         "temporal": where.temporal,
         "namespace": where.namespace,
         "task_queue": where.task_queue,
     }
     try:
         workers = await workers_of(where, SECONDS_FOR_CLUSTER)
-        found["workers"] = [
+        data["workers"] = [
             {
                 "identity": worker.identity,
                 "seen_at": worker.seen_at,
@@ -269,8 +269,8 @@ async def _cluster(site: Site) -> dict[str, Value]:
             for worker in workers
         ]
     except CannotStart as error:
-        found["problem"] = str(error)
-    return found
+        data["problem"] = str(error)
+    return data
 
 
 @operation(

@@ -1,7 +1,5 @@
-"""The connection `quire` with the built-in tools, each made when it is first called.
-
-Convert a web page to text or Markdown for models. Scripts, styles and the like are left out.
-"""
+"""The connection `quire` with the built-in tools, each made when it is first called; and web pages as text or Markdown
+for models, without scripts, styles and the like."""
 
 from __future__ import annotations
 
@@ -150,7 +148,9 @@ class BuiltInConnection:
         from quire.tools.builtin.http import HttpFetch
 
         fetch = HttpFetch(self._hosts, own=self._own_headers)
-        return await _in_time(fetch, "http__get", arguments, lambda: _formatted(fetch.get(arguments), arguments))
+        return await _in_time(
+            fetch, "http__get", arguments, lambda: in_format(fetch.get(arguments), arguments.get("format"))
+        )
 
     async def send(self, arguments: Mapping[str, Value], effect_id: str) -> Value:
         from quire.tools.builtin.http import HttpFetch
@@ -266,14 +266,6 @@ async def _in_time(fetch: HttpFetch, tool: str, arguments: Mapping[str, Value], 
         fetch.stop()
 
 
-def _formatted(value: Value, arguments: Mapping[str, Value]) -> Value:
-    wanted = arguments.get("format")
-    if wanted is None or not isinstance(value, dict):
-        return value
-
-    return in_format(value, str(wanted))
-
-
 HTML = ("text/html", "application/xhtml+xml")
 
 _LEFT_OUT = frozenset({"script", "style", "noscript", "template", "svg", "head", "iframe", "object", "canvas"})
@@ -288,15 +280,16 @@ _LONG_TAG = re.compile(r"<(\w{1,20})\s[^<>]{100000,}>")
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "code": "`"}
 
 
-def in_format(value: dict[str, Value], wanted: str) -> dict[str, Value]:
-    """Return the result of a fetch with its text in the requested format; a result that is not a page stays as it
-    is."""
-    headers = value.get("headers")
-    kind = str(headers.get("content-type", "")) if isinstance(headers, Mapping) else ""
-    text = value.get("text")
-    if wanted == "html" or not isinstance(text, str) or not kind.lower().startswith(HTML):
+def in_format(value: Value, form: Value) -> Value:
+    """Return the result of a fetch with its text in the requested format; without one, and for a result that is not a
+    page, as it is."""
+    if form in (None, "html") or not isinstance(value, dict):
         return value
-    return {**value, "text": to_text(text, markdown=wanted == "markdown")}
+    headers, text = value.get("headers"), value.get("text")
+    kind = str(headers.get("content-type", "")) if isinstance(headers, Mapping) else ""
+    if not isinstance(text, str) or not kind.lower().startswith(HTML):
+        return value
+    return {**value, "text": to_text(text, markdown=form == "markdown")}
 
 
 def to_text(page: str, *, markdown: bool) -> str:

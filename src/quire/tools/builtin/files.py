@@ -1,4 +1,4 @@
-"""Read, write and edit single files of the workspace.
+"""Read, write and edit single files of the workspace, also by ids of their lines, and show what an edit changed.
 
 A file is written beside its place and then renamed into it: a reader sees the old text or the new one, a crash leaves
 one of the two, and a link or a second name of another file is replaced, never written through.
@@ -6,11 +6,6 @@ one of the two, and a link or a second name of another file is replaced, never w
 Lines have ids, so that an edit can name lines without repeating them. An id depends on the text of the line, its
 position among equal lines, and their number: it stays the same while other lines change, and disappears once its own
 line, or the number of its equals, changes. So an edit with an old id is refused instead of changing the wrong line.
-
-Unified differences of texts whose replaced lines are known.
-
-`difflib` compares whole texts, which takes quadratic time. Here it only compares inside small replacements; a large one
-is shown as all its old and all its new lines.
 """
 
 from __future__ import annotations
@@ -22,6 +17,7 @@ import stat
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, BinaryIO, cast
 
@@ -52,23 +48,23 @@ def split(text: str) -> list[str]:
 def line_ids(lines: Sequence[str]) -> list[str]:
     """Return a unique id for each line."""
     bare = [line.rstrip("\r\n") for line in lines]
-    totals, seen = Counter(bare), Counter[str]()
+    totals, counts = Counter(bare), Counter[str]()
     if len(bare) >= MANY:
         return _many_ids(bare, totals)
     taken: set[str] = set()
     ids = []
     for text in bare:
-        seen[text] += 1
+        counts[text] += 1
         attempt = 0
-        while (found := _id(text, seen[text], totals[text], attempt)) in taken:
+        while (id := _id(text, counts[text], totals[text], attempt)) in taken:
             attempt += 1
-        taken.add(found)
-        ids.append(found)
+        taken.add(id)
+        ids.append(id)
     return ids
 
 
 def marked(lines: Sequence[str], ids: Sequence[str]) -> str:
-    return "".join(f"[LID:{one}] {line}" for one, line in zip(ids, lines, strict=True))
+    return "".join(f"[LID:{id}] {line}" for id, line in zip(ids, lines, strict=True))
 
 
 def _many_ids(bare: Sequence[str], totals: Counter[str]) -> list[str]:
@@ -86,31 +82,31 @@ def _marks(totals: Counter[str]) -> dict[str, str]:
     taken: set[str] = set()
     for text, total in totals.items():
         attempt = 0
-        while (found := _id(text, 0, 0, attempt, 2 * DIGITS)) in taken:
+        while (mark := _id(text, 0, 0, attempt, 2 * DIGITS)) in taken:
             attempt += 1
-        taken.add(found)
-        marks[text] = f"{found}-{total}"
+        taken.add(mark)
+        marks[text] = f"{mark}-{total}"
     return marks
 
 
-def _numbers(lines: Sequence[str], wanted: Sequence[str]) -> dict[str, int]:
+def _numbers(lines: Sequence[str], named: Sequence[str]) -> dict[str, int]:
     """Return the numbers of the lines with these ids; for a small file, those of all lines."""
     if len(lines) < MANY:
-        return {one: number for number, one in enumerate(line_ids(lines))}
+        return {id: number for number, id in enumerate(line_ids(lines))}
     bare = [line.rstrip("\r\n") for line in lines]
     texts = {mark: text for text, mark in _marks(Counter(bare)).items()}
     ids: dict[str, dict[str, str]] = {}
-    for one in wanted:
-        mark, _, place = one.rpartition("-")
+    for id in named:
+        mark, _, place = id.rpartition("-")
         if mark in texts:
-            ids.setdefault(texts[mark], {})[place] = one
-    seen, found = dict.fromkeys(ids, 0), {}
+            ids.setdefault(texts[mark], {})[place] = id
+    counts, numbers = dict.fromkeys(ids, 0), {}
     for number, text in enumerate(bare):
         if text in ids:
-            seen[text] += 1
-            if (given := ids[text].get(str(seen[text]))) is not None:
-                found[given] = number
-    return found
+            counts[text] += 1
+            if (wanted_id := ids[text].get(str(counts[text]))) is not None:
+                numbers[wanted_id] = number
+    return numbers
 
 
 class Edit(Struct, frozen=True):
@@ -131,11 +127,11 @@ def edited(
 ) -> Edit:
     """Make all changes. `redact` removes secrets from the difference before it is cut. Raises `ToolFailed`."""
     lines = split(text)
-    given = [[_given(change, name, path) for name in ("start_line_id", "end_line_id")] for change in changes]
-    numbers = _numbers(lines, [one for pair in given for one in pair])
+    pairs = [[_given(change, name, path) for name in ("start_line_id", "end_line_id")] for change in changes]
+    numbers = _numbers(lines, [one for pair in pairs for one in pair])
     end = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
     ranges: list[tuple[int, int, str]] = []
-    for change, pair in zip(changes, given, strict=True):
+    for change, pair in zip(changes, pairs, strict=True):
         first, last = (_number(numbers, one, path) for one in pair)
         if last < first:
             raise ToolFailed(f"{path}: the lines of a change are given from the last to the first", kind="edit")
@@ -166,20 +162,20 @@ def _id(text: str, place: int, total: int, attempt: int, digits: int = DIGITS) -
 
 
 def _given(change: Mapping[str, Value], name: str, path: str) -> str:
-    given = change.get("line_id", change.get(name))
-    if given is None:
+    id = change.get("line_id", change.get(name))
+    if id is None:
         raise ToolFailed(
             f"{path}: a change needs line_id, or start_line_id and end_line_id, and new_content", kind="arguments"
         )
-    return str(given).strip().removeprefix("[").removesuffix("]").removeprefix("LID:")
+    return str(id).strip().removeprefix("[").removesuffix("]").removeprefix("LID:")
 
 
-def _number(numbers: Mapping[str, int], one: str, path: str) -> int:
-    if one not in numbers:
+def _number(numbers: Mapping[str, int], id: str, path: str) -> int:
+    if id not in numbers:
         raise ToolFailed(
-            f"{path} has no line {one[:40]} (any more); read the file again with line_ids: true", kind="edit"
+            f"{path} has no line {id[:40]} (any more); read the file again with line_ids: true", kind="edit"
         )
-    return numbers[one]
+    return numbers[id]
 
 
 def _content(content: str, end: str, ended: bool) -> str:
@@ -219,7 +215,10 @@ class Files:
         first, limit = _count(arguments, "offset", 1), _count(arguments, "limit", None)
         with self._places.locate(path) as place, os.fdopen(open_file(place), "rb") as file:
             if arguments.get("line_ids") is True:
-                return _marked(decoded(_capped(file, place.path), place.path), first or 1, limit)
+                lines = split(decoded(_capped(file, place.path), place.path))
+                start = (first or 1) - 1
+                part = slice(start, None if limit is None else start + limit)
+                return marked(lines[part], line_ids(lines)[part])
             if first == 1 and limit is None:
                 return decoded(_capped(file, place.path), place.path)
             return decoded(b"".join(_lines_from(file, first or 1, limit, place.path)), place.path)
@@ -244,10 +243,7 @@ class Files:
 
     def edit(self, arguments: Mapping[str, Value]) -> Value:
         path, old, new = (str(arguments[name]) for name in ("path", "old", "new"))
-        with self._writing, self._places.locate(path, to_write=self._protection) as place:
-            with os.fdopen(open_file(place), "rb") as file:
-                before = os.fstat(file.fileno())
-                text = decoded(_capped(file, place.path), place.path)
+        with self._opened(path) as (place, before, text):
             count = text.count(old)
             if count == 0:
                 raise ToolFailed(f"{place.path} does not contain the old text", kind="edit")
@@ -261,6 +257,15 @@ class Files:
             self._replace(place, text.replace(old, new), before)
             return {"path": place.path, "replaced": count}
 
+    @contextmanager
+    def _opened(self, path: str) -> Iterator[tuple[Place, os.stat_result, str]]:
+        """Yield the place of a file that is to be edited, its status and its text."""
+        with self._writing, self._places.locate(path, to_write=self._protection) as place:
+            with os.fdopen(open_file(place), "rb") as file:
+                before = os.fstat(file.fileno())
+                text = decoded(_capped(file, place.path), place.path)
+            yield place, before, text
+
     def _replace(self, place: Place, text: str, before: os.stat_result | None) -> None:
         if self._is_document(place.path, text):
             self._protection.require_grant(place.parts, "is a document that runs later; writing it")
@@ -269,20 +274,14 @@ class Files:
     def swap(self, path: str, old: str, new: str) -> None:
         """Write `new` over a file that still contains `old`, which was read earlier by other means. Raises
         `ToolFailed`."""
-        with self._writing, self._places.locate(path, to_write=self._protection) as place:
-            with os.fdopen(open_file(place), "rb") as file:
-                before = os.fstat(file.fileno())
-                found = decoded(_capped(file, place.path), place.path)
-            if found != old:
+        with self._opened(path) as (place, before, text):
+            if text != old:
                 raise ToolFailed(f"{place.path} was changed by another program in the meantime", kind="file")
             _replace(place, new.encode(), before)
 
     def edit_lines(self, arguments: Mapping[str, Value]) -> Value:
         path, changes = str(arguments["path"]), cast("list[Mapping[str, Value]]", arguments["changes"])
-        with self._writing, self._places.locate(path, to_write=self._protection) as place:
-            with os.fdopen(open_file(place), "rb") as file:
-                before = os.fstat(file.fileno())
-                text = decoded(_capped(file, place.path), place.path)
+        with self._opened(path) as (place, before, text):
             edit = edited(text, changes, place.path, self._redact)
             _check_size(len(edit.text.encode()), place.path)
             self._replace(place, edit.text, before)
@@ -303,12 +302,6 @@ def decoded(data: bytes, path: str) -> str:
         raise ToolFailed(f"{path} is not UTF-8 text", kind="binary") from None
 
 
-def _marked(text: str, first: int, limit: int | None) -> str:
-    lines = split(text)
-    part = slice(first - 1, None if limit is None else first - 1 + limit)
-    return marked(lines[part], line_ids(lines)[part])
-
-
 def _count(arguments: Mapping[str, Value], name: str, default: int | None) -> int | None:
     value = arguments.get(name)
     return default if value is None else int(value)  # type: ignore[arg-type]  # the schema says integer
@@ -325,13 +318,13 @@ def _capped(file: BinaryIO, path: str) -> bytes:
 
 def _lines_from(file: BinaryIO, first: int, limit: int | None, path: str) -> Iterator[bytes]:
     """Yield the lines from `first` on. Before that, only one piece of a line is held in memory."""
-    number, taken, seen = 1, 0, 0
+    number, taken, size = 1, 0, 0
     while limit is None or number < first + limit:
         piece = file.readline(65_536)
-        seen += len(piece)
+        size += len(piece)
         if not piece:
             return
-        if seen > MAX_SEARCHED:
+        if size > MAX_SEARCHED:
             raise ToolFailed(f"{path}: line {first} is too far down", kind="too_large")
         if number >= first:
             taken += len(piece)
@@ -374,8 +367,8 @@ def _replace(place: Place, data: bytes, before: os.stat_result | None) -> None:
         raise
 
 
-def _identity(found: os.stat_result | None) -> tuple[int, ...] | None:
-    return None if found is None else (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+def _identity(status: os.stat_result | None) -> tuple[int, ...] | None:
+    return None if status is None else (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 LINES_AROUND = 2
@@ -410,7 +403,11 @@ def shown_difference(
     redact: Callable[[str], str] = lambda text: text,
 ) -> str:
     """Return a unified difference, cut after `most` characters once secrets are removed. Replacements are in order and
-    do not overlap."""
+    do not overlap.
+
+    `difflib` takes quadratic time, so it only compares inside small replacements; a large one is shown as all its old
+    and all its new lines.
+    """
     parts: list[str] = []
     size = 0
     for line in _diff_lines(before, list(_changes(before, replacements)), path):
@@ -432,13 +429,8 @@ def _changes(before: Sequence[str], replacements: Sequence[Replacement]) -> Iter
         if pairs <= _MAX_WINDOW and compared <= _MAX_COMPARED:
             for tag, start, stop, first, last in SequenceMatcher(None, old, replacement.lines).get_opcodes():
                 if tag != "equal":
-                    begin = replacement.start + start
-                    yield _Change(
-                        begin,
-                        replacement.start + stop,
-                        replacement.start + shift + first,
-                        replacement.lines[first:last],
-                    )
+                    at, lines = replacement.start, replacement.lines[first:last]
+                    yield _Change(at + start, at + stop, at + shift + first, lines)
         else:
             yield _Change(replacement.start, replacement.stop, replacement.start + shift, replacement.lines)
         shift += len(replacement.lines) - len(old)
@@ -461,7 +453,7 @@ def _diff_lines(before: Sequence[str], changes: Sequence[_Change], path: str) ->
 def _hunk(before: Sequence[str], group: Sequence[_Change]) -> Iterator[str]:
     start, stop = max(0, group[0].start - LINES_AROUND), min(len(before), group[-1].stop + LINES_AROUND)
     first = group[0].at - (group[0].start - start)
-    length = stop - start + sum(len(one.lines) - (one.stop - one.start) for one in group)
+    length = stop - start + sum(len(replaced.lines) - (replaced.stop - replaced.start) for replaced in group)
     yield f"@@ -{_range(start, stop - start)} +{_range(first, length)} @@\n"
     done = start
     for change in group:

@@ -2,16 +2,7 @@
 
 Redirects are checked again before they are followed, and the secret headers of the user stay with the origin that they
 are for: a redirect to another host, scheme or port goes without them. Proxies of the environment are not used, because
-they would make the check of the address meaningless.
-
-Everything in the response is untrusted text.
-
-The headers of a request: those that a document may set, and those that the user adds for one origin.
-
-A document cannot set a secret header, because it would end up in documents and journals. The user names it in the
-`quire.toml` of their own space, under `[http."HOST"]`; it is read here, below the gate, and nothing above sees it.
-
-The hosts that a tool may contact: public ones, and those that the user granted by name.
+they would make the check of the address meaningless. Everything in the response is untrusted text.
 
 A name is looked up once, all its addresses are checked, and the connection goes to a checked address: a second look-up
 could give another answer. The address tables are written out here, because Python's own idea of a global address
@@ -42,14 +33,18 @@ from quire.workspace.host_headers import HostHeaders, name_problem, value_proble
 
 
 class OriginHeaders(Struct, frozen=True):
-    """The user's headers by origin, with the environment that their variables come from."""
+    """The user's headers by origin, with the environment that their variables come from.
+
+    A document cannot set a secret header, because it would end up in documents and journals. The user names it in the
+    `quire.toml` of their own space, under `[http."HOST"]`; it is read here, below the gate, and nothing above sees it.
+    """
 
     tables: Sequence[HostHeaders] = ()
     environ: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, scheme: str, host: str, port: int) -> dict[str, str]:
         """Return the headers for an origin. Raises `ToolFailed` if a variable is not set or cannot be sent."""
-        found: dict[str, str] = {}
+        headers: dict[str, str] = {}
         for table in self.tables:
             if not table.is_for(scheme, host, port):
                 continue
@@ -64,8 +59,8 @@ class OriginHeaders(Struct, frozen=True):
                     raise ToolFailed(
                         f"the header {name} for {table.name} {problem}; nothing was sent", kind="arguments"
                     )
-                found[name] = text
-        return found
+                headers[name] = text
+        return headers
 
 
 def header_problem(name: str, value: object = "") -> str:
@@ -79,13 +74,13 @@ def header_problem(name: str, value: object = "") -> str:
     return f"the header {name} cannot be set: it {problem}" if problem else ""
 
 
-def sent_headers(usual: Mapping[str, str], given: Value, *, checked: bool = False) -> dict[str, str]:
+def sent_headers(usual: Mapping[str, str], others: Value, *, checked: bool = False) -> dict[str, str]:
     """Return headers with others in their place. Names are compared without case. Raises `ToolFailed`.
 
     `checked` headers are those of the user.
     """
     headers = dict(usual)
-    for name, value in given.items() if isinstance(given, Mapping) else ():
+    for name, value in others.items() if isinstance(others, Mapping) else ():
         text = str(value)
         if not checked and (problem := header_problem(name, text)):
             raise ToolFailed(problem, kind="arguments")
@@ -154,7 +149,8 @@ class HttpFetch(Struct):
                 if answer.status not in _REDIRECTS or not target:
                     return _value(url, answer)
             after = urljoin(url, target)
-            _check_redirect(parts, parts_of(after))
+            if parts.scheme == "https" and parts_of(after).scheme == "http":
+                raise ToolFailed(f"{parts.netloc} redirects from https to http; that is not followed", kind="network")
             if answer.status == 303 or (answer.status in (301, 302) and method == "POST"):
                 method, body = "GET", None
                 headers = {name: text for name, text in headers.items() if name.lower() not in _OF_BODIES}
@@ -223,16 +219,16 @@ class HttpFetch(Struct):
                 failure = error
                 continue
             try:
-                found = ssl.create_default_context().wrap_socket(plain, server_hostname=host) if secure else plain
+                connected = ssl.create_default_context().wrap_socket(plain, server_hostname=host) if secure else plain
             except BaseException:
                 plain.close()
                 raise
             with self._lock:
-                self._socket = found
+                self._socket = connected
                 if self._stopped:
-                    found.close()
+                    connected.close()
                     raise OSError("stopped")
-            return found
+            return connected
         raise failure
 
 
@@ -266,11 +262,6 @@ def _quoted(text: str) -> str:
 
 def origin_of(parts: SplitResult) -> tuple[str, str, int]:
     return parts.scheme, parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
-
-
-def _check_redirect(before: SplitResult, after: SplitResult) -> None:
-    if before.scheme == "https" and after.scheme == "http":
-        raise ToolFailed(f"{before.netloc} redirects from https to http; that is not followed", kind="network")
 
 
 def payload_of(arguments: Mapping[str, Value]) -> tuple[bytes | None, str]:
@@ -371,8 +362,8 @@ def is_public(text: str) -> bool:
 def look_up(host: str, port: int) -> Sequence[str]:
     """Return all addresses of a host. The system also accepts `127.1` and `2130706433` here, as it would when
     connecting."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[4][0]) for address in found))
+    rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[4][0]) for address in rows))
 
 
 class Hosts(Struct, frozen=True):
@@ -408,18 +399,18 @@ class Hosts(Struct, frozen=True):
         self.require(host, port)
         spelled = _spelled(host)[1]
         try:
-            found = self.resolve(host, port)
+            addresses = self.resolve(host, port)
         except (OSError, UnicodeError) as error:
             raise ToolFailed(f"{spelled} cannot be found: {error}", kind="network") from None
-        if not found:
+        if not addresses:
             raise ToolFailed(f"{spelled} has no address", kind="network")
-        inside = [address for address in found if not is_public(address)]
+        inside = [address for address in addresses if not is_public(address)]
         if inside and not self.has(host, port):
             raise Denied(
                 f"permission denied: {spelled} is at {inside[0]}, which is not a public address; "
                 f"grant it with --allow {self.tool}={spelled}:{port}"
             )
-        return found
+        return addresses
 
 
 def _spelled(host: str) -> tuple[str, str]:

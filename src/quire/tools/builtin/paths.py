@@ -1,15 +1,12 @@
-"""Find a file of the workspace without ever leaving it.
+"""Find a file of the workspace without ever leaving it, and keep tools from writing the files that grant permissions.
 
 A path is walked name by name, each folder opened from the one before it and links resolved by hand: the checked file is
 the one that is opened, even if another process replaces a folder by a link meanwhile. The result is an open folder and
 a plain name in it.
 
-Rules about the places that tools may write: otherwise a document could get permissions by changing the files that
-grant them.
-
 Some places are always closed, some are opened by an explicit grant. The tables of names are used by the file tools, the
 sandbox and the documentation; a name is compared after `fold`, at any depth unless its row says otherwise, and covers
-everything below it. `protected_survey` finds the places that depend on the files of a workspace.
+everything below it. `protected_places` finds the places that depend on the files of a workspace.
 """
 
 from __future__ import annotations
@@ -22,7 +19,7 @@ import stat
 import unicodedata
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -49,10 +46,14 @@ class Place(Struct, frozen=True):
         return "/".join(self.parts) or "."
 
     def status(self) -> os.stat_result | None:
-        try:
-            return os.stat(self.name, dir_fd=self.folder, follow_symlinks=False)
-        except FileNotFoundError:
-            return None
+        return _status(self.name, self.folder)
+
+
+def _status(name: str, at: int) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=at, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
 
 
 class Places:
@@ -77,13 +78,13 @@ class Places:
 
     def open_folder(self, name: str, at: int) -> int:
         """Open a folder in a folder, never through a link. Raises `OSError`, or `Denied` for a private one."""
-        found = os.open(name, _FOLDER, dir_fd=at)
+        opened = os.open(name, _FOLDER, dir_fd=at)
         try:
-            self._check_private(os.fstat(found))
+            self._check_private(os.fstat(opened))
         except BaseException:
-            os.close(found)
+            os.close(opened)
             raise
-        return found
+        return opened
 
     def _walk(self, path: str, to_write: Protection | None, opened: ExitStack) -> Place:
         pending = deque(self._parts(path))
@@ -100,8 +101,8 @@ class Places:
                 continue
             if to_write:
                 self._require_no_repository([*(name for name, _ in folders[1:]), part], at, last=not pending)
-            found = self._status(part, at)
-            if found is not None and stat.S_ISLNK(found.st_mode):
+            status = _status(part, at)
+            if status is not None and stat.S_ISLNK(status.st_mode):
                 links += 1
                 if links > MAX_LINKS:
                     raise ToolFailed(f"{_shown(path)}: too many links", kind="file")
@@ -112,16 +113,17 @@ class Places:
                 pending.extendleft(reversed([name for name in target.split("/") if name not in ("", ".")]))
                 continue
             if not pending:
-                if found is not None:
-                    self._check_private(found)
+                if status is not None:
+                    self._check_private(status)
                 parts = (*(name for name, _ in folders[1:]), part)
                 if to_write:
                     to_write.require(parts)
                 return Place(at, part, parts)
-            if found is None and to_write and ".." not in pending:
+            if status is None and to_write and ".." not in pending:
                 # Below a missing folder there are no links: these are the real names of all the rest.
                 to_write.require((*(name for name, _ in folders[1:]), part, *pending))
-                self._make(part, at)
+                with suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=at)
             below = self.open_folder(part, at)
             opened.callback(os.close, below)
             folders.append((part, below))
@@ -132,7 +134,7 @@ class Places:
         name = fold(parts[-1])
         is_mark, is_store = last and name in map(fold, GIT_MARKS), name in GIT_STORES
         for other in GIT_STORES if is_mark else GIT_MARKS if is_store else ():
-            beside = self._status(other, at)
+            beside = _status(other, at)
             if beside is not None and (is_mark or not stat.S_ISDIR(beside.st_mode)):
                 raise Denied(
                     f"permission denied: {printable_path('/'.join(parts))} is protected (beside {other} it makes the "
@@ -166,22 +168,10 @@ class Places:
     def _outside(self, path: str) -> ToolFailed:
         return ToolFailed(f"{_shown(path)} is outside of the workspace", kind="outside")
 
-    def _status(self, name: str, at: int) -> os.stat_result | None:
-        try:
-            return os.stat(name, dir_fd=at, follow_symlinks=False)
-        except FileNotFoundError:
-            return None
-
-    def _make(self, name: str, at: int) -> None:
-        try:
-            os.mkdir(name, dir_fd=at)
-        except FileExistsError:
-            return
-
-    def _check_private(self, found: os.stat_result) -> None:
+    def _check_private(self, status: os.stat_result) -> None:
         for folder in self.private:
             try:
-                if os.path.samestat(found, folder.stat()):
+                if os.path.samestat(status, folder.stat()):
                     raise Denied("permission denied: no tool may use your own space")
             except OSError:
                 continue
@@ -190,9 +180,9 @@ class Places:
 def open_file(place: Place) -> int:
     """Open the regular file at a place for reading. Never blocks: a pipe or a device is refused."""
     flags = os.O_RDONLY | NO_WAIT | NO_LINK
-    found = place.status()
-    if found is not None:
-        require_regular(found, place.path)
+    status = place.status()
+    if status is not None:
+        require_regular(status, place.path)
     opened = os.open(place.name, flags, dir_fd=place.folder)
     try:
         require_regular(os.fstat(opened), place.path)
@@ -202,10 +192,10 @@ def open_file(place: Place) -> int:
     return opened
 
 
-def require_regular(found: os.stat_result, path: str) -> None:
-    if stat.S_ISDIR(found.st_mode):
+def require_regular(status: os.stat_result, path: str) -> None:
+    if stat.S_ISDIR(status.st_mode):
         raise ToolFailed(f"{path} is a folder", kind="file")
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise ToolFailed(f"{path} is not a regular file", kind="file")
 
 
@@ -377,8 +367,8 @@ class Protection(Struct, frozen=True):
         """Raise `Denied` unless the user opened a place or a folder above it."""
         if not self.is_granted([fold(part) for part in parts]):
             path = "/".join(parts)
-            said = f"permission denied: {printable_path(path)} {why} needs a grant"
-            raise Denied(f"{said}; {self._advice(parts, path)}")
+            advice = self._advice(parts, path)
+            raise Denied(f"permission denied: {printable_path(path)} {why} needs a grant; {advice}")
 
     def is_closed(self, parts: Sequence[str]) -> bool:
         folded = [fold(part) for part in parts]

@@ -59,15 +59,16 @@ class ProtectedPlaces(Struct, frozen=True):
             walk = _Walk(root, protection, learn=True)
             places = dict(walk.places())
         learnt = walk.protection
-        asked = (path for path in learnt.asking if not learnt.is_granted([fold(part) for part in path.split("/")]))
-        for path in (*learnt.led_to, *asked):
-            if not _is_below(path, places) and (found := _identity(root / path)) is not None:
-                places[path] = found
-        shared = _shared(root, places)
-        if shared:
+        asking = (path for path in learnt.asking if not learnt.is_granted([fold(part) for part in path.split("/")]))
+        for path in (*learnt.led_to, *asking):
+            if not _is_below(path, places) and (identity := _identity(root / path)) is not None:
+                places[path] = identity
+        # Inode numbers of protected files that have another name somewhere.
+        files = ((root / path).lstat() for path, what in places.items() if stat.S_ISREG(_type(what)))
+        if shared := frozenset(status.st_ino for status in files if status.st_nlink > 1):
             others = _other_names(root, shared, places)
             learnt = replace(learnt, led_to={**others, **learnt.led_to})
-            places |= {path: found for path in others if (found := _identity(root / path)) is not None}
+            places |= {path: identity for path in others if (identity := _identity(root / path)) is not None}
         return cls(root, learnt, places)
 
     def read_only(self, most: int) -> list[Path]:
@@ -84,12 +85,12 @@ class ProtectedPlaces(Struct, frozen=True):
     def changes(self) -> list[str]:
         """Return the places that were created or replaced since. A place that moved with a folder above it is
         unchanged."""
-        known = set(self.places.values())
+        identities = set(self.places.values())
         now = _Walk(self.root, self.protection, learn=False).places()
         return [
             path
             for path, what in now
-            if self.places.get(path) != what and (path in self.places or what not in known or _type(what) == 0)
+            if self.places.get(path) != what and (path in self.places or what not in identities or _type(what) == 0)
         ]
 
 
@@ -109,8 +110,8 @@ class _Walk(Struct):
             parts = self._pending.popleft()
             folder = self.root.joinpath(*parts)
             try:
-                with os.scandir(folder) as found:
-                    entries = list(found)
+                with os.scandir(folder) as scanned:
+                    entries = list(scanned)
             except FileNotFoundError:
                 continue
             except OSError:
@@ -211,37 +212,33 @@ def put_aside(root: Path, paths: Iterable[str]) -> list[str]:
         # The second name is for a place whose name is already too long for more letters.
         for aside in (place.with_name(f"{place.name}.{mark}"), place.with_name(mark)):
             with suppress(OSError):
-                _let_write(place.parent)
+                if not os.access(place.parent, os.W_OK | os.X_OK):
+                    # A command has made its own folder read-only.
+                    place.parent.chmod(stat.S_IMODE(place.parent.stat().st_mode) | stat.S_IRWXU)
                 place.rename(aside)
                 moved.append(str(aside.relative_to(root)))
                 break
     return moved
 
 
-def _let_write(folder: Path) -> None:
-    """Undo a mode by which a command has made its own folder read-only."""
-    if not os.access(folder, os.W_OK | os.X_OK):
-        folder.chmod(stat.S_IMODE(folder.stat().st_mode) | stat.S_IRWXU)
-
-
 def _status(path: Path) -> tuple[int, int]:
     try:
-        found = path.lstat()
+        status = path.lstat()
     except OSError:
         return 0, 0
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _identity(path: Path) -> Identity | None:
     try:
-        found = path.lstat()
+        status = path.lstat()
     except OSError:
         return None
-    kind = stat.S_IFMT(found.st_mode)
+    kind = stat.S_IFMT(status.st_mode)
     if not stat.S_ISLNK(kind):
-        return found.st_dev, found.st_ino, kind
+        return status.st_dev, status.st_ino, kind
     real = os.path.realpath(path)
-    return found.st_dev, found.st_ino, kind, real, _status(Path(real))
+    return status.st_dev, status.st_ino, kind, real, _status(Path(real))
 
 
 def _type(identity: Identity) -> int:
@@ -267,17 +264,11 @@ def _is_below(path: str, places: Container[str]) -> bool:
     return any("/".join(parts[: end + 1]) in places for end in range(len(parts)))
 
 
-def _shared(root: Path, places: Mapping[str, Identity]) -> frozenset[int]:
-    """Return the inode numbers of protected files that have another name somewhere."""
-    found = ((root / path).lstat() for path, what in places.items() if stat.S_ISREG(_type(what)))
-    return frozenset(one.st_ino for one in found if one.st_nlink > 1)
-
-
 def _other_names(root: Path, shared: frozenset[int], places: Mapping[str, Identity]) -> dict[str, str]:
     """Return other names of protected files, each with its protected name: writing through one would change the
     file."""
     first = {what[1]: path for path, what in places.items()}
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     pending: list[Sequence[str]] = [()]
     while pending:
         parts = pending.pop()
@@ -290,7 +281,7 @@ def _other_names(root: Path, shared: frozenset[int], places: Mapping[str, Identi
                     if entry.is_dir(follow_symlinks=False):
                         pending.append((*parts, entry.name))
                     elif entry.inode() in shared and entry.is_file(follow_symlinks=False):
-                        found[path] = first[entry.inode()]
+                        names[path] = first[entry.inode()]
         except OSError:
             continue
-    return found
+    return names

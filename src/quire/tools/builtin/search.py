@@ -1,7 +1,5 @@
 """Search files of the workspace: list, glob, grep. Links are listed but never followed.
 
-Patterns of documents and models: globs, and regular expressions with a time limit.
-
 A glob is matched name by name on the way down, so that no folder is opened that cannot contain a match. `*`, `?` and
 `[…]` stand for parts of one name, `**` for any number of folders. The states of a pattern are the positions in it that
 may come next; matching is linear in the pattern for each name.
@@ -43,13 +41,13 @@ SEARCH_SECONDS = 30.0
 class _Matches(Struct, frozen=True):
     """The matches of a grep so far, up to a limit."""
 
-    found: list[Value]
+    lines: list[Value]
     limit: int
     redact: Callable[[str], str] = lambda text: text
 
     @property
     def full(self) -> bool:
-        return len(self.found) > self.limit
+        return len(self.lines) > self.limit
 
 
 class Finder:
@@ -80,12 +78,12 @@ class Finder:
     def glob(self, arguments: Mapping[str, Value]) -> Value:
         pattern = PathPattern(str(arguments["pattern"]))
         with self._places.locate(str(arguments.get("path", "."))) as root:
-            found: list[str] = []
+            paths: list[str] = []
             for place in self._files(root, pattern, time.monotonic() + SEARCH_SECONDS):
-                found.append(place.path)
-                if len(found) > MAX_FOUND:
+                paths.append(place.path)
+                if len(paths) > MAX_FOUND:
                     raise ToolFailed(f"more than {MAX_FOUND:,} files match; narrow the pattern", kind="too_many")
-        return sorted(found)
+        return sorted(paths)
 
     def grep(self, arguments: Mapping[str, Value]) -> Value:
         regex = compile_pattern(str(arguments["pattern"]), ignore_case=arguments.get("ignore_case") is True)
@@ -105,7 +103,7 @@ class Finder:
                     _search(file, regex, matches, until)
                     if matches.full:
                         break
-        return {"matches": matches.found[: matches.limit], "truncated": matches.full}
+        return {"matches": matches.lines[: matches.limit], "truncated": matches.full}
 
     def _files(self, top: Place, pattern: PathPattern, until: float) -> Iterator[Place]:
         """Yield the matching files under a folder, ordered by path. The folder of each is open while it is being
@@ -128,18 +126,13 @@ class Finder:
                     if pattern.is_match(after) and (entry.is_file(follow_symlinks=False) or entry.is_symlink()):
                         yield Place(folder, entry.name, (*parts, entry.name))
                 elif fold(entry.name) not in KEPT_OUT or pattern.names(states, entry.name):
-                    below = self._opened(entry.name, folder)
-                    if below is not None:
-                        yield from self._below(below, (*parts, entry.name), pattern, after, until, depth + 1)
+                    try:
+                        below = self._places.open_folder(entry.name, folder)
+                    except (OSError, Denied):
+                        continue  # Removed meanwhile, or not readable.
+                    yield from self._below(below, (*parts, entry.name), pattern, after, until, depth + 1)
         finally:
             os.close(folder)
-
-    def _opened(self, name: str, at: int) -> int | None:
-        try:
-            return self._places.open_folder(name, at)
-        except (OSError, Denied):
-            # Removed meanwhile, or not readable.
-            return None
 
 
 def _entries(folder: int) -> list[os.DirEntry[str]]:
@@ -176,8 +169,7 @@ def _search(place: Place, regex: Regex, matches: _Matches, until: float) -> None
         _check_time(until)
         if regex.search(line) is not None:
             text = matches.redact(line.removesuffix(b"\r").decode("utf-8", "replace"))
-            shown = cut(text, MAX_LINE, MAX_LINE)
-            matches.found.append({"path": place.path, "line": number, "text": shown})
+            matches.lines.append({"path": place.path, "line": number, "text": cut(text, MAX_LINE, MAX_LINE)})
             if matches.full:
                 return
 
@@ -220,13 +212,13 @@ class PathPattern:
         return any(state < len(self._parts) and self._parts[state] == name for state in states)
 
     def _closed(self, states: Iterable[int]) -> States:
-        found: set[int] = set()
+        closed: set[int] = set()
         for state in states:
-            found.add(state)
+            closed.add(state)
             while state < len(self._parts) and self._parts[state] == "**":
                 state += 1
-                found.add(state)
-        return frozenset(found)
+                closed.add(state)
+        return frozenset(closed)
 
 
 MAX_PROGRAM = 20_000
@@ -266,7 +258,7 @@ class Expression(Struct):
 
     def _measured(self, text: bytes) -> object | None:
         begun = time.thread_time()
-        found = self.regex.search(text)
+        match = self.regex.search(text)
         self._spent += time.thread_time() - begun
         self._searched += len(text)
         if self._spent > PATTERN_SECONDS + self._searched * _SECONDS_A_BYTE:
@@ -274,7 +266,7 @@ class Expression(Struct):
                 f"the pattern takes too long: {self._spent:.1f} s for {self._searched:,} bytes; repeat less in it",
                 kind="timeout",
             )
-        return found
+        return match
 
 
 def compile_pattern(pattern: str, *, ignore_case: bool = False) -> Expression:
@@ -290,8 +282,8 @@ def compile_pattern(pattern: str, *, ignore_case: bool = False) -> Expression:
     try:
         compiled = cast("_Compiled", re2.compile(pattern, options))
     except re2.error as error:
-        said = error.args[0] if error.args else "?"
-        why = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+        reason = error.args[0] if error.args else "?"
+        why = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
         raise ToolFailed(f"the pattern is not one of RE2: {why}", kind="pattern") from None
     if compiled.programsize > MAX_PROGRAM:
         raise ToolFailed(

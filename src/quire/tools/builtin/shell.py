@@ -68,20 +68,22 @@ class Shell(Struct, frozen=True):
         """
         if problem := self.problem_with(arguments):
             raise problem
-        line, given = _line(arguments["command"]), _stdin(arguments.get("stdin"))
+        command, stdin = arguments["command"], arguments.get("stdin")
+        line = ["/bin/sh", "-c", command] if isinstance(command, str) else [str(part) for part in command]  # type: ignore[union-attr]
+        data = b"" if stdin is None else text_or_json(stdin).encode()
         if folder:
             # Entered from inside the sandbox: a folder that is replaced by a link cannot lead out of it.
             line = ["/bin/sh", "-c", 'cd -- "$1" && shift && exec "$@"', "sh", f"./{folder}", *line]
         seconds = float(arguments.get("timeout", self.seconds))  # type: ignore[arg-type]  # the schema says integer
-        start = _Start(given, self._environ(_names(arguments)), seconds, arguments.get("check") is not False)
+        start = _Start(data, self._environ(_names(arguments)), seconds, arguments.get("check") is not False)
         if not self.sandbox:
             return await self._output(line, start)
         root = self.workspace.resolve()
         before = await in_thread(lambda: ProtectedPlaces.of(root, self.protection))
-        command = await in_thread(lambda: self._sandboxed(line, before))
+        inside = await in_thread(lambda: self._sandboxed(line, before))
         try:
             with Watch(self.limits, network=self.network) as watch:
-                value = await self._output(watch.told(command), start, watch)
+                value = await self._output(watch.told(inside), start, watch)
         except BaseException:
             put_aside(root, before.changes())
             raise
@@ -109,9 +111,9 @@ class Shell(Struct, frozen=True):
             return True
         return name in ALWAYS_PASSED if self.sandbox else name not in self.withheld
 
-    def _environ(self, wanted: Sequence[str] | None) -> dict[str, str]:
+    def _environ(self, names: Sequence[str] | None) -> dict[str, str]:
         """Return the environment of a command that asks for some of the granted variables, or, with None, gets all."""
-        passed = self.variables if wanted is None else self.variables & set(wanted)
+        passed = self.variables if names is None else self.variables & set(names)
         if self.sandbox:
             return scrubbed(self.environ, "/tmp", passed)  # noqa: S108
         return {name: value for name, value in self.environ.items() if name not in self.withheld - passed}
@@ -129,7 +131,6 @@ class Shell(Struct, frozen=True):
         import asyncio
 
         seconds = start.seconds
-
         starting = asyncio.ensure_future(
             asyncio.create_subprocess_exec(
                 *command,
@@ -154,7 +155,7 @@ class Shell(Struct, frozen=True):
         releasing = asyncio.ensure_future(in_thread(lambda: watch.released(seconds))) if watch else None
         try:
             async with asyncio.timeout(seconds):
-                output, errors = await _talk(process, start.given)
+                output, errors = await _talk(process, start.stdin)
         except TimeoutError:
             raise ToolFailed(f"the command took longer than {seconds:g} s and was ended", kind="timeout") from None
         finally:
@@ -167,16 +168,16 @@ class Shell(Struct, frozen=True):
             raise ToolFailed(_ended(status, self.redact(_text(errors or output))), kind="exit")
         if start.checked:
             return _output(output)
-        said = self.redact(_text(errors))[-ERRORS:]
+        err = self.redact(_text(errors))[-ERRORS:].removesuffix("\n")
         # A shell counts signals in the same way, and so does bubblewrap.
         code = status if status >= 0 else 128 - status
-        return {"code": code, "out": _output(output), "err": said.removesuffix("\n")}
+        return {"code": code, "out": _output(output), "err": err}
 
 
 class _Start(Struct, frozen=True):
     """How one command is started."""
 
-    given: bytes
+    stdin: bytes
     environ: Mapping[str, str]
     seconds: float
     checked: bool
@@ -197,16 +198,7 @@ def _refused(protection: Protection, changes: Sequence[str], moved: Sequence[str
     return Denied(f"permission denied: the command made what no tool may make; it was put aside as {listed}{advice}")
 
 
-def _line(command: Value) -> list[str]:
-    return ["/bin/sh", "-c", command] if isinstance(command, str) else [str(part) for part in command]  # type: ignore[union-attr]
-
-
-def _stdin(given: Value) -> bytes:
-    """Return a text as it is, and any other value as JSON."""
-    return b"" if given is None else text_or_json(given).encode()
-
-
-async def _talk(process: asyncio.subprocess.Process, given: bytes) -> tuple[bytes, bytes]:
+async def _talk(process: asyncio.subprocess.Process, stdin: bytes) -> tuple[bytes, bytes]:
     """Return everything that the command writes to stdout, and the end of its stderr.
 
     Ends with the command: processes that it left in the background are killed, and if they hold the pipes open all the
@@ -219,7 +211,7 @@ async def _talk(process: asyncio.subprocess.Process, given: bytes) -> tuple[byte
 
     async def feed(pipe: asyncio.StreamWriter) -> None:
         try:
-            pipe.write(given)
+            pipe.write(stdin)
             await pipe.drain()
         except (BrokenPipeError, ConnectionResetError):
             return  # It need not read its input.
@@ -295,13 +287,13 @@ def _kill(group: int) -> None:
         return
 
 
-def _text(said: bytes) -> str:
-    return said[-_KEPT:].decode("utf-8", "replace")
+def _text(output: bytes) -> str:
+    return output[-_KEPT:].decode("utf-8", "replace")
 
 
-def _ended(status: int, said: str) -> str:
+def _ended(status: int, output: str) -> str:
     how = f"ended with status {status}" if status > 0 else f"was killed by signal {-status}"
-    words = said[-_TAIL:].strip()
+    words = output[-_TAIL:].strip()
     return f"the command {how}" + (f":\n{words}" if words else "")
 
 

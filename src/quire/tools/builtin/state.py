@@ -1,10 +1,9 @@
-"""Small values that a workspace keeps from one run to the next, such as the last release that was seen.
+"""Small values that a workspace keeps from one run to the next, such as the last release that was seen; and the present
+moment, a result that is recorded, so that a replay sees the same.
 
-They are in one file of the user's space for each workspace, not in the workspace: a clone cannot bring them, and no
-file tool or sandboxed command reaches them. A change is made under a lock and replaces the whole file. A file that
+The values are in one file of the user's space for each workspace, not in the workspace: a clone cannot bring them, and
+no file tool or sandboxed command reaches them. A change is made under a lock and replaces the whole file. A file that
 cannot be read is never replaced.
-
-The present moment, as a document sees it: a result that is recorded, so that a replay sees the same.
 """
 
 from __future__ import annotations
