@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from lxml import etree
+from tests.given import given
 
 from quire.cli import main
 
@@ -64,10 +65,7 @@ cases:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    (tmp_path / "quire.toml").write_text("")
-    (tmp_path / "tea.playbook.md").write_text(DOCUMENT)
-    (tmp_path / "tea.test.yaml").write_text(TEST)
-    return tmp_path
+    return given({"quire.toml": "", "tea.playbook.md": DOCUMENT, "tea.test.yaml": TEST}, tmp_path)
 
 
 def run(project: Path, *arguments: str) -> tuple[dict[str, int], list[str]]:

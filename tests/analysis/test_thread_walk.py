@@ -6,6 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 from quire.analysis.flow_paths import flows_of
 from quire.analysis.labels import Integrity
@@ -64,9 +65,7 @@ def control(event: str, decision: str, condition: str = "") -> str:
 
 def proof_of(folder: Path, text: str, **others: str) -> Proof:
     files = {"quire.toml": "", ".ai/directives/one.md": text, **others}
-    for name, content in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(content)
+    given(files, folder)
     settings = load_settings(Workspace(folder), {"QUIRE_HOME": str(folder / "user")})
     plan = load(folder / ".ai/directives/one.md").plan
     assert plan is not None

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tests.given import given
+
 from quire.trust.keys import SigningKey
 from quire.trust.sign_file import sign_file, signable
 from quire.trust.trusted_keys import Home, keep, own_key
@@ -134,10 +136,7 @@ SCRIPT: list[dict[str, Any]] = [
 
 def write_directives(folder: Path, *, sign: bool = True, **more: str) -> None:
     """`more` are further files, by their names with `__` for slashes."""
-    for name, text in {**FILES, **{name.replace("__", "/"): text for name, text in more.items()}}.items():
-        file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+    given({**FILES, **{name.replace("__", "/"): text for name, text in more.items()}}, folder)
     put_script(folder, *SCRIPT)
     if sign:
         keep(Home(user_space()), SigningKey.generate("default"), datetime.now(UTC))

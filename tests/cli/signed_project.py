@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.given import given
+
 DIRECTIVE = """# Greet
 
 ```xml
@@ -29,10 +31,5 @@ FILES = {
 
 
 def write_project(folder: Path) -> None:
-    for name, text in FILES.items():
-        file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-    (folder / "notes.md").write_text("# Not a document\n")
-    (folder / ".ai" / "config").mkdir()
-    (folder / ".ai" / "config" / "x.yaml").write_text("a: 1\n")
+    given(FILES, folder)
+    given({"notes.md": "# Not a document\n", ".ai/config/x.yaml": "a: 1\n"}, folder)

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 from quire.cli import main
 
@@ -23,10 +24,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def write(here: Path, files: dict[str, str]) -> None:
-    for name, text in files.items():
-        path = here / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    given(files, here)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Invoke
+from tests.given import given
 
 from quire.cli.check import command
 
@@ -55,13 +56,14 @@ def pipeline(*steps: str) -> str:
 
 @pytest.fixture(autouse=True)
 def documents(workspace: Path) -> None:
-    for name, text in {
-        ".ai/directives/team/greet.md": DIRECTIVE,
-        "playbooks/letter.playbook.md": PLAYBOOK,
-        "pipelines/price.yaml": 'pipeline: price\nsteps:\n  - transform: {value: "ctx.nights * 60"}\n',
-    }.items():
-        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
-        (workspace / name).write_text(text)
+    given(
+        {
+            ".ai/directives/team/greet.md": DIRECTIVE,
+            "playbooks/letter.playbook.md": PLAYBOOK,
+            "pipelines/price.yaml": 'pipeline: price\nsteps:\n  - transform: {value: "ctx.nights * 60"}\n',
+        },
+        workspace,
+    )
 
 
 def found(invoke: Invoke, file: Path, text: str) -> list[tuple[str, str]]:

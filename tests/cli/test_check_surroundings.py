@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Invoke
+from tests.given import given
 
 from quire.cli.check import command
 from quire.cli.show import command as show
@@ -43,9 +44,7 @@ def running(kind: str, name: str) -> str:
 
 
 def write(folder: Path, files: dict[str, str]) -> None:
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
+    given(files, folder)
 
 
 def found(invoke: Invoke, *names: str) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Said
 from tests.cli.test_terminal import Quire, Screen
+from tests.given import given
 
 from quire.cli import main
 
@@ -42,9 +43,7 @@ steps:
 
 @pytest.fixture
 def greet(workspace: Path) -> Path:
-    path = workspace / "greet.yaml"
-    path.write_text(GREET)
-    return path
+    return given({"greet.yaml": GREET}, workspace) / "greet.yaml"
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Said
 from tests.cli.directive_project import call, put_script, sign_all, write_directives
+from tests.given import given
 
 from quire.cli import main
 
@@ -254,9 +255,7 @@ def test_sign_says_that_everything_was_not_acknowledged(project: Path, said: Sai
 )
 def test_a_project_hook_that_may_judge_outputs_is_not_left_out(project: Path, said: Said, text: str, code: int) -> None:
     """G5: a gate that cannot be read lets nothing pass."""
-    hooks = project / ".ai" / "config" / "agent" / "hooks.yaml"
-    hooks.parent.mkdir(parents=True)
-    hooks.write_text(text)
+    given({".ai/config/agent/hooks.yaml": text}, project)
     assert main(["trust", "workspace", "--yes"]) == 0
     said()
     assert main(["run", "hooked", *SCRIPTED]) == code

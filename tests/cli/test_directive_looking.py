@@ -18,6 +18,7 @@ from tests.cli.directive_project import (
     put_script,
     write_directives,
 )
+from tests.given import given
 
 from quire.cli import main
 
@@ -81,8 +82,7 @@ def test_what_is_not_signed_is_shown_and_not_refused(said: Said, project: Path) 
 
 
 def test_a_risk_that_nobody_acknowledged(said: Said, project: Path) -> None:
-    leaf = project / LEAF_FILE
-    leaf.write_text(LEAF.replace('<acknowledge risk="elevated">Starts a helper</acknowledge>', ""))
+    given({LEAF_FILE: LEAF.replace('<acknowledge risk="elevated">Starts a helper</acknowledge>', "")}, project)
     data = shown(said, "show", LEAF_FILE)
     assert [(one["risk"], one["acknowledged"]) for one in data["capabilities"]] == [
         ("write", True),
@@ -331,8 +331,7 @@ def test_doctor_knows_spaces_signatures_and_keys(said: Said, project: Path) -> N
     assert found["space project"][1].startswith("3 directives, 1 knowledge items (")
     assert found["signatures"] == ("ok", "all 4 are signed by keys that you trust")
     assert found["keys"][0] == "ok" and found["keys"][1].startswith("default (")
-    leaf = project / LEAF_FILE
-    leaf.write_text(LEAF)
+    given({LEAF_FILE: LEAF}, project)
     assert main(["doctor", "--json"]) == 0
     found = {one["what"]: (one["state"], one["detail"]) for one in json.loads(said()[0])}
     assert found["signatures"][0] == "missing"

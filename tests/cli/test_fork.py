@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Said
+from tests.given import given
 
 from quire.cli import main
 from quire.errors import BadConfiguration
@@ -116,8 +117,7 @@ def test_going_on_takes_answers_as_a_start_does(
     workspace: Path, said: Said, verb: list[str], more: list[str], answer: str
 ) -> None:
     """§4: what `run` takes for its questions, `resume` and `fork` take."""
-    (workspace / "ask.md").write_text(ASKING)
-    (workspace / "replies.json").write_text('[{"default": "said"}]')
+    given({"ask.md": ASKING, "replies.json": '[{"default": "said"}]'}, workspace)
     assert main(["run", "ask.md", "-q", "--script", "replies.json"]) == 4
     assert main([*verb, "-q", *more]) == 0
     said()
@@ -129,8 +129,7 @@ def test_going_on_takes_answers_as_a_start_does(
 
 
 def test_resume_takes_breakpoints(workspace: Path, said: Said) -> None:
-    (workspace / "ask.md").write_text(ASKING)
-    (workspace / "replies.json").write_text('[{"default": "said"}]')
+    given({"ask.md": ASKING, "replies.json": '[{"default": "said"}]'}, workspace)
     assert main(["run", "ask.md", "-q", "--script", "replies.json"]) == 4
     assert main(["resume", "last", "--unattended", "--break", "2"]) == 4
     assert "paused after step 2" in said()[1]
@@ -186,8 +185,7 @@ BROKEN = "pipeline: p\nsteps:\n- agent: {prompt: A., output: x}\n- transform: {v
 @pytest.mark.parametrize("verb", ["fork", "resume"])
 def test_an_edited_document_goes_on(workspace: Path, verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     """G3: nothing that was paid for is paid for again, and what is kept is said first."""
-    Path("p.yaml").write_text(BROKEN % "ctx.x.nope")
-    Path("replies.json").write_text('["a", "b"]')
+    given({"p.yaml": BROKEN % "ctx.x.nope", "replies.json": '["a", "b"]'})
     assert main(["run", "p.yaml", "--script", "replies.json"]) == 3
     told = capsys.readouterr().err
     assert " --document" in told.splitlines()[-1]

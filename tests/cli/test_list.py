@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.cli.conftest import Said
+from tests.given import given
 
 from quire.cli import main
 
@@ -18,10 +19,7 @@ PIPELINE = "pipeline: %s\ndescription: Adds up.\nsteps:\n- transform: {value: ct
 
 
 def write(folder: Path, name: str, text: str) -> Path:
-    file = folder / name
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text)
-    return file
+    return given({name: text}, folder) / name
 
 
 def listed(said: Said, *words: str) -> dict[str, dict[str, Any]]:

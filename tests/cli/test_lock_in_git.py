@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Said
+from tests.given import given
 
 from quire.cli import main
 
@@ -58,10 +59,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def write(folder: Path, files: dict[str, str]) -> None:
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    given(files, folder)
 
 
 def commit(folder: Path, subject: str) -> None:

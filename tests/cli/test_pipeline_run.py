@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Said
+from tests.given import given
 
 from quire.cli import main
 
@@ -172,8 +173,7 @@ def test_a_registered_pipeline_runs_by_its_name(workspace: Path, said: Said) -> 
     assert said() == ("2\n", "")
     assert main(["runs", "last"]) == 0
     assert said()[0].startswith("many.first\n")
-    (workspace / "echo").write_text("# A file wins\n\n## STEP 1: A\n\nGo.\n")
-    (workspace / "replies.json").write_text('["gone"]')
+    given({"echo": "# A file wins\n\n## STEP 1: A\n\nGo.\n", "replies.json": '["gone"]'}, workspace)
     assert main(["run", "echo", "-q", "--script", "replies.json"]) == 0
     assert said()[0] == "gone\n"
 
@@ -375,8 +375,7 @@ def test_an_answer_that_cannot_be_meant_is_refused(workspace: Path, said: Said, 
 
 
 def test_the_spawn_cap_is_a_limit(workspace: Path, said: Said) -> None:
-    (workspace / "quire.toml").write_text("[safety.spawn]\nmax_pipeline_spawns = 1\n")
-    (workspace / "r.json").write_text('[{"default": "x"}]')
+    given({"quire.toml": "[safety.spawn]\nmax_pipeline_spawns = 1\n", "r.json": '[{"default": "x"}]'}, workspace)
     fan = "{over: 'ctx.xs', on_error: abort, do: {agent: {prompt: A.}}, collect: {transform: {value: pipe}}}"
     write(workspace, p_yaml=f"pipeline: p\nsteps:\n- for_each: {fan}\n")
     assert main(["run", "p.yaml", "-q", "-i", "xs=[1,2]", "--script", "r.json"]) == 5
@@ -384,8 +383,7 @@ def test_the_spawn_cap_is_a_limit(workspace: Path, said: Said) -> None:
 
 
 def test_a_resume_can_change_the_model(workspace: Path, said: Said) -> None:
-    (workspace / "a.json").write_text('[{"error": "gone"}]')
-    (workspace / "b.json").write_text('[{"default": "from b"}]')
+    given({"a.json": '[{"error": "gone"}]', "b.json": '[{"default": "from b"}]'}, workspace)
     write(workspace, p_yaml="pipeline: p\nsteps:\n- agent: {prompt: A.}\n")
     assert main(["run", "p.yaml", "-q", "--model", "script:a.json"]) == 3
     said()
@@ -402,8 +400,7 @@ def test_the_hint_after_a_refused_key_is_one_that_changes_the_model(
     workspace: Path, said: Said, name: str, text: str, kind: str
 ) -> None:
     """§4: after HTTP 401 and 404 the same model would answer the same."""
-    (workspace / name).write_text(text)
-    (workspace / "a.json").write_text(json.dumps([{"error": {"kind": kind}}]))
+    given({name: text, "a.json": [{"error": {"kind": kind}}]}, workspace)
     assert main(["run", name, "--script", "a.json"]) == 3
     _, err = said()
     assert "--model OTHER" in err.splitlines()[-1]

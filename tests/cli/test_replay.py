@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import MakeRun, Said
+from tests.given import given
 
 from quire.cli import main
 from quire.runs.options import RunOptions
@@ -185,9 +186,7 @@ def test_what_cannot_start(runs: list[str], workspace: Path, said: Said, argumen
 
 def test_nothing_hostile_reaches_the_terminal(make_run: MakeRun, workspace: Path, said: Said) -> None:
     make_run("# H\n\n## STEP 1: One\n\nOne.\n", ["\x1b]0;title\x07 \u202e"], name="h.playbook.md")
-    (workspace / "h.playbook.md").write_text(
-        "# H\n\n## STEP 1: One\n\nOne.\n\n## STEP 2: \x1b[2JTwo\n\nTwo \x1b[31m.\n", encoding="utf-8"
-    )
+    given({"h.playbook.md": "# H\n\n## STEP 1: One\n\nOne.\n\n## STEP 2: \x1b[2JTwo\n\nTwo \x1b[31m.\n"}, workspace)
     assert main(["replay", "--document", "h.playbook.md"]) == 1
     out = said()[0]
     assert "\x1b" not in out and "\u202e" not in out and "\x07" not in out

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.given import given
 from tests.processes import started
 
 from quire.cli import BROKEN_PIPE, main
@@ -76,9 +77,7 @@ def script(workspace: Path) -> Write:
 
 @pytest.fixture
 def document(workspace: Path) -> Path:
-    page = workspace / "plan.playbook.md"
-    page.write_text(DOCUMENT)
-    return page
+    return given({"plan.playbook.md": DOCUMENT}, workspace) / "plan.playbook.md"
 
 
 def page(workspace: Path, text: str, name: str = "page.md") -> str:

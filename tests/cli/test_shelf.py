@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Said
+from tests.given import given
 
 from quire.cli import main
 
@@ -37,10 +38,7 @@ SCRIPT = '[{"default": "said"}]'
 
 
 def write(folder: Path, name: str, text: str) -> Path:
-    file = folder / name
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text)
-    return file
+    return given({name: text}, folder) / name
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Invoke
+from tests.given import given
 
 from quire.cli.test import command
 
@@ -43,10 +44,7 @@ def tests(workspace: Path) -> Path:
 
 def _free(home: Path, *specs: str) -> None:
     """Give models a price of nothing, so that no budget is needed."""
-    home.mkdir(exist_ok=True)
-    (home / "quire.toml").write_text(
-        "".join(f'[models.prices."{spec}"]\ninput = 0.0\noutput = 0.0\n' for spec in specs)
-    )
+    given({"quire.toml": "".join(f'[models.prices."{spec}"]\ninput = 0.0\noutput = 0.0\n' for spec in specs)}, home)
 
 
 @pytest.fixture
@@ -122,8 +120,7 @@ def test_a_calibration(invoke: Invoke, home: Path, tests: Path) -> None:
     assert (kept["model"], kept["agreement"]["both_pass"], kept["consistency"]) == ("script:judge.json", 30, 1.0)
     result = invoke(command, "--calibrate", "tone.judge.yaml", "--judge-model", "script:judge.json", "--json")
     assert (json.loads(result.stdout)["kappa"], json.loads(result.stdout)["gates"]) == (1.0, True)
-    few = tests / "few.jsonl"
-    few.write_text("\n".join(map(json.dumps, labels[:20])))
+    given({"few.jsonl": "\n".join(map(json.dumps, labels[:20]))}, tests)
     result = invoke(
         command, "--calibrate", "tone.judge.yaml", "--judge-model", "script:judge.json", "--each", "few.jsonl"
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Said
+from tests.given import given
 
 from quire.cli import main
 
@@ -27,8 +28,7 @@ DECLARED = (
 
 def run(workspace: Path, document: str, *arguments: str) -> int:
     name = "d.yaml" if document.startswith("pipeline") else "d.md"
-    (workspace / name).write_text(document)
-    (workspace / "s.json").write_text('[{"default": "said"}]')
+    given({name: document, "s.json": '[{"default": "said"}]'}, workspace)
     return main(["run", name, *arguments, "--script", "s.json", "-q"])
 
 
@@ -60,8 +60,7 @@ def test_it_is_the_value_of_the_one_input(
 ) -> None:
     (workspace / "note.txt").write_text("of a file")
     name = "d.yaml" if document.startswith("pipeline") else "d.md"
-    (workspace / name).write_text(document)
-    (workspace / "s.json").write_text('[{"default": "said"}]')
+    given({name: document, "s.json": '[{"default": "said"}]'}, workspace)
     assert main(["run", name, "--script", "s.json", "-q", *arguments]) == 0
     found = inputs(said)
     assert {key: found[key] for key in expected} == expected

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.given import given
 
 from quire.cli import main
 
@@ -28,11 +29,9 @@ def files(workspace: Path) -> Path:
     Path("pipelines").mkdir()
     for name, text in {"outer": OUTER, "inner": INNER, "deep": DEEP}.items():
         Path(f"pipelines/{name}.yaml").write_text(text)
-    Path("called.playbook.md").write_text(CALLED)
-    Path("caller.playbook.md").write_text(CALLER)
+    given({"called.playbook.md": CALLED, "caller.playbook.md": CALLER})
     script = [{"step": "2 > 1", "reply": "by way"}, {"step": "4>5", "reply": "page"}, {"default": "else"}]
-    Path("outer.json").write_text(json.dumps([script[0], script[2]]))
-    Path("caller.json").write_text(json.dumps([script[1], script[2]]))
+    given({"outer.json": [script[0], script[2]], "caller.json": [script[1], script[2]]})
     return workspace
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.cluster.test_cluster_runs import workflow_result
 from tests.cluster.town import Town, until
+from tests.given import given
 
 from quire.engine.records import Status
 from quire.library.document import load
@@ -79,10 +80,7 @@ async def started(town: Town, seconds: float) -> str:
 
 
 def write(town: Town, name: str, text: str) -> Path:
-    file = town.folder / name
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text)
-    return file
+    return given({name: text}, town.folder) / name
 
 
 async def launched(town: Town) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.formats.directive.directives import METADATA
 from tests.formats.directive.directives import document as directive
+from tests.given import given
 
 import quire
 from quire.api.launches import launch
@@ -42,11 +43,9 @@ PIPELINE = "pipeline: p\nsteps:\n- agent: {prompt: 'Say {{pipe}}'}\n"
 def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home" / "quire.toml").write_text('[trust]\nmode = "warn"\n')
-    (tmp_path / "quire.toml").write_text("")
     (tmp_path / "pipelines").mkdir()
     (tmp_path / "playbooks").mkdir()
+    given({"home/quire.toml": '[trust]\nmode = "warn"\n', "quire.toml": ""}, tmp_path)
 
 
 def page(step: str, comment: str = "") -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 import quire
 from quire.api.launches import launch
@@ -46,10 +47,8 @@ def fans(depth: int, policy: str = "abort") -> str:
 def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "quire.toml").write_text("[safety.spawn]\nmax_pipeline_spawns = 2\n")
     (tmp_path / "pipelines").mkdir()
-    (tmp_path / "playbooks").mkdir()
-    (tmp_path / "playbooks" / "page.playbook.md").write_text(PAGE)
+    given({"quire.toml": "[safety.spawn]\nmax_pipeline_spawns = 2\n", "playbooks/page.playbook.md": PAGE}, tmp_path)
 
 
 def model() -> ScriptedModel:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 import quire
 from quire.engine.ports import ModelCall, ModelReply
@@ -62,9 +63,7 @@ class Thinking:
 def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
     (tmp_path / "quire.toml").write_text("")
-    file = tmp_path / "page.playbook.md"
-    file.write_text(DOCUMENT)
-    return file
+    return given({"page.playbook.md": DOCUMENT}, tmp_path) / "page.playbook.md"
 
 
 async def steps(runtime: Runtime, run: str) -> dict[str, str]:

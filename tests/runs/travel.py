@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from tests.given import given
+
 from quire.engine.driver.drive import DriveResult
 from quire.engine.records import EffectRecord, Status
 from quire.library.document import load
@@ -418,10 +420,7 @@ class Travel:
             self.sign(self.write(f".ai/directives/demo/{name}.md", text))
 
     def write(self, name: str, text: str) -> Path:
-        file = self.folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-        return file
+        return given({name: text}, self.folder) / name
 
     def sign(self, file: Path) -> None:
         assert sign_file(signable(file, self.folder), own_key(self.settings), datetime.now(UTC)) == []

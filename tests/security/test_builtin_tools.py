@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.given import given
 from tests.tools.built_in import House
 from tests.tools.test_builtin_shell import needs_sandbox
 from tests.tools.web import Server, get, serving
@@ -32,8 +33,7 @@ SECRET = "the contents of a file outside"
 
 @pytest.fixture
 def house(tmp_path: Path) -> House:
-    (tmp_path / "outside").mkdir()
-    (tmp_path / "outside" / "secret.txt").write_text(SECRET)
+    given({"outside/secret.txt": SECRET}, tmp_path)
     built = House(tmp_path)
     (built.folder / "out").symlink_to(tmp_path / "outside")
     (built.folder / "up").symlink_to("../outside")
@@ -86,8 +86,7 @@ async def test_links_that_stay_inside_are_followed(house: House) -> None:
 
 async def test_a_folder_of_a_similar_name_is_not_the_workspace(house: House) -> None:
     beside = house.folder.with_name("work-beside")
-    beside.mkdir()
-    (beside / "x.txt").write_text(SECRET)
+    given({"x.txt": SECRET}, beside)
     with pytest.raises(ToolFailed, match="outside of the workspace"):
         await house.call("file__read", path=str(beside / "x.txt"))
 

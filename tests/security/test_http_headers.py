@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.given import given
 from tests.security.stage import Call, Stage, completed
 from tests.security.test_secrets import kept
 from tests.tools.web import Handler, Server, serving
@@ -93,9 +94,7 @@ async def test_a_thread_sends_only_with_a_permission_of_its_own(house: Stage, se
 def test_a_clone_adds_no_headers(tmp_path: Path, service: Server, file: str) -> None:
     """Else it could send a variable of the user to a host of its own."""
     text = own_headers(service)
-    (tmp_path / file).write_text(
-        text if file == "quire.toml" else "[tool.quire]\n" + text.replace("[", "[tool.quire.", 1)
-    )
+    given({file: text if file == "quire.toml" else "[tool.quire]\n" + text.replace("[", "[tool.quire.", 1)}, tmp_path)
     with pytest.raises(BadConfiguration, match=r"\[http\] is read from the quire\.toml of your own space"):
         load_settings(Workspace(tmp_path), {"QUIRE_HOME": str(tmp_path / "home")})
 
@@ -213,9 +212,7 @@ async def test_a_run_of_an_mcp_client_has_the_same_gate(tmp_path: Path, service:
 
     service.answers["/deploy"] = (200, {"Content-Type": "application/json"}, json.dumps({"token": SECRET}).encode())
     (tmp_path / "home").mkdir()
-    (tmp_path / "work" / "pipelines").mkdir(parents=True)
-    (tmp_path / "work" / "quire.toml").write_text("")
-    (tmp_path / "work" / "pipelines" / "deploy.yaml").write_text(PIPELINE.format(port=service.port))
+    given({"work/quire.toml": "", "work/pipelines/deploy.yaml": PIPELINE.format(port=service.port)}, tmp_path)
     environ = {**os.environ, "QUIRE_HOME": str(tmp_path / "home"), "DEPLOY_VALUE": SECRET}
     answers = []
     for allow in ("", f'[tools]\nallow = ["http__send=127.0.0.1:{service.port}"]\n'):

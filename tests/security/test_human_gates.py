@@ -16,6 +16,7 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
+from tests.given import given
 from tests.warm import run_quire
 
 from quire.runs.runtime import Runtime
@@ -33,9 +34,7 @@ steps:
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "work"
-    (folder / "pipelines").mkdir(parents=True)
-    (folder / "quire.toml").write_text("")
-    (folder / "pipelines" / "delete.yaml").write_text(DELETE)
+    given({"quire.toml": "", "pipelines/delete.yaml": DELETE}, folder)
     monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
     return folder
 

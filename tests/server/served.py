@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx2
 import uvicorn
+from tests.given import given
 
 from quire.loopback import listening, place_of
 from quire.runs.runtime import Runtime
@@ -72,9 +73,7 @@ class Served:
 
 
 def write(folder: Path, name: str, text: str) -> None:
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    given({name: text}, folder)
 
 
 @asynccontextmanager

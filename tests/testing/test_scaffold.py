@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.given import given
 from tests.testing.bench import BOARD, TAGLINE
 
 from quire.formats.test.parse import parse
@@ -123,10 +124,7 @@ def written(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("QUIRE_HOME", str(folder / "home"))
     monkeypatch.chdir(folder)
     (folder / "quire.toml").write_text("")
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(DOCUMENTS[name], encoding="utf-8")
-    return path
+    return given({name: DOCUMENTS[name]}, folder) / name
 
 
 def test_the_text_has_no_findings_and_its_cases_are_drafts(document: Path) -> None:

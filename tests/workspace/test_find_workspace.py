@@ -4,6 +4,7 @@ from pathlib import Path
 
 import platformdirs
 import pytest
+from tests.given import given
 
 from quire.errors import CannotStart
 from quire.workspace.locate import current_folder, find_workspace, user_space
@@ -47,9 +48,7 @@ def test_a_pyproject_of_somebody_else_marks_nothing(tmp_path: Path, text: str) -
     # tmp_path may itself lie inside of a workspace, so a marker above keeps the search in here.
     (tmp_path / "quire.toml").touch()
     inner = tmp_path / "inner"
-    inner.mkdir()
-    (inner / "pyproject.toml").write_text(text)
-    (inner / ".ai").write_text("a file, not a folder")
+    given({"pyproject.toml": text, ".ai": "a file, not a folder"}, inner)
     assert find_workspace(inner).folder == tmp_path
 
 

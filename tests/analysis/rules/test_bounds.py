@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from tests.analysis.rules.rule_cases import codes_of, findings_of, proof_of
+from tests.given import given
 
 from quire.analysis.amounts import Reason, endless
 from quire.analysis.costs import OUTPUT_OF, SPAN, Cost
@@ -93,8 +94,7 @@ def test_a_limit_that_only_lacks_the_agreement_is_said(tmp_path: Path, monkeypat
     """real-work: it said to raise the limit that quire.toml had raised already."""
     monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "quire.toml").write_text("[safety.spawn]\nmax_pipeline_spawns = 500\n")
-    (tmp_path / "p.yaml").write_text(fan(AGENT))
+    given({"quire.toml": "[safety.spawn]\nmax_pipeline_spawns = 500\n", "p.yaml": fan(AGENT)}, tmp_path)
     findings = DocumentCheck().of(Source.of(fan(AGENT), str(tmp_path / "p.yaml")))
     (help,) = [one.help for one in findings if one.code.id == "BD105"]
     assert help.endswith("or confirm max_pipeline_spawns = 500 of quire.toml: quire trust workspace")
@@ -187,8 +187,7 @@ def test_calls_of_directives_count_before_a_run(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "quire.toml").write_text("[safety.spawn]\nmax_pipeline_spawns = 2\n")
     folder = tmp_path / ".ai" / "directives"
-    folder.mkdir(parents=True)
-    (folder / "look.md").write_text(DIRECTIVE)
+    given({"look.md": DIRECTIVE}, folder)
     text = fan("{call: {pipeline: look}}", f"items: {list(range(items))}")
     (tmp_path / "p.yaml").write_text(text)
     findings = DocumentCheck().of(Source.of(text, str(tmp_path / "p.yaml")))

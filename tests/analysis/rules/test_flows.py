@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 from quire.diagnostics import Diagnostic
 from quire.library.check import DocumentCheck
@@ -247,8 +248,7 @@ def test_an_enum_of_a_playbook_does_not_narrow_and_every_model_reads_all_before_
 
 def test_a_callee_passes_on_what_it_is_given(tmp_path: Path) -> None:
     folder = tmp_path / "pipelines"
-    folder.mkdir()
-    (folder / "runner.yaml").write_text("pipeline: runner\nsteps:\n" + shell("['sh', '-c', ctx.what]"))
+    given({"runner.yaml": "pipeline: runner\nsteps:\n" + shell("['sh', '-c', ctx.what]")}, folder)
     (one,) = found(tmp_path, pipeline(PAGE, "- {call: {pipeline: runner, pass: {what: page.text}}}\n"))
     assert one.code.id == "TA101"
     assert one.flow[-1].source is not None
@@ -279,16 +279,13 @@ LIST = "- {tool: {name: tickets__list, output: page}}\n"
 def test_results_of_a_server_are_from_outside_unless_the_user_trusts_it(
     tmp_path: Path, mark: str, *, fires: bool
 ) -> None:
-    (tmp_path / ".mcp.json").write_text(json.dumps(SERVER))
-    (tmp_path / "user").mkdir()
-    (tmp_path / "user" / "quire.toml").write_text(mark)
+    given({".mcp.json": SERVER, "user/quire.toml": mark}, tmp_path)
     assert bool(found(tmp_path, pipeline(LIST, shell("['sh', '-c', page.text]")))) is fires
 
 
 @pytest.mark.parametrize(("allow", "fires"), [("shell", False), ("shell=network", True), ("shell=unsandboxed", True)])
 def test_output_of_commands_with_network_is_from_outside(tmp_path: Path, allow: str, *, fires: bool) -> None:
-    (tmp_path / "user").mkdir()
-    (tmp_path / "user" / "quire.toml").write_text(f'[tools]\nallow = ["{allow}"]\n')
+    given({"user/quire.toml": f'[tools]\nallow = ["{allow}"]\n'}, tmp_path)
     run = '- {tool: {name: shell, args: {command: ./get, stdin: ""}, output: page}}\n'
     assert bool(found(tmp_path, pipeline(run, shell("['grep', page]")))) is fires
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 from quire.library.check import DocumentCheck
 from quire.source import Source
@@ -49,10 +50,8 @@ Tell the guest.
 def findings(folder: Path, text: str, base: str = "") -> list[str]:
     own = folder / ".ai" / "directives" / "team"
     own.mkdir(parents=True)
-    (folder / ".ai" / "knowledge" / "team").mkdir(parents=True)
-    (folder / ".ai" / "knowledge" / "team" / "rates.md").write_text(KNOWLEDGE)
-    (own / "base.md").write_text(base or directive("base"))
-    (own / "tell_guest.md").write_text(text)
+    given({".ai/knowledge/team/rates.md": KNOWLEDGE}, folder)
+    given({"base.md": base or directive("base"), "tell_guest.md": text}, own)
     found = DocumentCheck().of(Source.of(text, str(own / "tell_guest.md")))
     assert not [one for one in found if one.severity == "error"], found
     return [one.message for one in found if one.code.id == "TA106"]
