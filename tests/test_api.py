@@ -43,10 +43,8 @@ type: markdown
 
 
 @pytest.fixture
-def playbook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
-    return given({"tea.playbook.md": PLAYBOOK}, tmp_path) / "tea.playbook.md"
+def playbook(here: Path) -> Path:
+    return given({"tea.playbook.md": PLAYBOOK}, here) / "tea.playbook.md"
 
 
 def model() -> quire.ScriptedModel:
@@ -241,9 +239,8 @@ GREET = "pipeline: greet\nsteps:\n  - transform: {value: \"'Hello, ' + ctx.name\
 
 
 @pytest.fixture
-def pipelines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    return given({"quire.toml": "", "pipelines/greet.yaml": GREET}, tmp_path)
+def pipelines(here: Path) -> Path:
+    return given({"pipelines/greet.yaml": GREET}, here)
 
 
 @pytest.mark.parametrize("inline", [False, True])

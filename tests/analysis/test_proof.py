@@ -143,11 +143,9 @@ ROUND = """  - agent: {{prompt: x, schema: {0}, capabilities: {{tools: []}}, out
 
 
 @pytest.fixture
-def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "pipelines").mkdir()
-    return given({"quire.toml": ""}, tmp_path)
+def work(here: Path) -> Path:
+    (here / "pipelines").mkdir()
+    return here
 
 
 def most_of_calls(work: Path, called: str, caller: str) -> int | None:

@@ -22,10 +22,8 @@ steps:
 
 
 @pytest.fixture(autouse=True)
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
-    return given({"quire.toml": "", "pipelines/greet.yaml": PIPELINE, "tea.playbook.md": PLAYBOOK}, tmp_path)
+def workspace(here: Path) -> Path:
+    return given({"pipelines/greet.yaml": PIPELINE, "tea.playbook.md": PLAYBOOK}, here)
 
 
 FORMS: dict[str, Any] = {

@@ -27,13 +27,7 @@ from quire.workspace.settings import Settings
 PLAYBOOK = "# A\n\n## STEP 1: Say\n\nSay.\n"
 
 
-@pytest.fixture(autouse=True)
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "work"
-    given({"quire.toml": ""}, folder)
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(folder)
-    return folder
+pytestmark = pytest.mark.usefixtures("workspace")
 
 
 @pytest.fixture

@@ -24,17 +24,6 @@ Said = Callable[[], tuple[str, str]]
 """What stdout and stderr got since the last time."""
 
 
-@pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_model_here: None) -> Path:
-    """An empty workspace that is the current folder, with an empty user's space."""
-    folder = tmp_path / "work"
-    folder.mkdir()
-    (folder / "quire.toml").write_text("")
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(folder)
-    return folder
-
-
 class Door(click.Group):
     """Turns an error of ours into its exit code and its text, as the front door does."""
 

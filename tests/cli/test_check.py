@@ -17,12 +17,6 @@ WARNING = "# T\n\n## STEP 2: A\n\nx\n"
 BAD = "## STEP 1: A\n\nx\n"
 
 
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def write(here: Path, files: dict[str, str]) -> None:
     given(files, here)
 

@@ -21,11 +21,9 @@ FIRST, PROMPTS, SECOND, ASKED = (block.text for block in blocks(PAGE, "yaml"))
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+def folder(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("CI", raising=False)
-    monkeypatch.chdir(tmp_path)
-    return given({"quire.toml": "", "tea.playbook.md": DOCUMENT}, tmp_path)
+    return given({"tea.playbook.md": DOCUMENT}, here)
 
 
 def test_the_page_is_followed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

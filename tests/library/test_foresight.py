@@ -36,12 +36,9 @@ PERMISSIONS = "<permissions><execute><tool>{tool}</tool></execute></permissions>
 
 
 @pytest.fixture
-def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    folder = tmp_path / "work"
-    (folder / ".ai" / "directives").mkdir(parents=True)
-    (folder / "quire.toml").touch()
-    return folder
+def work(workspace: Path) -> Path:
+    (workspace / ".ai" / "directives").mkdir(parents=True)
+    return workspace
 
 
 def directive(work: Path, name: str, permissions: str = "", extends: str = "", hooks: str = "") -> None:

@@ -17,12 +17,7 @@ def no_model(no_model_here: None) -> None:
 
 
 @pytest.fixture
-def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Editor]:
+def editor(workspace: Path) -> Iterator[Editor]:
     """An editor with an empty workspace open."""
-    folder = tmp_path / "work"
-    folder.mkdir()
-    (folder / "quire.toml").write_text("")
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(folder)
-    yield Editor(folder)
+    yield Editor(workspace)
     OPEN_TEXTS.clear()

@@ -16,11 +16,7 @@ from quire.models.scripted import ScriptedModel
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
 
-
-@pytest.fixture(autouse=True)
-def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    (tmp_path / "quire.toml").write_text("")
+pytestmark = pytest.mark.usefixtures("here")
 
 
 async def run(folder: Path, steps: str, options: RunOptions, inputs: dict[str, object] | None = None) -> DriveResult:

@@ -31,10 +31,7 @@ BAD = {
 }
 
 
-@pytest.fixture(autouse=True)
-def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    (tmp_path / "quire.toml").write_text("")
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def page(folder: Path, *steps: str) -> Path:

@@ -33,10 +33,8 @@ PLAYBOOK = """# Calls
 
 
 @pytest.fixture(autouse=True)
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
-    return given({"quire.toml": "", "pipelines/greet.yaml": CALLEE}, tmp_path)
+def callee(here: Path) -> None:
+    given({"pipelines/greet.yaml": CALLEE})
 
 
 def caller(step: str) -> str:

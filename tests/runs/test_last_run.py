@@ -27,10 +27,7 @@ Do it.
 """
 
 
-@pytest.fixture(autouse=True)
-def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    (tmp_path / "quire.toml").write_text("")
+pytestmark = pytest.mark.usefixtures("here")
 
 
 async def test_last_is_never_a_launched_child(tmp_path: Path) -> None:

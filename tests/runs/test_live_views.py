@@ -51,8 +51,7 @@ steps:
 
 
 @pytest.fixture
-async def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Runtime]:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+async def runtime(tmp_path: Path, home: Path) -> AsyncIterator[Runtime]:
     opened = Runtime.open(tmp_path, model=ScriptedModel(["a pot", "poured", "more", "again"]))
     yield opened
     await opened.close()

@@ -40,12 +40,8 @@ PIPELINE = "pipeline: p\nsteps:\n- agent: {prompt: 'Say {{pipe}}'}\n"
 
 
 @pytest.fixture(autouse=True)
-def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "pipelines").mkdir()
-    (tmp_path / "playbooks").mkdir()
-    given({"home/quire.toml": '[trust]\nmode = "warn"\n', "quire.toml": ""}, tmp_path)
+def space(here: Path) -> None:
+    given({"home/quire.toml": '[trust]\nmode = "warn"\n'})
 
 
 def page(step: str, comment: str = "") -> str:

@@ -44,11 +44,9 @@ def fans(depth: int, policy: str = "abort") -> str:
 
 
 @pytest.fixture(autouse=True)
-def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "pipelines").mkdir()
-    given({"quire.toml": "[safety.spawn]\nmax_pipeline_spawns = 2\n", "playbooks/page.playbook.md": PAGE}, tmp_path)
+def space(here: Path) -> None:
+    Path("pipelines").mkdir()
+    given({"quire.toml": "[safety.spawn]\nmax_pipeline_spawns = 2\n", "playbooks/page.playbook.md": PAGE})
 
 
 def model() -> ScriptedModel:

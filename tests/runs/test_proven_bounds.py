@@ -23,10 +23,11 @@ from quire.values import Value
 PAGE = "# Two\n\n## STEP 1: One\n\nSay one.\n\n## STEP 2: Two\n\nSay two.\n"
 LOW = ProvenBounds(model_calls=1, output_tokens=1)
 
+pytestmark = pytest.mark.usefixtures("home")
+
 
 @pytest.fixture
-async def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Runtime]:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+async def runtime(tmp_path: Path) -> AsyncIterator[Runtime]:
     reply: Value = {"default": "well", "usage": {"input_tokens": 9, "output_tokens": 9}}
     runtime = Runtime.open(tmp_path, model=ScriptedModel([reply]))
     yield runtime
@@ -133,11 +134,6 @@ async def pinned_and_broken(
         return pinned, messages
     finally:
         await runtime.close()
-
-
-@pytest.fixture(autouse=True)
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
 
 
 async def test_tokens_of_a_run_are_compared(tmp_path: Path) -> None:

@@ -60,10 +60,8 @@ class Thinking:
 
 
 @pytest.fixture
-def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    (tmp_path / "quire.toml").write_text("")
-    return given({"page.playbook.md": DOCUMENT}, tmp_path) / "page.playbook.md"
+def page(here: Path) -> Path:
+    return given({"page.playbook.md": DOCUMENT}, here) / "page.playbook.md"
 
 
 async def steps(runtime: Runtime, run: str) -> dict[str, str]:

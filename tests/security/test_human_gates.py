@@ -32,11 +32,8 @@ steps:
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "work"
-    given({"quire.toml": "", "pipelines/delete.yaml": DELETE}, folder)
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    return folder
+def workspace(workspace: Path) -> Path:
+    return given({"pipelines/delete.yaml": DELETE}, workspace)
 
 
 async def _attack(folder: Path, *options: str) -> str:

@@ -66,16 +66,9 @@ ITEMS: dict[str, object] = {"items": list(range(1000)), "few": [1, 2, 3]}
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    work, home = tmp_path / "work", tmp_path / "home"
-    work.mkdir()
-    home.mkdir()
-    (work / "quire.toml").write_text("")
-    (home / "quire.toml").write_text(f"[runs]\npure_work = {LIMIT}\n")
-    given({"nest.yaml": FOLDS, "inputs.json": ITEMS}, work)
-    monkeypatch.setenv("QUIRE_HOME", str(home))
-    monkeypatch.chdir(work)
-    return work
+def folder(workspace: Path, home: Path) -> Path:
+    given({"quire.toml": f"[runs]\npure_work = {LIMIT}\n"}, home)
+    return given({"nest.yaml": FOLDS, "inputs.json": ITEMS}, workspace)
 
 
 @pytest.fixture

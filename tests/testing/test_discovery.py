@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 from quire.testing.discovery import TestTarget, find_tests
 
@@ -26,15 +27,9 @@ FILES = (
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    (tmp_path / "quire.toml").write_text("")
-    for name in FILES:
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("x: 1\n")
-    (tmp_path / "link").symlink_to(tmp_path / "deep")
-    return tmp_path
+def folder(here: Path) -> Path:
+    (given(dict.fromkeys(FILES, "x: 1\n"), here) / "link").symlink_to(here / "deep")
+    return here
 
 
 def found(*arguments: str) -> list[str]:

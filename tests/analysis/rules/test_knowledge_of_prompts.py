@@ -57,11 +57,7 @@ def findings(folder: Path, text: str, base: str = "") -> list[str]:
     return [one.message for one in found if one.code.id == "TA106"]
 
 
-@pytest.fixture(autouse=True)
-def own_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "user"))
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "quire.toml").write_text("")
+pytestmark = pytest.mark.usefixtures("here")
 
 
 @pytest.mark.parametrize("place", ["system", "before", "after"])
