@@ -10,22 +10,12 @@ from pathlib import Path
 
 import pytest
 from lxml import etree
+from tests.cli.test_test import DOCUMENT
 from tests.given import given
 
 from quire.cli import main
 
 ROOT = Path(__file__).parent.parent
-DOCUMENT = """\
-# Tea
-
-## INPUTS
-
-- `kind` (string): Which tea
-
-## STEP 1: Describe
-
-Describe {{kind}} in one line.
-"""
 TEST = """\
 cases:
   - name: green tea

@@ -10,28 +10,10 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Said
+from tests.cli.test_fork import DOCUMENT
 from tests.processes import started
 
 from quire.cli import main
-
-DOCUMENT = """# Three
-
-## STEP 1: First
-
-First.
-
-@output(first)
-
-## STEP 2: Second
-
-Second after {{first}}.
-
-@output(second)
-
-## STEP 3: Third
-
-Third after {{first}} and {{second}}.
-"""
 
 
 @pytest.fixture

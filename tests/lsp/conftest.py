@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.lsp.directive.sample_workspace import write_workspace
 from tests.lsp.editor import Editor
 
 from quire.source import OPEN_TEXTS
@@ -21,3 +22,10 @@ def editor(workspace: Path) -> Iterator[Editor]:
     """An editor with an empty workspace open."""
     yield Editor(workspace)
     OPEN_TEXTS.clear()
+
+
+@pytest.fixture
+def team(editor: Editor) -> Editor:
+    """An editor with the sample workspace."""
+    write_workspace(editor.folder)
+    return editor

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.engine.test_pipeline import output
 
 from quire.engine.driver.drive import DriveResult
 from quire.engine.records import Event, NewRun, Status
@@ -125,12 +126,6 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
 
 def use(tool: str, /, **given: Value) -> dict[str, Value]:
     return {"tool_calls": [{"name": tool, "input": given}]}
-
-
-def output(ended: DriveResult) -> Value:
-    assert ended.status is Status.COMPLETED, ended.failure
-    assert isinstance(ended.result, dict)
-    return ended.result["output"]
 
 
 async def test_a_pipeline_calls_a_playbook_and_a_directive(house: House) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 from tests.runs.travel import Travel, use
@@ -68,11 +67,6 @@ Say it.
 """
 ITEM = ".ai/directives/demo/d.md"
 SAY: Sequence[Value] = [{"default": "said"}]
-
-
-@pytest.fixture
-def travel(tmp_path: Path) -> Travel:
-    return Travel(tmp_path / "work")
 
 
 async def repaired(

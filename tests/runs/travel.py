@@ -175,12 +175,6 @@ steps:
     output: twice
 - agent: {prompt: "Sum up {checks} and {twice} for {marker}."}
 """
-DOUBLE = """
-pipeline: double
-description: Doubles a number.
-steps:
-- transform: {value: "ctx.n * 2"}
-"""
 _DIRECTIVE = """# {name}
 
 ```xml

@@ -15,7 +15,7 @@ import pytest
 from tests.given import given
 from tests.tools.built_in import House
 from tests.tools.test_builtin_shell import needs_sandbox
-from tests.tools.web import Server, get, serving
+from tests.tools.web import Server, get
 
 from quire.engine.requests import ToolRequest
 from quire.errors import BadConfiguration, Denied, ToolFailed
@@ -359,12 +359,6 @@ def test_addresses_that_are_not_public(address: str) -> None:
 @pytest.mark.parametrize("address", ["8.8.8.8", "1.1.1.1", "172.32.0.1", "2606:4700::1111", "2a00:1450::1"])
 def test_addresses_that_are(address: str) -> None:
     assert is_public(address)
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with serving() as running:
-        yield running
 
 
 @pytest.mark.parametrize(

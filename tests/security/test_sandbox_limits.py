@@ -35,11 +35,6 @@ needs_python = pytest.mark.skipif(not Path("/usr/bin/python3").exists(), reason=
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another account")
 
 
-@pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
-
-
 async def run(house: House, command: str, limits: SandboxSettings | None = None, seconds: float = 30) -> Value:
     shell = Shell(house.folder, Protection(), house.environ, seconds=seconds, limits=limits or SandboxSettings())
     return await shell.run({"command": command})

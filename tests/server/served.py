@@ -60,6 +60,12 @@ class Served:
         self.write(name, json.dumps(replies))
         return f"script:{self.folder / name}"
 
+    async def read(self, path: str, status: int = 200) -> Any:
+        async with self.client() as client:
+            answer = await client.get(path)
+            assert answer.status_code == status, answer.text
+            return answer.json()
+
     def other(self) -> Runtime:
         """The workspace as another process of the same user opens it."""
         return Runtime.open(self.folder, environ=self.environ)

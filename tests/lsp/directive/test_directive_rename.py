@@ -16,7 +16,6 @@ from quire.source import OPEN_TEXTS, Source, read_source
 
 NAME = ".ai/directives/team/greet_guest.md"
 DEEP = ".ai/directives/team/deep/lead.md"
-VOICE = ".ai/knowledge/team/voice.md"
 
 
 def findings(folder: Path) -> dict[str, list[str]]:
