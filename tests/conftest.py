@@ -10,7 +10,7 @@ import secrets
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from tests.depth import LONG, depth
 from tests.given import given
+from tests.play import Play
 
 from quire.models.choose import MODEL_BY_KEY
 
@@ -96,6 +97,14 @@ def workspace(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch, no_mo
     folder = given({"quire.toml": ""}, tmp_path / "work")
     monkeypatch.chdir(folder)
     return folder
+
+
+@pytest.fixture
+async def play(here: Path) -> AsyncIterator[Play]:
+    """Runs of documents in the folder of the test."""
+    play = Play(here)
+    yield play
+    await play.close()
 
 
 @pytest.fixture
