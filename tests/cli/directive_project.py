@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tests.directives import directive
 from tests.given import given
 
 from quire.trust.keys import SigningKey
@@ -79,24 +80,14 @@ Deploys to staging.
 
 <process><step name="write">Write the report for {input:target}, {input:retries} times at most.</step></process>
 """
-NOTE = """# Note
-
-```xml
-<directive name="take_note" version="1.0.0">
-  <metadata>
-    <description>Take a note</description>
-    <category>project/notes</category>
-    <author>team</author>
-    <model tier="low" />
-    <permissions><execute><tool>rye.file-system.*</tool></execute></permissions>
-  </metadata>
-  <inputs><input name="text" type="string" required="true">What</input></inputs>
-  <outputs><output name="file">Where it is</output></outputs>
-</directive>
-```
-
-<process><step name="one">Write {input:text} into notes.txt.</step></process>
-"""
+NOTE = directive(
+    "take_note",
+    "<execute><tool>rye.file-system.*</tool></execute>",
+    '<process><step name="one">Write {input:text} into notes.txt.</step></process>',
+    category="project/notes",
+    more="""<inputs><input name="text" type="string" required="true">What</input></inputs>
+<outputs><output name="file">Where it is</output></outputs>""",
+)
 RULES = "```yaml\nname: rules\ntitle: Rules\nversion: 1.0.0\nentry_type: note\n```\nNever on Fridays.\n"
 FILES = {
     ".ai/directives/project/deploy/base_deploy.md": BASE,

@@ -4,24 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.directives import directive
 from tests.given import given
 
-DIRECTIVE = """# Greet
-
-```xml
-<directive name="greet" version="1.0.0">
-  <metadata>
-    <description>Greets</description>
-    <category>demo</category>
-    <author>me</author>
-    <model tier="low" />
-    <permissions><execute><tool>rye.file-system.*</tool></execute></permissions>
-  </metadata>
-</directive>
-```
-
-<process><step name="one">Say hello.</step></process>
-"""
+DIRECTIVE = directive(
+    "greet",
+    "<execute><tool>rye.file-system.*</tool></execute>",
+    '<process><step name="one">Say hello.</step></process>',
+)
 FILES = {
     ".ai/directives/demo/greet.md": DIRECTIVE,
     ".ai/knowledge/demo/terms.md": "```yaml\nname: terms\ntitle: T\nversion: 1.0.0\nentry_type: note\n```\nBody\n",

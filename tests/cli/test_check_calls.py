@@ -7,34 +7,25 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Invoke
+from tests.directives import directive
 from tests.given import given
 
 from quire.cli.check import command
 
-DIRECTIVE = """# Greet
-
-```xml
-<directive name="greet" version="1.0.0">
-  <metadata>
-    <description>Greets</description>
-    <category>team</category>
-    <author>me</author>
-    <model tier="low" />
-    <permissions><execute><tool>rye.file-system.write</tool></execute></permissions>
-  </metadata>
-  <inputs>
-    <input name="guest" type="string" required="true">Who</input>
-    <input name="nights" type="integer" default="1">How long</input>
-  </inputs>
-  <outputs>
-    <output name="path" type="string" required="true">Where</output>
-    <output name="words" type="integer" required="true">How many</output>
-  </outputs>
-</directive>
-```
-
-Write to {input:guest}, who stays {input:nights} nights.
-"""
+DIRECTIVE = directive(
+    "greet",
+    "<execute><tool>rye.file-system.write</tool></execute>",
+    "Write to {input:guest}, who stays {input:nights} nights.",
+    category="team",
+    more="""<inputs>
+  <input name="guest" type="string" required="true">Who</input>
+  <input name="nights" type="integer" default="1">How long</input>
+</inputs>
+<outputs>
+  <output name="path" type="string" required="true">Where</output>
+  <output name="words" type="integer" required="true">How many</output>
+</outputs>""",
+)
 PLAYBOOK = """# Letter
 
 ## INPUTS

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Said
 from tests.cli.directive_project import call, put_script, sign_all, write_directives
+from tests.directives import directive
 from tests.given import given
 
 from quire.cli import main
@@ -15,26 +16,17 @@ from quire.cli import main
 CONTROL = "rye/agent/threads/internal/control"
 FILE = ".ai/directives/project/hooked.md"
 SCRIPTED = ("--script", "replies.json")
-HOOKED = """# Hooked
-
-```xml
-<directive name="hooked" version="1.0.0">
-  <metadata>
-    <description>Do something under hooks</description>
-    <category>project</category>
-    <author>team</author>
-    <model tier="low" />
-    <hooks>%s</hooks>
-    <permissions><execute><tool>rye.file-system.*</tool><tool>rye.agent.threads.*</tool></execute>
-      <acknowledge risk="elevated">Starts a helper</acknowledge></permissions>
-  </metadata>
-  <inputs><input name="how" default="well">How</input></inputs>
-  <outputs><output name="x">x</output></outputs>
-</directive>
-```
-
-<process><step name="one">Do it.</step></process>
-"""
+HOOKED = directive(
+    "hooked",
+    "",
+    '<process><step name="one">Do it.</step></process>',
+    category="project",
+    meta="""<hooks>%s</hooks>
+<permissions><execute><tool>rye.file-system.*</tool><tool>rye.agent.threads.*</tool></execute>
+  <acknowledge risk="elevated">Starts a helper</acknowledge></permissions>""",
+    more="""<inputs><input name="how" default="well">How</input></inputs>
+<outputs><output name="x">x</output></outputs>""",
+)
 
 
 def hook(name: str, event: str, how: str, **parameters: str) -> str:

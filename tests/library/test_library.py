@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from tests.directives import directive as directive_text
 
 from quire.errors import Refused
 from quire.formats.resolver import CallTarget
@@ -29,12 +30,8 @@ PLAYBOOK = "# T\n\n## INPUTS\n\n- `word` (string)\n\n## STEP 1: A\n\nSay {{{{wor
 
 def directive(name: str, extends: str = "") -> str:
     attribute = f' extends="{extends}"' if extends else ""
-    return (
-        f'# T\n\n```xml\n<directive name="{name}" version="1.0.0"{attribute}>\n<metadata><description>d</description>'
-        "<category>demo</category><author>me</author><model tier='low'/>"
-        "<permissions><fetch><knowledge>*</knowledge></fetch></permissions></metadata>\n"
-        "<inputs><input name='who' required='true'>Whom</input></inputs>\n</directive>\n```\n\nDo it.\n"
-    )
+    inputs = "<inputs><input name='who' required='true'>Whom</input></inputs>"
+    return directive_text(name, "<fetch><knowledge>*</knowledge></fetch>", more=inputs, extends=attribute)
 
 
 class House:

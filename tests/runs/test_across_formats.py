@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.directives import directive
 from tests.engine.test_pipeline import output
 
 from quire.engine.driver.drive import DriveResult
@@ -27,24 +28,14 @@ from quire.values import Value
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import Workspace
 
-DIRECTIVE = """# Greeter
-
-```xml
-<directive name="greeter" version="1.0.0">
-  <metadata>
-    <description>Greets somebody.</description>
-    <category>demo</category>
-    <author>tests</author>
-    <model tier="low" />
-    {limits}<permissions><execute>{permissions}</execute></permissions>
-  </metadata>
-  <inputs><input name="who" type="string" required="true">Whom</input></inputs>
-  <outputs><output name="greeting" required="true">What was said</output></outputs>
-</directive>
-```
-
-Greet {{input:who}}.
-"""
+DIRECTIVE = directive(
+    "greeter",
+    "",
+    "Greet {{input:who}}.",
+    meta="{limits}<permissions><execute>{permissions}</execute></permissions>",
+    more="""<inputs><input name="who" type="string" required="true">Whom</input></inputs>
+<outputs><output name="greeting" required="true">What was said</output></outputs>""",
+)
 FILES = "<tool>rye.file-system.*</tool>"
 PIPELINES = "<tool>rye.file-system.*</tool><pipeline>*</pipeline><playbook>*</playbook>"
 DOUBLE = """

@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from tests.directives import directive
 from tests.given import given
 from tests.play import Play
 
 from quire.errors import Refused
 
 PIPELINE = "pipeline: p\nsteps:\n- agent: {prompt: Pay.}\n- call: {pipeline: %s}\n"
-DIRECTIVE = """# d
-
-```xml
-<directive name="d" version="1.0.0">
-  <metadata><description>D</description><category>c</category><author>a</author><model tier="low" />
-  <permissions><execute><tool>rye.file-system.read</tool></execute></permissions></metadata>
-</directive>
-```
-
-Do it.
-"""
+DIRECTIVE = directive("d", "<execute><tool>rye.file-system.read</tool></execute>", category="c")
 
 
 async def test_last_is_never_a_launched_child(play: Play) -> None:

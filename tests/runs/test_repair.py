@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 
 import pytest
+from tests.directives import directive
 from tests.runs.travel import Travel, use
 
 from quire.engine.driver.drive import DriveResult
@@ -47,24 +48,13 @@ First about {{topic}}.
 
 Last.
 """
-DIRECTIVE = """# d
-
-```xml
-<directive name="d" version="1.0.0">
-  <metadata>
-    <description>Does it.</description>
-    <category>demo</category>
-    <author>tests</author>
-    <model tier="low" />
-    <limits turns="%s" tokens="100000" spend="5" spawns="0" />
-    <permissions><execute><tool>rye.file-system.*</tool></execute></permissions>
-  </metadata>
-  <outputs><output name="said" required="true">What was said</output></outputs>
-</directive>
-```
-
-Say it.
-"""
+DIRECTIVE = directive(
+    "d",
+    "<execute><tool>rye.file-system.*</tool></execute>",
+    "Say it.",
+    meta='<limits turns="%s" tokens="100000" spend="5" spawns="0" />',
+    more='<outputs><output name="said" required="true">What was said</output></outputs>',
+)
 ITEM = ".ai/directives/demo/d.md"
 SAY: Sequence[Value] = [{"default": "said"}]
 

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from tests.directives import directive
 from tests.given import given
 
 from quire.engine.driver.drive import DriveResult
@@ -175,27 +176,18 @@ steps:
     output: twice
 - agent: {prompt: "Sum up {checks} and {twice} for {marker}."}
 """
-_DIRECTIVE = """# {name}
-
-```xml
-<directive name="{name}" version="1.0.0">
-  <metadata>
-    <description>Does what it is told.</description>
-    <category>demo</category>
-    <author>tests</author>
-    <model tier="low" />
-    <limits turns="20" tokens="100000" spend="5" spawns="4" />
-    <permissions>
-      <execute><tool>rye.file-system.*</tool><tool>rye.agent.threads.*</tool></execute>
-    </permissions>
-  </metadata>
-  <inputs><input name="who" type="string" required="true">Whom</input></inputs>
-  <outputs><output name="said" required="true">What was said</output></outputs>
-</directive>
-```
-
-{words} {input}.
-"""
+_DIRECTIVE = directive(
+    "{name}",
+    "",
+    "{words} {input}.",
+    description="Does what it is told.",
+    meta="""<limits turns="20" tokens="100000" spend="5" spawns="4" />
+<permissions>
+  <execute><tool>rye.file-system.*</tool><tool>rye.agent.threads.*</tool></execute>
+</permissions>""",
+    more="""<inputs><input name="who" type="string" required="true">Whom</input></inputs>
+<outputs><output name="said" required="true">What was said</output></outputs>""",
+)
 PAPERS: Sequence[Value] = ["one", "two"]
 PLAYBOOK_SCRIPT: Sequence[Value] = [
     {"reply": 'So. {"gist": "rust"}', "usage": {"input_tokens": 20, "output_tokens": 5, "cost": 0.25}},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.directives import directive
 from tests.given import given
 
 from quire.testing.discovery import TestTarget, find_tests
@@ -72,24 +73,14 @@ def test_a_document_may_be_named() -> None:
     assert found("tidy") == [".ai/directives/team/tidy.test.yaml"]
 
 
-DIRECTIVE = """\
-# tidy
-
-```xml
-<directive name="tidy" version="1.0.0">
-  <metadata>
-    <description>Tidy.</description>
-    <category>team</category>
-    <author>me</author>
-    <model tier="fast" />
-    <limits><turns>3</turns></limits>
-    <permissions><execute><tool>rye.file-system.read</tool></execute></permissions>
-  </metadata>
-</directive>
-```
-
-<process><step name="a">Tidy.</step></process>
-"""
+DIRECTIVE = directive(
+    "tidy",
+    "<execute><tool>rye.file-system.read</tool></execute>",
+    '<process><step name="a">Tidy.</step></process>',
+    category="team",
+    tier="fast",
+    meta="<limits><turns>3</turns></limits>",
+)
 
 
 def test_each_file_comes_once_and_in_order() -> None:

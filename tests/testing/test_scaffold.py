@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.directives import directive
 from tests.given import given
 from tests.testing.bench import BOARD, TAGLINE
 
@@ -84,25 +85,15 @@ Draw bars.
 type: json
 """
 
-DIRECTIVE = """# Tidy
-
-```xml
-<directive name="tidy" version="1.0.0">
-  <metadata>
-    <description>Tidy</description>
-    <category>c</category>
-    <author>a</author>
-    <model tier="low" />
-    <limits turns="3" tokens="10000" spend="0.1" />
-    <permissions><execute><tool>rye.file-system.read</tool></execute></permissions>
-  </metadata>
-  <inputs><input name="file" type="string" required="true">x</input></inputs>
-  <outputs><output name="topics" type="integer" required="true">x</output></outputs>
-</directive>
-```
-
-Tidy {input:file}.
-"""
+DIRECTIVE = directive(
+    "tidy",
+    "<execute><tool>rye.file-system.read</tool></execute>",
+    "Tidy {input:file}.",
+    category="c",
+    meta='<limits turns="3" tokens="10000" spend="0.1" />',
+    more="""<inputs><input name="file" type="string" required="true">x</input></inputs>
+<outputs><output name="topics" type="integer" required="true">x</output></outputs>""",
+)
 
 DOCUMENTS = {
     "tagline.playbook.md": TAGLINE,

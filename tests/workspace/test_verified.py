@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests.directives import directive as directive_text
 
 from quire.engine.interpreter.thread.compose import compose
 from quire.errors import BadDocument, Refused
@@ -25,11 +26,8 @@ NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 def directive(name: str, extends: str = "") -> str:
     attribute = f' extends="{extends}"' if extends else ""
-    return (
-        f'# T\n\n```xml\n<directive name="{name}" version="1.0.0"{attribute}>\n<metadata><description>d</description>'
-        "<category>demo</category><author>me</author><model tier='low'/><context><system>demo/k</system></context>"
-        "<permissions><fetch><knowledge>*</knowledge></fetch></permissions></metadata>\n</directive>\n```\n\nDo it.\n"
-    )
+    context = "<context><system>demo/k</system></context>"
+    return directive_text(name, "<fetch><knowledge>*</knowledge></fetch>", meta=context, extends=attribute)
 
 
 class House:

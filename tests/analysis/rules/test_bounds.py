@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from tests.analysis.rules.rule_cases import codes_of, findings_of, proof_of
+from tests.directives import directive
 from tests.given import given
 
 from quire.analysis.amounts import Reason, endless
@@ -162,22 +163,9 @@ def test_reasons_that_a_line_would_remove_are_reported(kind: str, found: str) ->
     assert (finding.code.id, finding.help, finding.span) == (found, "[runs] x = 1", Span(3, 4))
 
 
-DIRECTIVE = """# Look
-
-```xml
-<directive name="look" version="1.0.0">
-  <metadata>
-    <description>Looks.</description>
-    <category>x</category>
-    <author>me</author>
-    <model tier="fast"/>
-    <permissions><execute><tool>rye.file-system.*</tool></execute></permissions>
-  </metadata>
-</directive>
-```
-
-Look at it.
-"""
+DIRECTIVE = directive(
+    "look", "<execute><tool>rye.file-system.*</tool></execute>", "Look at it.", category="x", tier="fast"
+)
 
 
 @pytest.mark.parametrize(("items", "found"), [(3, ["BD104"]), (2, [])])

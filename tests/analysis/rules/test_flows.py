@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.directives import directive as directive_text
 from tests.given import given
 
 from quire.diagnostics import Diagnostic
@@ -291,26 +292,11 @@ def test_output_of_commands_with_network_is_from_outside(tmp_path: Path, allow: 
 
 
 def directive(permissions: str, hook: str) -> str:
-    return f"""# Greet
-
-```xml
-<directive name="greet" version="1.0.0">
-  <metadata>
-    <description>Greets a guest</description>
-    <category>team</category>
-    <author>desk</author>
-    <model tier="low" />
-    <limits turns="6" tokens="4096" />
-    <permissions><execute>{permissions}</execute></permissions>
-    <hooks>{hook}</hooks>
-  </metadata>
-  <inputs><input name="guest" type="string" required="true">Who comes</input></inputs>
-  <outputs><output name="next" type="string">What is next</output></outputs>
-</directive>
-```
-
-Greet the guest.
-"""
+    meta = f'<limits turns="6" tokens="4096" />\n<permissions><execute>{permissions}</execute></permissions>'
+    guest = '<inputs><input name="guest" type="string" required="true">Who comes</input></inputs>'
+    following = '<outputs><output name="next" type="string">What is next</output></outputs>'
+    meta, more = f"{meta}\n<hooks>{hook}</hooks>", f"{guest}\n{following}"
+    return directive_text("greet", "", "Greet the guest.", category="team", meta=meta, more=more)
 
 
 WEB = "<tool>rye.web.fetch</tool>"

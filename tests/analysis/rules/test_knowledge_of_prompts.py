@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.directives import directive as directive_text
 from tests.given import given
 
 from quire.library.check import DocumentCheck
@@ -27,24 +28,8 @@ SEND, CHILD = "<tool>rye.http.send</tool>", "<directive>team/base</directive>"
 
 
 def directive(name: str, more: str = "", extends: str = "", permissions: str = SEND) -> str:
-    return f"""# Tell
-
-```xml
-<directive name="{name}" version="1.0.0"{extends}>
-  <metadata>
-    <description>Tells a guest</description>
-    <category>team</category>
-    <author>desk</author>
-    <model tier="low" />
-    <limits turns="6" tokens="4096" />
-    <permissions><execute>{permissions}</execute></permissions>
-    {more}
-  </metadata>
-</directive>
-```
-
-Tell the guest.
-"""
+    meta = f'<limits turns="6" tokens="4096" />\n<permissions><execute>{permissions}</execute></permissions>\n{more}'
+    return directive_text(name, "", "Tell the guest.", category="team", meta=meta, extends=extends)
 
 
 def findings(folder: Path, text: str, base: str = "") -> list[str]:
