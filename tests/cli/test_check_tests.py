@@ -42,8 +42,7 @@ def test_the_document_is_looked_at(head: str, here: Path, capsys: pytest.Capture
 
 
 def test_a_document_with_errors(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (here / "x.yaml").write_text("pipeline: x\nsteps: []\n")
-    (here / "x.test.yaml").write_text("cases: [{name: a, expect: {output: x}}]\n")
+    given({"x.yaml": "pipeline: x\nsteps: []\n", "x.test.yaml": "cases: [{name: a, expect: {output: x}}]\n"}, here)
     assert main(["check", "x.test.yaml"]) == 1
     assert "x.yaml has errors" in capsys.readouterr().out
 

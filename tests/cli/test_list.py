@@ -56,8 +56,7 @@ def test_every_name_can_be_run(workspace: Path, tmp_path: Path, said: Said) -> N
 
 
 def test_broken_documents_are_listed_with_their_errors(workspace: Path, tmp_path: Path, said: Said) -> None:
-    given({"bad.playbook.md": "# Bad\n\n## INPUTS\n\n- nonsense\n"}, workspace)
-    given({"pipelines/bad.yaml": "pipeline: ["}, workspace)
+    given({"bad.playbook.md": "# Bad\n\n## INPUTS\n\n- nonsense\n", "pipelines/bad.yaml": "pipeline: ["}, workspace)
     (workspace / "binary.playbook.md").write_bytes(b"\xff\xfe\x00")
     secret = given({"secret.txt": PLAYBOOK % "Secret"}, tmp_path) / "secret.txt"
     (workspace / "link.playbook.md").symlink_to(secret)
@@ -75,8 +74,7 @@ def test_broken_documents_are_listed_with_their_errors(workspace: Path, tmp_path
 
 
 def test_words_filter(workspace: Path, said: Said) -> None:
-    given({"notes.playbook.md": PLAYBOOK % "Minutes of a meeting"}, workspace)
-    given({"pipelines/sum.yaml": PIPELINE % "sum"}, workspace)
+    given({"notes.playbook.md": PLAYBOOK % "Minutes of a meeting", "pipelines/sum.yaml": PIPELINE % "sum"}, workspace)
     assert list(listed(said, "MEETING", "minutes")) == ["notes"]
     assert list(listed(said, "meeting minutes")) == ["notes"]
     assert list(listed(said, "adds up")) == ["sum"]

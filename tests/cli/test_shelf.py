@@ -62,9 +62,7 @@ def test_it_runs_by_name_in_any_workspace(shelf: Path, said: Said) -> None:
 
 
 def test_nothing_of_a_clone_takes_the_place_of_what_it_names(shelf: Path, workspace: Path, said: Said) -> None:
-    given({"pipelines/sum.yaml": SUM % "of the clone"}, workspace)
-    given({"prompts/style.md": "EVIL"}, workspace)
-    given({"rules.md": "EVIL"}, workspace)
+    given({"pipelines/sum.yaml": SUM % "of the clone", "prompts/style.md": "EVIL", "rules.md": "EVIL"}, workspace)
     assert run("review", "-i", "what=this", "--break", "2", "-q") == 4
     said()
     assert main(["runs", "last", "--prompt", "1"]) == 0
@@ -156,8 +154,7 @@ def test_without_a_shelf_nothing_changes(workspace: Path, said: Said) -> None:
 def test_the_users_space_itself_is_a_workspace_like_others(
     shelf: Path, monkeypatch: pytest.MonkeyPatch, said: Said
 ) -> None:
-    given({"quire.toml": ""}, shelf)
-    given({"script.json": SCRIPT}, shelf)
+    given({"quire.toml": "", "script.json": SCRIPT}, shelf)
     monkeypatch.chdir(shelf)
     assert run("sum", "-q") == 0
     assert said()[0] == "of the shelf\n"

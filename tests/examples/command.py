@@ -69,8 +69,7 @@ def recorded(shown: str) -> dict[str, float]:
 def desk(folder: Path) -> Desk:
     """A new, empty workspace in a folder."""
     work = folder / "work"
-    work.mkdir()
-    (work / "quire.toml").write_text("")
+    given({"quire.toml": ""}, work)
     return Desk(work, folder / "home")
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.directives import directive
+from tests.given import given
 
 from quire.engine.proven_bounds import ProvenBounds
 from quire.library.document import load, read
@@ -43,9 +44,7 @@ DIRECTIVE = directive(
 
 def proven(folder: Path, text: str, name: str = "p.yaml", **options: object) -> RunProof:
     home = folder / "home"
-    home.mkdir(exist_ok=True)
-    (home / "quire.toml").write_text(PRICES)
-    (folder / name).write_text(text)
+    given({"home/quire.toml": PRICES, name: text}, folder)
     settings = load_settings(find_workspace(folder), {"QUIRE_HOME": str(home)})
     inputs: dict[str, Value] = {"doc": "x" * 1000}
     return prove_run(load(folder / name), settings, inputs, **options)  # type: ignore[arg-type]

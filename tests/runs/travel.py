@@ -450,8 +450,7 @@ class Travel:
         """A playbook that chooses results, models and its artifact, and whose steps use a tool. Its models are scripts,
         named as they are from the current folder, which has to be that of the workspace."""
         home = Path(self.environ["QUIRE_HOME"])
-        home.mkdir(exist_ok=True)
-        (home / "quire.toml").write_text(CHOICE_SETTINGS)
+        given({"quire.toml": CHOICE_SETTINGS}, home)
         self.write("choices.playbook.md", CHOICES)
         for name, replies in CHOICE_SCRIPTS.items():
             self.write(f"{name}.json", encode(replies))

@@ -35,9 +35,7 @@ def test_markers(tmp_path: Path, name: str, text: str | None) -> None:
 
 def test_the_nearest_wins_and_a_file_stands_for_its_folder(tmp_path: Path) -> None:
     inner = tmp_path / "inner"
-    inner.mkdir()
-    (tmp_path / "quire.toml").touch()
-    (inner / ".mcp.json").write_text("{}")
+    given({"quire.toml": "", "inner/.mcp.json": "{}"}, tmp_path)
     document = inner / "x.playbook.md"
     document.touch()
     assert find_workspace(document).folder == inner
