@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner, Result
 
+from quire.cli import main
 from quire.errors import QuireError
 from quire.library.document import load
 from quire.models.scripted import ScriptedModel
@@ -90,3 +93,10 @@ def no_connections(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(socket, "socket", refused)
     monkeypatch.setattr(socket, "create_connection", refused)
+
+
+def json_of(output: Said | pytest.CaptureFixture[str], *arguments: str) -> Any:
+    """Return the JSON that a command line prints, which ends with 0."""
+    read = output.readouterr if isinstance(output, pytest.CaptureFixture) else output
+    assert main([*arguments, "--json"]) == 0
+    return json.loads(read()[0])

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Said
+from tests.cli.conftest import Said, json_of
 from tests.cli.directive_project import call, put_script, sign_all, write_directives
 from tests.directives import directive
 from tests.given import given
@@ -99,8 +99,7 @@ def test_a_question_before_the_first_turn_is_at_the_start(said: Said, answer: st
     assert run("asking") == 4
     err = said()[1]
     assert "the start (project/hooked) asks: project/hooked waits: really?" in err and "turn 0" not in err
-    assert main(["inbox", "--json"]) == 0
-    (question,) = json.loads(said()[0])
+    (question,) = json_of(said, "inbox")
     assert question["step"] == "start"
     assert main(["runs", "last"]) == 0
     assert "awaiting input at the start\n" in said()[0]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Said
+from tests.cli.conftest import Said, json_of
 from tests.cli.directive_project import (
     LEAF,
     LEAF_FILE,
@@ -141,10 +141,8 @@ def test_a_limit_that_is_given_later_holds_for_the_rest_of_the_run(said: Said, p
     assert "limit reached: turns 2 of 2" in said()[1]
     assert main(["resume", "last", "-q"]) == 5
     assert "limit reached: turns 2 of 2" in said()[1]
-    assert main(["runs", "last", "--json"]) == 0
-    assert json.loads(said()[0])["limits"]["spawns"] == 9
-    assert main(["runs", "last", "--journal", "--json"]) == 0
-    (terms,) = [one for one in json.loads(said()[0]) if one["path"] == "terms"]
+    assert json_of(said, "runs", "last")["limits"]["spawns"] == 9
+    (terms,) = [one for one in json_of(said, "runs", "last", "--journal") if one["path"] == "terms"]
     assert (terms["kind"], terms["state"]) == ("terms", "ok")
     assert main(["resume", "last", "-q", "--limit", "turns=none"]) == 0
     assert json.loads(said()[0]) == OUTPUTS

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Said
+from tests.cli.conftest import Said, json_of
 from tests.given import given
 
 from quire.cli import main
@@ -20,8 +20,7 @@ PIPELINE = "pipeline: %s\ndescription: Adds up.\nsteps:\n- transform: {value: ct
 
 def listed(said: Said, *words: str) -> dict[str, dict[str, Any]]:
     said()
-    assert main(["list", *words, "--json"]) == 0
-    return {one["name"]: one for one in json.loads(said()[0])}
+    return {one["name"]: one for one in json_of(said, "list", *words)}
 
 
 def test_the_columns(workspace: Path, tmp_path: Path, said: Said) -> None:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Said
+from tests.cli.conftest import Said, json_of
 from tests.given import given
 
 from quire.cli import main
@@ -395,8 +395,7 @@ def test_the_difference_as_a_table(work: Path, said: Said) -> None:
     assert rows[:2] == ["| document | change |", "| --- | --- |"]
     assert "**+ may mcp.tickets.create (elevated, unknown)**" in rows[2]
     assert "**+ model calls 1 → readers (1 → 20 at readers = 20)**" in rows[2]
-    assert main(["lock", "--diff", str(base), "--json"]) == 0
-    data = json.loads(said()[0])
+    data = json_of(said, "lock", "--diff", str(base))
     assert data["wider"] is True
     assert {one["code"] for one in data["changes"]} == {"LK102", "LK103", "LK104", "LK105"}
     assert not (work / "quire.lock").exists()

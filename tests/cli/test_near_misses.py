@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import json_of
 from tests.cli.test_terminal import Quire, put, quire
 from tests.given import given
 
@@ -53,8 +54,7 @@ def test_force_is_pinned_and_shown(publish: list[str], capsys: pytest.CaptureFix
     capsys.readouterr()
     assert main(["runs", "last"]) == 0
     assert "forced    PB106" in capsys.readouterr().out
-    assert main(["runs", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)[0]["forced"] == ["PB106"]
+    assert json_of(capsys, "runs")[0]["forced"] == ["PB106"]
 
 
 def test_forty_near_misses_are_shown_at_once(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Said
+from tests.cli.conftest import Said, json_of
 from tests.given import given
 
 from quire.cli import main
@@ -234,8 +234,7 @@ def test_dropped_items_are_told_one_by_one(workspace: Path, said: Said) -> None:
     assert "1 of 2, 1 failed" in page
     assert "items that failed\n  step 1, 0: gone.txt: no such file or directory\n" in page
     assert 'stores\n  texts  ["A"]\n' in page
-    assert main(["runs", "last", "--json"]) == 0
-    data = json.loads(said()[0])
+    data = json_of(said, "runs", "last")
     assert data["steps"][0]["items"] == {"total": 2, "done": 1, "failed": 1}
     assert data["stores"] == {"files": ["gone.txt", "a.txt"], "texts": ["A"]}
     assert (data["output"], data["format"]) == ("A", "pipeline")
@@ -301,8 +300,7 @@ def test_a_cancelled_run_goes_on(workspace: Path, said: Said) -> None:
     assert main(["run", "asking.yaml", "-q"]) == 4
     assert main(["cancel", "last"]) == 0
     said()
-    assert main(["inbox", "--json"]) == 0
-    assert json.loads(said()[0]) == []
+    assert json_of(said, "inbox") == []
     assert main(["resume", "last", "-q"]) == 4
     assert "Take the desk?" in said()[1]
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import MakeRun, Said
+from tests.cli.conftest import MakeRun, Said, json_of
 from tests.given import given
 
 from quire.cli import main
@@ -153,8 +153,7 @@ def test_what_it_says(
 
 
 def test_only_the_newest_are_taken_and_it_says_so(runs: list[str], said: Said) -> None:
-    assert main(["replay", "--document", NAME, "--last", "2", "--json"]) == 0
-    data = json.loads(said()[0])
+    data = json_of(said, "replay", "--document", NAME, "--last", "2")
     assert ([one["run"] for one in data["runs"]], data["found"]) == (runs[:1:-1], 4)
     assert main(["replay", "--document", NAME, "--last", "2"]) == 0
     out, err = said()

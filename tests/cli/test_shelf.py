@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Said
+from tests.cli.conftest import Said, json_of
 from tests.given import given
 
 from quire.cli import main
@@ -57,8 +56,7 @@ def test_it_runs_by_name_in_any_workspace(shelf: Path, said: Said) -> None:
     assert said() == ("of the shelf\n", "")
     assert run("sum", "-q") == 0
     assert said() == ("of the shelf\n", "")
-    assert main(["runs", "last", "--json"]) == 0
-    assert json.loads(said()[0])["document"] == str(shelf / "pipelines" / "sum.yaml")
+    assert json_of(said, "runs", "last")["document"] == str(shelf / "pipelines" / "sum.yaml")
 
 
 def test_nothing_of_a_clone_takes_the_place_of_what_it_names(shelf: Path, workspace: Path, said: Said) -> None:
@@ -108,8 +106,7 @@ def test_check_and_show_know_it(shelf: Path, workspace: Path, said: Said) -> Non
     given({"playbooks/review.playbook.md": REVIEW.replace("quire, sum", "quire, smu")}, shelf)
     assert main(["check", "review"]) == 0
     assert "smu" in said()[0]
-    assert main(["show", "review", "--json"]) == 0
-    shown = json.loads(said()[0])
+    shown = json_of(said, "show", "review")
     assert shown["document"] == str(shelf / "playbooks" / "review.playbook.md")
     assert main(["check", "nothing"]) == 2
     assert "nothing" in said()[1]
@@ -119,8 +116,7 @@ def test_bounds_count_what_the_shelf_calls(shelf: Path, workspace: Path, said: S
     agents = "pipeline: sum\nsteps:\n- agent: {prompt: A}\n- agent: {prompt: B}\n"
     given({"pipelines/sum.yaml": agents}, shelf)
     given({"pipelines/sum.yaml": SUM % "of the clone"}, workspace)
-    assert main(["show", "review", "--json"]) == 0
-    assert json.loads(said()[0])["bounds"]["model_calls"]["most"] == 4
+    assert json_of(said, "show", "review")["bounds"]["model_calls"]["most"] == 4
 
 
 def test_links_of_the_user_may_lead_anywhere(shelf: Path, workspace: Path, tmp_path: Path, said: Said) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import io
-import json
 import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Said
+from tests.cli.conftest import Said, json_of
 from tests.given import given
 
 from quire.cli import main
@@ -34,8 +33,7 @@ def run(workspace: Path, document: str, *arguments: str) -> int:
 
 def inputs(said: Said) -> dict[str, object]:
     said()
-    assert main(["runs", "last", "--json"]) == 0
-    found: dict[str, object] = json.loads(said()[0])["inputs"]
+    found: dict[str, object] = json_of(said, "runs", "last")["inputs"]
     return found
 
 
