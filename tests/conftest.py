@@ -10,13 +10,15 @@ import secrets
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.depth import LONG, depth
+from tests.given import given
+from tests.play import Play
 
 from quire.models.choose import MODEL_BY_KEY
 
@@ -73,6 +75,36 @@ def pytest_configure(config: pytest.Config) -> None:
     ignored = (HealthCheck.too_slow,) if LONG else (HealthCheck.too_slow, HealthCheck.filter_too_much)
     settings.register_profile("quire", max_examples=depth(30, 100), deadline=2000, suppress_health_check=ignored)
     settings.load_profile("quire")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's space, which is not there yet."""
+    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def here(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the test as a workspace that is the current folder."""
+    monkeypatch.chdir(tmp_path)
+    return given({"quire.toml": ""}, tmp_path)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch, no_model_here: None) -> Path:
+    """An empty workspace that is the current folder, beside an empty user's space."""
+    folder = given({"quire.toml": ""}, tmp_path / "work")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+async def play(here: Path) -> AsyncIterator[Play]:
+    """Runs of documents in the folder of the test."""
+    play = Play(here)
+    yield play
+    await play.close()
 
 
 @pytest.fixture

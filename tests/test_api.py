@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.given import given
 
 import quire
 from quire.api.launches import _settling
@@ -42,12 +43,8 @@ type: markdown
 
 
 @pytest.fixture
-def playbook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / "tea.playbook.md"
-    path.write_text(PLAYBOOK, encoding="utf-8")
-    return path
+def playbook(here: Path) -> Path:
+    return given({"tea.playbook.md": PLAYBOOK}, here) / "tea.playbook.md"
 
 
 def model() -> quire.ScriptedModel:
@@ -242,12 +239,8 @@ GREET = "pipeline: greet\nsteps:\n  - transform: {value: \"'Hello, ' + ctx.name\
 
 
 @pytest.fixture
-def pipelines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    (tmp_path / "quire.toml").touch()
-    (tmp_path / "pipelines").mkdir()
-    (tmp_path / "pipelines" / "greet.yaml").write_text(GREET, encoding="utf-8")
-    return tmp_path
+def pipelines(here: Path) -> Path:
+    return given({"pipelines/greet.yaml": GREET}, here)
 
 
 @pytest.mark.parametrize("inline", [False, True])

@@ -10,21 +10,12 @@ from pathlib import Path
 
 import pytest
 from lxml import etree
+from tests.cli.test_test import DOCUMENT
+from tests.given import given
 
 from quire.cli import main
 
 ROOT = Path(__file__).parent.parent
-DOCUMENT = """\
-# Tea
-
-## INPUTS
-
-- `kind` (string): Which tea
-
-## STEP 1: Describe
-
-Describe {{kind}} in one line.
-"""
 TEST = """\
 cases:
   - name: green tea
@@ -64,10 +55,7 @@ cases:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    (tmp_path / "quire.toml").write_text("")
-    (tmp_path / "tea.playbook.md").write_text(DOCUMENT)
-    (tmp_path / "tea.test.yaml").write_text(TEST)
-    return tmp_path
+    return given({"quire.toml": "", "tea.playbook.md": DOCUMENT, "tea.test.yaml": TEST}, tmp_path)
 
 
 def run(project: Path, *arguments: str) -> tuple[dict[str, int], list[str]]:

@@ -18,9 +18,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.analysis.hard_worlds import STYLES, HardWorld, thread_paths
-from tests.analysis.sized_documents import DOCUMENTS, draw_inputs
 from tests.analysis.workspaces import OpenedDocument, sizes_of
-from tests.simulator.draw import Draw
+from tests.documents import DOCUMENTS
+from tests.documents.draw import Draw
+from tests.documents.sized import draw_inputs
 from tests.simulator.scenario import Scenario
 from tests.walks.answers import WalkEnd, WalkLimits
 from tests.walks.pure_walk import run_pure

@@ -11,7 +11,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from tests.analysis.gated_documents import GatedPipelines, GatedPlaybooks
+from tests.documents.gated import GatedPipelines, GatedPlaybooks
 from tests.walks.answers import Performance, Performed, WalkLimits
 from tests.walks.pure_walk import run_pure
 

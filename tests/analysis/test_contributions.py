@@ -6,6 +6,7 @@ import datetime
 from pathlib import Path
 
 import pytest
+from tests.directives import directive
 
 from quire.analysis.amounts import total
 from quire.library.document import load
@@ -25,23 +26,14 @@ steps:
       collect: {transform: {value: pipe}}
 """
 PLAYBOOK = '# P\n\n## STEP 1: One\n\nSay.\n\n## STEP 2: Two\n\nSay more.\n\n@output(x, extract:"a")\n'
-DIRECTIVE = """# Look
-
-```xml
-<directive name="look" version="1.0.0">
-  <metadata>
-    <description>Looks.</description>
-    <category></category>
-    <author>tests</author>
-    <model tier="general"/>
-    <limits turns="3" tokens="1000"/>
-    <permissions><execute><tool>rye.file-system.read</tool></execute></permissions>
-  </metadata>
-</directive>
-```
-
-<process><step name="look"><action>Look.</action></step></process>
-"""
+DIRECTIVE = directive(
+    "look",
+    "<execute><tool>rye.file-system.read</tool></execute>",
+    '<process><step name="look"><action>Look.</action></step></process>',
+    category="",
+    tier="general",
+    meta='<limits turns="3" tokens="1000" />',
+)
 
 
 USES = """pipeline: q

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 from quire.library.check import DocumentCheck
 from quire.source import Source
@@ -20,10 +20,7 @@ FETCH = "pipeline: fetch\nsteps:\n" + GET + "- {tool: {name: file__write, args: 
 @pytest.fixture(autouse=True)
 def own_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "user"))
-    (tmp_path / "quire.toml").write_text("")
-    (tmp_path / "user").mkdir()
-    (tmp_path / "user" / "quire.toml").write_text(TRUSTED)
-    (tmp_path / ".mcp.json").write_text(json.dumps(SERVER))
+    given({"quire.toml": "", "user/quire.toml": TRUSTED, ".mcp.json": SERVER}, tmp_path)
 
 
 def found(folder: Path, text: str, name: str = "p.yaml") -> set[str]:
@@ -72,9 +69,7 @@ def test_a_trusted_server_gives_back_what_it_was_given(tmp_path: Path, server: s
 def test_a_prompt_is_read_from_a_file_that_a_callee_has_written(
     tmp_path: Path, prompt: str, called: str, *, fires: bool
 ) -> None:
-    (tmp_path / "pipelines").mkdir()
-    (tmp_path / "pipelines" / "fetch.yaml").write_text(called)
-    (tmp_path / "a.md").write_text("Be brief.")
+    given({"pipelines/fetch.yaml": called, "a.md": "Be brief."}, tmp_path)
     text = (
         "# P\n\n## STEP 1: Fetch\n@tool(quire, fetch)\n\n"
         f"## STEP 2: Work\n@context(none)\n@prompt({prompt})\nGo on.\n@output(note)\n\n"

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests.given import given
+from tests.play import Play
 
 from quire.engine.ports import ModelCall, ModelReply
 from quire.formats.test.parse import parse
 from quire.library.document import read
 from quire.library.foresight import Foresight
-from quire.models.scripted import ScriptedModel
 from quire.models.tokens import call_tokens_at_most
 from quire.plan.nodes import Plan
 from quire.plan.vocabulary import last_label
-from quire.runs.options import RunOptions
-from quire.runs.runtime import Runtime
 from quire.source import Source, read_source
 from quire.testing.case_run import CaseRun
 from quire.testing.file_run import OpenTest, open_test
 from quire.testing.world.model import CaseModel
 from quire.values import Value
-from quire.workspace.settings import Settings
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TESTS = sorted(EXAMPLES.rglob("*.test.yaml"))
@@ -81,27 +78,13 @@ def test_the_prompts_of_the_examples_are_not_larger_than_proven(monkeypatch: pyt
     assert compared > 100
 
 
-def sent(
-    folder: Path, name: str, text: str, inputs: dict[str, Value], settings: str = ""
-) -> tuple[Compared, list[ModelCall]]:
+async def sent(play: Play, name: str, text: str, inputs: dict[str, Value]) -> tuple[Compared, list[ModelCall]]:
     """Run a document with short replies; return its proof, and the calls that it made."""
-    (folder / "home").mkdir()
-    (folder / "home" / "quire.toml").write_text(settings)
-    document = read(Source.of(text, str(folder / name)))
+    document = read(Source.of(text, str(play.folder / name)))
     assert not document.diagnostics
-
-    async def run() -> tuple[list[ModelCall], Settings]:
-        model = ScriptedModel([{"default": '{"a": "b"}'}])
-        runtime = Runtime.open(folder, model=model)
-        try:
-            await runtime.drive(await runtime.start(document, inputs, RunOptions(unattended=True)))
-            return list(model.calls), runtime.settings
-        finally:
-            await runtime.close()
-
-    calls, found = asyncio.run(run())
-    plan = document.runnable()
-    return Compared(Foresight(found), plan, document.name, inputs), calls
+    await play(document, [{"default": '{"a": "b"}'}], inputs, unattended=True)
+    foresight = Foresight(play.runtime.settings)
+    return Compared(foresight, document.runnable(), document.name, inputs), play.model.calls
 
 
 LONG = "word " * 4_000
@@ -163,10 +146,10 @@ Say it.
         ("p.playbook.md", SYSTEM, {"doc": "é" * 500}, ""),
     ],
 )
-def test_everything_that_is_sent_is_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, inputs: dict[str, Value], settings: str
+async def test_everything_that_is_sent_is_counted(
+    play: Play, name: str, text: str, inputs: dict[str, Value], settings: str
 ) -> None:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    compared, calls = sent(tmp_path, name, text, inputs, settings)
+    given({"home/quire.toml": settings})
+    compared, calls = await sent(play, name, text, inputs)
     assert list(compared.larger(calls)) == []
     assert compared.count

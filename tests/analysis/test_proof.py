@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 from quire.analysis.amounts import compared, number, parsed, size
 from quire.analysis.labels import OUTSIDE
@@ -142,17 +143,13 @@ ROUND = """  - agent: {{prompt: x, schema: {0}, capabilities: {{tools: []}}, out
 
 
 @pytest.fixture
-def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "quire.toml").touch()
-    (tmp_path / "pipelines").mkdir()
-    return tmp_path
+def work(here: Path) -> Path:
+    (here / "pipelines").mkdir()
+    return here
 
 
 def most_of_calls(work: Path, called: str, caller: str) -> int | None:
-    (work / "pipelines" / "each.yaml").write_text(called)
-    (work / "caller.yaml").write_text(caller)
+    given({"pipelines/each.yaml": called, "caller.yaml": caller}, work)
     plan = load(Path("caller.yaml")).runnable()
     return Foresight.here("caller.yaml").proof(plan).bound("model_calls").most.as_number
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 from tests.analysis.explore import explore_seed
-from tests.analysis.sized_documents import DOCUMENTS
 from tests.depth import depth
+from tests.documents import DOCUMENTS
 
 from quire.analysis import pipeline_calls
 from quire.analysis.amounts import NOTHING

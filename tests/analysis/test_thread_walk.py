@@ -6,6 +6,8 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from tests.directives import directive as directive_text
+from tests.given import given
 
 from quire.analysis.flow_paths import flows_of
 from quire.analysis.labels import Integrity
@@ -18,26 +20,17 @@ from quire.models.prices import ModelRate, Rate, Unpriced
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import Workspace
 
-TEXT = """# One
-
-```xml
-<directive name="{name}" version="1.0.0">
-  <metadata>
-    <description>One.</description>
-    <category></category>
-    <author>ada</author>
-    <model tier="fast" />
-    <limits {limits} />
-    <hooks>{hooks}</hooks>
-    <permissions><execute>{held}</execute></permissions>
-  </metadata>
-  <inputs><input name="tag" type="string" required="false">A mark</input></inputs>
-  <outputs><output name="out" type="string">x</output></outputs>
-</directive>
-```
-
-<process><step name="s">Do it.</step></process>
-"""
+TEXT = directive_text(
+    "{name}",
+    "<execute>{held}</execute>",
+    '<process><step name="s">Do it.</step></process>',
+    category="",
+    tier="fast",
+    meta="""<limits {limits} />
+<hooks>{hooks}</hooks>""",
+    more="""<inputs><input name="tag" type="string" required="false">A mark</input></inputs>
+<outputs><output name="out" type="string">x</output></outputs>""",
+)
 
 READ = "<tool>rye.file-system.read</tool>"
 FORK = "<tool>rye.agent.threads.thread_directive</tool>"
@@ -64,9 +57,7 @@ def control(event: str, decision: str, condition: str = "") -> str:
 
 def proof_of(folder: Path, text: str, **others: str) -> Proof:
     files = {"quire.toml": "", ".ai/directives/one.md": text, **others}
-    for name, content in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(content)
+    given(files, folder)
     settings = load_settings(Workspace(folder), {"QUIRE_HOME": str(folder / "user")})
     plan = load(folder / ".ai/directives/one.md").plan
     assert plan is not None

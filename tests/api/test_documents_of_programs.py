@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.cli.directive_project import LEAF, call, write_directives
+from tests.given import given
 
 import quire
 from quire.errors import BadDocument, CannotStart, Unreadable
@@ -21,14 +22,8 @@ steps:
 
 
 @pytest.fixture(autouse=True)
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "quire.toml").touch()
-    (tmp_path / "pipelines").mkdir()
-    (tmp_path / "pipelines" / "greet.yaml").write_text(PIPELINE, encoding="utf-8")
-    (tmp_path / "tea.playbook.md").write_text(PLAYBOOK, encoding="utf-8")
-    return tmp_path
+def workspace(here: Path) -> Path:
+    return given({"pipelines/greet.yaml": PIPELINE, "tea.playbook.md": PLAYBOOK}, here)
 
 
 FORMS: dict[str, Any] = {

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 import quire
 from quire.engine.driver.drive import Drive
@@ -26,14 +27,7 @@ from quire.workspace.settings import Settings
 PLAYBOOK = "# A\n\n## STEP 1: Say\n\nSay.\n"
 
 
-@pytest.fixture(autouse=True)
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "work"
-    folder.mkdir()
-    (folder / "quire.toml").touch()
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(folder)
-    return folder
+pytestmark = pytest.mark.usefixtures("workspace")
 
 
 @pytest.fixture
@@ -89,10 +83,7 @@ def test_unchanged_settings_are_parsed_once(workspace: Path, monkeypatch: pytest
 
 async def test_workspaces_that_begin_at_once_have_their_own_settings(workspace: Path, loaded: list[Path]) -> None:
     other = workspace.parent / "other"
-    other.mkdir()
-    (other / "quire.toml").write_text("[store]\n")
-    (other / "broken").mkdir()
-    (other / "broken" / "quire.toml").write_text("[nothing]\n")
+    given({"quire.toml": "[store]\n", "broken/quire.toml": "[nothing]\n"}, other)
     folders = [workspace, other, other / "broken", other]
     outcomes = await asyncio.gather(
         *(quire.run(PLAYBOOK, model=scripted(), workspace=folder) for folder in folders), return_exceptions=True

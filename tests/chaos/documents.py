@@ -11,6 +11,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.given import given
+
 TOOLS = '''"""Tools that write down who called them, and are in no hurry."""
 
 import os
@@ -323,7 +325,4 @@ def write_story(story: Story, folder: Path) -> None:
         story.script_file: json.dumps(story.script),
         "quire.toml": '[tools]\nmodules = ["chaos_tools"]\n',
     }
-    for name, text in files.items():
-        file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+    given(files, folder)

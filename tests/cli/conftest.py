@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner, Result
 
+from quire.cli import main
 from quire.errors import QuireError
 from quire.library.document import load
 from quire.models.scripted import ScriptedModel
@@ -22,17 +25,6 @@ Invoke = Callable[..., Result]
 MakeRun = Callable[..., str]
 Said = Callable[[], tuple[str, str]]
 """What stdout and stderr got since the last time."""
-
-
-@pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_model_here: None) -> Path:
-    """An empty workspace that is the current folder, with an empty user's space."""
-    folder = tmp_path / "work"
-    folder.mkdir()
-    (folder / "quire.toml").write_text("")
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(folder)
-    return folder
 
 
 class Door(click.Group):
@@ -101,3 +93,10 @@ def no_connections(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(socket, "socket", refused)
     monkeypatch.setattr(socket, "create_connection", refused)
+
+
+def json_of(output: Said | pytest.CaptureFixture[str], *arguments: str) -> Any:
+    """Return the JSON that a command line prints, which ends with 0."""
+    read = output.readouterr if isinstance(output, pytest.CaptureFixture) else output
+    assert main([*arguments, "--json"]) == 0
+    return json.loads(read()[0])

@@ -7,6 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tests.directives import directive
+from tests.given import given
+
 from quire.trust.keys import SigningKey
 from quire.trust.sign_file import sign_file, signable
 from quire.trust.trusted_keys import Home, keep, own_key
@@ -77,24 +80,14 @@ Deploys to staging.
 
 <process><step name="write">Write the report for {input:target}, {input:retries} times at most.</step></process>
 """
-NOTE = """# Note
-
-```xml
-<directive name="take_note" version="1.0.0">
-  <metadata>
-    <description>Take a note</description>
-    <category>project/notes</category>
-    <author>team</author>
-    <model tier="low" />
-    <permissions><execute><tool>rye.file-system.*</tool></execute></permissions>
-  </metadata>
-  <inputs><input name="text" type="string" required="true">What</input></inputs>
-  <outputs><output name="file">Where it is</output></outputs>
-</directive>
-```
-
-<process><step name="one">Write {input:text} into notes.txt.</step></process>
-"""
+NOTE = directive(
+    "take_note",
+    "<execute><tool>rye.file-system.*</tool></execute>",
+    '<process><step name="one">Write {input:text} into notes.txt.</step></process>',
+    category="project/notes",
+    more="""<inputs><input name="text" type="string" required="true">What</input></inputs>
+<outputs><output name="file">Where it is</output></outputs>""",
+)
 RULES = "```yaml\nname: rules\ntitle: Rules\nversion: 1.0.0\nentry_type: note\n```\nNever on Fridays.\n"
 FILES = {
     ".ai/directives/project/deploy/base_deploy.md": BASE,
@@ -134,10 +127,7 @@ SCRIPT: list[dict[str, Any]] = [
 
 def write_directives(folder: Path, *, sign: bool = True, **more: str) -> None:
     """`more` are further files, by their names with `__` for slashes."""
-    for name, text in {**FILES, **{name.replace("__", "/"): text for name, text in more.items()}}.items():
-        file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+    given({**FILES, **{name.replace("__", "/"): text for name, text in more.items()}}, folder)
     put_script(folder, *SCRIPT)
     if sign:
         keep(Home(user_space()), SigningKey.generate("default"), datetime.now(UTC))

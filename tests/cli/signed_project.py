@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-DIRECTIVE = """# Greet
+from tests.directives import directive
+from tests.given import given
 
-```xml
-<directive name="greet" version="1.0.0">
-  <metadata>
-    <description>Greets</description>
-    <category>demo</category>
-    <author>me</author>
-    <model tier="low" />
-    <permissions><execute><tool>rye.file-system.*</tool></execute></permissions>
-  </metadata>
-</directive>
-```
-
-<process><step name="one">Say hello.</step></process>
-"""
+DIRECTIVE = directive(
+    "greet",
+    "<execute><tool>rye.file-system.*</tool></execute>",
+    '<process><step name="one">Say hello.</step></process>',
+)
 FILES = {
     ".ai/directives/demo/greet.md": DIRECTIVE,
     ".ai/knowledge/demo/terms.md": "```yaml\nname: terms\ntitle: T\nversion: 1.0.0\nentry_type: note\n```\nBody\n",
@@ -29,10 +21,5 @@ FILES = {
 
 
 def write_project(folder: Path) -> None:
-    for name, text in FILES.items():
-        file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-    (folder / "notes.md").write_text("# Not a document\n")
-    (folder / ".ai" / "config").mkdir()
-    (folder / ".ai" / "config" / "x.yaml").write_text("a: 1\n")
+    given(FILES, folder)
+    given({"notes.md": "# Not a document\n", ".ai/config/x.yaml": "a: 1\n"}, folder)

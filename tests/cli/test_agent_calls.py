@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Said
+from tests.given import given
 
 from quire.cli import main
 from quire.display.live_frame import AGENT_CALLS, FrameState, frame, summary
@@ -50,13 +51,10 @@ RUN = ("run", "p.yaml", "--script", "s.json", "-i", 'files=["b.txt", "c.txt"]')
 @pytest.fixture
 def project(workspace: Path, tmp_path: Path, said: Said) -> Path:
     home = tmp_path / "home"
-    home.mkdir()
-    (home / "quire.toml").write_text('[agents.reader]\ntools = ["file__read"]\n')
-    (workspace / "a.txt").write_text("hello")
-    (workspace / "b.txt").write_text("evil \x1b[31mred\x1b]0;title\x07")
-    (workspace / "p.yaml").write_text(PIPELINE)
-    (workspace / "s.json").write_text(json.dumps(SCRIPT))
-    return workspace
+    given({"quire.toml": '[agents.reader]\ntools = ["file__read"]\n'}, home)
+    return given(
+        {"a.txt": "hello", "b.txt": "evil \x1b[31mred\x1b]0;title\x07", "p.yaml": PIPELINE, "s.json": SCRIPT}, workspace
+    )
 
 
 def test_the_plain_log_shows_turns_calls_and_results(project: Path, said: Said) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 import quire
 from quire.cli import main
@@ -33,8 +33,7 @@ NONE = [float("nan"), float("inf"), float("-inf"), -1.0, -0.01, True, "1"]
 def test_the_command_line_refuses_it(
     workspace: Path, verb: tuple[str, ...], text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Path("one.md").write_text(ONE)
-    Path("replies.json").write_text(json.dumps(["hello"]))
+    given({"one.md": ONE, "replies.json": ["hello"]})
     assert main([*verb, f"--budget={text}"]) == 2
     told = capsys.readouterr()
     assert not told.out
@@ -42,8 +41,7 @@ def test_the_command_line_refuses_it(
 
 
 def test_zero_is_an_amount(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Path("one.md").write_text(ONE)
-    Path("replies.json").write_text(json.dumps(["hello"]))
+    given({"one.md": ONE, "replies.json": ["hello"]})
     assert main(["run", "one.md", "--script", "replies.json", "--budget", "0"]) == 5
     assert "the budget of $0" in capsys.readouterr().err
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import MakeRun
+from tests.cli.conftest import MakeRun, json_of
 
 from quire.cli import main
 from quire.runs.options import RunOptions
@@ -27,8 +27,7 @@ PAGE = """# Ask
 
 def answers(capsys: pytest.CaptureFixture[str], run: str = "last") -> dict[str, tuple[str, str | None]]:
     capsys.readouterr()
-    assert main(["runs", run, "--json"]) == 0
-    return {one["way"]: (one["answer"], one["by"]) for one in json.loads(capsys.readouterr().out)["answers"]}
+    return {one["way"]: (one["answer"], one["by"]) for one in json_of(capsys, "runs", run)["answers"]}
 
 
 def test_the_user_by_the_account(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:

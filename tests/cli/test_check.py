@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 from quire.cli import main
 
@@ -14,19 +15,6 @@ GOOD = "# T\n\n## STEP 1: A\n\nx\n"
 LINT = "# T\n\n## STEP 1: A\n\n{{x}}\n"
 WARNING = "# T\n\n## STEP 2: A\n\nx\n"
 BAD = "## STEP 1: A\n\nx\n"
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def write(here: Path, files: dict[str, str]) -> None:
-    for name, text in files.items():
-        path = here / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +32,7 @@ def write(here: Path, files: dict[str, str]) -> None:
 def test_status_and_summary(
     here: Path, capsys: pytest.CaptureFixture[str], text: str, arguments: list[str], status: int, summary: str
 ) -> None:
-    write(here, {"a.md": text})
+    given({"a.md": text}, here)
     assert main(["check", "a.md", *arguments]) == status
     out, err = capsys.readouterr()
     assert err == f"{summary}\n"
@@ -52,7 +40,7 @@ def test_status_and_summary(
 
 
 def test_findings_are_data_and_the_rest_is_talk(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write(here, {"a.md": BAD, "b.md": LINT})
+    given({"a.md": BAD, "b.md": LINT}, here)
     assert main(["check", "--format", "concise", "b.md", "a.md", "gone.md"]) == 2
     out, err = capsys.readouterr()
     assert out.split("\n") == [
@@ -64,7 +52,7 @@ def test_findings_are_data_and_the_rest_is_talk(here: Path, capsys: pytest.Captu
 
 
 def test_json(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write(here, {"a.md": LINT})
+    given({"a.md": LINT}, here)
     assert main(["check", "--json", "a.md"]) == 0
     assert [found["code"] for found in json.loads(capsys.readouterr().out)] == ["PB201"]
 
@@ -100,7 +88,7 @@ TREE = {
     ],
 )
 def test_folders_and_globs(here: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], files: int) -> None:
-    write(here, TREE)
+    given(TREE, here)
     (here / "deep" / "loop").symlink_to(here, target_is_directory=True)
     main(["check", *arguments])
     assert f" in {files} file" in capsys.readouterr().err
@@ -112,7 +100,7 @@ def test_settings_that_cannot_be_read_are_told_once(
 ) -> None:
     """A search skips files that only look like documents, but these are: without a word a check of all would pass."""
     pipeline = "pipeline: p\nsteps:\n  - transform: {value: '1'}\n"
-    write(here, {"a.yaml": pipeline, "b.yaml": pipeline, "quire.toml": "[runs"})
+    given({"a.yaml": pipeline, "b.yaml": pipeline, "quire.toml": "[runs"}, here)
     assert main(["check", *arguments]) == 2
     assert capsys.readouterr().err.count("quire.toml: is not TOML") == 1
     assert main(["show", "a.yaml"]) == 0
@@ -131,7 +119,7 @@ def test_settings_that_cannot_be_read_are_told_once(
     ],
 )
 def test_what_cannot_be_read(here: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], line: str) -> None:
-    write(here, {"c.txt": GOOD})
+    given({"c.txt": GOOD}, here)
     (here / "empty").mkdir()
     (here / "latin.md").write_bytes(b"\xe4")
     os.mkfifo(here / "fifo.md")
@@ -143,7 +131,7 @@ def test_an_empty_playbook_and_one_that_is_too_large_are_findings(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """S13: the codes are there as data; the exit status is that of a file that cannot be read."""
-    write(here, {"empty.md": " \n", "large.md": GOOD + "x" * 200_000, "empty.yaml": ""})
+    given({"empty.md": " \n", "large.md": GOOD + "x" * 200_000, "empty.yaml": ""}, here)
     assert main(["check", "--json", "empty.md", "large.md", "empty.yaml"]) == 2
     out, err = capsys.readouterr()
     assert [(one["file"], one["code"]) for one in json.loads(out)] == [("empty.md", "PB001"), ("large.md", "PB002")]
@@ -188,7 +176,7 @@ def test_a_prompt_file_that_is_not_there_is_found(workspace: Path, capsys: pytes
 
 def test_portable_notes_what_only_quire_has_and_fails(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     extended = "pipeline: p\ndialect: quire\nsteps:\n  - transform: {value: 'upper(ctx.name)'}\n"
-    write(here, {"a.yaml": extended, "b.playbook.md": "# T\n\n## STEP 1: A\n\n@context(none)\n\nx\n", "c.md": GOOD})
+    given({"a.yaml": extended, "b.playbook.md": "# T\n\n## STEP 1: A\n\n@context(none)\n\nx\n", "c.md": GOOD}, here)
     assert main(["check", "a.yaml", "b.playbook.md"]) == 0
     assert "PL301" not in capsys.readouterr().out
     assert main(["check", "--portable", "--format", "concise", "a.yaml"]) == 1

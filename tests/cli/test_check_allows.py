@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 import quire
 from quire.cli import main
@@ -23,10 +24,8 @@ steps:
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "p.yaml").write_text(TEXT + REPORT)
-    return tmp_path
+def here(here: Path) -> Path:
+    return given({"p.yaml": TEXT + REPORT}, here)
 
 
 def test_a_hidden_finding_is_counted_and_does_not_fail(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,33 +7,25 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Invoke
+from tests.directives import directive
+from tests.given import given
 
 from quire.cli.check import command
 
-DIRECTIVE = """# Greet
-
-```xml
-<directive name="greet" version="1.0.0">
-  <metadata>
-    <description>Greets</description>
-    <category>team</category>
-    <author>me</author>
-    <model tier="low" />
-    <permissions><execute><tool>rye.file-system.write</tool></execute></permissions>
-  </metadata>
-  <inputs>
-    <input name="guest" type="string" required="true">Who</input>
-    <input name="nights" type="integer" default="1">How long</input>
-  </inputs>
-  <outputs>
-    <output name="path" type="string" required="true">Where</output>
-    <output name="words" type="integer" required="true">How many</output>
-  </outputs>
-</directive>
-```
-
-Write to {input:guest}, who stays {input:nights} nights.
-"""
+DIRECTIVE = directive(
+    "greet",
+    "<execute><tool>rye.file-system.write</tool></execute>",
+    "Write to {input:guest}, who stays {input:nights} nights.",
+    category="team",
+    more="""<inputs>
+  <input name="guest" type="string" required="true">Who</input>
+  <input name="nights" type="integer" default="1">How long</input>
+</inputs>
+<outputs>
+  <output name="path" type="string" required="true">Where</output>
+  <output name="words" type="integer" required="true">How many</output>
+</outputs>""",
+)
 PLAYBOOK = """# Letter
 
 ## INPUTS
@@ -55,13 +47,14 @@ def pipeline(*steps: str) -> str:
 
 @pytest.fixture(autouse=True)
 def documents(workspace: Path) -> None:
-    for name, text in {
-        ".ai/directives/team/greet.md": DIRECTIVE,
-        "playbooks/letter.playbook.md": PLAYBOOK,
-        "pipelines/price.yaml": 'pipeline: price\nsteps:\n  - transform: {value: "ctx.nights * 60"}\n',
-    }.items():
-        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
-        (workspace / name).write_text(text)
+    given(
+        {
+            ".ai/directives/team/greet.md": DIRECTIVE,
+            "playbooks/letter.playbook.md": PLAYBOOK,
+            "pipelines/price.yaml": 'pipeline: price\nsteps:\n  - transform: {value: "ctx.nights * 60"}\n',
+        },
+        workspace,
+    )
 
 
 def found(invoke: Invoke, file: Path, text: str) -> list[tuple[str, str]]:

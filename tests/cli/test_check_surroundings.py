@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Invoke
+from tests.given import given
 
 from quire.cli.check import command
 from quire.cli.show import command as show
@@ -42,12 +43,6 @@ def running(kind: str, name: str) -> str:
     return f'`rye_execute(item_type="{kind}", item_id="{name}")`'
 
 
-def write(folder: Path, files: dict[str, str]) -> None:
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-
-
 def found(invoke: Invoke, *names: str) -> list[tuple[str, str]]:
     done = invoke(command, "--json", *names)
     told = [(one["code"], one["message"]) for one in json.loads(done.stdout)]
@@ -67,7 +62,7 @@ def test_a_header_that_is_never_sent(tmp_path: Path, invoke: Invoke, tool: str, 
     """§3: both tools refuse secrets at run time; what stands in the document is found before."""
     method = "method: POST, " if tool == "http__send" else ""
     args = f"{{{method}url: 'https://example.com', headers: {{{header}, Accept: text/html}}}}"
-    write(Path(), {"a.yaml": f"pipeline: a\nsteps:\n- tool: {{name: {tool}, args: {args}}}\n"})
+    given({"a.yaml": f"pipeline: a\nsteps:\n- tool: {{name: {tool}, args: {args}}}\n"})
     ((code, message),) = found(invoke, "a.yaml")
     assert code == "PL113" and message.startswith(expected)
 
@@ -108,28 +103,28 @@ GREET = ".ai/directives/team/greet.md"
 def test_parents(
     invoke: Invoke, workspace: Path, extends: str, files: dict[str, str], expected: list[tuple[str, str]]
 ) -> None:
-    write(workspace, {f".ai/directives/{name}.md": text for name, text in files.items()})
-    write(workspace, {GREET: directive("greet", f' extends="{extends}"')})
+    given({f".ai/directives/{name}.md": text for name, text in files.items()}, workspace)
+    given({GREET: directive("greet", f' extends="{extends}"')}, workspace)
     assert found(invoke, GREET) == expected
     assert (invoke(show, GREET).exit_code == 0) == (not expected)
 
 
 def test_a_parent_in_the_space_of_the_user_is_found(invoke: Invoke, workspace: Path) -> None:
-    write(workspace, {GREET: directive("greet", ' extends="mine/base"', "<context><before>names</before></context>")})
+    given({GREET: directive("greet", ' extends="mine/base"', "<context><before>names</before></context>")}, workspace)
     assert [code for code, _ in found(invoke, GREET)] == ["DR024", "DR113"]
     home = workspace.parent / "home"
-    write(home, {".ai/directives/mine/base.md": directive("base"), ".ai/knowledge/mine/names.md": KNOWLEDGE})
+    given({".ai/directives/mine/base.md": directive("base"), ".ai/knowledge/mine/names.md": KNOWLEDGE}, home)
     assert found(invoke, GREET) == []
 
 
 def test_knowledge(invoke: Invoke, workspace: Path) -> None:
     context = "<context><system>rye/agent/core/Identity</system><before>team/names</before><after>team/gone</after>"
-    write(
-        workspace,
+    given(
         {
             ".ai/knowledge/team/names.md": KNOWLEDGE,
             GREET: directive("greet", "", f"{context}<after>team/bad</after></context>"),
         },
+        workspace,
     )
     (workspace / ".ai/knowledge/team/bad.md").symlink_to("names.md")
     assert found(invoke, GREET) == [
@@ -139,21 +134,21 @@ def test_knowledge(invoke: Invoke, workspace: Path) -> None:
 
 
 def test_places(invoke: Invoke, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(workspace, {".ai/directives/other/hello.md": directive("greet"), ".ai/knowledge/team/other.md": KNOWLEDGE})
+    given({".ai/directives/other/hello.md": directive("greet"), ".ai/knowledge/team/other.md": KNOWLEDGE}, workspace)
     assert [code for code, _ in found(invoke, ".")] == ["DR205", "DR205", "KN104"]
     monkeypatch.chdir(workspace / ".ai/directives/other")
     assert [code for code, _ in found(invoke, "hello.md")] == ["DR205", "DR205"]
 
 
 def test_a_directive_in_no_space_has_no_place(invoke: Invoke, workspace: Path) -> None:
-    write(workspace, {"hello.md": directive("greet", ' extends="nobody"')})
+    given({"hello.md": directive("greet", ' extends="nobody"')}, workspace)
     assert found(invoke, "hello.md") == []
 
 
 @pytest.mark.parametrize("names", [' extends="team/base"', ""])
 def test_a_broken_configuration_is_no_finding_about_a_file(invoke: Invoke, workspace: Path, names: str) -> None:
     """It is said where something is looked for, as for pipelines."""
-    write(workspace, {"quire.toml": "nonsense = 1\n", GREET: directive("greet", names)})
+    given({"quire.toml": "nonsense = 1\n", GREET: directive("greet", names)}, workspace)
     done = invoke(command, "--json", GREET)
     assert done.exit_code == (2 if names else 0)
     assert ("nonsense" in done.stderr) == bool(names)
@@ -230,15 +225,15 @@ DECIDED = {
 def test_circles(
     invoke: Invoke, workspace: Path, file: str, files: dict[str, str], expected: list[tuple[str, str]]
 ) -> None:
-    write(workspace, files)
+    given(files, workspace)
     assert found(invoke, file) == expected
 
 
 def test_the_documents_that_a_plan_calls(workspace: Path) -> None:
     match = "- match: {on: ctx.x, cases: {y: {pipeline: b}}, default: {pipeline: c}}\n"
-    write(
-        workspace,
+    given(
         {"p.yaml": pipeline("p", "a", "shell") + match, "p.playbook.md": playbook("a", "ask", "shell", "rye/bash")},
+        workspace,
     )
     for file, names in (("p.yaml", ["a", "shell", "b", "c"]), ("p.playbook.md", ["a"])):
         assert list(called_names(load(workspace / file).runnable())) == names
@@ -270,7 +265,7 @@ def test_every_new_code_has_a_page(invoke: Invoke) -> None:
 def test_only_who_names_others_loads_what_finds_them(
     workspace: Path, name: str, text: str, unloaded: tuple[str, ...]
 ) -> None:
-    write(workspace, {name: text})
+    given({name: text}, workspace)
     code = f"import sys; from quire.cli import main\ntry: main(['check', {name!r}])\nexcept SystemExit: pass\n"
     code += "sys.stderr.write(' '.join(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=workspace)
@@ -297,6 +292,6 @@ def test_elevated_permissions_without_an_acknowledgement(
     own = METADATA[METADATA.index("<permissions>") :]
     text = directive("x").replace(own, f"<permissions>{permissions}</permissions>")
     table = "patterns:\n  - {pattern: rye.fetch.knowledge.secret.*, tier: elevated}\n"
-    write(workspace, {".ai/directives/team/x.md": text, ".ai/config/capability_risk.yaml": table})
+    given({".ai/directives/team/x.md": text, ".ai/config/capability_risk.yaml": table}, workspace)
     told = found(invoke, ".ai/directives/team/x.md")
     assert [code for code, _ in told].count("DR117") == count

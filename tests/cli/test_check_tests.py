@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 from quire.cli import main
 
@@ -12,12 +13,9 @@ TEST = "cases:\n  - name: a\n    expct: {output: 1}\n"
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    (tmp_path / "x.test.yaml").write_text(TEST)
-    (tmp_path / "x.yaml").write_text("pipeline: x\ndescription: x\nsteps:\n  - transform: {value: '1'}\n")
-    return tmp_path
+def here(here: Path) -> Path:
+    steps = "pipeline: x\ndescription: x\nsteps:\n  - transform: {value: '1'}\n"
+    return given({"x.test.yaml": TEST, "x.yaml": steps}, here)
 
 
 @pytest.mark.parametrize("argument", ["x.test.yaml", ".", "*.yaml"])
@@ -44,8 +42,7 @@ def test_the_document_is_looked_at(head: str, here: Path, capsys: pytest.Capture
 
 
 def test_a_document_with_errors(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (here / "x.yaml").write_text("pipeline: x\nsteps: []\n")
-    (here / "x.test.yaml").write_text("cases: [{name: a, expect: {output: x}}]\n")
+    given({"x.yaml": "pipeline: x\nsteps: []\n", "x.test.yaml": "cases: [{name: a, expect: {output: x}}]\n"}, here)
     assert main(["check", "x.test.yaml"]) == 1
     assert "x.yaml has errors" in capsys.readouterr().out
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Invoke
+from tests.given import given
 
 from quire.cli import main
 from quire.cli.check import command
@@ -79,8 +80,7 @@ def test_python_tools_are_imported_only_in_a_workspace_that_the_user_agreed_to(
     workspace: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delitem(sys.modules, "checked_tools", raising=False)
-    (workspace / "checked_tools.py").write_text(MODULE)
-    (workspace / "quire.toml").write_text('[tools]\nmodules = ["checked_tools"]\n')
+    given({"checked_tools.py": MODULE, "quire.toml": '[tools]\nmodules = ["checked_tools"]\n'}, workspace)
     called = page(workspace, '@tool(python, checked_plot, {"figure": 1})', '@tool(python, checked_draw, {"wdth": 1})')
     pipeline = workspace / "p.yaml"
     names = ("python__checked_plot", "checked_plot", "checked_draw")
@@ -106,8 +106,7 @@ def test_a_module_that_is_named_like_its_file_is_an_error(
     workspace: Path, invoke: Invoke, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Newcomer M12."""
-    (workspace / "own_tools.py").write_text("")
-    (workspace / "quire.toml").write_text('[tools]\nmodules = ["own_tools.py"]\n')
+    given({"own_tools.py": "", "quire.toml": '[tools]\nmodules = ["own_tools.py"]\n'}, workspace)
     confirm(load_settings(find_workspace(workspace)))
     file = page(workspace, "@tool(python, draw, {})")
     assert main(["check", str(file), "--format", "concise"]) == 1
@@ -117,8 +116,7 @@ def test_a_module_that_is_named_like_its_file_is_an_error(
 
 
 def test_a_module_that_cannot_be_loaded_is_said(workspace: Path, invoke: Invoke) -> None:
-    (workspace / "broken_tools.py").write_text("1 / 0\n")
-    (workspace / "quire.toml").write_text('[tools]\nmodules = ["broken_tools"]\n')
+    given({"broken_tools.py": "1 / 0\n", "quire.toml": '[tools]\nmodules = ["broken_tools"]\n'}, workspace)
     confirm(load_settings(find_workspace(workspace)))
     told = found(invoke, page(workspace, "@tool(python, draw, {})"))
     assert ("PB233", "draw: the module broken_tools cannot be loaded: ZeroDivisionError: division by zero") in told

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Said
+from tests.cli.conftest import Said, json_of
 from tests.cli.test_terminal import Quire, Screen
+from tests.given import given
 
 from quire.cli import main
 
@@ -42,9 +43,7 @@ steps:
 
 @pytest.fixture
 def greet(workspace: Path) -> Path:
-    path = workspace / "greet.yaml"
-    path.write_text(GREET)
-    return path
+    return given({"greet.yaml": GREET}, workspace) / "greet.yaml"
 
 
 @pytest.fixture
@@ -88,16 +87,14 @@ def test_nothing_starts_with_wrong_inputs(greet: Path, said: Said, workspace: Pa
     )
     assert main(["run", "greet.yaml"]) == 2
     assert said()[1] == "quire: missing input readers (list of string (at most 3)): Who reads it.\n"
-    assert main(["runs", "--json"]) == 0
-    assert json.loads(said()[0]) == []
+    assert json_of(said, "runs") == []
 
 
 def test_defaults_are_pinned(greet: Path, said: Said) -> None:
     assert main(["run", "greet.yaml", "-i", "readers=a", "-q"]) == 0
     said()
     greet.write_text(GREET.replace("default: dry", "default: warm"))
-    assert main(["runs", "last", "--json"]) == 0
-    assert json.loads(said()[0])["inputs"] == {"readers": ["a"], "tone": "dry", "loud": False}
+    assert json_of(said, "runs", "last")["inputs"] == {"readers": ["a"], "tone": "dry", "loud": False}
 
 
 def test_a_fork_checks_the_inputs_that_it_sets(greet: Path, said: Said) -> None:
@@ -123,8 +120,7 @@ def test_show_lists_types_defaults_and_descriptions(greet: Path, said: Said) -> 
     out = said()[0]
     assert "  readers  list of string (at most 3)  required       Who reads it.\n" in out
     assert '  tone     one of "warm" | "dry"       default "dry"\n' in out.replace("  \n", "\n")
-    assert main(["show", "greet.yaml", "--json"]) == 0
-    tone = json.loads(said()[0])["inputs"][1]
+    tone = json_of(said, "show", "greet.yaml")["inputs"][1]
     assert tone == {
         "name": "tone",
         "required": False,

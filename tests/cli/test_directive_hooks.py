@@ -6,34 +6,27 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Said
+from tests.cli.conftest import Said, json_of
 from tests.cli.directive_project import call, put_script, sign_all, write_directives
+from tests.directives import directive
+from tests.given import given
 
 from quire.cli import main
 
 CONTROL = "rye/agent/threads/internal/control"
 FILE = ".ai/directives/project/hooked.md"
 SCRIPTED = ("--script", "replies.json")
-HOOKED = """# Hooked
-
-```xml
-<directive name="hooked" version="1.0.0">
-  <metadata>
-    <description>Do something under hooks</description>
-    <category>project</category>
-    <author>team</author>
-    <model tier="low" />
-    <hooks>%s</hooks>
-    <permissions><execute><tool>rye.file-system.*</tool><tool>rye.agent.threads.*</tool></execute>
-      <acknowledge risk="elevated">Starts a helper</acknowledge></permissions>
-  </metadata>
-  <inputs><input name="how" default="well">How</input></inputs>
-  <outputs><output name="x">x</output></outputs>
-</directive>
-```
-
-<process><step name="one">Do it.</step></process>
-"""
+HOOKED = directive(
+    "hooked",
+    "",
+    '<process><step name="one">Do it.</step></process>',
+    category="project",
+    meta="""<hooks>%s</hooks>
+<permissions><execute><tool>rye.file-system.*</tool><tool>rye.agent.threads.*</tool></execute>
+  <acknowledge risk="elevated">Starts a helper</acknowledge></permissions>""",
+    more="""<inputs><input name="how" default="well">How</input></inputs>
+<outputs><output name="x">x</output></outputs>""",
+)
 
 
 def hook(name: str, event: str, how: str, **parameters: str) -> str:
@@ -106,8 +99,7 @@ def test_a_question_before_the_first_turn_is_at_the_start(said: Said, answer: st
     assert run("asking") == 4
     err = said()[1]
     assert "the start (project/hooked) asks: project/hooked waits: really?" in err and "turn 0" not in err
-    assert main(["inbox", "--json"]) == 0
-    (question,) = json.loads(said()[0])
+    (question,) = json_of(said, "inbox")
     assert question["step"] == "start"
     assert main(["runs", "last"]) == 0
     assert "awaiting input at the start\n" in said()[0]
@@ -254,9 +246,7 @@ def test_sign_says_that_everything_was_not_acknowledged(project: Path, said: Sai
 )
 def test_a_project_hook_that_may_judge_outputs_is_not_left_out(project: Path, said: Said, text: str, code: int) -> None:
     """G5: a gate that cannot be read lets nothing pass."""
-    hooks = project / ".ai" / "config" / "agent" / "hooks.yaml"
-    hooks.parent.mkdir(parents=True)
-    hooks.write_text(text)
+    given({".ai/config/agent/hooks.yaml": text}, project)
     assert main(["trust", "workspace", "--yes"]) == 0
     said()
     assert main(["run", "hooked", *SCRIPTED]) == code

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Said
+from tests.cli.conftest import Said, json_of
 from tests.cli.directive_project import (
     BASE,
     LEAF,
@@ -18,6 +18,7 @@ from tests.cli.directive_project import (
     put_script,
     write_directives,
 )
+from tests.given import given
 
 from quire.cli import main
 
@@ -81,8 +82,7 @@ def test_what_is_not_signed_is_shown_and_not_refused(said: Said, project: Path) 
 
 
 def test_a_risk_that_nobody_acknowledged(said: Said, project: Path) -> None:
-    leaf = project / LEAF_FILE
-    leaf.write_text(LEAF.replace('<acknowledge risk="elevated">Starts a helper</acknowledge>', ""))
+    given({LEAF_FILE: LEAF.replace('<acknowledge risk="elevated">Starts a helper</acknowledge>', "")}, project)
     data = shown(said, "show", LEAF_FILE)
     assert [(one["risk"], one["acknowledged"]) for one in data["capabilities"]] == [
         ("write", True),
@@ -98,10 +98,8 @@ def test_the_exact_messages_of_the_first_call(said: Said, project: Path) -> None
     assert not (project / ".quire").exists()
     assert main(list(RUN)) == 0
     said()
-    assert main(["show", "deploy_staging", "--prompt", "-i", "target=eu", "--json"]) == 0
-    foreseen = json.loads(said()[0])
-    assert main(["runs", "last", "--prompt", "turn 1", "--json"]) == 0
-    sent = json.loads(said()[0])
+    foreseen = json_of(said, "show", "deploy_staging", "--prompt", "-i", "target=eu")
+    sent = json_of(said, "runs", "last", "--prompt", "turn 1")
     assert (foreseen["system"], foreseen["messages"]) == (sent["system"], sent["messages"])
     assert "Write the report for eu, 7 times at most." in out
 
@@ -326,15 +324,12 @@ def test_the_prompt_of_a_turn(said: Said) -> None:
 
 
 def test_doctor_knows_spaces_signatures_and_keys(said: Said, project: Path) -> None:
-    assert main(["doctor", "--json"]) == 0
-    found = {one["what"]: (one["state"], one["detail"]) for one in json.loads(said()[0])}
+    found = {one["what"]: (one["state"], one["detail"]) for one in json_of(said, "doctor")}
     assert found["space project"][1].startswith("3 directives, 1 knowledge items (")
     assert found["signatures"] == ("ok", "all 4 are signed by keys that you trust")
     assert found["keys"][0] == "ok" and found["keys"][1].startswith("default (")
-    leaf = project / LEAF_FILE
-    leaf.write_text(LEAF)
-    assert main(["doctor", "--json"]) == 0
-    found = {one["what"]: (one["state"], one["detail"]) for one in json.loads(said()[0])}
+    given({LEAF_FILE: LEAF}, project)
+    found = {one["what"]: (one["state"], one["detail"]) for one in json_of(said, "doctor")}
     assert found["signatures"][0] == "missing"
     assert "directive project/deploy/deploy_staging (unsigned)" in found["signatures"][1]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Said
+from tests.cli.conftest import Said, json_of
 from tests.cli.directive_project import (
     LEAF,
     LEAF_FILE,
@@ -20,6 +20,7 @@ from tests.cli.directive_project import (
     sign_all,
     write_directives,
 )
+from tests.given import given
 from tests.processes import started, wait_until
 
 from quire.cli import main
@@ -61,8 +62,7 @@ def test_a_file_wins_over_a_name(said: Said, project: Path) -> None:
 
 
 def test_a_playbook_by_its_name(said: Said, project: Path) -> None:
-    (project / "playbooks" / "team").mkdir(parents=True)
-    (project / "playbooks" / "team" / "tea.playbook.md").write_text("# Tea\n\n## STEP 1: A\n\nGo.\n")
+    given({"playbooks/team/tea.playbook.md": "# Tea\n\n## STEP 1: A\n\nGo.\n"}, project)
     put_script(project, "brewed", "again")
     for name in ("tea", "team/tea"):
         assert main(["run", name, "-q", *SCRIPTED]) == 0
@@ -141,10 +141,8 @@ def test_a_limit_that_is_given_later_holds_for_the_rest_of_the_run(said: Said, p
     assert "limit reached: turns 2 of 2" in said()[1]
     assert main(["resume", "last", "-q"]) == 5
     assert "limit reached: turns 2 of 2" in said()[1]
-    assert main(["runs", "last", "--json"]) == 0
-    assert json.loads(said()[0])["limits"]["spawns"] == 9
-    assert main(["runs", "last", "--journal", "--json"]) == 0
-    (terms,) = [one for one in json.loads(said()[0]) if one["path"] == "terms"]
+    assert json_of(said, "runs", "last")["limits"]["spawns"] == 9
+    (terms,) = [one for one in json_of(said, "runs", "last", "--journal") if one["path"] == "terms"]
     assert (terms["kind"], terms["state"]) == ("terms", "ok")
     assert main(["resume", "last", "-q", "--limit", "turns=none"]) == 0
     assert json.loads(said()[0]) == OUTPUTS
@@ -308,8 +306,7 @@ def test_turns_as_lines(said: Said) -> None:
 def test_a_turn_that_calls_a_playbook_is_shown_once(said: Said, project: Path) -> None:
     permissions = "<tool>ask</tool>\n      </execute>"
     text = LEAF.replace(permissions, "<playbook>*</playbook>" + permissions)
-    (project / LEAF_FILE).write_text(text)
-    (project / "hello.playbook.md").write_text("# Hello\n\n## STEP 1: A\n\nSay hello.\n")
+    given({LEAF_FILE: text, "hello.playbook.md": "# Hello\n\n## STEP 1: A\n\nSay hello.\n"}, project)
     sign_all(project)
     put_script(
         project,
@@ -382,8 +379,7 @@ def test_a_hook_that_ends_the_thread_over_a_denial(said: Said, project: Path) ->
         '<action primary="execute" item_type="tool" item_id="rye/agent/threads/internal/control">'
         '<param name="action">fail</param></action></hook>'
     )
-    leaf = project / LEAF_FILE
-    leaf.write_text(LEAF.replace("<permissions>", f"<hooks>{hook}</hooks><permissions>"))
+    given({LEAF_FILE: LEAF.replace("<permissions>", f"<hooks>{hook}</hooks><permissions>")}, project)
     sign_all(project)
     assert main(["run", "deploy_staging", "-i", "target=eu", "-q", *SCRIPTED]) == 6
     err = said()[1]

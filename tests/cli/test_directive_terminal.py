@@ -10,6 +10,7 @@ import pytest
 from tests.cli.directive_project import LEAF, LEAF_FILE, SCRIPT, call, put_script, sign_all, write_directives
 from tests.cli.test_directive_hooks import FILE, HOOKED, HOOKS
 from tests.cli.test_terminal import Quire, Screen
+from tests.given import given
 
 from quire.cli import main
 
@@ -176,9 +177,7 @@ def test_a_signed_directive_is_not_asked_about_whatever_the_hooks_of_the_project
 ) -> None:
     unsigned(workspace, SHELL)
     sign_all(workspace)
-    hooks = workspace / ".ai" / "config" / "agent" / "hooks.yaml"
-    hooks.parent.mkdir(parents=True)
-    hooks.write_text("hooks:\n  - {id: a, event: after_step}\n")
+    given({".ai/config/agent/hooks.yaml": "hooks:\n  - {id: a, event: after_step}\n"}, workspace)
     assert main(["trust", "workspace", "--yes"]) == 0
     code, rest = quire(*RUN_IT).end()
     assert code == 0 and "the hook has no action" in rest and "Allow that" not in rest

@@ -18,15 +18,10 @@ SECRET = "sk-very-secret-value"
 
 
 @pytest.fixture(autouse=True)
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "work"
-    folder.mkdir()
-    (folder / "quire.toml").write_text("")
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+def workspace(workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("QUIRE_MODELS", str(tmp_path / "models"))
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    return folder
+    return workspace
 
 
 def examine() -> tuple[int, dict[str, tuple[str, str]], str]:

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 from quire.cli import main
 
@@ -66,8 +67,7 @@ def test_documents(workspace: Path, capsys: pytest.CaptureFixture[str], argument
 @pytest.mark.parametrize("page", [RUNNING, LITERAL])
 @pytest.mark.parametrize("sides", [[], ["--json"], ["--journal"], ["--state"], ["--follow"], ["--follow", "--json"]])
 def test_runs(workspace: Path, capsys: pytest.CaptureFixture[str], page: str, sides: list[str]) -> None:
-    Path("page.md").write_text(page)
-    Path("replies.json").write_text(json.dumps([f"Reply. {json.dumps({'lv': f'level {EVIL}'})}"]))
+    given({"page.md": page, "replies.json": [f"Reply. {json.dumps({'lv': f'level {EVIL}'})}"]})
     assert main(["run", "page.md", "--script", "replies.json", "--json"]) == 0
     told = capsys.readouterr()
     assert "level" in told.out and not RAW.search(told.out + told.err)
@@ -80,8 +80,7 @@ def test_runs(workspace: Path, capsys: pytest.CaptureFixture[str], page: str, si
 
 
 def test_why_a_tool_was_called(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Path("page.md").write_text(PAGE)
-    Path("replies.json").write_text(json.dumps(["x"]))
+    given({"page.md": PAGE, "replies.json": ["x"]})
     main(["run", "page.md", "--script", "replies.json"])
     capsys.readouterr()
     for step in ("1", "2"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 from quire.cli import main
 from quire.display.advice import after_failure
@@ -17,9 +18,7 @@ TWO = "# Two\n\n## STEP 1: A\n\nGo.\n\n## STEP 2: B\n\nGo.\n"
 
 def test_a_script_without_a_reply(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A resume with the same script fails again; with another one it goes on."""
-    (workspace / "two.md").write_text(TWO)
-    (workspace / "one.json").write_text('["one"]')
-    (workspace / "both.json").write_text('["one", "two"]')
+    given({"two.md": TWO, "one.json": '["one"]', "both.json": '["one", "two"]'}, workspace)
     assert main(["run", "two.md", "--script", "one.json"]) == 3
     hint = capsys.readouterr().err.splitlines()[-1]
     assert hint.startswith("to go on: quire resume ") and hint.endswith(" --script FILE, with a reply for step 2")

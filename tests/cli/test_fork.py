@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Said
+from tests.cli.conftest import Said, json_of
+from tests.given import given
 
 from quire.cli import main
 from quire.errors import BadConfiguration
@@ -42,8 +43,7 @@ def run(workspace: Path, said: Said) -> str:
     (workspace / "replies.json").write_text('["one", {"contains": "Second after", "reply": "two"}, {"default": "end"}]')
     assert main(["run", "three.md", "-q", "--script", "replies.json"]) == 0
     said()
-    assert main(["runs", "--json"]) == 0
-    return str(json.loads(said()[0])[0]["id"])
+    return str(json_of(said, "runs")[0]["id"])
 
 
 def test_it_drives_at_once_and_names_its_origin(run: str, said: Said) -> None:
@@ -73,12 +73,10 @@ def test_another_script_is_that_of_the_whole_run(run: str, said: Said, workspace
 def test_a_dry_run_says_what_is_kept_and_makes_nothing(run: str, said: Said) -> None:
     assert main(["fork", run, "--from", "2", "--dry-run"]) == 0
     assert said()[0] == "keeps 1 recorded effect (free), does 2 steps again, at most 2 model calls\n"
-    assert main(["fork", run, "--from", "2", "--set", "first=ONE", "--dry-run", "--json"]) == 0
-    receipt = json.loads(said()[0])
+    receipt = json_of(said, "fork", run, "--from", "2", "--set", "first=ONE", "--dry-run")
     assert [step["label"] for step in receipt["again"]] == ["2", "3"]
     assert receipt["command"] == f"quire fork {run} --from 2 --set first=ONE"
-    assert main(["runs", "--json"]) == 0
-    assert len(json.loads(said()[0])) == 1
+    assert len(json_of(said, "runs")) == 1
     assert main(["fork", run, "--document", "--dry-run"]) == 2
 
 
@@ -87,8 +85,7 @@ def test_its_own_process(run: str, said: Said) -> None:
     new = said()[0].strip()
     deadline = time.monotonic() + 60
     while True:
-        assert main(["runs", new, "--json"]) == 0
-        status = json.loads(said()[0])["status"]
+        status = json_of(said, "runs", new)["status"]
         if status == "completed" or time.monotonic() > deadline:
             break
     assert status == "completed"
@@ -116,21 +113,18 @@ def test_going_on_takes_answers_as_a_start_does(
     workspace: Path, said: Said, verb: list[str], more: list[str], answer: str
 ) -> None:
     """§4: what `run` takes for its questions, `resume` and `fork` take."""
-    (workspace / "ask.md").write_text(ASKING)
-    (workspace / "replies.json").write_text('[{"default": "said"}]')
+    given({"ask.md": ASKING, "replies.json": '[{"default": "said"}]'}, workspace)
     assert main(["run", "ask.md", "-q", "--script", "replies.json"]) == 4
     assert main([*verb, "-q", *more]) == 0
     said()
-    assert main(["runs", "last", "--json"]) == 0
-    view = json.loads(said()[0])
+    view = json_of(said, "runs", "last")
     assert (view["status"], answer in json.dumps(view)) == ("completed", True)
     assert main(["runs", "last", "--prompt", "3"]) == 0
     assert f"answer of the user]\n{answer}\n" in said()[0]
 
 
 def test_resume_takes_breakpoints(workspace: Path, said: Said) -> None:
-    (workspace / "ask.md").write_text(ASKING)
-    (workspace / "replies.json").write_text('[{"default": "said"}]')
+    given({"ask.md": ASKING, "replies.json": '[{"default": "said"}]'}, workspace)
     assert main(["run", "ask.md", "-q", "--script", "replies.json"]) == 4
     assert main(["resume", "last", "--unattended", "--break", "2"]) == 4
     assert "paused after step 2" in said()[1]
@@ -155,8 +149,7 @@ def test_what_cannot_be_forked(run: str, said: Said, arguments: list[str], messa
     out, err = said()
     assert message in err.lower() if message.startswith("missing") else message in err
     assert (out, len(err.splitlines())) == ("", 1)
-    assert main(["runs", "--json"]) == 0
-    assert len(json.loads(said()[0])) == 1
+    assert len(json_of(said, "runs")) == 1
 
 
 def test_an_id_that_is_nearly_right(run: str, said: Said) -> None:
@@ -186,8 +179,7 @@ BROKEN = "pipeline: p\nsteps:\n- agent: {prompt: A., output: x}\n- transform: {v
 @pytest.mark.parametrize("verb", ["fork", "resume"])
 def test_an_edited_document_goes_on(workspace: Path, verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     """G3: nothing that was paid for is paid for again, and what is kept is said first."""
-    Path("p.yaml").write_text(BROKEN % "ctx.x.nope")
-    Path("replies.json").write_text('["a", "b"]')
+    given({"p.yaml": BROKEN % "ctx.x.nope", "replies.json": '["a", "b"]'})
     assert main(["run", "p.yaml", "--script", "replies.json"]) == 3
     told = capsys.readouterr().err
     assert " --document" in told.splitlines()[-1]

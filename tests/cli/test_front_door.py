@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 import pytest
+from tests.given import given
 
 from quire import __version__
 from quire.cli import BROKEN_PIPE, VERBS, main
@@ -126,8 +127,7 @@ def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
 @pytest.mark.parametrize("arguments", [["check", "a.md"], ["runs", "--json"], ["show", "a.md"]])
 def test_a_full_disk_is_one_line(tmp_path: Path, arguments: list[str]) -> None:
-    (tmp_path / "a.md").write_text("# T\n\n## STEP 1: A\n\n{{x}}\n")
-    (tmp_path / "quire.toml").write_text("")
+    given({"a.md": "# T\n\n## STEP 1: A\n\n{{x}}\n", "quire.toml": ""}, tmp_path)
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-c", f"import sys; from quire.cli import main; sys.exit(main({arguments}))"],
@@ -155,9 +155,7 @@ def test_an_error_with_a_file_is_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("closing", "out"), [("2>&-", "said\n"), (">&- 2>&-", ""), ("<&- >&- 2>&-", "")])
 def test_closed_streams_are_no_failure(tmp_path: Path, closing: str, out: str) -> None:
-    (tmp_path / "a.md").write_text(GOOD)
-    (tmp_path / "quire.toml").write_text("")
-    (tmp_path / "script.json").write_text('["said"]')
+    given({"a.md": GOOD, "quire.toml": "", "script.json": '["said"]'}, tmp_path)
     code = "import sys; from quire.cli import main; sys.exit(main(sys.argv[1:]))"
     command = f'exec "$0" -c "$1" run a.md --script script.json {closing}'
     environ = {**os.environ, "QUIRE_HOME": str(tmp_path / "home")}

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 from quire.cli import main
 
@@ -71,9 +72,7 @@ def test_unattended_without_a_default_fails_and_says_what_helps(
 def test_a_default_that_does_not_fit_is_no_answer_either(run: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     page(', default:"{{d}}"')
     assert main([*run[:4], "--unattended", "-q"]) == 0
-    Path("page.playbook.md").write_text(
-        Path("page.playbook.md").read_text().replace('"{{d}}", "blue"', '"a{{d}}", "b"')
-    )
+    given({"page.playbook.md": Path("page.playbook.md").read_text().replace('"{{d}}", "blue"', '"a{{d}}", "b"')})
     assert main([*run[:4], "--unattended", "-q"]) == 3
 
 

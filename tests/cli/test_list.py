@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Said
+from tests.cli.conftest import Said, json_of
+from tests.given import given
 
 from quire.cli import main
 
@@ -17,25 +18,17 @@ PLAYBOOK = (
 PIPELINE = "pipeline: %s\ndescription: Adds up.\nsteps:\n- transform: {value: ctx.n}\n"
 
 
-def write(folder: Path, name: str, text: str) -> Path:
-    file = folder / name
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text)
-    return file
-
-
 def listed(said: Said, *words: str) -> dict[str, dict[str, Any]]:
     said()
-    assert main(["list", *words, "--json"]) == 0
-    return {one["name"]: one for one in json.loads(said()[0])}
+    return {one["name"]: one for one in json_of(said, "list", *words)}
 
 
 def test_the_columns(workspace: Path, tmp_path: Path, said: Said) -> None:
-    write(workspace, "playbooks/team/notes.playbook.md", PLAYBOOK % "Notes")
-    write(workspace, "pipelines/sum.yaml", PIPELINE % "sum")
-    write(workspace, "docs/loose.md", PLAYBOOK % "Loose")
-    write(workspace, "README.md", "# Not a document\n")
-    write(tmp_path / "home", "playbooks/mine.playbook.md", PLAYBOOK % "Mine")
+    given({"playbooks/team/notes.playbook.md": PLAYBOOK % "Notes"}, workspace)
+    given({"pipelines/sum.yaml": PIPELINE % "sum"}, workspace)
+    given({"docs/loose.md": PLAYBOOK % "Loose"}, workspace)
+    given({"README.md": "# Not a document\n"}, workspace)
+    given({"playbooks/mine.playbook.md": PLAYBOOK % "Mine"}, tmp_path / "home")
     assert main(["list"]) == 0
     out, err = said()
     lines = [line.split("  ") for line in out.splitlines()]
@@ -51,10 +44,10 @@ def test_the_columns(workspace: Path, tmp_path: Path, said: Said) -> None:
 
 
 def test_every_name_can_be_run(workspace: Path, tmp_path: Path, said: Said) -> None:
-    write(workspace, "pipelines/sum.yaml", PIPELINE % "sum")
-    write(workspace, "pipelines/two.yaml", f"{PIPELINE % 'a'}---\n{PIPELINE % 'b'}")
-    write(workspace, "loose.yaml", PIPELINE % "loose")
-    write(tmp_path / "home", "pipelines/sum.yaml", PIPELINE % "sum")
+    given({"pipelines/sum.yaml": PIPELINE % "sum"}, workspace)
+    given({"pipelines/two.yaml": f"{PIPELINE % 'a'}---\n{PIPELINE % 'b'}"}, workspace)
+    given({"loose.yaml": PIPELINE % "loose"}, workspace)
+    given({"pipelines/sum.yaml": PIPELINE % "sum"}, tmp_path / "home")
     names = [name for name, one in listed(said).items() if one["space"] != "system"]
     assert names == ["loose.yaml", "project:sum", "two.a", "two.b", "user:sum"]
     for name in names:
@@ -62,10 +55,9 @@ def test_every_name_can_be_run(workspace: Path, tmp_path: Path, said: Said) -> N
 
 
 def test_broken_documents_are_listed_with_their_errors(workspace: Path, tmp_path: Path, said: Said) -> None:
-    write(workspace, "bad.playbook.md", "# Bad\n\n## INPUTS\n\n- nonsense\n")
-    write(workspace, "pipelines/bad.yaml", "pipeline: [")
+    given({"bad.playbook.md": "# Bad\n\n## INPUTS\n\n- nonsense\n", "pipelines/bad.yaml": "pipeline: ["}, workspace)
     (workspace / "binary.playbook.md").write_bytes(b"\xff\xfe\x00")
-    secret = write(tmp_path, "secret.txt", PLAYBOOK % "Secret")
+    secret = given({"secret.txt": PLAYBOOK % "Secret"}, tmp_path) / "secret.txt"
     (workspace / "link.playbook.md").symlink_to(secret)
     (workspace / "circle.playbook.md").symlink_to(workspace / "circle.playbook.md")
     found = {name: one for name, one in listed(said).items() if one["space"] == "project"}
@@ -81,8 +73,7 @@ def test_broken_documents_are_listed_with_their_errors(workspace: Path, tmp_path
 
 
 def test_words_filter(workspace: Path, said: Said) -> None:
-    write(workspace, "notes.playbook.md", PLAYBOOK % "Minutes of a meeting")
-    write(workspace, "pipelines/sum.yaml", PIPELINE % "sum")
+    given({"notes.playbook.md": PLAYBOOK % "Minutes of a meeting", "pipelines/sum.yaml": PIPELINE % "sum"}, workspace)
     assert list(listed(said, "MEETING", "minutes")) == ["notes"]
     assert list(listed(said, "meeting minutes")) == ["notes"]
     assert list(listed(said, "adds up")) == ["sum"]
@@ -92,7 +83,7 @@ def test_words_filter(workspace: Path, said: Said) -> None:
 
 
 def test_programs_get_inputs_with_their_types(workspace: Path, said: Said) -> None:
-    write(workspace, "notes.playbook.md", PLAYBOOK % "Notes")
+    given({"notes.playbook.md": PLAYBOOK % "Notes"}, workspace)
     found = listed(said, "notes")["notes"]
     assert found["inputs"] == [
         {"name": "topic", "required": True, "schema": {"type": "string", "description": "x"}},
@@ -103,10 +94,10 @@ def test_programs_get_inputs_with_their_types(workspace: Path, said: Said) -> No
 
 
 def test_nothing_is_imported_even_if_the_user_agreed(workspace: Path, said: Said) -> None:
-    write(workspace, "quire.toml", '[tools]\nmodules = ["evil"]\n')
-    write(workspace, "evil.py", "from pathlib import Path\nPath('imported').touch()\n")
-    write(workspace, "p.playbook.md", '# P\n\n## STEP 1: A\n\n@tool(python, evil, {"a": 1})\n')
-    write(workspace, "q.yaml", "pipeline: q\nsteps:\n- tool: {name: evil, args: {}}\n")
+    given({"quire.toml": '[tools]\nmodules = ["evil"]\n'}, workspace)
+    given({"evil.py": "from pathlib import Path\nPath('imported').touch()\n"}, workspace)
+    given({"p.playbook.md": '# P\n\n## STEP 1: A\n\n@tool(python, evil, {"a": 1})\n'}, workspace)
+    given({"q.yaml": "pipeline: q\nsteps:\n- tool: {name: evil, args: {}}\n"}, workspace)
     assert main(["trust", "workspace", "--yes"]) == 0
     (workspace / "imported").unlink(missing_ok=True)
     assert set(listed(said)) >= {"p", "q.yaml"}
@@ -117,7 +108,7 @@ def test_nothing_is_imported_even_if_the_user_agreed(workspace: Path, said: Said
 
 
 def test_hostile_names_and_titles_are_harmless(workspace: Path, said: Said) -> None:
-    write(workspace, "\x1b[31mred.playbook.md", PLAYBOOK % "Evil \x1b]0;title\x07")
+    given({"\x1b[31mred.playbook.md": PLAYBOOK % "Evil \x1b]0;title\x07"}, workspace)
     assert main(["list"]) == 0
     out, _ = said()
     assert "\x1b" not in out and "\x07" not in out
@@ -126,7 +117,7 @@ def test_hostile_names_and_titles_are_harmless(workspace: Path, said: Said) -> N
 
 @pytest.mark.parametrize("settings", ["[", "[nonsense]\n"])
 def test_broken_settings_are_one_line(workspace: Path, said: Said, settings: str) -> None:
-    write(workspace, "quire.toml", settings)
+    given({"quire.toml": settings}, workspace)
     assert main(["list"]) == 2
     out, err = said()
     assert out == ""
@@ -134,7 +125,7 @@ def test_broken_settings_are_one_line(workspace: Path, said: Said, settings: str
 
 
 def test_a_folder_of_directives_that_leads_out_is_not_read(workspace: Path, tmp_path: Path, said: Said) -> None:
-    write(tmp_path / "outside", "x.md", "# x\n")
+    given({"x.md": "# x\n"}, tmp_path / "outside")
     (workspace / ".ai").mkdir()
     (workspace / ".ai" / "directives").symlink_to(tmp_path / "outside")
     assert not any("outside" in one["path"] for one in listed(said).values())

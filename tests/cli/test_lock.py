@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Said
+from tests.cli.conftest import Said, json_of
+from tests.given import given
 
 from quire.cli import main
 from quire.models.prices import ModelRate
@@ -51,10 +52,7 @@ for line in sys.stdin:
 
 @pytest.fixture
 def work(workspace: Path) -> Path:
-    (workspace / "note.playbook.md").write_text(PLAYBOOK)
-    (workspace / "pipelines").mkdir()
-    (workspace / "pipelines" / "review.yaml").write_text(PIPELINE)
-    return workspace
+    return given({"note.playbook.md": PLAYBOOK, "pipelines/review.yaml": PIPELINE}, workspace)
 
 
 def serve(work: Path, description: str = "Makes a ticket.", *, read: bool = False) -> None:
@@ -208,8 +206,7 @@ def test_a_document_of_the_lock_is_compared_where_a_search_does_not_find_it(work
 
 
 def test_a_registered_pipeline_is_locked_wherever_it_is(work: Path, said: Said) -> None:
-    (work / ".hidden").mkdir()
-    (work / ".hidden" / "p.yaml").write_text(PIPELINE.replace("review", "hidden"))
+    given({".hidden/p.yaml": PIPELINE.replace("review", "hidden")}, work)
     assert main(["lock"]) == 0
     (work / "quire.toml").write_text('[pipelines.entries.hidden]\npath = ".hidden/p.yaml"\n')
     said()
@@ -237,8 +234,7 @@ def test_a_workspace_inside_does_not_take_documents_out_of_the_lock(
 ) -> None:
     (work / "note.playbook.md").unlink()
     assert main(["lock"]) == 0
-    (work / "pipelines" / "quire.toml").touch()
-    (work / "pipelines" / "review.yaml").write_text(PIPELINE.replace("verdict.md", "other.md"))
+    given({"pipelines/quire.toml": "", "pipelines/review.yaml": PIPELINE.replace("verdict.md", "other.md")}, work)
     monkeypatch.chdir(work / "pipelines")
     assert main(["lock"]) == 0
     monkeypatch.chdir(work)
@@ -361,8 +357,7 @@ def test_only_the_named_documents_are_updated(work: Path, said: Said) -> None:
 def test_a_document_with_errors_keeps_its_entry(work: Path, said: Said) -> None:
     assert main(["lock"]) == 0
     text = (work / "quire.lock").read_text()
-    (work / "pipelines" / "review.yaml").write_text("pipeline: review\nsteps: []\n")
-    (work / "new.playbook.md").write_text("## STEP 1: A\n\nx\n")
+    given({"pipelines/review.yaml": "pipeline: review\nsteps: []\n", "new.playbook.md": "## STEP 1: A\n\nx\n"}, work)
     said()
     assert main(["lock"]) == 1
     err = said()[1]
@@ -400,8 +395,7 @@ def test_the_difference_as_a_table(work: Path, said: Said) -> None:
     assert rows[:2] == ["| document | change |", "| --- | --- |"]
     assert "**+ may mcp.tickets.create (elevated, unknown)**" in rows[2]
     assert "**+ model calls 1 → readers (1 → 20 at readers = 20)**" in rows[2]
-    assert main(["lock", "--diff", str(base), "--json"]) == 0
-    data = json.loads(said()[0])
+    data = json_of(said, "lock", "--diff", str(base))
     assert data["wider"] is True
     assert {one["code"] for one in data["changes"]} == {"LK102", "LK103", "LK104", "LK105"}
     assert not (work / "quire.lock").exists()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Said
+from tests.given import given
 
 from quire.cli import main
 
@@ -42,8 +43,8 @@ NOTE = "# Note\n\n## STEP 1: Look\n\nSay hello.\n"
 @pytest.fixture
 def repository(workspace: Path) -> Path:
     git(workspace, "init", "--quiet", "--initial-branch=main")
-    write(workspace, {"quire.toml": SETTINGS, ".mcp.json": SERVERS, "note.playbook.md": NOTE})
-    write(workspace, {"pipelines/review.yaml": BASE, "pipelines/keep.yaml": KEEP, "pipelines/leave.yaml": LEAVE})
+    given({"quire.toml": SETTINGS, ".mcp.json": SERVERS, "note.playbook.md": NOTE}, workspace)
+    given({"pipelines/review.yaml": BASE, "pipelines/keep.yaml": KEEP, "pipelines/leave.yaml": LEAVE}, workspace)
     assert main(["lock", "--no-tools"]) == 0
     commit(workspace, "base")
     git(workspace, "switch", "--quiet", "--create", "tickets")
@@ -57,20 +58,13 @@ def git(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def write(folder: Path, files: dict[str, str]) -> None:
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-
-
 def commit(folder: Path, subject: str) -> None:
     git(folder, "add", "--all")
     git(folder, "commit", "--quiet", "--message", subject)
 
 
 def test_a_pull_request_that_widens(repository: Path, said: Said) -> None:
-    write(repository, {"pipelines/review.yaml": HEAD, "note.playbook.md": NOTE.replace("# Note", "# A note")})
+    given({"pipelines/review.yaml": HEAD, "note.playbook.md": NOTE.replace("# Note", "# A note")}, repository)
     said()
     # The gate of the pull request fails until the author has written the lock again.
     assert main(["check", "--locked", "--format", "concise"]) == 1
@@ -101,7 +95,7 @@ def test_a_pull_request_that_widens(repository: Path, said: Said) -> None:
 
 
 def test_a_pull_request_that_narrows_is_only_stale(repository: Path, said: Said) -> None:
-    write(repository, {"pipelines/review.yaml": "pipeline: review\nsteps:\n  - transform: {value: '1'}\n"})
+    given({"pipelines/review.yaml": "pipeline: review\nsteps:\n  - transform: {value: '1'}\n"}, repository)
     said()
     assert main(["check", "--locked", "--format", "concise"]) == 1
     assert [line.split()[1] for line in said()[0].splitlines()] == ["LK102"]
@@ -111,11 +105,11 @@ def test_a_pull_request_that_narrows_is_only_stale(repository: Path, said: Said)
 
 
 def test_two_branches_that_are_merged(repository: Path, said: Said) -> None:
-    write(repository, {"pipelines/review.yaml": HEAD})
+    given({"pipelines/review.yaml": HEAD}, repository)
     assert main(["lock", "--no-tools"]) == 0
     commit(repository, "tickets")
     git(repository, "switch", "--quiet", "main")
-    write(repository, {"pipelines/review.yaml": BASE.replace("Summarise", "Sum up")})
+    given({"pipelines/review.yaml": BASE.replace("Summarise", "Sum up")}, repository)
     assert main(["lock", "--no-tools"]) == 0
     commit(repository, "words")
     with pytest.raises(subprocess.CalledProcessError):

@@ -11,6 +11,8 @@ from tests.cli.test_terminal import Quire, quire
 
 __all__ = ["quire"]
 
+from tests.given import given
+
 from quire.cli import main
 from quire.workspace.configuration import load_settings
 from quire.workspace.consent import requests
@@ -26,10 +28,7 @@ TICKET = "pipeline: note\nsteps:\n  - tool: {name: tickets__create}\n"
 
 @pytest.fixture
 def work(workspace: Path) -> Path:
-    (workspace / "quire.toml").write_text("[trust]\nlocked = true\n")
-    (workspace / "pipelines").mkdir()
-    (workspace / "pipelines" / "note.yaml").write_text(PIPELINE)
-    return workspace
+    return given({"quire.toml": "[trust]\nlocked = true\n", "pipelines/note.yaml": PIPELINE}, workspace)
 
 
 def run(*arguments: str) -> int:
@@ -106,8 +105,7 @@ def test_without_the_setting_the_lock_does_not_matter(work: Path) -> None:
 
 def test_a_workspace_cannot_loosen_what_the_user_has_set(work: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
-    home.mkdir(exist_ok=True)
-    (home / "quire.toml").write_text("[trust]\nlocked = true\n")
+    given({"quire.toml": "[trust]\nlocked = true\n"}, home)
     (work / "quire.toml").write_text("[trust]\nlocked = false\n")
     assert run() == 6
 
@@ -118,8 +116,7 @@ def test_holding_runs_to_the_lock_needs_no_agreement(work: Path) -> None:
 
 def test_a_document_of_the_shelf_is_not_held_to_the_lock(work: Path, tmp_path: Path) -> None:
     shelf = tmp_path / "home" / "pipelines"
-    shelf.mkdir(parents=True)
-    (shelf / "mine.yaml").write_text("pipeline: mine\nsteps:\n  - transform: {value: '1'}\n")
+    given({"mine.yaml": "pipeline: mine\nsteps:\n  - transform: {value: '1'}\n"}, shelf)
     assert main(["run", str(shelf / "mine.yaml")]) == 0
 
 

@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import json_of
 from tests.cli.test_terminal import Quire, put, quire
+from tests.given import given
 
 from quire.cli import main
 
@@ -32,8 +34,7 @@ Draft.
 
 @pytest.fixture
 def publish(workspace: Path) -> list[str]:
-    (workspace / "pub.playbook.md").write_text(PUBLISH)
-    (workspace / "replies.json").write_text(json.dumps([{"default": "A page."}]))
+    given({"pub.playbook.md": PUBLISH, "replies.json": [{"default": "A page."}]}, workspace)
     return ["run", "pub.playbook.md", "--script", "replies.json", "--allow", "file__write"]
 
 
@@ -53,14 +54,12 @@ def test_force_is_pinned_and_shown(publish: list[str], capsys: pytest.CaptureFix
     capsys.readouterr()
     assert main(["runs", "last"]) == 0
     assert "forced    PB106" in capsys.readouterr().out
-    assert main(["runs", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)[0]["forced"] == ["PB106"]
+    assert json_of(capsys, "runs")[0]["forced"] == ["PB106"]
 
 
 def test_forty_near_misses_are_shown_at_once(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     steps = "".join(f"## Step {n}: Lost\n\nx\n\n" for n in range(2, 42))
-    Path("page.md").write_text(f"# P\n\n## STEP 1: A\n\nx\n\n{steps}")
-    Path("replies.json").write_text('["x"]')
+    given({"page.md": f"# P\n\n## STEP 1: A\n\nx\n\n{steps}", "replies.json": '["x"]'})
     assert main(["run", "page.md", "--script", "replies.json"]) == 2
     assert capsys.readouterr().err.count("PB119") == 40
 

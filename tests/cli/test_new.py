@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import Result
+from tests.given import given
+from tests.play import Play
 
 from quire import formats
 from quire.cli.new import command, playbook
 from quire.engine.records import Status
 from quire.library.document import load, read
-from quire.models.scripted import ScriptedModel
-from quire.runs.options import RunOptions
-from quire.runs.runtime import Runtime
 from quire.source import Source
 
 Invoke = Callable[..., Result]
@@ -52,20 +50,14 @@ def test_the_example_has_nothing_to_complain_about() -> None:
 
 
 @pytest.mark.parametrize(("depth", "ran", "skipped"), [("short", "3b", "3a"), ("thorough", "3a", "3b")])
-def test_the_example_runs(workspace: Path, depth: str, ran: str, skipped: str) -> None:
-    (workspace / "x.playbook.md").write_text(playbook("Example"))
-
-    async def run_it() -> dict[str, str]:
-        runtime = Runtime.open(workspace, model=ScriptedModel(['Hm.\n{"difficulty": "hard"}', "the answer"]))
-        run = await runtime.start(load("x.playbook.md"), {"question": "Why?"}, RunOptions(answers={"2": depth}))
-        ended = await runtime.drive(run)
-        assert ended.status is Status.COMPLETED
-        view = await runtime.view(run)
-        await runtime.close()
-        assert view.named["difficulty"] == "hard" and view.output == "the answer"
-        return {step.label: step.status for step in view.replay.progress.steps.values()}
-
-    states = asyncio.run(run_it())
+async def test_the_example_runs(play: Play, depth: str, ran: str, skipped: str) -> None:
+    given({"x.playbook.md": playbook("Example")})
+    replies = ['Hm.\n{"difficulty": "hard"}', "the answer"]
+    played = await play("x.playbook.md", replies, {"question": "Why?"}, answers={"2": depth})
+    assert played.ended.status is Status.COMPLETED
+    view = await played.view()
+    assert view.named["difficulty"] == "hard" and view.output == "the answer"
+    states = {step.label: step.status for step in view.replay.progress.steps.values()}
     assert states[ran] == "completed" and states[skipped] == "skipped"
 
 

@@ -8,6 +8,7 @@ from pathlib import Path, PurePath
 
 import pytest
 from click.testing import Result
+from tests.cli.conftest import json_of
 
 from quire import formats
 from quire.cli import main
@@ -92,8 +93,7 @@ def test_options_of_directives_are_not_for_playbooks(invoke: Invoke) -> None:
 
 def test_parse_prints_the_fields(invoke: Invoke, workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(command, "directive", "a").exit_code == 0
-    assert main(["parse", ".ai/directives/a.md", "--json"]) == 0
-    tree = json.loads(capsys.readouterr().out)
+    tree = json_of(capsys, "parse", ".ai/directives/a.md")
     assert (tree["valid"], tree["errors"], tree["warnings"]) == (True, [], [])
     assert tree["fields"]["capabilities"] == ["rye.execute.tool.rye.file-system.write"]
     assert [one["name"] for one in tree["fields"]["inputs"]] == ["subject", "path"]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Said
+from tests.given import given
 
 from quire.cli import main
 
@@ -14,9 +15,7 @@ PLAYBOOK = '# T\n\n## STEP 1: Ask\n\n@elicit(confirm, "Go?")\n\n@output(go)\n\n#
 
 @pytest.fixture
 def document(workspace: Path) -> Path:
-    path = workspace / "x.playbook.md"
-    path.write_text(PLAYBOOK)
-    return path
+    return given({"x.playbook.md": PLAYBOOK}, workspace) / "x.playbook.md"
 
 
 def test_it_is_written_and_its_cases_are_drafts(document: Path, workspace: Path, said: Said) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Said
+from tests.cli.conftest import Said, json_of
 
 from quire.cli import main
 
@@ -35,8 +35,7 @@ def parked(workspace: Path, said: Said) -> Callable[..., str]:
     def start(*more: str) -> str:
         assert main(["run", "asks.playbook.md", "-q", "--script", "replies.json", *more]) == 4
         said()
-        assert main(["runs", "--json"]) == 0
-        return str(json.loads(said()[0])[0]["id"])
+        return str(json_of(said, "runs")[0]["id"])
 
     return start
 
@@ -95,8 +94,7 @@ def test_a_folder_that_is_gone_is_said_before_anything_happens(
         "quire: --out made/letter.md: there is no folder made; so it was said when the run was started, --out says "
         "otherwise\n"
     )
-    assert main(["inbox", "--json"]) == 0
-    assert len(json.loads(said()[0])) == 1, "the answer was not stored"
+    assert len(json_of(said, "inbox")) == 1, "the answer was not stored"
     assert main(["answer", "last", "Ann", "--hold"]) == 0, "where nothing is written, no folder is needed"
     assert main(["resume", "last", "-q", "--out", "letter.md"]) == 0
     assert (workspace / "letter.md").is_file()

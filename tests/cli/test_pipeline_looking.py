@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import json_of
 
 from quire.cli import main
 from quire.library.registered import load_registry
@@ -237,8 +238,7 @@ def test_the_tree_of_a_broken_file(workspace: Path, capsys: Capture) -> None:
 def test_the_outline(board: Path, capsys: Capture) -> None:
     assert main(["show", "board.yaml"]) == 0
     assert capsys.readouterr().out == OUTLINE
-    assert main(["show", "board.yaml", "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = json_of(capsys, "show", "board.yaml")
     assert [(one["name"], one["required"]) for one in data["inputs"]] == [
         ("readers", True),
         ("doc", True),

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Said
+from tests.cli.conftest import Said, json_of
+from tests.given import given
 
 from quire.cli import main
 
@@ -172,8 +173,7 @@ def test_a_registered_pipeline_runs_by_its_name(workspace: Path, said: Said) -> 
     assert said() == ("2\n", "")
     assert main(["runs", "last"]) == 0
     assert said()[0].startswith("many.first\n")
-    (workspace / "echo").write_text("# A file wins\n\n## STEP 1: A\n\nGo.\n")
-    (workspace / "replies.json").write_text('["gone"]')
+    given({"echo": "# A file wins\n\n## STEP 1: A\n\nGo.\n", "replies.json": '["gone"]'}, workspace)
     assert main(["run", "echo", "-q", "--script", "replies.json"]) == 0
     assert said()[0] == "gone\n"
 
@@ -234,8 +234,7 @@ def test_dropped_items_are_told_one_by_one(workspace: Path, said: Said) -> None:
     assert "1 of 2, 1 failed" in page
     assert "items that failed\n  step 1, 0: gone.txt: no such file or directory\n" in page
     assert 'stores\n  texts  ["A"]\n' in page
-    assert main(["runs", "last", "--json"]) == 0
-    data = json.loads(said()[0])
+    data = json_of(said, "runs", "last")
     assert data["steps"][0]["items"] == {"total": 2, "done": 1, "failed": 1}
     assert data["stores"] == {"files": ["gone.txt", "a.txt"], "texts": ["A"]}
     assert (data["output"], data["format"]) == ("A", "pipeline")
@@ -301,8 +300,7 @@ def test_a_cancelled_run_goes_on(workspace: Path, said: Said) -> None:
     assert main(["run", "asking.yaml", "-q"]) == 4
     assert main(["cancel", "last"]) == 0
     said()
-    assert main(["inbox", "--json"]) == 0
-    assert json.loads(said()[0]) == []
+    assert json_of(said, "inbox") == []
     assert main(["resume", "last", "-q"]) == 4
     assert "Take the desk?" in said()[1]
 
@@ -375,8 +373,7 @@ def test_an_answer_that_cannot_be_meant_is_refused(workspace: Path, said: Said, 
 
 
 def test_the_spawn_cap_is_a_limit(workspace: Path, said: Said) -> None:
-    (workspace / "quire.toml").write_text("[safety.spawn]\nmax_pipeline_spawns = 1\n")
-    (workspace / "r.json").write_text('[{"default": "x"}]')
+    given({"quire.toml": "[safety.spawn]\nmax_pipeline_spawns = 1\n", "r.json": '[{"default": "x"}]'}, workspace)
     fan = "{over: 'ctx.xs', on_error: abort, do: {agent: {prompt: A.}}, collect: {transform: {value: pipe}}}"
     write(workspace, p_yaml=f"pipeline: p\nsteps:\n- for_each: {fan}\n")
     assert main(["run", "p.yaml", "-q", "-i", "xs=[1,2]", "--script", "r.json"]) == 5
@@ -384,8 +381,7 @@ def test_the_spawn_cap_is_a_limit(workspace: Path, said: Said) -> None:
 
 
 def test_a_resume_can_change_the_model(workspace: Path, said: Said) -> None:
-    (workspace / "a.json").write_text('[{"error": "gone"}]')
-    (workspace / "b.json").write_text('[{"default": "from b"}]')
+    given({"a.json": '[{"error": "gone"}]', "b.json": '[{"default": "from b"}]'}, workspace)
     write(workspace, p_yaml="pipeline: p\nsteps:\n- agent: {prompt: A.}\n")
     assert main(["run", "p.yaml", "-q", "--model", "script:a.json"]) == 3
     said()
@@ -402,8 +398,7 @@ def test_the_hint_after_a_refused_key_is_one_that_changes_the_model(
     workspace: Path, said: Said, name: str, text: str, kind: str
 ) -> None:
     """§4: after HTTP 401 and 404 the same model would answer the same."""
-    (workspace / name).write_text(text)
-    (workspace / "a.json").write_text(json.dumps([{"error": {"kind": kind}}]))
+    given({name: text, "a.json": [{"error": {"kind": kind}}]}, workspace)
     assert main(["run", name, "--script", "a.json"]) == 3
     _, err = said()
     assert "--model OTHER" in err.splitlines()[-1]

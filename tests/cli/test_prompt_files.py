@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Said
+from tests.given import given
 
 from quire.cli import main
 
@@ -20,11 +21,9 @@ steps:
 
 @pytest.fixture
 def filed(workspace: Path) -> Path:
-    (workspace / "prompts").mkdir()
-    (workspace / "prompts" / "hi.md").write_text("Greet {ctx.name}.")
-    (workspace / "d.yaml").write_text(DOCUMENT)
-    (workspace / "s.json").write_text('[{"default": "said"}]')
-    return workspace
+    return given(
+        {"prompts/hi.md": "Greet {ctx.name}.", "d.yaml": DOCUMENT, "s.json": '[{"default": "said"}]'}, workspace
+    )
 
 
 def test_a_run_keeps_the_text_that_the_file_had_at_its_start(filed: Path, said: Said) -> None:

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import MakeRun, Said
+from tests.cli.conftest import MakeRun, Said, json_of
+from tests.given import given
 
 from quire.cli import main
 from quire.runs.options import RunOptions
@@ -152,8 +153,7 @@ def test_what_it_says(
 
 
 def test_only_the_newest_are_taken_and_it_says_so(runs: list[str], said: Said) -> None:
-    assert main(["replay", "--document", NAME, "--last", "2", "--json"]) == 0
-    data = json.loads(said()[0])
+    data = json_of(said, "replay", "--document", NAME, "--last", "2")
     assert ([one["run"] for one in data["runs"]], data["found"]) == (runs[:1:-1], 4)
     assert main(["replay", "--document", NAME, "--last", "2"]) == 0
     out, err = said()
@@ -185,9 +185,7 @@ def test_what_cannot_start(runs: list[str], workspace: Path, said: Said, argumen
 
 def test_nothing_hostile_reaches_the_terminal(make_run: MakeRun, workspace: Path, said: Said) -> None:
     make_run("# H\n\n## STEP 1: One\n\nOne.\n", ["\x1b]0;title\x07 \u202e"], name="h.playbook.md")
-    (workspace / "h.playbook.md").write_text(
-        "# H\n\n## STEP 1: One\n\nOne.\n\n## STEP 2: \x1b[2JTwo\n\nTwo \x1b[31m.\n", encoding="utf-8"
-    )
+    given({"h.playbook.md": "# H\n\n## STEP 1: One\n\nOne.\n\n## STEP 2: \x1b[2JTwo\n\nTwo \x1b[31m.\n"}, workspace)
     assert main(["replay", "--document", "h.playbook.md"]) == 1
     out = said()[0]
     assert "\x1b" not in out and "\u202e" not in out and "\x07" not in out

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("pydantic_ai", reason='needs the extra "llm"')
 
-from tests.cli.conftest import MakeRun, Said
+from tests.cli.conftest import MakeRun, Said, json_of
 from tests.models.conftest import Stub
 from tests.models.conftest import stub as stub
 
@@ -92,8 +92,7 @@ def test_each_call_is_compared(run: str, stub: Stub, said: Said) -> None:
 
 def test_other_words_alone_are_no_change(run: str, stub: Stub, said: Said) -> None:
     stub.behaviours = [stub.say('So it is. {"kind": "bug"}')]
-    assert main(["replay", run, "--model", "house:small", "--budget", "20", "--json"]) == 0
-    data = json.loads(said()[0])
+    data = json_of(said, "replay", run, "--model", "house:small", "--budget", "20")
     assert {name: data[name] for name in ("model", "same", "words", "changed", "failed", "unasked")} == {
         "model": "house:small",
         "same": 0,
@@ -128,8 +127,7 @@ def test_nothing_is_stored(run: str, stub: Stub, said: Said) -> None:
     stub.behaviours = [stub.say('{"kind": "bug"}')]
     assert main(["replay", run, "--model", "house:small", "--budget", "20", "--follow"]) in (0, 1)
     said()
-    assert main(["runs", "--json"]) == 0
-    assert [one["id"] for one in json.loads(said()[0])] == [run]
+    assert [one["id"] for one in json_of(said, "runs")] == [run]
 
 
 def test_a_failing_service_is_no_reply(run: str, stub: Stub, said: Said) -> None:

@@ -9,29 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Said
+from tests.cli.conftest import Said, json_of
+from tests.cli.test_fork import DOCUMENT
 from tests.processes import started
 
 from quire.cli import main
-
-DOCUMENT = """# Three
-
-## STEP 1: First
-
-First.
-
-@output(first)
-
-## STEP 2: Second
-
-Second after {{first}}.
-
-@output(second)
-
-## STEP 3: Third
-
-Third after {{first}} and {{second}}.
-"""
 
 
 @pytest.fixture
@@ -91,8 +73,7 @@ def test_a_process_that_was_killed_lost_nothing(document: str, said: Said) -> No
             event = json.loads(line)
             if event["type"] == "step_started" and event["path"] == "2":
                 break
-    assert main(["runs", event["run"], "--json"]) == 0
-    shown = json.loads(said()[0])
+    shown = json_of(said, "runs", event["run"])
     assert (shown["status"], shown["step"]) == ("interrupted", "2")
     assert [step["status"] for step in shown["steps"]] == ["completed", "interrupted", "pending"]
     assert main(["runs", event["run"]]) == 0

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Said
+from tests.cli.conftest import Said, json_of
 
 from quire.cli import main
 
@@ -39,8 +39,7 @@ def run(workspace: Path, said: Said) -> str:
 
 def newest(said: Said) -> str:
     said()
-    assert main(["runs", "--json"]) == 0
-    return str(json.loads(said()[0])[0]["id"])
+    return str(json_of(said, "runs")[0]["id"])
 
 
 def test_a_table_says_what_was_saved(run: str, workspace: Path, said: Said) -> None:
@@ -76,8 +75,7 @@ def test_programs_get_the_same(run: str, said: Said) -> None:
     assert (saved["input_tokens"], saved["output_tokens"], saved["cost"]) == (1210, 33, 0.26)
     assert last["cost"] == 0.0
     assert "REUSED" not in err
-    assert main(["runs", "last", "--json"]) == 0
-    data = json.loads(said()[0])
+    data = json_of(said, "runs", "last")
     assert data["reused"] == last["reused"]
     assert [one.get("reused") for one in data["effects"]] == [run, run]
 
@@ -88,8 +86,7 @@ def test_a_quiet_run_says_nothing_of_it(run: str, said: Said) -> None:
 
 
 def test_a_run_that_reuses_nothing_has_no_such_key(run: str, said: Said) -> None:
-    assert main(["runs", run, "--json"]) == 0
-    data = json.loads(said()[0])
+    data = json_of(said, "runs", run)
     assert "reused" not in data
     assert all("reused" not in one for one in data["effects"])
 

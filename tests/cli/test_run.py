@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.directives import directive
+from tests.given import given
 from tests.processes import started
 
 from quire.cli import BROKEN_PIPE, main
@@ -76,9 +78,7 @@ def script(workspace: Path) -> Write:
 
 @pytest.fixture
 def document(workspace: Path) -> Path:
-    page = workspace / "plan.playbook.md"
-    page.write_text(DOCUMENT)
-    return page
+    return given({"plan.playbook.md": DOCUMENT}, workspace) / "plan.playbook.md"
 
 
 def page(workspace: Path, text: str, name: str = "page.md") -> str:
@@ -550,20 +550,10 @@ def test_warnings_are_counted_in_every_format(
     assert capsys.readouterr().err.startswith("1 warning: quire check .ai/directives/team/greet.md\n")
 
 
-GREET = """# Greet
-
-```xml
-<directive name="greet" version="1.0.0">
-  <metadata>
-    <description>Greets</description>
-    <category>team</category>
-    <author>me</author>
-    <model tier="low" />
-    <permissions><execute><tool>rye.file-system.write</tool></execute></permissions>
-  </metadata>
-  <inputs><input name="who" type="string" required="true">Whom</input></inputs>
-</directive>
-```
-
-Greet {input:who}.
-"""
+GREET = directive(
+    "greet",
+    "<execute><tool>rye.file-system.write</tool></execute>",
+    "Greet {input:who}.",
+    category="team",
+    more='<inputs><input name="who" type="string" required="true">Whom</input></inputs>',
+)

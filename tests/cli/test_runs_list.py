@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
+from tests.given import given
 from tests.warm import run_quire
 
 from quire.cli.runs import command
@@ -85,8 +86,7 @@ def test_why_says_that_a_run_was_paused_by_hand(invoke: Invoke, make_run: MakeRu
 
 def test_a_file_gets_the_artifact_in_utf_8(workspace: Path) -> None:
     """`PYTHONIOENCODING=ascii` is about terminals; what is written elsewhere is the artifact itself."""
-    Path("page.md").write_text("# T\n\n## STEP 1: A\n\nGo.\n")
-    Path("replies.json").write_text(json.dumps(["größer 日本"]))
+    given({"page.md": "# T\n\n## STEP 1: A\n\nGo.\n", "replies.json": ["größer 日本"]})
     environ = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = run_quire(["run", "page.md", "--script", "replies.json", "-q"], cwd=workspace, env=environ)
     assert done.stdout == "größer 日本\n"
@@ -96,8 +96,7 @@ def test_a_file_gets_the_artifact_in_utf_8(workspace: Path) -> None:
 def test_the_last_event_has_the_artifact_and_its_type(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from quire.cli import main
 
-    Path("page.md").write_text("# T\n\n## STEP 1: A\n\nGo.\n")
-    Path("replies.json").write_text(json.dumps(["text"]))
+    given({"page.md": "# T\n\n## STEP 1: A\n\nGo.\n", "replies.json": ["text"]})
     main(["run", "page.md", "--script", "replies.json", "--json"])
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     (completed,) = [line for line in lines if line["type"] == "run_completed"]

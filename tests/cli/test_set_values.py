@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import json_of
 
 from quire.cli import main
 
@@ -62,15 +63,13 @@ class TestResume:
             "--set topik: the document never mentions topik (did you mean topic?)",
         ):
             assert problem in said
-        assert main(["runs", "last", "--json"]) == 0
-        shown = json.loads(capsys.readouterr().out)
+        shown = json_of(capsys, "runs", "last")
         assert (shown["status"], len(shown["effects"])) == ("paused", 1)
 
     def test_values_are_kept_as_inputs_are(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["resume", "last", "-q", *sets("n= 7 ", "flag=no", "size=large", "topic=", "first=")]) == 0
         capsys.readouterr()
-        assert main(["runs", "last", "--prompt", "2", "--json"]) == 0
-        prompt = json.loads(capsys.readouterr().out)
+        prompt = json_of(capsys, "runs", "last", "--prompt", "2")
         # A blank means the default of an input; a kept result may be empty.
         assert prompt["messages"][-1]["content"] == "7 false large tea Ann "
 
@@ -91,8 +90,7 @@ class TestResume:
         assert main(["runs", "last", "--journal"]) == 0
         journal = capsys.readouterr().out
         assert "set topic, first" in next(line for line in journal.splitlines() if line.startswith("1/break"))
-        assert main(["runs", "last", "--json"]) == 0
-        data = json.loads(capsys.readouterr().out)
+        data = json_of(capsys, "runs", "last")
         assert data["inputs"]["topic"] == "tea"
         assert data["set"] == [{"after": "1", "path": "1", "values": {"topic": "co\x1bffee", "first": "ONE"}}]
         assert main(["runs", "last", "--state"]) == 0

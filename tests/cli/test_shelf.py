@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Said
+from tests.cli.conftest import Said, json_of
+from tests.given import given
 
 from quire.cli import main
 
@@ -36,21 +36,14 @@ SUM = "pipeline: sum\nsteps:\n- transform: {value: \"'%s'\"}\n"
 SCRIPT = '[{"default": "said"}]'
 
 
-def write(folder: Path, name: str, text: str) -> Path:
-    file = folder / name
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text)
-    return file
-
-
 @pytest.fixture
 def shelf(workspace: Path, tmp_path: Path) -> Path:
     home = tmp_path / "home"
-    write(home, "playbooks/review.playbook.md", REVIEW)
-    write(home, "playbooks/rules.md", "Be strict.")
-    write(home, "prompts/style.md", "In plain words.")
-    write(home, "pipelines/sum.yaml", SUM % "of the shelf")
-    write(workspace, "script.json", SCRIPT)
+    given({"playbooks/review.playbook.md": REVIEW}, home)
+    given({"playbooks/rules.md": "Be strict."}, home)
+    given({"prompts/style.md": "In plain words."}, home)
+    given({"pipelines/sum.yaml": SUM % "of the shelf"}, home)
+    given({"script.json": SCRIPT}, workspace)
     return home
 
 
@@ -63,14 +56,11 @@ def test_it_runs_by_name_in_any_workspace(shelf: Path, said: Said) -> None:
     assert said() == ("of the shelf\n", "")
     assert run("sum", "-q") == 0
     assert said() == ("of the shelf\n", "")
-    assert main(["runs", "last", "--json"]) == 0
-    assert json.loads(said()[0])["document"] == str(shelf / "pipelines" / "sum.yaml")
+    assert json_of(said, "runs", "last")["document"] == str(shelf / "pipelines" / "sum.yaml")
 
 
 def test_nothing_of_a_clone_takes_the_place_of_what_it_names(shelf: Path, workspace: Path, said: Said) -> None:
-    write(workspace, "pipelines/sum.yaml", SUM % "of the clone")
-    write(workspace, "prompts/style.md", "EVIL")
-    write(workspace, "rules.md", "EVIL")
+    given({"pipelines/sum.yaml": SUM % "of the clone", "prompts/style.md": "EVIL", "rules.md": "EVIL"}, workspace)
     assert run("review", "-i", "what=this", "--break", "2", "-q") == 4
     said()
     assert main(["runs", "last", "--prompt", "1"]) == 0
@@ -85,7 +75,7 @@ def test_nothing_of_a_clone_takes_the_place_of_what_it_names(shelf: Path, worksp
 
 
 def test_a_name_of_both_is_never_decided_silently(shelf: Path, workspace: Path, said: Said) -> None:
-    write(workspace, "pipelines/sum.yaml", SUM % "of the clone")
+    given({"pipelines/sum.yaml": SUM % "of the clone"}, workspace)
     for verb in ("run", "show", "check"):
         assert main([verb, "sum"]) == 2
         out, err = said()
@@ -103,7 +93,7 @@ def test_a_name_of_both_is_never_decided_silently(shelf: Path, workspace: Path, 
 
 
 def test_a_document_of_the_workspace_does_not_see_the_shelf(shelf: Path, workspace: Path, said: Said) -> None:
-    write(workspace, "caller.yaml", "pipeline: caller\nsteps:\n- call: {pipeline: sum}\n")
+    given({"caller.yaml": "pipeline: caller\nsteps:\n- call: {pipeline: sum}\n"}, workspace)
     assert run("caller.yaml") == 2
     assert "there is no pipeline sum" in said()[1]
     assert main(["check", "caller.yaml"]) == 0
@@ -113,11 +103,10 @@ def test_a_document_of_the_workspace_does_not_see_the_shelf(shelf: Path, workspa
 def test_check_and_show_know_it(shelf: Path, workspace: Path, said: Said) -> None:
     assert main(["check", "review", "--strict"]) == 0
     assert said() == ("", "nothing found in 1 file\n")
-    write(shelf, "playbooks/review.playbook.md", REVIEW.replace("quire, sum", "quire, smu"))
+    given({"playbooks/review.playbook.md": REVIEW.replace("quire, sum", "quire, smu")}, shelf)
     assert main(["check", "review"]) == 0
     assert "smu" in said()[0]
-    assert main(["show", "review", "--json"]) == 0
-    shown = json.loads(said()[0])
+    shown = json_of(said, "show", "review")
     assert shown["document"] == str(shelf / "playbooks" / "review.playbook.md")
     assert main(["check", "nothing"]) == 2
     assert "nothing" in said()[1]
@@ -125,16 +114,18 @@ def test_check_and_show_know_it(shelf: Path, workspace: Path, said: Said) -> Non
 
 def test_bounds_count_what_the_shelf_calls(shelf: Path, workspace: Path, said: Said) -> None:
     agents = "pipeline: sum\nsteps:\n- agent: {prompt: A}\n- agent: {prompt: B}\n"
-    write(shelf, "pipelines/sum.yaml", agents)
-    write(workspace, "pipelines/sum.yaml", SUM % "of the clone")
-    assert main(["show", "review", "--json"]) == 0
-    assert json.loads(said()[0])["bounds"]["model_calls"]["most"] == 4
+    given({"pipelines/sum.yaml": agents}, shelf)
+    given({"pipelines/sum.yaml": SUM % "of the clone"}, workspace)
+    assert json_of(said, "show", "review")["bounds"]["model_calls"]["most"] == 4
 
 
 def test_links_of_the_user_may_lead_anywhere(shelf: Path, workspace: Path, tmp_path: Path, said: Said) -> None:
-    kept = write(tmp_path / "dotfiles", "mine.playbook.md", "# Mine\n\n## STEP 1: Sum\n\n@tool(quire, sum, {})\n")
+    kept = (
+        given({"mine.playbook.md": "# Mine\n\n## STEP 1: Sum\n\n@tool(quire, sum, {})\n"}, tmp_path / "dotfiles")
+        / "mine.playbook.md"
+    )
     (shelf / "playbooks" / "mine.playbook.md").symlink_to(kept)
-    write(workspace, "pipelines/sum.yaml", SUM % "of the clone")
+    given({"pipelines/sum.yaml": SUM % "of the clone"}, workspace)
     assert run("mine", "-q") == 0
     assert said()[0] == "of the shelf\n"
     (shelf / "playbooks").rename(tmp_path / "books")
@@ -144,8 +135,8 @@ def test_links_of_the_user_may_lead_anywhere(shelf: Path, workspace: Path, tmp_p
 
 
 def test_a_broken_one_says_so(shelf: Path, said: Said) -> None:
-    write(shelf, "playbooks/bad.playbook.md", "# Bad\n\n## INPUTS\n\n- nonsense\n")
-    write(shelf, "pipelines/bad.yaml", "pipeline: [")
+    given({"playbooks/bad.playbook.md": "# Bad\n\n## INPUTS\n\n- nonsense\n"}, shelf)
+    given({"pipelines/bad.yaml": "pipeline: ["}, shelf)
     assert main(["run", "bad", "--script", "script.json"]) == 2
     assert "Traceback" not in said()[1]
     assert run("sum", "-q") == 0
@@ -159,8 +150,7 @@ def test_without_a_shelf_nothing_changes(workspace: Path, said: Said) -> None:
 def test_the_users_space_itself_is_a_workspace_like_others(
     shelf: Path, monkeypatch: pytest.MonkeyPatch, said: Said
 ) -> None:
-    write(shelf, "quire.toml", "")
-    write(shelf, "script.json", SCRIPT)
+    given({"quire.toml": "", "script.json": SCRIPT}, shelf)
     monkeypatch.chdir(shelf)
     assert run("sum", "-q") == 0
     assert said()[0] == "of the shelf\n"

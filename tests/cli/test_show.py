@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
+from tests.given import given
 
 from quire.cli import main
 from quire.cli.show import command
@@ -182,8 +183,7 @@ def test_the_model_is_that_of_a_run(
 ) -> None:
     """newcomer M4, real-work M5: `show` chooses the model as `run` does, opens nothing, and knows its window."""
     home = tmp_path / "own-space"
-    home.mkdir()
-    (home / "quire.toml").write_text(settings)
+    given({"quire.toml": settings}, home)
     for name, value in {"QUIRE_HOME": str(home), **environ}.items():
         monkeypatch.setenv(name, value)
     shown = invoke(command, page, "--bounds").stdout
@@ -230,8 +230,7 @@ def test_the_graph(invoke: Invoke, page: str) -> None:
 
 
 def test_the_prompt_of_a_step(invoke: Invoke, page: str, workspace: Path) -> None:
-    (workspace / "prompts").mkdir()
-    (workspace / "prompts" / "tone.md").write_text("Speak of {{place}} kindly.")
+    given({"prompts/tone.md": "Speak of {{place}} kindly."}, workspace)
     result = invoke(command, page, "--prompt", "1", "-i", "place=Rome", "--json")
     found = json.loads(result.stdout)
     (message,) = found["messages"]

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import json_of
 
 from quire.cli import main
 from quire.errors import BadInputs
@@ -113,8 +114,7 @@ def test_a_grant_of_nothing_is_one_line_and_nothing_runs(workspace: Path, capsys
     assert main([*verb, "--allow", "shel"]) == 2
     said = "quire: --allow shel: there is no tool and no capability of that name; did you mean shell?\n"
     assert tuple(capsys.readouterr()) == ("", said)
-    assert main(["runs", "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)) == 1
+    assert len(json_of(capsys, "runs")) == 1
 
 
 def test_a_number_answers_a_choice_beforehand(workspace: Path, capsys: Capture) -> None:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 from quire.cli import BROKEN_PIPE
 from quire.tools.python import PythonConnection
@@ -32,8 +33,7 @@ def shell(arguments: str, redirection: str = "", **env: str) -> subprocess.Compl
 
 
 def put(text: str, *replies: object) -> None:
-    Path("page.md").write_text(text)
-    Path("replies.json").write_text(json.dumps(replies))
+    given({"page.md": text, "replies.json": replies})
 
 
 def status() -> object:
@@ -133,9 +133,7 @@ NOISE = [
 
 @pytest.mark.parametrize("options", ["", " --json", " --quiet"])
 def test_what_tools_print_is_talk(workspace: Path, options: str) -> None:
-    Path("loud_tools.py").write_text(TOOLS)
-    Path("quire.toml").write_text('[tools]\nmodules = ["loud_tools"]\n')
-    Path("page.md").write_text(CALLS)
+    given({"loud_tools.py": TOOLS, "quire.toml": '[tools]\nmodules = ["loud_tools"]\n', "page.md": CALLS})
     assert shell("trust workspace --yes").returncode == 0
     done = shell(f"run page.md{options}")
     assert done.returncode == 0, done.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import select
@@ -12,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from tests.given import given
 from tests.warm import start_quire
 
 fcntl = pytest.importorskip("fcntl")
@@ -117,8 +117,7 @@ def quire(workspace: Path) -> Iterator[Quire]:
 
 def put(text: str, *replies: object) -> tuple[str, str, str]:
     """Writes a document and its script; the arguments that run them."""
-    Path("page.md").write_text(text)
-    Path("replies.json").write_text(json.dumps(replies))
+    given({"page.md": text, "replies.json": replies})
     return "page.md", "--script", "replies.json"
 
 
@@ -295,9 +294,7 @@ def test_giving_up_on_an_input_starts_nothing(quire: Quire, workspace: Path) -> 
 )
 def test_trust_is_asked_for_in_the_line_editor(quire: Quire, workspace: Path, keys: str, code: int) -> None:
     """Arrow keys move in the line, and never land in the answer."""
-    (workspace / "quire.toml").write_text(
-        '[models]\ndefault = "x:y"\n[models.providers.x]\nbase_url = "http://[::1]:9"\n'
-    )
+    given({"quire.toml": '[models]\ndefault = "x:y"\n[models.providers.x]\nbase_url = "http://[::1]:9"\n'}, workspace)
     Path("page.md").write_text(TWO)
     screen = quire("run", "page.md")
     assert "send prompts of the provider x to http://[::1]:9" in screen.wait_for("yes or no [no]: ")

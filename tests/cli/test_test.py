@@ -13,6 +13,7 @@ import pytest
 from click.testing import Result
 from lxml import etree
 from tests.cli.conftest import Invoke, Said
+from tests.given import given
 
 from quire.cli import main
 from quire.cli.test import command
@@ -50,9 +51,7 @@ PASSING = CASES.replace("MALT", "Malt.")
 
 @pytest.fixture(autouse=True)
 def tests(workspace: Path) -> Path:
-    (workspace / "tea.playbook.md").write_text(DOCUMENT)
-    (workspace / "tea.test.yaml").write_text(CASES)
-    return workspace
+    return given({"tea.playbook.md": DOCUMENT, "tea.test.yaml": CASES}, workspace)
 
 
 def cases(result: Result) -> dict[str, str]:
@@ -206,8 +205,7 @@ def test_the_schema_is_printed(invoke: Invoke, workspace: Path) -> None:
 @pytest.mark.parametrize("form", ["full", "concise", "json", "github", "tap"])
 def test_the_output_is_the_same_in_any_number_of_processes(form: str, invoke: Invoke, workspace: Path) -> None:
     for number in range(12):
-        (workspace / f"{number}.playbook.md").write_text(DOCUMENT)
-        (workspace / f"{number}.test.yaml").write_text(CASES)
+        given({f"{number}.playbook.md": DOCUMENT, f"{number}.test.yaml": CASES}, workspace)
     outputs = {_without_times(invoke(command, "--format", form, "-j", str(count)).stdout) for count in (1, 2)}
     assert len(outputs) == 1
 

@@ -7,20 +7,11 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Invoke
+from tests.cli.test_test import DOCUMENT
+from tests.given import given
 
 from quire.cli.test import command
 
-DOCUMENT = """\
-# Tea
-
-## INPUTS
-
-- `kind` (string): Which tea
-
-## STEP 1: Describe
-
-Describe {{kind}} in one line.
-"""
 TEST = """\
 cases:
   - name: teas
@@ -43,17 +34,13 @@ def tests(workspace: Path) -> Path:
 
 def _free(home: Path, *specs: str) -> None:
     """Give models a price of nothing, so that no budget is needed."""
-    home.mkdir(exist_ok=True)
-    (home / "quire.toml").write_text(
-        "".join(f'[models.prices."{spec}"]\ninput = 0.0\noutput = 0.0\n' for spec in specs)
-    )
+    given({"quire.toml": "".join(f'[models.prices."{spec}"]\ninput = 0.0\noutput = 0.0\n' for spec in specs)}, home)
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    _free(tmp_path / "home", "script:good.json", "script:bad.json", "script:judge.json")
-    return tmp_path / "home"
+def priced(home: Path) -> Path:
+    _free(home, "script:good.json", "script:bad.json", "script:judge.json")
+    return home
 
 
 def test_paying_needs_a_budget_where_no_terminal_is(invoke: Invoke) -> None:
@@ -65,7 +52,7 @@ def test_paying_needs_a_budget_where_no_terminal_is(invoke: Invoke) -> None:
     ]
 
 
-def test_a_table_and_its_exit_codes(invoke: Invoke, home: Path) -> None:
+def test_a_table_and_its_exit_codes(invoke: Invoke, priced: Path) -> None:
     good = invoke(command, "--live", "--model", "script:good.json")
     assert (good.exit_code, good.stdout.splitlines()[2].split()[:3]) == (0, ["verified", "script:good.json", "2/2"])
     bad = invoke(command, "--live", "--model", "script:good.json", "--model", "script:bad.json")
@@ -76,14 +63,14 @@ def test_a_table_and_its_exit_codes(invoke: Invoke, home: Path) -> None:
     assert spent.exit_code == 0 and "4 of 4 tries, $0 spent" in spent.stdout
 
 
-def test_a_budget_that_is_reached(invoke: Invoke, home: Path) -> None:
-    (home / "quire.toml").write_text('[models.prices."script:good.json"]\ninput = 0.0\noutput = 1.0\n')
+def test_a_budget_that_is_reached(invoke: Invoke, priced: Path) -> None:
+    (priced / "quire.toml").write_text('[models.prices."script:good.json"]\ninput = 0.0\noutput = 1.0\n')
     result = invoke(command, "--live", "--model", "script:good.json", "--budget", "0.001")
     assert result.exit_code == 5
     assert result.stdout.splitlines()[-1].startswith("stopped: the budget of $0.0010 is used up")
 
 
-def test_json_baseline_and_chart(invoke: Invoke, home: Path, tests: Path) -> None:
+def test_json_baseline_and_chart(invoke: Invoke, priced: Path, tests: Path) -> None:
     result = invoke(command, "--live", "--model", "script:bad.json", "--json", "--chart", "chart.svg")
     value = json.loads(result.stdout)
     assert (result.exit_code, value["models"], value["made"]) == (1, ["script:bad.json"], 2)
@@ -93,7 +80,7 @@ def test_json_baseline_and_chart(invoke: Invoke, home: Path, tests: Path) -> Non
     assert "script:bad.json (baseline) 0 %, script:good.json 100 %" in later.stdout
 
 
-def test_standings(invoke: Invoke, home: Path) -> None:
+def test_standings(invoke: Invoke, priced: Path) -> None:
     assert invoke(command, "--status").stdout.splitlines()[1].split() == ["unverified", "tea.test.yaml:", "teas"]
     invoke(command, "--live", "--model", "script:good.json")
     result = invoke(command, "--status")
@@ -102,7 +89,7 @@ def test_standings(invoke: Invoke, home: Path) -> None:
     assert (value["status"], value["receipt"]["passed"], value["changed"]) == ("verified", 2, [])
 
 
-def test_a_calibration(invoke: Invoke, home: Path, tests: Path) -> None:
+def test_a_calibration(invoke: Invoke, priced: Path, tests: Path) -> None:
     (tests / "tone.judge.yaml").write_text(JUDGE)
     labels = [
         {"text": f"{'kind' if place % 2 else 'rude'} {place}", "label": "pass" if place % 2 else "fail"}
@@ -122,8 +109,7 @@ def test_a_calibration(invoke: Invoke, home: Path, tests: Path) -> None:
     assert (kept["model"], kept["agreement"]["both_pass"], kept["consistency"]) == ("script:judge.json", 30, 1.0)
     result = invoke(command, "--calibrate", "tone.judge.yaml", "--judge-model", "script:judge.json", "--json")
     assert (json.loads(result.stdout)["kappa"], json.loads(result.stdout)["gates"]) == (1.0, True)
-    few = tests / "few.jsonl"
-    few.write_text("\n".join(map(json.dumps, labels[:20])))
+    given({"few.jsonl": "\n".join(map(json.dumps, labels[:20]))}, tests)
     result = invoke(
         command, "--calibrate", "tone.judge.yaml", "--judge-model", "script:judge.json", "--each", "few.jsonl"
     )

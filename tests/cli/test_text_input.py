@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import io
-import json
 import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Said
+from tests.cli.conftest import Said, json_of
+from tests.given import given
 
 from quire.cli import main
 
@@ -27,15 +27,13 @@ DECLARED = (
 
 def run(workspace: Path, document: str, *arguments: str) -> int:
     name = "d.yaml" if document.startswith("pipeline") else "d.md"
-    (workspace / name).write_text(document)
-    (workspace / "s.json").write_text('[{"default": "said"}]')
+    given({name: document, "s.json": '[{"default": "said"}]'}, workspace)
     return main(["run", name, *arguments, "--script", "s.json", "-q"])
 
 
 def inputs(said: Said) -> dict[str, object]:
     said()
-    assert main(["runs", "last", "--json"]) == 0
-    found: dict[str, object] = json.loads(said()[0])["inputs"]
+    found: dict[str, object] = json_of(said, "runs", "last")["inputs"]
     return found
 
 
@@ -60,8 +58,7 @@ def test_it_is_the_value_of_the_one_input(
 ) -> None:
     (workspace / "note.txt").write_text("of a file")
     name = "d.yaml" if document.startswith("pipeline") else "d.md"
-    (workspace / name).write_text(document)
-    (workspace / "s.json").write_text('[{"default": "said"}]')
+    given({name: document, "s.json": '[{"default": "said"}]'}, workspace)
     assert main(["run", name, "--script", "s.json", "-q", *arguments]) == 0
     found = inputs(said)
     assert {key: found[key] for key in expected} == expected

@@ -5,18 +5,14 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.given import given
 
 from quire.cli import trust
 
 
 @pytest.fixture(autouse=True)
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "work"
-    folder.mkdir()
-    (folder / ".mcp.json").write_text('{"mcpServers": {"time": {"command": "run-time"}}}')
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    return folder
+def workspace(workspace: Path) -> Path:
+    return given({".mcp.json": {"mcpServers": {"time": {"command": "run-time"}}}}, workspace)
 
 
 def run(*arguments: str, input: str | None = None) -> Result:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Invoke
 from tests.cli.signed_project import write_project
+from tests.given import given
 from tests.trust.known_keys import known_key
 
 from quire.cli.sign import verify_command as verify
@@ -29,8 +30,7 @@ def project(workspace: Path) -> Path:
 
 def bring(project: Path, key: str = KeyNote(ADA.public, "ada").toml()) -> None:
     folder = project / ".ai" / "config" / "keys" / "trusted"
-    folder.mkdir(parents=True)
-    (folder / "ada.toml").write_text(key)
+    given({"ada.toml": key}, folder)
 
 
 def states(invoke: Invoke) -> dict[str, str]:
@@ -180,7 +180,6 @@ def test_a_key_that_is_named_like_another_stands_in_nobodys_way(invoke: Invoke, 
 
 
 def test_a_damaged_file_does_not_keep_a_key_from_being_revoked(invoke: Invoke, tmp_path: Path) -> None:
-    (tmp_path / "home" / "trusted").mkdir(parents=True)
-    (tmp_path / "home" / "trusted" / "broken.toml").write_text("x")
+    given({"home/trusted/broken.toml": "x"}, tmp_path)
     assert invoke(verify, PAGE).exit_code == 2
     assert invoke(keys, "revoke", ADA.key_id).exit_code == 0

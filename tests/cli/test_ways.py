@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.conftest import json_of
+from tests.given import given
 
 from quire.cli import main
 
@@ -28,11 +30,9 @@ def files(workspace: Path) -> Path:
     Path("pipelines").mkdir()
     for name, text in {"outer": OUTER, "inner": INNER, "deep": DEEP}.items():
         Path(f"pipelines/{name}.yaml").write_text(text)
-    Path("called.playbook.md").write_text(CALLED)
-    Path("caller.playbook.md").write_text(CALLER)
+    given({"called.playbook.md": CALLED, "caller.playbook.md": CALLER})
     script = [{"step": "2 > 1", "reply": "by way"}, {"step": "4>5", "reply": "page"}, {"default": "else"}]
-    Path("outer.json").write_text(json.dumps([script[0], script[2]]))
-    Path("caller.json").write_text(json.dumps([script[1], script[2]]))
+    given({"outer.json": [script[0], script[2]], "caller.json": [script[1], script[2]]})
     return workspace
 
 
@@ -45,8 +45,7 @@ def test_questions_say_the_way_and_are_answered_by_it(files: Path, capsys: pytes
     assert "step 2 › 2 (ask) asks: Ship it?" in capsys.readouterr().err
     assert main(["inbox"]) == 0
     assert "step 2 › 2 (confirm): Ship it?" in capsys.readouterr().out
-    assert main(["inbox", "--json"]) == 0
-    (asked,) = json.loads(capsys.readouterr().out)
+    (asked,) = json_of(capsys, "inbox")
     assert (asked["step"], asked["way"], asked["path"]) == ("2", "2 › 2", "2/call/2/ask")
     assert main(["answer", "last", "2>9", "yes"]) == 2
     assert main(["answer", "last", "2>2", "yes"]) == 4
@@ -60,8 +59,7 @@ def test_answers_beforehand_and_scripts_name_ways(files: Path, capsys: pytest.Ca
     assert main(["runs", "why", "last", "2>1"]) == 0
     page = capsys.readouterr().out
     assert page.startswith("step 2 › 1\n") and "by way" in page
-    assert main(["runs", "why", "last", "2>1", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json_of(capsys, "runs", "why", "last", "2>1")
     assert (found["step"], found["way"], found["path"]) == ("1", "2 › 1", "2/call/1")
 
 
@@ -72,8 +70,7 @@ def test_a_run_is_listed_and_followed_where_it_stands(files: Path, capsys: pytes
     assert "2 › 2" in capsys.readouterr().out
     assert main(["runs", "last"]) == 0
     assert "awaiting input at step 2 › 2" in capsys.readouterr().out
-    assert main(["runs", "last", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json_of(capsys, "runs", "last")
     assert (found["step"], found["way"]) == ("2", "2 › 2")
     assert main(["runs", "last", "--follow"]) == 0
     assert "step 2 › 1: model ok" in capsys.readouterr().out
@@ -130,8 +127,7 @@ def test_a_way_to_nowhere_is_found_before_the_run(
 ) -> None:
     assert start(*arguments) == 2
     assert problem in capsys.readouterr().err
-    assert main(["runs", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == []
+    assert json_of(capsys, "runs") == []
 
 
 def test_a_script_for_a_step_that_is_not_there(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -155,6 +151,5 @@ def test_values_are_set_where_a_callee_stands(files: Path, capsys: pytest.Captur
     assert main(["resume", "last", "--set", "n=41", "-q"]) == 4
     assert main(["resume", "last", "--set", "word=5", "-q"]) == 0
     assert json.loads(capsys.readouterr().out)["output"] == "5"
-    assert main(["runs", "last", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json_of(capsys, "runs", "last")
     assert [step["output"] for step in found["steps"] if step["path"] == "1"] == ["42"]

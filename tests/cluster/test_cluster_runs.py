@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.cluster.conftest import MakeTown
 from tests.cluster.town import ASKING, PATIENCE, Town, marks_pipeline, until
+from tests.given import given
 from tests.security.test_pure_work import FOLDS, ITEMS
 
 import quire
@@ -198,8 +199,7 @@ async def test_a_program_hands_runs_over(town: Town, monkeypatch: pytest.MonkeyP
     ],
 )
 async def test_quire_run_without_a_cluster(town: Town, settings: str, said: str) -> None:
-    (town.folder / "quire.toml").write_text(settings)
-    (town.folder / "page.yaml").write_text("pipeline: p\nsteps:\n- transform: {value: '1'}\n")
+    given({"quire.toml": settings, "page.yaml": "pipeline: p\nsteps:\n- transform: {value: '1'}\n"}, town.folder)
     assert town.quire("trust", "workspace", "--yes").returncode == 0
     refused = town.quire("run", "page.yaml", "--cluster")
     assert (refused.returncode, said in refused.stderr) == (2, True), refused.stderr
@@ -219,8 +219,7 @@ async def test_a_worker_that_cannot_start(town: Town) -> None:
 async def computing(town: Town, pure_work: int) -> str:
     """A run that computes for ever on a worker with this budget."""
     home = Path(town.environ["QUIRE_HOME"])
-    home.mkdir(exist_ok=True)
-    (home / "quire.toml").write_text(f"[runs]\npure_work = {pure_work}\n")
+    given({"quire.toml": f"[runs]\npure_work = {pure_work}\n"}, home)
     town.workers(1, "--concurrency", "4")
     run = await town.create(FOLDS, inputs=ITEMS)  # type: ignore[arg-type]
     await (await town.cluster()).look(run)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from tests.cluster.test_cluster_runs import workflow_result
 from tests.cluster.town import Town, until
+from tests.directives import directive
+from tests.given import given
 
 from quire.engine.records import Status
 from quire.library.document import load
@@ -18,23 +20,12 @@ from quire.trust.keys import SigningKey
 from quire.trust.sign_file import sign_file, signable
 from quire.trust.trusted_keys import keep, own_key
 
-DIRECTIVE = """# Starter
-
-```xml
-<directive name="starter" version="1.0.0">
-  <metadata>
-    <description>Starts something.</description>
-    <category>demo</category>
-    <author>tests</author>
-    <model tier="low" />
-    <permissions><execute><tool>*</tool><pipeline>*</pipeline></execute></permissions>
-  </metadata>
-  <outputs><output name="said" required="true">What was said</output></outputs>
-</directive>
-```
-
-Start it.
-"""
+DIRECTIVE = directive(
+    "starter",
+    "<execute><tool>*</tool><pipeline>*</pipeline></execute>",
+    "Start it.",
+    more='<outputs><output name="said" required="true">What was said</output></outputs>',
+)
 LATER = """
 pipeline: later
 steps:
@@ -79,10 +70,7 @@ async def started(town: Town, seconds: float) -> str:
 
 
 def write(town: Town, name: str, text: str) -> Path:
-    file = town.folder / name
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text)
-    return file
+    return given({name: text}, town.folder) / name
 
 
 async def launched(town: Town) -> list[str]:

@@ -31,7 +31,6 @@ T = TypeVar("T")
 
 PATIENCE = 90.0
 HEARTBEAT = 2
-ENDS = (Status.COMPLETED, Status.FAILED, Status.CANCELLED, Status.EXPIRED)
 
 MARK = '''
 """A tool whose every call leaves a line behind."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 from quire.display.preflight_line import preflight_line
 from quire.library.document import load
@@ -40,9 +41,7 @@ WINDOW = "window = 1000000\n"
 
 def line(folder: Path, text: str, inputs: dict[str, Value], model: str = "script:m", prices: str = PRICES) -> str:
     home = folder / "home"
-    home.mkdir(exist_ok=True)
-    (home / "quire.toml").write_text(prices)
-    (folder / "p.yaml").write_text(text)
+    given({"home/quire.toml": prices, "p.yaml": text}, folder)
     document = load(folder / "p.yaml")
     settings = load_settings(find_workspace(folder), {"QUIRE_HOME": str(home)})
     found = prove_run(document, settings, inputs, model=model, one_model=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.docs.editor_samples import FILES, SAMPLES, WRONG_SETTINGS
+from tests.given import given
 from tests.lsp.editor import CAPABILITIES, Editor, position
 
 from quire.lsp.languages import FORMATS, REQUESTS
@@ -60,10 +61,7 @@ class Asked:
     """A document of one format, and the requests about it."""
 
     def __init__(self, folder: Path, format: str) -> None:
-        for name, text in FILES.items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+        given(FILES, folder)
         self._folder = folder
         self.name = SAMPLES[format]
         self.text = WRONG_SETTINGS if format == "settings" else FILES[self.name]

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 import pytest
 from tests.docs.pages import PAGES, ROOT, Block, blocks, commands, text_of
+from tests.given import given
 
 from quire.cli.app import group
 from quire.models.choose import MODEL_BY_KEY
@@ -67,12 +68,9 @@ def test_make_targets_exist(command: str) -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(here: Path) -> Path:
     """A folder with the playbook of the README, so that what is run here leaves nothing elsewhere."""
-    (tmp_path / "tagline.playbook.md").write_text(TAGLINE.text, encoding="utf-8")
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    return given({"tagline.playbook.md": TAGLINE.text}, here)
 
 
 def test_the_playbook_of_the_readme_is_clean(folder: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.docs.pages import ROOT, blocks
+from tests.given import given
 
 PAGE = "docs/recipes/pull-requests.md"
 DOCUMENT, LOCKED, NEW_STEP, CONDITION, GATES, JOB = (block.text for block in blocks(PAGE, "yaml"))
@@ -37,9 +38,7 @@ class Repository:
         return done.stdout
 
     def write(self, text: str) -> None:
-        path = self.folder / "pipelines/triage.yaml"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        given({"pipelines/triage.yaml": text}, self.folder)
 
     def commit(self) -> None:
         self.run("git", "add", "--all")

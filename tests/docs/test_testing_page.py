@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.docs.pages import blocks, text_of
+from tests.given import given
 
 from quire.cli import main
 from quire.display.test_report import summary_data
@@ -20,13 +21,9 @@ FIRST, PROMPTS, SECOND, ASKED = (block.text for block in blocks(PAGE, "yaml"))
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+def folder(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("CI", raising=False)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "quire.toml").write_text("")
-    (tmp_path / "tea.playbook.md").write_text(DOCUMENT, encoding="utf-8")
-    return tmp_path
+    return given({"tea.playbook.md": DOCUMENT}, here)
 
 
 def test_the_page_is_followed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -86,8 +83,7 @@ def test_the_test_of_the_readme(folder: Path, capsys: pytest.CaptureFixture[str]
     document = next(block.text for block in blocks("README.md", "markdown") if block.text.startswith("# Tagline"))
     test = next(block.text for block in blocks("README.md", "yaml") if block.text.startswith("cases:"))
     (folder / "tea.playbook.md").unlink()
-    (folder / "tagline.playbook.md").write_text(document, encoding="utf-8")
-    (folder / "tagline.test.yaml").write_text(test, encoding="utf-8")
+    given({"tagline.playbook.md": document, "tagline.test.yaml": test}, folder)
     shown = next(block.text for block in blocks("README.md", "console") if block.text.startswith("$ quire test\n"))
     for line in shown.splitlines():
         assert main(shlex.split(line[2:].split("  #")[0])[1:]) == 0, capsys.readouterr()

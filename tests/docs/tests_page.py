@@ -76,8 +76,8 @@ in the workspace. A file has at most 2,000,000 bytes. Findings about tests have 
 def tests_page() -> str:
     parts = [INTRODUCTION, f"```yaml\n{EXAMPLE}```\n"]
     for title, path, sentence in SECTIONS:
-        part = _at(path)
-        shared = set(_at("$defs/setting")["properties"]) if path == "$defs/case" else set()
+        part = at(path)
+        shared = set(at("$defs/setting")["properties"]) if path == "$defs/case" else set()
         said = sentence or part["description"]
         rows = [_row(key, value) for key, value in part["properties"].items() if key not in shared]
         table = "\n".join(["| key | value | meaning |", "| --- | --- | --- |", *rows])
@@ -85,7 +85,7 @@ def tests_page() -> str:
     return "\n".join(parts)
 
 
-def _at(path: str) -> Any:
+def at(path: str) -> Any:
     here: Any = SCHEMA
     for part in filter(None, path.split("/")):
         here = here[int(part)] if isinstance(here, list) else here[part]
@@ -93,7 +93,7 @@ def _at(path: str) -> Any:
 
 
 def _row(key: str, value: dict[str, Any]) -> str:
-    target = _at(value["$ref"].removeprefix("#/")) if "$ref" in value else value
+    target = at(value["$ref"].removeprefix("#/")) if "$ref" in value else value
     meaning = value.get("description") or target.get("description", "")
     return f"| `{key}` | {_kind(value)} | {meaning} |"
 
@@ -105,7 +105,7 @@ def _kind(part: dict[str, Any]) -> str:
     if part.get("description", "").startswith("`!expr"):
         return "tag"
     if "$ref" in part:
-        return _kind(_at(part["$ref"].removeprefix("#/")))
+        return _kind(at(part["$ref"].removeprefix("#/")))
     if "const" in part:
         return f"`{json.dumps(part['const'])}`" if part["const"] is not True else "`true`"
     if "enum" in part:

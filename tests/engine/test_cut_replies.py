@@ -28,10 +28,7 @@ def cut(reply: str) -> dict[str, str]:
     return {"reply": reply, "finish_reason": "length"}
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 async def ran(tmp_path: Path, name: str, text: str, *replies: object) -> tuple[quire.Result, list[str], int]:

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from tests.engine.house import House
 from tests.engine.test_pipeline import failing, output, plan, walk
+from tests.formats.pipeline.reading import dialect as quire
 
 from quire.engine.interpreter.callees import Environment, Profile
 from quire.engine.interpreter.pipeline.agent import with_settings
@@ -15,10 +16,6 @@ from quire.engine.records import Status
 from quire.errors import ModelFailed, StepFailed
 from quire.plan.pipeline_work import AgentStepSettings
 from quire.values import Value
-
-
-def quire(*steps: str) -> str:
-    return "pipeline: p\ndialect: quire\nsteps:\n" + "".join(f"- {step}\n" for step in steps)
 
 
 async def never(seconds: float) -> None:

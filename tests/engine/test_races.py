@@ -10,24 +10,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests.engine.house import House, failing, until_stopping
+from tests.engine.test_drive import think, use
 
-from quire.engine.conversation import Message, Offered, ToolUse
+from quire.engine.conversation import Offered, ToolUse
 from quire.engine.driver.drive import Drive, DriveResult
 from quire.engine.driver.replay import replay, to_perform_again
 from quire.engine.driver.walker import DriveLimits
 from quire.engine.ports import ModelReply
 from quire.engine.progress import Progress
 from quire.engine.records import Batch, Lease, Status, Usage, WriteResult
-from quire.engine.requests import Emit, Fan, HumanRequest, ModelRequest, Outcome, ToolRequest, Walk
+from quire.engine.requests import Emit, Fan, HumanRequest, Outcome, ToolRequest, Walk
 from quire.errors import StepFailed, ToolFailed
-
-
-def think(path: str, text: str) -> ModelRequest:
-    return ModelRequest(f"{path}/model", path, "", (Message("user", text),))
-
-
-def use(path: str, tool: str) -> ToolRequest:
-    return ToolRequest(f"{path}/tool", path, "srv", tool, {})
 
 
 def ask(path: str) -> HumanRequest:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.given import given
 from tests.warm import run_quire
 
 from quire.errors import Denied
@@ -44,10 +45,7 @@ class Desk:
         self.fine("sign", ".", "--yes")
 
     def write(self, name: str, text: str) -> Path:
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        return path
+        return given({name: text}, self.folder) / name
 
     def script(self, *entries: Value, name: str = "script.json") -> str:
         self.write(name, json.dumps(entries))
@@ -71,8 +69,7 @@ def recorded(shown: str) -> dict[str, float]:
 def desk(folder: Path) -> Desk:
     """A new, empty workspace in a folder."""
     work = folder / "work"
-    work.mkdir()
-    (work / "quire.toml").write_text("")
+    given({"quire.toml": ""}, work)
     return Desk(work, folder / "home")
 
 

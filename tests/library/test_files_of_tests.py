@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 from quire.errors import CannotStart
 from quire.library.collect import collect, document_at, would_be_document
@@ -24,17 +25,10 @@ KEPT = {"x.test.yaml": TEST, "x.test.snap.yaml": PIPELINE, "x.cassette.yaml": PI
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    work = tmp_path / "work"
+def folder(workspace: Path) -> Path:
     for place in ("", "pipelines", ".ai/knowledge", ".ai/directives"):
-        (work / place).mkdir(parents=True, exist_ok=True)
-        for name, text in KEPT.items():
-            (work / place / name).write_text(text)
-    (work / "quire.toml").write_text("")
-    (work / "pipelines" / "p.yaml").write_text(PIPELINE)
-    monkeypatch.chdir(work)
-    return work
+        given(KEPT, workspace / place)
+    return given({"pipelines/p.yaml": PIPELINE}, workspace)
 
 
 def settings_of(folder: Path) -> Settings:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.directives import directive as directive_text
 
 from quire.analysis.costs import SPAN
 from quire.engine.premises import LONGEST_PYTHON, TOOL_SECONDS
@@ -14,34 +15,22 @@ from quire.library.foresight import Foresight
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import find_workspace
 
-DIRECTIVE = """# {name}
-
-```xml
-<directive name="{name}" version="1.0.0"{extends}>
-  <metadata>
-    <description>Does it.</description>
-    <category></category>
-    <author>a</author>
-    <model tier="fast" />
-    <limits turns="3" />
-    {permissions}
-    {hooks}
-  </metadata>
-</directive>
-```
-
-Do it.
-"""
+DIRECTIVE = directive_text(
+    "{name}",
+    category="",
+    tier="fast",
+    extends="{extends}",
+    meta="""<limits turns="3" />
+{permissions}
+{hooks}""",
+)
 PERMISSIONS = "<permissions><execute><tool>{tool}</tool></execute></permissions>"
 
 
 @pytest.fixture
-def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    folder = tmp_path / "work"
-    (folder / ".ai" / "directives").mkdir(parents=True)
-    (folder / "quire.toml").touch()
-    return folder
+def work(workspace: Path) -> Path:
+    (workspace / ".ai" / "directives").mkdir(parents=True)
+    return workspace
 
 
 def directive(work: Path, name: str, permissions: str = "", extends: str = "", hooks: str = "") -> None:

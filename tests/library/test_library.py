@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from tests.directives import directive as directive_text
+from tests.signed import SignedWorkspace
 
 from quire.errors import Refused
 from quire.formats.resolver import CallTarget
@@ -15,11 +17,6 @@ from quire.library.check import DocumentCheck
 from quire.library.directives import Directives
 from quire.library.library import Library
 from quire.source import Source
-from quire.trust.keys import SigningKey
-from quire.trust.sign_file import sign_file, signable
-from quire.trust.trusted_keys import keep, own_key
-from quire.workspace.configuration import load_settings
-from quire.workspace.locate import Workspace
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 PIPELINE = "pipeline: {name}\nsteps:\n- transform: {{value: ctx.n}}\n"
@@ -29,30 +26,14 @@ PLAYBOOK = "# T\n\n## INPUTS\n\n- `word` (string)\n\n## STEP 1: A\n\nSay {{{{wor
 
 def directive(name: str, extends: str = "") -> str:
     attribute = f' extends="{extends}"' if extends else ""
-    return (
-        f'# T\n\n```xml\n<directive name="{name}" version="1.0.0"{attribute}>\n<metadata><description>d</description>'
-        "<category>demo</category><author>me</author><model tier='low'/>"
-        "<permissions><fetch><knowledge>*</knowledge></fetch></permissions></metadata>\n"
-        "<inputs><input name='who' required='true'>Whom</input></inputs>\n</directive>\n```\n\nDo it.\n"
-    )
+    inputs = "<inputs><input name='who' required='true'>Whom</input></inputs>"
+    return directive_text(name, "<fetch><knowledge>*</knowledge></fetch>", more=inputs, extends=attribute)
 
 
-class House:
+class House(SignedWorkspace):
     def __init__(self, folder: Path) -> None:
-        self.folder = folder / "work"
-        (self.folder / ".ai").mkdir(parents=True)
-        self.environ = {"QUIRE_HOME": str(folder / "home")}
-        self.settings = load_settings(Workspace(self.folder), self.environ)
+        super().__init__(folder / "work")
         self.library = Library(self.settings)
-        keep(self.settings, SigningKey.generate("default"), NOW)
-
-    def put(self, path: str, text: str, *, sign: bool = False) -> Path:
-        file = self.folder / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-        if sign:
-            assert sign_file(signable(file, self.folder), own_key(self.settings), NOW) == []
-        return file
 
     def callees(self) -> Callees:
         directives = Directives(self.library, self.environ)
@@ -62,9 +43,9 @@ class House:
 @pytest.fixture
 def house(tmp_path: Path) -> House:
     house = House(tmp_path)
-    house.put("pipelines/one.yaml", PIPELINE.format(name="one"))
-    house.put("playbooks/two.playbook.md", PLAYBOOK.format())
-    house.put(".ai/directives/demo/three.md", directive("three"), sign=True)
+    house.write("pipelines/one.yaml", PIPELINE.format(name="one"))
+    house.write("playbooks/two.playbook.md", PLAYBOOK.format())
+    house.write(".ai/directives/demo/three.md", directive("three"), sign=True)
     return house
 
 
@@ -90,8 +71,8 @@ def test_callers_checks_and_people_mean_the_same_document(
 
 
 def test_a_pipeline_comes_before_a_playbook_and_that_before_a_directive(house: House) -> None:
-    house.put("one.playbook.md", PLAYBOOK.format())
-    house.put("playbooks/three.playbook.md", PLAYBOOK.format())
+    house.write("one.playbook.md", PLAYBOOK.format())
+    house.write("playbooks/three.playbook.md", PLAYBOOK.format())
     kinds = [found.format for name in ("one", "three") if (found := house.library.find(name))]
     callees = [callee.plan.format for name in ("one", "three") if (callee := house.callees().find(name))]
     assert kinds == callees == ["pipeline", "playbook"]
@@ -103,7 +84,7 @@ def test_a_pipeline_comes_before_a_playbook_and_that_before_a_directive(house: H
 def test_a_held_library_sees_every_change_and_a_snapshot_none(house: House) -> None:
     snapshot = house.library.snapshot()
     assert snapshot.document("one") and snapshot.plans().keys() == {"one"}
-    house.put("pipelines/one.yaml", PIPELINE.format(name="uno"))
+    house.write("pipelines/one.yaml", PIPELINE.format(name="uno"))
     assert snapshot.find("one") and not snapshot.find("uno")
     assert house.library.find("uno") and not house.library.find("one")
 
@@ -127,14 +108,14 @@ def test_a_link_is_refused_by_a_run_and_by_a_check(house: House) -> None:
     (house.folder / ".ai/directives/demo/link.md").symlink_to("three.md")
     with pytest.raises(Refused, match="demo/link is a link to demo/three; put a file of its own there, and sign it"):
         house.callees().find("demo/link")
-    file = house.put(".ai/directives/demo/child.md", directive("child", "demo/link"))
+    file = house.write(".ai/directives/demo/child.md", directive("child", "demo/link"))
     messages = [one.message for one in DocumentCheck().of(Source.of(file.read_text(), str(file)))]
     assert "the directive demo/link is a link to demo/three; put a file of its own there" in messages
 
 
 def test_circles_are_found_with_one_graph_for_all_files(house: House) -> None:
-    house.put("pipelines/a.yaml", CALLING.format(name="a", callee="b"))
-    file = house.put("b.playbook.md", "# B\n\n## STEP 1: A\n\n@tool(quire, a)\n")
+    house.write("pipelines/a.yaml", CALLING.format(name="a", callee="b"))
+    file = house.write("b.playbook.md", "# B\n\n## STEP 1: A\n\n@tool(quire, a)\n")
     snapshot = house.library.snapshot()
     for path in (file, house.folder / "pipelines/a.yaml"):
         source = Source.of(path.read_text(), str(path))

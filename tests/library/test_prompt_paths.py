@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.given import given
+from tests.play import Play
 
 from quire.engine.records import Status
 from quire.errors import BadInputs
 from quire.library.check import DocumentCheck
-from quire.library.document import load
-from quire.models.scripted import ScriptedModel
-from quire.runs.options import RunOptions
-from quire.runs.runtime import Runtime
 from quire.source import read_source
 
 CHOSEN = "# T\n\n## STEP 1: Pick\n\nPick.\n@output(kind)\n\n## STEP 2: Write\n\n@prompt(file:prompts/{{kind}}.md)\n"
@@ -21,39 +19,36 @@ GIVEN = "# T\n\n## INPUTS\n\n- `kind` ({}): x\n\n## STEP 1: Write\n\n@prompt(fil
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    work = tmp_path / "work"
-    (work / "prompts" / "deep").mkdir(parents=True)
-    (work / "prompts" / "short.md").write_text("Be short, {{kind}}.")
-    (work / "prompts" / "deep" / "long.md").write_text("Be long.")
-    (work / "prompts" / ".secret.md").write_text("SECRET")
-    (tmp_path / "outside.md").write_text("SECRET")
-    (work / "prompts" / "link.md").symlink_to(tmp_path / "outside.md")
-    (work / "prompts" / "out").symlink_to(tmp_path)
-    (work / "prompts" / "folder.md").mkdir()
-    (work / "quire.toml").write_text("")
-    return work
+    given({"prompts/short.md": "Be short, {{kind}}.", "prompts/deep/long.md": "Be long."}, tmp_path / "work")
+    given({"work/prompts/.secret.md": "SECRET", "outside.md": "SECRET", "work/quire.toml": ""}, tmp_path)
+    prompts = tmp_path / "work" / "prompts"
+    (prompts / "link.md").symlink_to(tmp_path / "outside.md")
+    (prompts / "out").symlink_to(tmp_path)
+    (prompts / "folder.md").mkdir()
+    return tmp_path / "work"
 
 
-async def asked(folder: Path, reply: str) -> tuple[str, str]:
+@pytest.fixture
+def play(play: Play, folder: Path) -> Play:
+    play.folder = folder
+    return play
+
+
+async def asked(play: Play, reply: str) -> tuple[str, str]:
     """Let a model choose the file; return what the next step was asked, and why it failed."""
-    page = folder / "page.playbook.md"
-    page.write_text(CHOSEN)
-    model = ScriptedModel([{"step": "1", "reply": reply}, {"default": "done"}])
-    runtime = Runtime.open(folder, environ={"QUIRE_HOME": str(folder.parent / "home")}, model=model)
-    run = await runtime.start(load(page), {}, RunOptions())
-    ended = await runtime.drive(run)
-    await runtime.close()
-    assert not any("SECRET" in message.content for call in model.calls for message in call.messages)
+    given({"page.playbook.md": CHOSEN}, play.folder)
+    ended = (await play("page.playbook.md", [{"step": "1", "reply": reply}, {"default": "done"}])).ended
+    assert not any("SECRET" in message.content for call in play.model.calls for message in call.messages)
     if ended.status is Status.COMPLETED:
-        return model.calls[-1].messages[0].content, ""
+        return play.model.calls[-1].messages[0].content, ""
     return "", ended.failure.message if ended.failure else ""
 
 
 @pytest.mark.parametrize(
     ("reply", "text"), [("short", "Be short, short."), ("deep/long", "Be long."), ("deep\\long", "Be long.")]
 )
-async def test_a_reply_chooses_among_the_prompts(folder: Path, reply: str, text: str) -> None:
-    assert await asked(folder, reply) == (text, "")
+async def test_a_reply_chooses_among_the_prompts(play: Play, reply: str, text: str) -> None:
+    assert await asked(play, reply) == (text, "")
 
 
 @pytest.mark.parametrize(
@@ -73,28 +68,18 @@ async def test_a_reply_chooses_among_the_prompts(folder: Path, reply: str, text:
         ("{{kind}}", "prompt file:prompts/{{kind}}.md"),
     ],
 )
-async def test_a_hostile_reply_reads_nothing_else(folder: Path, reply: str, why: str) -> None:
-    text, failed = await asked(folder, reply)
+async def test_a_hostile_reply_reads_nothing_else(play: Play, reply: str, why: str) -> None:
+    text, failed = await asked(play, reply)
     assert text == "" and failed and why in failed and len(failed) < 6_000
 
 
-async def start(folder: Path, kind: str) -> None:
-    page = folder / "page.playbook.md"
-    page.write_text(GIVEN.format("string"))
-    environ = {"QUIRE_HOME": str(folder.parent / "home")}
-    runtime = Runtime.open(folder, environ=environ, model=ScriptedModel([{"default": "done"}]))
-    try:
-        await runtime.start(load(page), {"kind": kind}, RunOptions())
-    finally:
-        await runtime.close()
-
-
-async def test_a_value_that_is_known_is_looked_at_before_the_start(folder: Path) -> None:
-    await start(folder, "short")
+async def test_a_value_that_is_known_is_looked_at_before_the_start(play: Play) -> None:
+    given({"page.playbook.md": GIVEN.format("string")}, play.folder)
+    await play.start("page.playbook.md", {"kind": "short"})
     with pytest.raises(BadInputs, match=r"step 1: prompt file:prompts/shrot\.md"):
-        await start(folder, "shrot")
+        await play.start("page.playbook.md", {"kind": "shrot"})
     with pytest.raises(BadInputs, match="leads out of the document's folder"):
-        await start(folder, "../../outside")
+        await play.start("page.playbook.md", {"kind": "../../outside"})
 
 
 @pytest.mark.parametrize(

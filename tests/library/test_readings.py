@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tests.directives import directive
 
 from quire.cli.check import command as check
 from quire.cli.run import command
@@ -57,23 +58,13 @@ pipeline: end
 steps:
 - transform: {value: "1"}
 """
-DIRECTIVE = """# Keeper
-
-```xml
-<directive name="keeper" version="1.0.0"{extends}>
-  <metadata>
-    <description>Keeps notes.</description>
-    <category>demo</category>
-    <author>tests</author>
-    <model tier="low" />
-    <permissions><execute><tool>rye.file-system.*</tool><pipeline>*</pipeline><directive>*</directive></execute></permissions>
-  </metadata>
-  <outputs><output name="done" required="true">What was done</output></outputs>
-</directive>
-```
-
-Keep notes.
-"""
+DIRECTIVE = directive(
+    "keeper",
+    "<execute><tool>rye.file-system.*</tool><pipeline>*</pipeline><directive>*</directive></execute>",
+    "Keep notes.",
+    extends="{extends}",
+    more='<outputs><output name="done" required="true">What was done</output></outputs>',
+)
 
 
 class Readings(Counter[tuple[str, str]]):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests.given import given
 
 from quire.errors import CannotStart, QuireError, Refused, Unreadable
 from quire.library.item_tools.fetch import SearchScope, search, summary
@@ -80,8 +81,7 @@ def test_knowledge_may_be_yaml(house: House) -> None:
 
 def test_knowledge_folders_of_the_settings_are_part_of_the_project(house: House) -> None:
     extra = house.project / "notes"
-    (extra / "a").mkdir(parents=True)
-    (extra / "a" / "b.md").write_text("NOTE")
+    given({"a/b.md": "NOTE"}, extra)
     spaces = Spaces(replace(house.settings, knowledge_folders=(extra,)))
     found = spaces.find("knowledge", "a/b")
     assert found and (found.space, found.text) == ("project", "NOTE")
@@ -156,8 +156,7 @@ def test_links_out_of_the_space_are_refused(house: House, tmp_path: Path, linked
 
 
 def test_an_ai_folder_that_is_a_link_is_refused(house: House, tmp_path: Path) -> None:
-    (tmp_path / "elsewhere" / "knowledge").mkdir(parents=True)
-    (tmp_path / "elsewhere" / "knowledge" / "k.md").write_text("SECRET")
+    given({"elsewhere/knowledge/k.md": "SECRET"}, tmp_path)
     (house.project / ".ai").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(Refused, match="a link that leads out of its space"):
         house.spaces.find("knowledge", "k")

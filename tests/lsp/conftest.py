@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.lsp.directive.sample_workspace import write_workspace
 from tests.lsp.editor import Editor
 
 from quire.source import OPEN_TEXTS
@@ -17,12 +18,14 @@ def no_model(no_model_here: None) -> None:
 
 
 @pytest.fixture
-def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Editor]:
+def editor(workspace: Path) -> Iterator[Editor]:
     """An editor with an empty workspace open."""
-    folder = tmp_path / "work"
-    folder.mkdir()
-    (folder / "quire.toml").write_text("")
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(folder)
-    yield Editor(folder)
+    yield Editor(workspace)
     OPEN_TEXTS.clear()
+
+
+@pytest.fixture
+def team(editor: Editor) -> Editor:
+    """An editor with the sample workspace."""
+    write_workspace(editor.folder)
+    return editor

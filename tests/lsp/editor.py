@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.given import given
 from tests.lsp.message_types import require_valid_answer, require_valid_message
 
 from quire.lsp.desk import uri_of
@@ -150,10 +151,7 @@ class Editor:
 
     def write(self, name: str, text: str) -> Path:
         """Write a file that is not open."""
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(textwrap.dedent(text))
-        return path
+        return given({name: textwrap.dedent(text)}, self.folder) / name
 
     # Answers
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.given import given
 from tests.lsp.language_server import COMMAND, LanguageServer, language_server
 from tests.processes import started
 
@@ -23,9 +24,7 @@ BAD = "# Note\n\n## STEP 1: Say\n\nSay {{name}}.\n"
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "work"
-    folder.mkdir()
-    (folder / "quire.toml").write_text("")
-    return folder
+    return given({"quire.toml": ""}, folder)
 
 
 def test_a_whole_session(folder: Path) -> None:

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.given import given
 from tests.lsp.editor import CAPABILITIES, Editor
 from tests.lsp.language_server import language_server
 
@@ -89,8 +90,7 @@ def test_prices_that_are_being_read_are_not_read_twice(editor: Editor) -> None:
 
 def test_prices_of_the_user_follow_their_file(editor: Editor, tmp_path: Path) -> None:
     home = tmp_path / "home"
-    home.mkdir()
-    (home / "quire.toml").write_text(OWN)
+    given({"quire.toml": OWN}, home)
     editor.open("a.yaml", asks("openai:gpt-4o-mini"))
     bound(editor, "a.yaml")
     before = bound(editor, "a.yaml")
@@ -156,8 +156,7 @@ def test_lens_hover_and_show_say_the_same_of_a_directive(
 ) -> None:
     name = ".ai/directives/team/greet.md"
     home = tmp_path / "home"
-    home.mkdir()
-    (home / "quire.toml").write_text(settings + OWN.replace("= 2", "= 2000").replace("= 3", "= 3000"))
+    given({"quire.toml": settings + OWN.replace("= 2", "= 2000").replace("= 3", "= 3000")}, home)
     path = editor.write(name, DIRECTIVE)
     editor.open(name, DIRECTIVE)
     bound(editor, name)

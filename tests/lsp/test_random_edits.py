@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.depth import depth
+from tests.given import given
 from tests.lsp.editor import Editor
 from tests.lsp.pipeline.edited_pipelines import HELPER, RICH, edited
 
@@ -63,9 +64,7 @@ def test_edits_of_a_pipeline_and_of_all_that_it_depends_on(
     monkeypatch.setattr(checks, "QUICK_SECONDS", chance.choice([-1.0, 0.01]))
     monkeypatch.setattr(checks, "SLOW_SECONDS", chance.choice([-1.0, 1.0, 1.0]))
     texts = {"main.yaml": RICH, "pipelines/helper.yaml": HELPER, "quire.toml": SETTINGS}
-    for name, text in texts.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
+    given(texts, tmp_path)
     editor = Editor(tmp_path)
     editor.session._forks = forks
     editor.session._checks = None

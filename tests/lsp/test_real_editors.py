@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.given import given
 from tests.lsp.language_server import COMMAND
 
 HERE = Path(__file__).parent
@@ -17,9 +18,7 @@ TEXT = "# Note\n\n## STEP 1: Say\n\nSay {{name}}.\n"
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     folder = tmp_path / "work"
-    folder.mkdir()
-    (folder / "quire.toml").write_text("")
-    (folder / "note.playbook.md").write_text(TEXT)
+    given({"quire.toml": "", "note.playbook.md": TEXT}, folder)
     return {
         **os.environ,
         "HOME": str(tmp_path),

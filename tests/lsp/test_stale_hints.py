@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from tests.lsp.editor import CAPABILITIES, Editor
+from tests.lsp.test.test_test_results import labels as hints
 
 PARTS = ("inlayHint", "codeLens", "semanticTokens")
 REFRESHING = {
@@ -35,12 +34,6 @@ def refreshing(editor: Editor) -> Editor:
 
 def asked(editor: Editor) -> list[str]:
     return [one["method"] for one in editor.messages if one["method"].endswith("/refresh")]
-
-
-def hints(editor: Editor, name: str) -> list[Any]:
-    whole = {"start": {"line": 0, "character": 0}, "end": {"line": 99, "character": 0}}
-    found = editor.ask("textDocument/inlayHint", {"textDocument": {"uri": editor.uri(name)}, "range": whole})
-    return [one["label"] for one in found]
 
 
 def test_a_change_of_a_callee_refreshes_the_hints_of_its_callers(refreshing: Editor) -> None:

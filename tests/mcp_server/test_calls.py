@@ -12,6 +12,7 @@ import anyio
 import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
+from tests.given import given
 from tests.mcp_server.serving import GREET, MODES, NAME, THINK, TOPIC, Gated, Serving, envelope, text, write
 
 from quire.engine.records import NewRun, Status
@@ -231,9 +232,7 @@ async def test_older_clients_are_told_that_the_list_has_changed(serve: Serve, fo
     async with serve(watch_seconds=0.01).client("legacy", message_handler=hear) as client:
         assert client.server_capabilities.tools and client.server_capabilities.tools.list_changed
         await client.list_tools()
-        file = folder / "pipelines" / place
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(GREET.replace("pipeline: greet", "pipeline: new"))
+        given({f"pipelines/{place}": GREET.replace("pipeline: greet", "pipeline: new")}, folder)
         await asyncio.wait_for(told.wait(), 30)
 
 

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.given import given
 from tests.mcp_server.serving import GREET, TOPIC, write
 
 from quire.library.item_tools.fetch import SearchScope, search
@@ -91,8 +92,7 @@ def test_a_pipeline_has_the_inputs_that_it_declares(folder: Path) -> None:
 
 
 def test_a_playbook_has_the_inputs_that_it_declares(folder: Path) -> None:
-    (folder / "playbooks").mkdir()
-    (folder / "playbooks" / "topic.playbook.md").write_text(TOPIC)
+    given({"playbooks/topic.playbook.md": TOPIC}, folder)
     listing = catalogue(folder).load()
     assert [name for name in listing.tools if name.startswith("playbook")] == ["playbook__topic"]
     offered = listing.tools["playbook__topic"]
@@ -112,8 +112,7 @@ def test_the_playbooks_are_those_that_have_a_name_everywhere_else(folder: Path) 
     (folder / "playbooks" / "sub").mkdir(parents=True)
     for path in ("top", "two", "playbooks/topic", "playbooks/two", "playbooks/sub/topic", "playbooks/.hidden"):
         (folder / f"{path}.playbook.md").write_text(TOPIC)
-    (folder / "sub").mkdir()
-    (folder / "sub" / "deep.playbook.md").write_text(TOPIC)
+    given({"sub/deep.playbook.md": TOPIC}, folder)
     (folder / "link.playbook.md").symlink_to(folder / "sub" / "deep.playbook.md")
     found = catalogue(folder, folder / "playbooks" / "sub" / "topic.playbook.md")
     listing = found.load()

@@ -15,13 +15,9 @@ from quire.workspace.locate import find_workspace
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "work"
-    folder.mkdir()
-    (folder / "quire.toml").touch()
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    write_directives(folder)
-    return folder
+def folder(workspace: Path) -> Path:
+    write_directives(workspace)
+    return workspace
 
 
 def test_signed_directives_are_listed(folder: Path) -> None:

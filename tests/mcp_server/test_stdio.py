@@ -18,6 +18,7 @@ import mcp_types as types
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.session import ClientRequestContext
+from tests.given import given
 from tests.mcp_server.serving import MODES, THINK, envelope, text, write
 from tests.security.test_pure_work import FOLDS, ITEMS
 from tests.warm import run_quire, running_quire
@@ -97,8 +98,7 @@ def requests() -> Iterator[dict[str, object]]:
 
 async def test_stdout_has_nothing_but_the_protocol(folder: Path, environ: dict[str, str]) -> None:
     write(folder, loud=LOUD, broken="pipeline: [")
-    (folder / "loud_tools.py").write_text(PRINTS)
-    (folder / "quire.toml").write_text('[tools]\nmodules = ["loud_tools"]\n')
+    given({"loud_tools.py": PRINTS, "quire.toml": '[tools]\nmodules = ["loud_tools"]\n'}, folder)
     assert quire(folder, environ, "trust", "workspace", "--yes").returncode == 0
     pipe = asyncio.subprocess.PIPE
     # A cold one: what stands on its stdout is the point.
@@ -215,8 +215,7 @@ def test_the_inspector_is_a_client_as_well(folder: Path, environ: dict[str, str]
 
 def allow_pure_work(environ: dict[str, str], units: int) -> None:
     home = Path(environ["QUIRE_HOME"])
-    home.mkdir(exist_ok=True)
-    (home / "quire.toml").write_text(f"[runs]\npure_work = {units}\n")
+    given({"quire.toml": f"[runs]\npure_work = {units}\n"}, home)
 
 
 async def test_a_document_that_computes_for_ever_holds_up_no_other_call(folder: Path, environ: dict[str, str]) -> None:

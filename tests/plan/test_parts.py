@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec import Struct
 from msgspec.structs import replace
-from tests.simulator.draw import Draw
-from tests.simulator.generate import draw_scenario
+from tests.documents import draw_scenario
+from tests.documents.draw import Draw
 
 from quire.library.document import read
 from quire.plan.nodes import Plan, Step

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from tests.depth import depth
 from tests.examples.command import Desk, calls, desk, give, need_sandbox
+from tests.given import given
 from tests.processes import started
 
 from quire.models.downloads import pulled_model
@@ -140,9 +141,7 @@ def test_no_sandbox_no_bash(work: Desk, tmp_path: Path) -> None:
 
 def _secret(folder: Path) -> Path:
     secret = folder / "elsewhere"
-    secret.mkdir()
-    (secret / "key.txt").write_text("secret")
-    return secret
+    return given({"key.txt": "secret"}, secret)
 
 
 COUNTING = """import quire

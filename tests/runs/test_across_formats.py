@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.directives import directive
+from tests.engine.test_pipeline import output
+from tests.signed import SignedWorkspace
 
 from quire.engine.driver.drive import DriveResult
 from quire.engine.records import Event, NewRun, Status
@@ -17,33 +19,16 @@ from quire.library.document import load
 from quire.models.scripted import ScriptedModel
 from quire.runs.drives import Given
 from quire.runs.options import RunOptions
-from quire.runs.runtime import Runtime
-from quire.stores import open_store
-from quire.trust.keys import SigningKey
-from quire.trust.sign_file import sign_file, signable
-from quire.trust.trusted_keys import keep, own_key
 from quire.values import Value
-from quire.workspace.configuration import load_settings
-from quire.workspace.locate import Workspace
 
-DIRECTIVE = """# Greeter
-
-```xml
-<directive name="greeter" version="1.0.0">
-  <metadata>
-    <description>Greets somebody.</description>
-    <category>demo</category>
-    <author>tests</author>
-    <model tier="low" />
-    {limits}<permissions><execute>{permissions}</execute></permissions>
-  </metadata>
-  <inputs><input name="who" type="string" required="true">Whom</input></inputs>
-  <outputs><output name="greeting" required="true">What was said</output></outputs>
-</directive>
-```
-
-Greet {{input:who}}.
-"""
+DIRECTIVE = directive(
+    "greeter",
+    "",
+    "Greet {{input:who}}.",
+    meta="{limits}<permissions><execute>{permissions}</execute></permissions>",
+    more="""<inputs><input name="who" type="string" required="true">Whom</input></inputs>
+<outputs><output name="greeting" required="true">What was said</output></outputs>""",
+)
 FILES = "<tool>rye.file-system.*</tool>"
 PIPELINES = "<tool>rye.file-system.*</tool><pipeline>*</pipeline><playbook>*</playbook>"
 DOUBLE = """
@@ -66,24 +51,12 @@ Shout {{word}}.
 """
 
 
-class House:
+class House(SignedWorkspace):
     """A workspace with a key, and runs on a script."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.environ = {"QUIRE_HOME": str(folder.parent / "home")}
+        super().__init__(folder)
         self.events: list[Event] = []
-        (folder / ".ai").mkdir(parents=True)
-        self.settings = load_settings(Workspace(folder), self.environ)
-        keep(self.settings, SigningKey.generate("default"), datetime.now(UTC))
-
-    def write(self, name: str, text: str, *, sign: bool = False) -> Path:
-        file = self.folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-        if sign:
-            assert sign_file(signable(file, self.folder), own_key(self.settings), datetime.now(UTC)) == []
-        return file
 
     def directive(self, permissions: str = FILES, limits: str = "") -> Path:
         text = DIRECTIVE.replace("{permissions}", permissions).replace("{limits}", limits)
@@ -94,25 +67,16 @@ class House:
         self, file: Path, inputs: Mapping[str, Value], script: list[Any], allow: tuple[str, ...] = ()
     ) -> tuple[DriveResult, ScriptedModel]:
         model = ScriptedModel(script)
-        store = open_store(self.folder / ".quire" / "quire.db", durability="process")
-        runtime = Runtime(load_settings(Workspace(self.folder), self.environ), store, environ=self.environ, model=model)
-        try:
+        async with self.opened(model) as runtime:
             run = await runtime.start(load(file), inputs, RunOptions(allow=allow))
             return await runtime.drive(run, listen=self.events.append), model
-        finally:
-            await runtime.close()
 
     async def go_on(self, answer: str, script: list[Any], limits: Mapping[str, Value]) -> DriveResult:
         """Answers what the only run asks, and drives it further, as another process would."""
-        store = open_store(self.folder / ".quire" / "quire.db", durability="process")
-        settings = load_settings(Workspace(self.folder), self.environ)
-        runtime = Runtime(settings, store, environ=self.environ, model=ScriptedModel(script))
-        try:
-            (row,) = await store.list()
+        async with self.opened(ScriptedModel(script)) as runtime:
+            (row,) = await runtime.store.list()
             await runtime.answer(row.id, None, answer)
             return await runtime.drive(row.id, given=Given(limits=limits))
-        finally:
-            await runtime.close()
 
     def told(self) -> list[Any]:
         return [json.loads(str(event.data["result"])) for event in self.events if event.type == "tool_told"]
@@ -125,12 +89,6 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
 
 def use(tool: str, /, **given: Value) -> dict[str, Value]:
     return {"tool_calls": [{"name": tool, "input": given}]}
-
-
-def output(ended: DriveResult) -> Value:
-    assert ended.status is Status.COMPLETED, ended.failure
-    assert isinstance(ended.result, dict)
-    return ended.result["output"]
 
 
 async def test_a_pipeline_calls_a_playbook_and_a_directive(house: House) -> None:
@@ -163,20 +121,15 @@ async def test_a_playbook_that_is_called_keeps_to_the_context_budget(house: Hous
     house.write("playbooks/long.playbook.md", LONG)
     file = house.write("p.yaml", "pipeline: p\nsteps:\n- call: {pipeline: long}\n")
     model = ScriptedModel(["alpha", "beta", "gamma"])
-    store = open_store(house.folder / ".quire" / "quire.db", durability="process")
-    settings = load_settings(Workspace(house.folder), house.environ)
-    runtime = Runtime(settings, store, environ=house.environ, model=model)
-    try:
+    async with house.opened(model) as runtime:
         run = await runtime.start(load(file), {}, RunOptions())
         if started_by == "0.1.0":
             row = await runtime.row(run)
             pins = {name: value for name, value in row.pins.items() if name != "callee_context_budget"}
             run = "old"
-            await store.create(NewRun(run, row.title, row.format, row.document, row.created_at, pins, {}))
+            await runtime.store.create(NewRun(run, row.title, row.format, row.document, row.created_at, pins, {}))
         assert (await runtime.drive(run)).status is Status.COMPLETED
         assert (await runtime.view(run)).replay.finished
-    finally:
-        await runtime.close()
     left_out = "left out" in model.calls[2].system
     assert (left_out, "alpha" in model.calls[2].system) == ((True, False) if started_by != "0.1.0" else (False, True))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.given import given
 from tests.runs.test_launched_budgets import MOST, PricedScript
 
 import quire
@@ -31,9 +32,7 @@ NAMED = "[safety.spawn]\nmax_pipeline_spawns = 100\n"
 class Place:
     def __init__(self, folder: Path, settings: str = "") -> None:
         self.environ = {"QUIRE_HOME": str(folder / "home")}
-        (folder / "home").mkdir()
-        (folder / "home" / "quire.toml").write_text(settings)
-        (folder / "fan.yaml").write_text(FAN)
+        given({"home/quire.toml": settings, "fan.yaml": FAN}, folder)
         self.folder = folder
 
     async def run(self, options: RunOptions, price: float | None = MOST) -> tuple[int, Value, int]:

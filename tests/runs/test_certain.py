@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.given import given
+from tests.play import Play
 
 from quire.engine.ports import ModelCall
 from quire.engine.records import Status
@@ -31,10 +33,7 @@ BAD = {
 }
 
 
-@pytest.fixture(autouse=True)
-def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    (tmp_path / "quire.toml").write_text("")
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def page(folder: Path, *steps: str) -> Path:
@@ -45,33 +44,25 @@ def page(folder: Path, *steps: str) -> Path:
 
 
 @pytest.mark.parametrize("name", BAD)
-async def test_it_is_refused_before_the_first_call(tmp_path: Path, name: str) -> None:
+async def test_it_is_refused_before_the_first_call(play: Play, tmp_path: Path, name: str) -> None:
     step, said = BAD[name]
-    model = ScriptedModel([{"default": "fine"}])
-    runtime = Runtime.open(tmp_path, model=model)
     with pytest.raises(BadInputs) as caught:
-        await runtime.start(load(page(tmp_path, step)), {}, RunOptions(allow=("shell", "http__get")))
+        await play.start(page(tmp_path, step), allow=("shell", "http__get"))
     assert said in str(caught.value)
-    assert await runtime.store.list() == []
-    await runtime.close()
+    assert await play.runtime.store.list() == []
 
 
-async def test_all_of_it_is_said_at_once(tmp_path: Path) -> None:
-    runtime = Runtime.open(tmp_path, model=ScriptedModel([{"default": "fine"}]))
+async def test_all_of_it_is_said_at_once(play: Play, tmp_path: Path) -> None:
     # A machine without a sandbox has one problem more for a plain grant of shell.
-    options = RunOptions(allow=("shell=unsandboxed", "http__get"))
     with pytest.raises(BadInputs) as caught:
-        await runtime.start(load(page(tmp_path, *(step for step, _ in BAD.values()))), {}, options)
+        await play.start(page(tmp_path, *(step for step, _ in BAD.values())), allow=("shell=unsandboxed", "http__get"))
     assert len(caught.value.problems) == len(BAD)
-    await runtime.close()
 
 
-async def test_a_cluster_refuses_what_the_document_alone_tells(tmp_path: Path) -> None:
-    opened = Runtime.open(tmp_path, model=ScriptedModel([{"default": "fine"}]))
-    runtime = Runtime(opened.settings, opened.store, model=ScriptedModel([{"default": "fine"}]), queue="q")
+async def test_a_cluster_refuses_what_the_document_alone_tells(play: Play, tmp_path: Path) -> None:
+    runtime = Runtime(play.runtime.settings, play.runtime.store, model=play.model, queue="q")
     with pytest.raises(BadInputs, match="are not JSON"):
         await runtime.start(load(page(tmp_path, BAD["arguments"][0])), {}, RunOptions())
-    await runtime.close()
 
 
 @pytest.mark.parametrize(
@@ -79,24 +70,18 @@ async def test_a_cluster_refuses_what_the_document_alone_tells(tmp_path: Path) -
     [("@prompt({{unset}})\n\nGo.", "undefined"), ("@tool(quire, file__read, {{x}})", "arguments")],
 )
 async def test_a_failure_before_the_first_effect_of_its_step_has_its_label(
-    tmp_path: Path, step: str, kind: str
+    play: Play, tmp_path: Path, step: str, kind: str
 ) -> None:
-    runtime = Runtime.open(tmp_path, model=ScriptedModel([{"default": "fine"}]))
-    run = await runtime.start(load(page(tmp_path, step)), {}, RunOptions())
-    ended = await runtime.drive(run)
+    played = await play(page(tmp_path, step))
+    ended = played.ended
     assert ended.failure is not None
     assert (ended.status, ended.position, ended.failure.kind) == (Status.FAILED, "2", kind)
-    row = await runtime.row(run)
-    assert (row.position, row.ended_by) == ("2", ("2",))
-    await runtime.close()
+    assert (played.row.position, played.row.ended_by) == ("2", ("2",))
 
 
-async def test_a_sub_step_has_its_own(tmp_path: Path) -> None:
+async def test_a_sub_step_has_its_own(play: Play, tmp_path: Path) -> None:
     arm = '```if x == "a"```\n\n### STEP 2a: A\n\n@prompt({{unset}})\n\nGo.\n\n```endif```'
-    runtime = Runtime.open(tmp_path, model=ScriptedModel([{"default": "fine"}]))
-    run = await runtime.start(load(page(tmp_path, arm)), {}, RunOptions())
-    assert (await runtime.drive(run)).position == "2a"
-    await runtime.close()
+    assert (await play(page(tmp_path, arm))).ended.position == "2a"
 
 
 PIPELINE_STEPS = {
@@ -117,21 +102,16 @@ PIPELINE_STEPS = {
 
 
 @pytest.mark.parametrize("name", PIPELINE_STEPS)
-async def test_a_pipeline_is_refused_before_the_first_call(tmp_path: Path, name: str) -> None:
+async def test_a_pipeline_is_refused_before_the_first_call(play: Play, tmp_path: Path, name: str) -> None:
     """G4: whatever every run comes to."""
     step, allow, error, said = PIPELINE_STEPS[name]
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home" / "quire.toml").write_text('[agents.helper]\ntools = ["nope"]\n')
-    (tmp_path / "pipelines").mkdir()
-    (tmp_path / "pipelines" / "sub.yaml").write_text("pipeline: sub\nsteps:\n- shell: {command: ls}\n")
-    (tmp_path / "p.yaml").write_text(f"pipeline: p\nsteps:\n- agent: {{prompt: Pay.}}\n- {step}\n")
-    model = ScriptedModel([{"default": "fine"}])
-    runtime = Runtime.open(tmp_path, model=model)
+    given({"home/quire.toml": '[agents.helper]\ntools = ["nope"]\n'})
+    given({"pipelines/sub.yaml": "pipeline: sub\nsteps:\n- shell: {command: ls}\n"})
+    given({"p.yaml": f"pipeline: p\nsteps:\n- agent: {{prompt: Pay.}}\n- {step}\n"})
     with pytest.raises(error) as caught:
-        await runtime.start(load(tmp_path / "p.yaml"), {}, RunOptions(allow=allow))
+        await play.start("p.yaml", allow=allow)
     assert said in str(caught.value)
-    assert (await runtime.store.list(), model.calls) == ([], [])
-    await runtime.close()
+    assert (await play.runtime.store.list(), play.model.calls) == ([], [])
 
 
 MAYBE = """pipeline: p
@@ -140,52 +120,46 @@ steps:
 """
 
 
-async def test_what_only_some_path_needs_is_a_warning_that_names_the_flag(tmp_path: Path) -> None:
+async def test_what_only_some_path_needs_is_a_warning_that_names_the_flag(play: Play, tmp_path: Path) -> None:
     (tmp_path / "p.yaml").write_text(MAYBE)
-    runtime = Runtime.open(tmp_path, model=ScriptedModel([{"default": "fine"}]))
-    first = await runtime.start(load(tmp_path / "p.yaml"), {}, RunOptions())
+    first = await play.start("p.yaml")
     arm = '```if x == "b"```\n\n### STEP 2a: S\n\n@tool(quire, shell, {"command": "ls"})\n\n```endif```'
-    second = await runtime.start(load(page(tmp_path, arm)), {}, RunOptions())
-    told = [*await runtime.warnings(first), *await runtime.warnings(second)]
+    second = await play.start(page(tmp_path, arm))
+    told = [*await play.runtime.warnings(first), *await play.runtime.warnings(second)]
     assert [("may fail" in line, "--allow shell" in line) for line in told] == [(True, True)] * 2
-    await runtime.close()
 
 
 @pytest.mark.parametrize("format", ["playbook", "pipeline"])
-async def test_a_missing_sandbox_is_found_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str) -> None:
+async def test_a_missing_sandbox_is_found_first(
+    play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str
+) -> None:
     def none(program: str | None) -> tuple[str, frozenset[str]]:
         raise OSError("bubblewrap is not installed")
 
     monkeypatch.setattr("quire.tools.sandbox._probe", none)
     (tmp_path / "p.yaml").write_text("pipeline: p\nsteps:\n- agent: {prompt: Pay.}\n- shell: {command: ls}\n")
     file = tmp_path / "p.yaml" if format == "pipeline" else page(tmp_path, '@tool(quire, shell, {"command": "ls"})')
-    runtime = Runtime.open(tmp_path, model=ScriptedModel([{"default": "fine"}]))
     with pytest.raises(Denied, match="shell=unsandboxed"):
-        await runtime.start(load(file), {}, RunOptions(allow=("shell",)))
-    await runtime.start(load(file), {}, RunOptions(allow=("shell=unsandboxed",)))
-    await runtime.close()
+        await play.start(file, allow=("shell",))
+    await play.start(file, allow=("shell=unsandboxed",))
 
 
-async def test_a_file_of_a_prompt_that_is_not_there_and_wrong_names_are_found_first(tmp_path: Path) -> None:
-    runtime = Runtime.open(tmp_path, model=ScriptedModel([{"default": "fine"}]))
+async def test_a_file_of_a_prompt_that_is_not_there_and_wrong_names_are_found_first(play: Play, tmp_path: Path) -> None:
     steps = ("@prompt(file:nope.md)\n\nGo.", '@tool(quire, file__read, {"pth": "{{x}}"})')
     with pytest.raises(BadInputs) as caught:
-        await runtime.start(load(page(tmp_path, *steps)), {}, RunOptions())
+        await play.start(page(tmp_path, *steps))
     assert "step 2: prompt file:nope.md: there is no such file" in caught.value.problems
     assert "did you mean path?" in str(caught.value)
     (tmp_path / "nope.md").write_text("Now it is.")
-    await runtime.start(load(page(tmp_path, steps[0])), {}, RunOptions())
-    await runtime.close()
+    await play.start(page(tmp_path, steps[0]))
 
 
-async def test_a_cap_below_the_least_bound_is_found_first(tmp_path: Path) -> None:
+async def test_a_cap_below_the_least_bound_is_found_first(play: Play, tmp_path: Path) -> None:
     (tmp_path / "quire.toml").write_text("[safety.spawn]\nmax_pipeline_spawns = 1\n")
     (tmp_path / "p.yaml").write_text("pipeline: p\nsteps:\n- agent: {prompt: A.}\n- agent: {prompt: B.}\n")
-    runtime = Runtime.open(tmp_path, model=ScriptedModel([{"default": "fine"}]))
     with pytest.raises(LimitReached, match="at least 2 model calls"):
-        await runtime.start(load(tmp_path / "p.yaml"), {}, RunOptions())
-    assert await runtime.store.list() == []
-    await runtime.close()
+        await play.start("p.yaml")
+    assert await play.runtime.store.list() == []
 
 
 class Unpriced(ScriptedModel):
@@ -193,14 +167,13 @@ class Unpriced(ScriptedModel):
         return None
 
 
-async def test_a_budget_without_a_price_is_refused_first_and_says_the_two_ways_on(tmp_path: Path) -> None:
-    runtime = Runtime.open(tmp_path, model=Unpriced([{"default": "fine"}]))
+async def test_a_budget_without_a_price_is_refused_first_and_says_the_two_ways_on(play: Play, tmp_path: Path) -> None:
+    play.open(model=Unpriced([{"default": "fine"}]))
     with pytest.raises(CannotStart) as caught:
-        await runtime.start(load(page(tmp_path)), {}, RunOptions(budget=1.0))
+        await play.start(page(tmp_path), budget=1.0)
     assert "--budget none" in str(caught.value)
     assert "[models.prices." in str(caught.value)
-    await runtime.start(load(page(tmp_path)), {}, RunOptions())
-    await runtime.close()
+    await play.start(page(tmp_path))
 
 
 async def test_own_prices_are_charged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,7 +192,7 @@ async def test_own_prices_are_charged(tmp_path: Path, monkeypatch: pytest.Monkey
         Runtime.open(tmp_path)
 
 
-async def test_calls_side_by_side_do_not_spend_more_than_the_budget(tmp_path: Path) -> None:
+async def test_calls_side_by_side_do_not_spend_more_than_the_budget(play: Play, tmp_path: Path) -> None:
     steps = """pipeline: p
 steps:
 - for_each:
@@ -230,25 +203,19 @@ steps:
 """
     (tmp_path / "p.yaml").write_text(steps)
     dear: Value = {"default": "fine", "usage": {"input_tokens": 1, "output_tokens": 1, "cost": 0.1}}
-    runtime = Runtime.open(tmp_path, model=ScriptedModel([dear] * 5))
-    run = await runtime.start(load(tmp_path / "p.yaml"), {}, RunOptions(budget=0.35))
-    ended = await runtime.drive(run)
-    assert ended.failure is not None and ended.failure.kind == "limit"
-    spent = (await runtime.row(run)).cost
-    assert spent is not None and spent <= 0.35
-    ended = await runtime.drive(run, given=Given(unlimited=True))
+    played = await play("p.yaml", [dear] * 5, budget=0.35)
+    assert played.ended.failure is not None and played.ended.failure.kind == "limit"
+    assert played.row.cost is not None and played.row.cost <= 0.35
+    ended = await play.runtime.drive(played.run, given=Given(unlimited=True))
     assert ended.status is Status.COMPLETED
 
 
-async def test_a_pipeline_is_refused_for_a_header_too(tmp_path: Path) -> None:
+async def test_a_pipeline_is_refused_for_a_header_too(play: Play, tmp_path: Path) -> None:
     file = tmp_path / "fetch.yaml"
     file.write_text(
         "pipeline: fetch\nsteps:\n  - agent: {prompt: Say.}\n  - tool: {name: rye/web/fetch, args: "
         "{url: 'https://example.com', headers: {authorization: x, Accept: text/html}}}\n"
     )
-    model = ScriptedModel([{"default": "fine"}])
-    runtime = Runtime.open(tmp_path, model=model)
     with pytest.raises(BadInputs, match="step 2: the header authorization cannot be set"):
-        await runtime.start(load(file), {}, RunOptions(allow=("http__get",)))
-    assert model.calls == []
-    await runtime.close()
+        await play.start(file, allow=("http__get",))
+    assert play.model.calls == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 import quire
 from quire.errors import BadInputs
@@ -32,13 +33,8 @@ PLAYBOOK = """# Calls
 
 
 @pytest.fixture(autouse=True)
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "quire.toml").touch()
-    (tmp_path / "pipelines").mkdir()
-    (tmp_path / "pipelines" / "greet.yaml").write_text(CALLEE)
-    return tmp_path
+def callee(here: Path) -> None:
+    given({"pipelines/greet.yaml": CALLEE})
 
 
 def caller(step: str) -> str:

@@ -17,11 +17,6 @@ from quire.runs.imports import BadExport, NotProved, import_run, prove, read_exp
 
 
 @pytest.fixture
-def travel(tmp_path: Path) -> Travel:
-    return Travel(tmp_path / "work")
-
-
-@pytest.fixture
 async def file(travel: Travel, tmp_path: Path) -> Path:
     run = await travel.everything("a-run")
     async with travel.runtime() as runtime:

@@ -22,11 +22,6 @@ from quire.workspace.configuration import load_settings
 from quire.workspace.locate import Workspace
 
 
-@pytest.fixture
-def travel(tmp_path: Path) -> Travel:
-    return Travel(tmp_path / "work")
-
-
 async def forked(
     travel: Travel, run: str, step: str, script: list[Value], changes: Changes | None = None
 ) -> tuple[str, list[str], Value]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from tests.runs.travel import Travel
 
@@ -12,11 +10,6 @@ from quire.errors import BadInputs, CannotStart, RunState
 from quire.models.scripted import ScriptedModel
 from quire.runs.fork import Changes, fork, fork_steps, receipt
 from quire.values import Value
-
-
-@pytest.fixture
-def travel(tmp_path: Path) -> Travel:
-    return Travel(tmp_path / "work")
 
 
 @pytest.mark.parametrize(

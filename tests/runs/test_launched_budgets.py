@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,13 @@ import pytest
 from tests.runs.test_across_formats import PIPELINES, House, use
 
 from quire.engine.driver.drive import DriveResult
-from quire.engine.ports import ModelCall, ModelReply, Store
+from quire.engine.ports import Model, ModelCall, ModelReply, Store
 from quire.engine.records import RunRow, Status, Usage
 from quire.library.document import load
 from quire.models.scripted import ScriptedModel
 from quire.runs.drives import Given
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
-from quire.stores import open_store
-from quire.workspace.configuration import load_settings
-from quire.workspace.locate import Workspace
 
 MOST = 0.1
 MANY = "pipeline: many\nsteps:\n" + "".join(f"- agent: {{prompt: say {n}}}\n" for n in range(9))
@@ -71,33 +69,28 @@ class Turns(PricedScript):
 
 
 class Place(House):
-    def opened(self, model: PricedScript) -> Runtime:
-        store = open_store(self.folder / ".quire" / "quire.db", durability="process")
-        if isinstance(model, Turns):
-            model.store = store
-        return Runtime(load_settings(Workspace(self.folder), self.environ), store, environ=self.environ, model=model)
+    @asynccontextmanager
+    async def opened(self, model: Model | None = None) -> AsyncIterator[Runtime]:
+        async with super().opened(model) as runtime:
+            if isinstance(model, Turns):
+                model.store = runtime.store
+            yield runtime
 
     async def resumed(self, model: PricedScript, **given: Any) -> tuple[DriveResult, list[RunRow]]:
         """Goes on with the launcher, as another process would."""
-        runtime = self.opened(model)
-        try:
+        async with self.opened(model) as runtime:
             run = next(row.id for row in await runtime.store.list() if not row.id.startswith("L"))
             ended = await runtime.drive(run, given=Given(**given))
             rows = await runtime.store.list()
-        finally:
-            await runtime.close()
         return ended, sorted(rows, key=lambda row: row.id.startswith("L"))
 
     async def go(self, model: PricedScript, options: RunOptions, limits: str = "") -> tuple[DriveResult, list[RunRow]]:
         """Runs a directive on a script, and returns its end and all runs, the launcher first."""
         file = self.directive(PIPELINES, limits)
-        runtime = self.opened(model)
-        try:
+        async with self.opened(model) as runtime:
             run = await runtime.start(load(file), {"who": "Bo"}, options)
             ended = await runtime.drive(run, listen=self.events.append)
             rows = await runtime.store.list()
-        finally:
-            await runtime.close()
         return ended, sorted(rows, key=lambda row: row.id != run)
 
 

@@ -13,17 +13,14 @@ import pytest
 from tests.runs.test_across_formats import DOUBLE, PIPELINES, House, use
 
 from quire.engine.driver.drive import DriveResult
-from quire.engine.ports import ModelCall, ModelReply
+from quire.engine.ports import Model, ModelCall, ModelReply
 from quire.engine.records import Question, RunRow, Status, Usage
 from quire.library.document import load
 from quire.models.scripted import ScriptedModel
 from quire.runs.launch import Launcher, Launching
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
-from quire.stores import open_store
 from quire.trust.capabilities import Grants
-from quire.workspace.configuration import load_settings
-from quire.workspace.locate import Workspace
 
 ASKS = "pipeline: asks\nsteps:\n- tool: {name: ask, args: {prompt: 'Well?'}, output: a}\n"
 TWO = "pipeline: two\nsteps:\n- agent: {prompt: say one}\n- agent: {prompt: say two}\n"
@@ -82,14 +79,13 @@ class Place(House):
         self.rows: list[RunRow] = []
 
     @asynccontextmanager
-    async def opened(self, model: Script) -> AsyncIterator[Runtime]:
-        store = open_store(self.folder / ".quire" / "quire.db", durability="process")
-        runtime = Runtime(load_settings(Workspace(self.folder), self.environ), store, environ=self.environ, model=model)
-        try:
-            yield runtime
-        finally:
-            self.rows = sorted(await store.list(), key=lambda row: (row.id != self.run_id, row.created_at))
-            await runtime.close()
+    async def opened(self, model: Model | None = None) -> AsyncIterator[Runtime]:
+        async with super().opened(model) as runtime:
+            try:
+                yield runtime
+            finally:
+                rows = await runtime.store.list()
+                self.rows = sorted(rows, key=lambda row: (row.id != self.run_id, row.created_at))
 
     async def go(
         self,

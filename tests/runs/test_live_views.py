@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.play import Play
 
 from quire.display.run_json import view_data
 from quire.engine.records import Event, Status
@@ -51,8 +52,7 @@ steps:
 
 
 @pytest.fixture
-async def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Runtime]:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+async def runtime(tmp_path: Path, home: Path) -> AsyncIterator[Runtime]:
     opened = Runtime.open(tmp_path, model=ScriptedModel(["a pot", "poured", "more", "again"]))
     yield opened
     await opened.close()
@@ -170,13 +170,11 @@ async def test_a_resumed_run_counts_its_older_effects_once(runtime: Runtime) -> 
     }
 
 
-async def test_items_of_a_fan(runtime: Runtime, tmp_path: Path) -> None:
+async def test_items_of_a_fan(play: Play) -> None:
     error: Value = {"kind": "refused", "message": "no", "retryable": False}
-    model = ScriptedModel([{"contains": "say b", "error": error}, {"default": "said"}])
-    own = Runtime.open(tmp_path, model=model)
-    run = await own.start(read(Source.of(FAN, "fan.yaml")), {"xs": ["a", "b", "c"]}, RunOptions())
-    await own.drive(run)
-    view = (await LiveViews(own).of(run)).view
+    replies: list[Value] = [{"contains": "say b", "error": error}, {"default": "said"}]
+    played = await play(read(Source.of(FAN, "fan.yaml")), replies, {"xs": ["a", "b", "c"]})
+    view = (await LiveViews(play.runtime).of(played.run)).view
     items = fan_items(view, "1")
     assert [(item.index, item.path, item.value) for item in items] == [
         (0, "1/for_each[0]", "a"),
@@ -185,4 +183,3 @@ async def test_items_of_a_fan(runtime: Runtime, tmp_path: Path) -> None:
     ]
     assert [item.state for item in items] == ["done", "failed", "done"]
     assert "no" in items[1].message
-    await own.close()

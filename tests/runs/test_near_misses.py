@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 from tests.formats.directive.directives import METADATA
 from tests.formats.directive.directives import document as directive
+from tests.given import given
+from tests.play import Play
+from tests.runs.test_preflight_doors import model
 
 import quire
 from quire.api.launches import launch
 from quire.engine.records import Status
 from quire.errors import BadDocument, NearMisses
 from quire.library.document import load
-from quire.models.scripted import ScriptedModel
 from quire.runs.fork import Changes, fork
-from quire.runs.options import RunOptions
 from quire.runs.pins import PinnedState
 from quire.runs.repair import repair
-from quire.runs.runtime import Runtime
 
 IF = '```if x == "a"```\n\n### STEP 2a: B\n\nb\n\n'
 MISSES = {
@@ -39,14 +39,8 @@ PIPELINE = "pipeline: p\nsteps:\n- agent: {prompt: 'Say {{pipe}}'}\n"
 
 
 @pytest.fixture(autouse=True)
-def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home" / "quire.toml").write_text('[trust]\nmode = "warn"\n')
-    (tmp_path / "quire.toml").write_text("")
-    (tmp_path / "pipelines").mkdir()
-    (tmp_path / "playbooks").mkdir()
+def space(here: Path) -> None:
+    given({"home/quire.toml": '[trust]\nmode = "warn"\n'})
 
 
 def page(step: str, comment: str = "") -> str:
@@ -62,29 +56,19 @@ def documents() -> dict[str, tuple[str, str]]:
 
 
 def write(name: str, text: str) -> Path:
-    file = Path(name)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text)
-    return file
-
-
-def model() -> ScriptedModel:
-    return ScriptedModel([{"default": "fine"}])
+    return given({name: text}) / name
 
 
 @pytest.mark.parametrize("code", documents())
-async def test_every_code_stops_a_run_and_force_starts_it(code: str, tmp_path: Path) -> None:
-    file, asked = write(*documents()[code]), model()
-    document = load(file)
+async def test_every_code_stops_a_run_and_force_starts_it(code: str, play: Play) -> None:
+    document = load(write(*documents()[code]))
     assert document.plan is not None
-    runtime = Runtime.open(tmp_path, model=asked)
     with pytest.raises(NearMisses, match=rf":\d+:\d+: {code} ") as stopped:
-        await runtime.start(document, {}, RunOptions())
+        await play.start(document)
     assert code in stopped.value.codes and isinstance(stopped.value, BadDocument) and stopped.value.exit_code == 2
-    assert (await runtime.store.list(), asked.calls) == ([], [])
-    run = await runtime.start(document, {}, RunOptions(force=True, allow=("*",)))
-    assert code in PinnedState.of((await runtime.row(run)).pins).forced
-    await runtime.close()
+    assert (await play.runtime.store.list(), play.model.calls) == ([], [])
+    run = await play.start(document, force=True, allow=("*",))
+    assert code in PinnedState.of((await play.runtime.row(run)).pins).forced
 
 
 async def test_python_programs_and_launches_are_stopped_too() -> None:
@@ -98,22 +82,17 @@ async def test_python_programs_and_launches_are_stopped_too() -> None:
     assert (await launch(PIPELINE, inline=True, model=model()))["status"] == "error"
 
 
-async def test_documents_that_are_called_count(tmp_path: Path) -> None:
+async def test_documents_that_are_called_count(play: Play) -> None:
     write("playbooks/ask.playbook.md", page(MISSES["PB106"]))
     caller = write("pipelines/p.yaml", 'pipeline: p\nsteps:\n- call: {pipeline: "ask"}\n')
-    runtime = Runtime.open(tmp_path, model=model())
     with pytest.raises(NearMisses, match=r"ask\.playbook\.md:13:1: PB106"):
-        await runtime.start(load(caller), {}, RunOptions())
-    await runtime.close()
+        await play.start(caller)
 
 
-async def test_an_allow_comment_is_the_yes_of_the_author(tmp_path: Path) -> None:
+async def test_an_allow_comment_is_the_yes_of_the_author(play: Play) -> None:
     allow = '<!-- quire: allow PB106 because "a page about questions" -->\n'
-    document = load(write("page.playbook.md", page(MISSES["PB106"], allow)))
-    runtime = Runtime.open(tmp_path, model=model())
-    run = await runtime.start(document, {}, RunOptions())
-    assert PinnedState.of((await runtime.row(run)).pins).forced == ()
-    await runtime.close()
+    run = await play.start(write("page.playbook.md", page(MISSES["PB106"], allow)))
+    assert PinnedState.of((await play.runtime.row(run)).pins).forced == ()
 
 
 async def test_only_the_pipeline_that_runs_counts(tmp_path: Path) -> None:
@@ -122,10 +101,10 @@ async def test_only_the_pipeline_that_runs_counts(tmp_path: Path) -> None:
     assert (await launch("two.p", model=model()))["status"] == "error"
 
 
-async def test_a_fork_is_stopped_unless_the_user_has_accepted_the_same(tmp_path: Path) -> None:
+async def test_a_fork_is_stopped_unless_the_user_has_accepted_the_same(play: Play) -> None:
+    runtime = play.runtime
     file = write("page.playbook.md", page("Say {{x}}."))
-    runtime = Runtime.open(tmp_path, model=model())
-    clean = await runtime.start(load(file), {}, RunOptions())
+    clean = await play.start(file)
     assert (await runtime.drive(clean)).status is Status.COMPLETED
     file.write_text(page(MISSES["PB236"]))
     with pytest.raises(NearMisses):
@@ -137,4 +116,3 @@ async def test_a_fork_is_stopped_unless_the_user_has_accepted_the_same(tmp_path:
     file.write_text(page(f"{MISSES['PB236']}\n\n{MISSES['PB106']}"))
     with pytest.raises(NearMisses):
         await repair(runtime, forced, "", Changes())
-    await runtime.close()

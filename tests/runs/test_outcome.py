@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from tests.runs.travel import Travel
 
@@ -15,11 +13,6 @@ from quire.runs.launch import envelope_of
 from quire.runs.options import RunOptions
 from quire.runs.outcome import EXIT_FAILED, RunView, letter_text
 from quire.values import Value, decode
-
-
-@pytest.fixture
-def travel(tmp_path: Path) -> Travel:
-    return Travel(tmp_path / "work")
 
 
 def report(view: RunView, ended: DriveResult) -> RunReport:

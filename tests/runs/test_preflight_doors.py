@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.given import given
+from tests.play import Play
 
 import quire
 from quire.api.launches import launch
@@ -43,13 +45,9 @@ def fans(depth: int, policy: str = "abort") -> str:
 
 
 @pytest.fixture(autouse=True)
-def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "quire.toml").write_text("[safety.spawn]\nmax_pipeline_spawns = 2\n")
-    (tmp_path / "pipelines").mkdir()
-    (tmp_path / "playbooks").mkdir()
-    (tmp_path / "playbooks" / "page.playbook.md").write_text(PAGE)
+def space(here: Path) -> None:
+    Path("pipelines").mkdir()
+    given({"quire.toml": "[safety.spawn]\nmax_pipeline_spawns = 2\n", "playbooks/page.playbook.md": PAGE})
 
 
 def model() -> ScriptedModel:
@@ -70,7 +68,7 @@ REFUSED: dict[str, tuple[str, type[QuireError], str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-async def test_every_door_refuses_the_same(tmp_path: Path, name: str) -> None:
+async def test_every_door_refuses_the_same(play: Play, tmp_path: Path, name: str) -> None:
     """A refusal costs nothing: no model is asked, no row is left, `last` stays what it was."""
     text, error, said = REFUSED[name]
     file = tmp_path / "pipelines" / "p.yaml"
@@ -82,47 +80,39 @@ async def test_every_door_refuses_the_same(tmp_path: Path, name: str) -> None:
     assert told["status"] == "error" and said.replace("\\", "") in told["data"]["error"]
     later = await launch("p", model=asked, wait=False)
     assert later["status"] == "error" and "run_id" not in later["data"]
-    opened = Runtime.open(tmp_path, model=asked)
+    opened = play.open(model=asked)
     with pytest.raises(error, match=said):
         await Runtime(opened.settings, opened.store, model=asked, queue="q").start(load(file), {}, RunOptions())
     assert (await opened.store.list(), asked.calls) == ([], [])
-    await opened.close()
 
 
-async def test_fans_that_may_not_be_reached_only_warn(tmp_path: Path) -> None:
+async def test_fans_that_may_not_be_reached_only_warn(play: Play, tmp_path: Path) -> None:
     file = tmp_path / "p.yaml"
     file.write_text(NEST + fans(6, "continue"))
-    runtime = Runtime.open(tmp_path, model=model())
-    run = await runtime.start(load(file), {}, RunOptions())
-    (warning,) = await runtime.warnings(run)
+    run = await play.start(file)
+    (warning,) = await play.runtime.warnings(run)
     assert "may fail" in warning and "fan-out depth 6" in warning
     file.write_text(NEST + fans(5))
-    assert await runtime.warnings(await runtime.start(load(file), {}, RunOptions())) == ()
-    await runtime.close()
+    assert await play.runtime.warnings(await play.start(file)) == ()
 
 
-async def test_fans_around_a_call_count_in_the_callee(tmp_path: Path) -> None:
+async def test_fans_around_a_call_count_in_the_callee(play: Play, tmp_path: Path) -> None:
     (tmp_path / "pipelines" / "inner.yaml").write_text(f"pipeline: inner\nsteps:\n- {fans(3)}\n")
     call, deep = "{call: {pipeline: inner}}", fans(3).replace(INNER, "{call: {pipeline: inner}}", 1)
     file = tmp_path / "p.yaml"
     file.write_text(f"pipeline: p\nsteps:\n- {call}\n- {deep}\n")
-    runtime = Runtime.open(tmp_path, model=model())
     with pytest.raises(BadInputs, match=r"step 2\.do\.do\.do › 1\.do\.do: fan-out depth 6"):
-        await runtime.start(load(file), {}, RunOptions())
-    await runtime.close()
+        await play.start(file)
 
 
-async def test_calls_that_are_nested_too_deep_are_refused(tmp_path: Path) -> None:
+async def test_calls_that_are_nested_too_deep_are_refused(play: Play, tmp_path: Path) -> None:
     for number in range(101):
         call = f"call: {{pipeline: p{number + 1}}}"
         (tmp_path / "pipelines" / f"p{number}.yaml").write_text(f"pipeline: p{number}\nsteps:\n- {call}\n")
     (tmp_path / "pipelines" / "p101.yaml").write_text("pipeline: p101\nsteps:\n- transform: {value: '1'}\n")
-    runtime = Runtime.open(tmp_path, model=model())
     with pytest.raises(BadInputs, match="step 1 › 1 › 1 › … › 1 › 1 › 1: the calls are nested too deep"):
-        await runtime.start(load(tmp_path / "pipelines" / "p0.yaml"), {}, RunOptions())
-    run = await runtime.start(load(tmp_path / "pipelines" / "p1.yaml"), {}, RunOptions())
-    assert (await runtime.drive(run)).status is Status.COMPLETED
-    await runtime.close()
+        await play.start("pipelines/p0.yaml")
+    assert (await play("pipelines/p1.yaml")).ended.status is Status.COMPLETED
 
 
 async def test_warnings_reach_programs(tmp_path: Path) -> None:
@@ -144,12 +134,12 @@ def test_warnings_reach_mcp_clients_beside_the_output() -> None:
     assert result.structured_content == {"status": "ok", "data": data}
 
 
-async def test_a_worker_finishes_the_look_before_anything_is_paid(tmp_path: Path) -> None:
+async def test_a_worker_finishes_the_look_before_anything_is_paid(play: Play, tmp_path: Path) -> None:
     """What a cluster's own keys, servers and modules say, only its worker knows."""
     file = tmp_path / "p.yaml"
     file.write_text(MAYBE)
     asked = model()
-    opened = Runtime.open(tmp_path, model=asked)
+    opened = play.open(model=asked)
     starting = Runtime(opened.settings, opened.store, model=asked, queue="q")
     run = await starting.start(load(file), {}, RunOptions())
     events: list[Event] = []
@@ -161,15 +151,14 @@ async def test_a_worker_finishes_the_look_before_anything_is_paid(tmp_path: Path
     with pytest.raises(BadInputs, match='there is no tool "nope__x"'):
         await opened.drive(unknown)
     assert len(asked.calls) == paid
-    await opened.close()
 
 
-async def test_an_edited_document_is_looked_at_like_a_new_one(tmp_path: Path) -> None:
+async def test_an_edited_document_is_looked_at_like_a_new_one(play: Play, tmp_path: Path) -> None:
     """`fork --document` and `resume --document`: what is refused leaves the runs as they are."""
+    runtime = play.runtime
     file = tmp_path / "p.yaml"
     file.write_text("pipeline: p\nsteps:\n- agent: {prompt: Pay.}\n")
-    runtime = Runtime.open(tmp_path, model=model())
-    run = await runtime.start(load(file), {}, RunOptions())
+    run = await play.start(file)
     await runtime.drive(run)
     for name, (text, error, said) in REFUSED.items():
         file.write_text(text)
@@ -179,14 +168,11 @@ async def test_an_edited_document_is_looked_at_like_a_new_one(tmp_path: Path) ->
     file.write_text(MAYBE.replace("maybe", "p"))
     made = await repair(runtime, run, str(file), Changes())
     assert ["--allow shell" in one for one in await runtime.warnings(made.run)] == [True]
-    await runtime.close()
 
 
-async def test_a_callee_that_cannot_be_read_is_named_with_its_mistake(tmp_path: Path) -> None:
+async def test_a_callee_that_cannot_be_read_is_named_with_its_mistake(play: Play, tmp_path: Path) -> None:
     (tmp_path / "pipelines" / "inner.yaml").write_text("pipeline: inner\nsteps:\n- tool: {name: ask, store: n}\n")
     file = tmp_path / "p.yaml"
     file.write_text("pipeline: p\nsteps:\n- call: {pipeline: inner}\n")
-    runtime = Runtime.open(tmp_path, model=model())
     with pytest.raises(BadInputs, match=r'not loaded: .*inner\.yaml:3: "store" is not a key of tool'):
-        await runtime.start(load(file), {}, RunOptions())
-    await runtime.close()
+        await play.start(file)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from tests.runs.test_across_formats import DIRECTIVE, FILES, House
+from tests.runs.test_certain import Unpriced
 
-from quire.engine.ports import ModelCall
 from quire.errors import BadInputs, CannotStart
 from quire.library.document import load
 from quire.models.scripted import ScriptedModel
@@ -27,11 +27,6 @@ BROKEN = '{"mcpServers": {"gone": {"command": "/nowhere/at-all"}}}'
 @pytest.fixture
 def house(tmp_path: Path) -> House:
     return House(tmp_path / "workspace")
-
-
-class Unpriced(ScriptedModel):
-    def estimate(self, call: ModelCall) -> float | None:
-        return None
 
 
 def opened(house: House, model: ScriptedModel | None) -> Runtime:

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
+from tests.given import given
+from tests.play import Play
 
 from quire.engine.ports import Model, ModelCall, ModelReply
 from quire.engine.proven_bounds import ProvenBounds
@@ -23,10 +25,11 @@ from quire.values import Value
 PAGE = "# Two\n\n## STEP 1: One\n\nSay one.\n\n## STEP 2: Two\n\nSay two.\n"
 LOW = ProvenBounds(model_calls=1, output_tokens=1)
 
+pytestmark = pytest.mark.usefixtures("home")
+
 
 @pytest.fixture
-async def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Runtime]:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+async def runtime(tmp_path: Path) -> AsyncIterator[Runtime]:
     reply: Value = {"default": "well", "usage": {"input_tokens": 9, "output_tokens": 9}}
     runtime = Runtime.open(tmp_path, model=ScriptedModel([reply]))
     yield runtime
@@ -117,59 +120,49 @@ class Counting:
 
 
 async def pinned_and_broken(
-    folder: Path, model: Model, text: str = AGENTS, drives: int = 1
+    play: Play, model: Model, text: str = AGENTS, drives: int = 1
 ) -> tuple[dict[str, Value], list[str]]:
     """Run a pipeline; return what was proven of it, and the messages about broken bounds."""
-    runtime = Runtime.open(folder, model=model)
-    try:
-        run = await runtime.start(read(Source.of(text, "p.yaml")), {}, RunOptions())
-        events: list[Event] = []
-        for _ in range(drives):
-            events.clear()
-            await runtime.drive(run, listen=events.append)
-        pinned = (await runtime.row(run)).pins["proven"]
-        assert isinstance(pinned, dict)
-        messages = [f"{one.data['name']}: {one.data['message']}" for one in events if one.type == "bound_broken"]
-        return pinned, messages
-    finally:
-        await runtime.close()
+    runtime = play.open(model=model)
+    played = await play(read(Source.of(text, "p.yaml")))
+    events = played.events
+    for _ in range(1, drives):
+        events.clear()
+        await runtime.drive(played.run, listen=events.append)
+    pinned = played.row.pins["proven"]
+    assert isinstance(pinned, dict)
+    return pinned, [f"{one.data['name']}: {one.data['message']}" for one in events if one.type == "bound_broken"]
 
 
-@pytest.fixture(autouse=True)
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-
-
-async def test_tokens_of_a_run_are_compared(tmp_path: Path) -> None:
+async def test_tokens_of_a_run_are_compared(play: Play) -> None:
     used = Usage(1_000, 16_384, None)
-    proven, broken = await pinned_and_broken(tmp_path, Counting(used, used))
+    proven, broken = await pinned_and_broken(play, Counting(used, used))
     assert (proven["output_tokens"], proven["reply_tokens"], "cost" in proven) == (2 * 16_384, 16_384, False)
     assert broken == []
-    _, broken = await pinned_and_broken(tmp_path, Counting(used, Usage(1_000, 16_385, None)))
+    _, broken = await pinned_and_broken(play, Counting(used, Usage(1_000, 16_385, None)))
     assert [one.partition(":")[0] for one in broken] == ["output_tokens"]
     assert "does not keep to max_tokens" in broken[0]
-    _, broken = await pinned_and_broken(tmp_path, Counting(used, Usage(10_000, 1, None)))
+    _, broken = await pinned_and_broken(play, Counting(used, Usage(10_000, 1, None)))
     assert [one.partition(":")[0] for one in broken] == ["input_tokens"]
 
 
-async def test_input_that_only_a_window_bounds_is_not_compared(tmp_path: Path) -> None:
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home" / "quire.toml").write_text('[agents.reader]\ntools = ["file__read"]\n')
+async def test_input_that_only_a_window_bounds_is_not_compared(play: Play) -> None:
+    given({"home/quire.toml": '[agents.reader]\ntools = ["file__read"]\n'})
     used = Usage(10**9, 1, None)
-    proven, broken = await pinned_and_broken(tmp_path, Counting(used, used), MODEL_TOOLS)
+    proven, broken = await pinned_and_broken(play, Counting(used, used), MODEL_TOOLS)
     assert "input_tokens" not in proven and "output_tokens" in proven
     assert broken == []
 
 
-async def test_the_numbers_of_a_script_are_not_compared(tmp_path: Path) -> None:
+async def test_the_numbers_of_a_script_are_not_compared(play: Play) -> None:
     reply: Value = {"default": "well", "usage": {"input_tokens": 10**6, "output_tokens": 10**6, "cost": 9.0}}
-    proven, broken = await pinned_and_broken(tmp_path, ScriptedModel([reply]))
+    proven, broken = await pinned_and_broken(play, ScriptedModel([reply]))
     assert set(proven) == {"model_calls", "tool_calls", "questions", "threads"}
     assert broken == []
 
 
-async def test_tokens_are_those_of_all_drives_of_a_run(tmp_path: Path) -> None:
+async def test_tokens_are_those_of_all_drives_of_a_run(play: Play) -> None:
     model = Counting(Usage(10, 17_000, None), None, Usage(10, 17_000, None))
-    _, broken = await pinned_and_broken(tmp_path, model, drives=2)
+    _, broken = await pinned_and_broken(play, model, drives=2)
     assert len(broken) == 1
     assert broken[0].startswith("output_tokens: 34,000 tokens of output were seen, and at most 32,768")

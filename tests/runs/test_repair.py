@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
+from tests.directives import directive
 from tests.runs.travel import Travel, use
 
 from quire.engine.driver.drive import DriveResult
@@ -48,31 +48,15 @@ First about {{topic}}.
 
 Last.
 """
-DIRECTIVE = """# d
-
-```xml
-<directive name="d" version="1.0.0">
-  <metadata>
-    <description>Does it.</description>
-    <category>demo</category>
-    <author>tests</author>
-    <model tier="low" />
-    <limits turns="%s" tokens="100000" spend="5" spawns="0" />
-    <permissions><execute><tool>rye.file-system.*</tool></execute></permissions>
-  </metadata>
-  <outputs><output name="said" required="true">What was said</output></outputs>
-</directive>
-```
-
-Say it.
-"""
+DIRECTIVE = directive(
+    "d",
+    "<execute><tool>rye.file-system.*</tool></execute>",
+    "Say it.",
+    meta='<limits turns="%s" tokens="100000" spend="5" spawns="0" />',
+    more='<outputs><output name="said" required="true">What was said</output></outputs>',
+)
 ITEM = ".ai/directives/demo/d.md"
 SAY: Sequence[Value] = [{"default": "said"}]
-
-
-@pytest.fixture
-def travel(tmp_path: Path) -> Travel:
-    return Travel(tmp_path / "work")
 
 
 async def repaired(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from tests.runs.test_repair import asked_of
 from tests.runs.travel import Travel, use
 
 import quire
@@ -56,11 +57,6 @@ End it.
 """
 
 
-@pytest.fixture
-def travel(tmp_path: Path) -> Travel:
-    return Travel(tmp_path / "work")
-
-
 async def again(
     travel: Travel, document: str, script: Sequence[Value], options: RunOptions, inputs: dict[str, Value] | None = None
 ) -> tuple[str, list[str], DriveResult]:
@@ -69,12 +65,6 @@ async def again(
         run = await runtime.start(load(travel.folder / document), inputs or {}, options)
         ended = await runtime.drive(run)
         return run, asked_of(runtime), ended
-
-
-def asked_of(runtime: Runtime) -> list[str]:
-    model = runtime.models.given
-    assert isinstance(model, ScriptedModel)
-    return [call.messages[-1].content for call in model.calls]
 
 
 async def told_of(travel: Travel, run: str) -> list[str]:

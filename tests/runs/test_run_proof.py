@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.directives import directive
+from tests.given import given
 
 from quire.engine.proven_bounds import ProvenBounds
 from quire.library.document import load, read
@@ -30,30 +32,19 @@ output = 1.0
 input = 100.0
 output = 100.0
 """
-DIRECTIVE = """# Look around
-
-```xml
-<directive name="look" version="1.0.0">
-  <metadata>
-    <description>Looks around.</description>
-    <category>tests</category>
-    <author>tests</author>
-    <model tier="general"/>
-    <limits turns="3" tokens="1000"/>
-    <permissions><execute><tool>rye.file-system.read</tool></execute></permissions>
-  </metadata>
-</directive>
-```
-
-<process><step name="look"><action>Look.</action></step></process>
-"""
+DIRECTIVE = directive(
+    "look",
+    "<execute><tool>rye.file-system.read</tool></execute>",
+    '<process><step name="look"><action>Look.</action></step></process>',
+    category="tests",
+    tier="general",
+    meta='<limits turns="3" tokens="1000" />',
+)
 
 
 def proven(folder: Path, text: str, name: str = "p.yaml", **options: object) -> RunProof:
     home = folder / "home"
-    home.mkdir(exist_ok=True)
-    (home / "quire.toml").write_text(PRICES)
-    (folder / name).write_text(text)
+    given({"home/quire.toml": PRICES, name: text}, folder)
     settings = load_settings(find_workspace(folder), {"QUIRE_HOME": str(home)})
     inputs: dict[str, Value] = {"doc": "x" * 1000}
     return prove_run(load(folder / name), settings, inputs, **options)  # type: ignore[arg-type]

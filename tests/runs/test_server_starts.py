@@ -69,8 +69,7 @@ class Clock:
 
 
 @pytest.fixture
-def clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clock:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+def clock(tmp_path: Path, home: Path) -> Clock:
     return Clock(tmp_path)
 
 

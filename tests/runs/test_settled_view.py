@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.given import given
+from tests.play import Play
 
 import quire
 from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import Usage
-from quire.library.document import load
-from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
 
 DOCUMENT = """# Page
@@ -59,12 +59,8 @@ class Thinking:
 
 
 @pytest.fixture
-def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    (tmp_path / "quire.toml").write_text("")
-    file = tmp_path / "page.playbook.md"
-    file.write_text(DOCUMENT)
-    return file
+def page(here: Path) -> Path:
+    return given({"page.playbook.md": DOCUMENT}, here) / "page.playbook.md"
 
 
 async def steps(runtime: Runtime, run: str) -> dict[str, str]:
@@ -73,10 +69,10 @@ async def steps(runtime: Runtime, run: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("how", ["paused", "cancelled"])
-async def test_a_step_that_was_cut_off_is_as_its_run(page: Path, how: str) -> None:
+async def test_a_step_that_was_cut_off_is_as_its_run(play: Play, page: Path, how: str) -> None:
     model = Thinking()
-    runtime = Runtime.open(page.parent, model=model)
-    run = await runtime.start(load(page), {}, RunOptions())
+    runtime = play.open(model=model)
+    run = await play.start(page)
     driving = asyncio.create_task(runtime.drive(run))
     await model.asked.wait()
     assert (await steps(runtime, run))["2"] == "running"
@@ -88,7 +84,6 @@ async def test_a_step_that_was_cut_off_is_as_its_run(page: Path, how: str) -> No
     await asyncio.gather(driving, return_exceptions=True)
     assert (await runtime.row(run)).status == how
     assert await steps(runtime, run) == {"1": "completed", "2": how, "2a": "pending", "2b": "pending"}
-    await runtime.close()
 
 
 async def test_a_limit_fails_the_step_at_which_it_was_reached(page: Path) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.given import given
 from tests.runs.test_journals import JOURNALS
 from tests.runs.travel import Travel, use
 
@@ -206,8 +207,7 @@ async def test_steps_that_moved_find_their_records(travel: Travel) -> None:
 
 async def test_agents_that_use_tools_move_with_their_turns(travel: Travel) -> None:
     home = Path(travel.environ["QUIRE_HOME"])
-    home.mkdir(exist_ok=True)
-    (home / "quire.toml").write_text('[agents.default]\ntools = ["file__read"]\n')
+    given({"quire.toml": '[agents.default]\ntools = ["file__read"]\n'}, home)
     travel.write("a.yaml", "pipeline: a\nsteps:\n- agent: {prompt: Read., output: x}\n- agent: {prompt: 'And {x}.'}\n")
     use: Value = {"tool_calls": [{"name": "file__read", "input": {"path": "notes.txt"}}]}
     run, _ = await travel.run("a.yaml", {}, [use, use, "read", "done"])
@@ -312,9 +312,7 @@ async def test_edits_of_a_directive(travel: Travel) -> None:
 async def test_a_directive_that_asks_for_another_model(travel: Travel) -> None:
     """The model is found by the settings alone: no service is asked which models it has."""
     home = Path(travel.environ["QUIRE_HOME"])
-    (home / "quire.toml").write_text(
-        '[models]\ndefault = "script:own.json"\n[models.tiers]\nhigh = "script:other.json"\n'
-    )
+    given({"quire.toml": '[models]\ndefault = "script:own.json"\n[models.tiers]\nhigh = "script:other.json"\n'}, home)
     travel.write("own.json", encode([use(("directive_return", {"said": "x"}))]))
     file = ".ai/directives/demo/parent.md"
     settings = load_settings(Workspace(travel.folder), travel.environ)

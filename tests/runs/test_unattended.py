@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 import quire
 from quire.cli import main
@@ -17,11 +18,8 @@ ARM = '```if ok == "yes"```\n\n### STEP 2a: W\n\n{}\n\n```endif```'
 
 
 @pytest.fixture(autouse=True)
-def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "quire.toml").write_text("")
-    (tmp_path / "replies.json").write_text(json.dumps([{"default": "fine"}]))
+def space(here: Path) -> None:
+    given({"replies.json": [{"default": "fine"}]})
 
 
 def page(step: str, question: str = '@elicit(confirm, "Publish?")') -> str:

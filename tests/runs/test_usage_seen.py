@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.given import given
+from tests.play import Play
 from tests.stores.conftest import Shelf
 from tests.stores.conftest import shelf as shelf
 
@@ -12,11 +14,8 @@ from quire.engine.ports import Store
 from quire.engine.records import EffectRecord, NewRun, RunUpdate, Status, Usage
 from quire.engine.requests import Failure
 from quire.library.document import Document, load
-from quire.models.scripted import ScriptedModel
 from quire.runs import earlier_runs as module
 from quire.runs.earlier_runs import Spread, UsageSeen, busy_seconds, child_threads, input_sizes, usage_seen
-from quire.runs.options import RunOptions
-from quire.runs.runtime import Runtime
 from quire.stores.contract import History, restore
 from quire.values import Value
 
@@ -253,21 +252,14 @@ def test_inputs_of_any_shape_are_measured_in_bounded_time() -> None:
     assert input_sizes({"wide": {f"k{number}": "v" for number in range(5_000)}})["|wide|"] == 5_000
 
 
-async def test_a_real_run_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    (tmp_path / "quire.toml").write_text("")
-    path = tmp_path / "p.playbook.md"
-    path.write_text(
-        "# P\n\n## INPUTS\n\n- `who` (string): x\n\n## STEP 1: A\n\nGreet {{who}}.\n\n## STEP 2: B\n\nSay.\n"
-    )
-    reply: Value = {"default": "x", "usage": {"input_tokens": 7, "output_tokens": 3, "cost": 0.25}}
-    runtime = Runtime.open(tmp_path, model=ScriptedModel([reply]))
-    document = load(path)
+async def test_a_real_run_is_seen(play: Play) -> None:
+    steps = "## STEP 1: A\n\nGreet {{who}}.\n\n## STEP 2: B\n\nSay.\n"
+    folder = given({"p.playbook.md": f"# P\n\n## INPUTS\n\n- `who` (string): x\n\n{steps}"}, play.folder)
+    document = load(folder / "p.playbook.md")
     for who in ("Ada", "Grace"):
-        run = await runtime.start(document, {"who": who}, RunOptions())
-        await runtime.drive(run)
-    found = await usage_seen(runtime.store, document, document.folder)
-    await runtime.close()
+        usage: Value = {"input_tokens": 7, "output_tokens": 3, "cost": 0.25}
+        await play(document, [{"default": "x", "usage": usage}], {"who": who})
+    found = await usage_seen(play.runtime.store, document, document.folder)
     assert (found.runs, found.of_this_text) == (2, 2)
     assert found.amounts["model_calls"] == Spread(2, 2, 2)
     assert found.sizes["‖who‖"] == Spread(3, 5, 5)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from pathlib import Path
+from typing import Any
 
-import pytest
+from tests.given import given
+from tests.play import Play
 
 from quire.engine.records import Status
-from quire.library.document import read
-from quire.models.scripted import ScriptedModel
-from quire.runs.options import RunOptions
 from quire.runs.outcome import RunView
-from quire.runs.runtime import Runtime
-from quire.source import Source
 from quire.values import Value
 
 PAGE = """# Tea
@@ -53,39 +48,21 @@ Pour {{kind}}.
 type: markdown
 """
 
-Go = Callable[..., Awaitable[RunView]]
 
-
-@pytest.fixture
-async def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Go]:
-    """Starts a run, drives it until it rests, and looks at it from another runtime."""
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    opened: list[Runtime] = []
-
-    def open_runtime(replies: Sequence[Value]) -> Runtime:
-        runtime = Runtime.open(tmp_path, model=ScriptedModel(list(replies)))
-        opened.append(runtime)
-        return runtime
-
-    async def drive(replies: Sequence[Value], options: RunOptions, page: str = PAGE) -> RunView:
-        runtime = open_runtime(replies)
-        document = read(Source.of(page, "tea.playbook.md"))
-        run = await runtime.start(document, {"kind": "green"} if page == PAGE else {}, options)
-        await runtime.drive(run)
-        return await open_runtime(()).view(run)
-
-    yield drive
-    for runtime in opened:
-        await runtime.close()
+async def tea(play: Play, *replies: Value, **options: Any) -> RunView:
+    """Run the page until it rests, and look at it from another runtime."""
+    given({"tea.playbook.md": PAGE})
+    played = await play("tea.playbook.md", replies, {"kind": "green"}, **options)
+    return await play.open().view(played.run)
 
 
 def states(view: RunView) -> dict[str, str]:
     return {step.label: step.status for step in view.replay.progress.steps.values()}
 
 
-async def test_completed(go: Go) -> None:
+async def test_completed(play: Play) -> None:
     usage = {"input_tokens": 7, "output_tokens": 2, "cost": 0.5}
-    view = await go([{"reply": "the pot", "usage": usage}, "poured"], RunOptions(answers={"2": "yes please"}))
+    view = await tea(play, {"reply": "the pot", "usage": usage}, "poured", answers={"2": "yes please"})
     assert view.row.status is Status.COMPLETED
     assert (view.output, view.artifact_type) == ("poured", "markdown")
     assert view.named["pot"] == "the pot" and view.named["__elicit_step_2"] == "yes please"
@@ -96,8 +73,8 @@ async def test_completed(go: Go) -> None:
     assert view.state()["paused_at_step"] is None
 
 
-async def test_waiting_for_an_answer(go: Go) -> None:
-    view = await go(["the pot"], RunOptions())
+async def test_waiting_for_an_answer(play: Play) -> None:
+    view = await tea(play, "the pot")
     assert view.row.status is Status.AWAITING_INPUT
     assert [(question.label, question.prompt, question.options) for question in view.questions] == [
         ("2", "In the pot?", ("yes please", "no"))
@@ -113,29 +90,30 @@ async def test_waiting_for_an_answer(go: Go) -> None:
     assert view.state()["paused_at_step"] == 2
 
 
-async def test_standing_at_a_breakpoint(go: Go) -> None:
-    view = await go(["the pot"], RunOptions(breakpoints=("1",)))
+async def test_standing_at_a_breakpoint(play: Play) -> None:
+    view = await tea(play, "the pot", breakpoints=("1",))
     assert view.row.status is Status.PAUSED
     assert states(view)["1"] == "completed" and states(view)["2"] == "pending"
     state = view.state()
     assert (state["breakpoints"], state["paused_at_step"]) == ({"1": True}, 1)
 
 
-async def test_failed(go: Go) -> None:
-    view = await go([{"error": "no water"}], RunOptions())
+async def test_failed(play: Play) -> None:
+    view = await tea(play, {"error": "no water"})
     assert view.row.status is Status.FAILED
     assert states(view)["1"] == "failed"
     assert view.replay.progress.steps["1"].message == "no water"
     assert view.row.failure is not None and view.row.failure.message == "no water"
 
 
-async def test_every_prompt_that_was_sent_is_known(go: Go) -> None:
-    view = await go(["the pot", "poured"], RunOptions(answers={"2": "no"}))
+async def test_every_prompt_that_was_sent_is_known(play: Play) -> None:
+    view = await tea(play, "the pot", "poured", answers={"2": "no"})
     assert sorted(view.replay.asked) == sorted(
         ["1/model", "1/break", "2/ask", "2/break", "3/case[1]/1/model", "3/case[1]/1/break", "3/break"]
     )
 
 
-async def test_labels_that_stand_twice_keep_both_outputs(go: Go) -> None:
-    view = await go(["one", "two"], RunOptions(), "# T\n\n## STEP 1: A\n\nx\n\n## STEP 1: B\n\ny\n")
+async def test_labels_that_stand_twice_keep_both_outputs(play: Play) -> None:
+    given({"t.playbook.md": "# T\n\n## STEP 1: A\n\nx\n\n## STEP 1: B\n\ny\n"})
+    view = await (await play("t.playbook.md", ["one", "two"])).view()
     assert view.step_outputs() == {"1": "one", "1#2": "two"}

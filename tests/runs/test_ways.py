@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.engine.test_ways import plan
 
 from quire.errors import BadInputs
-from quire.library.document import read
 from quire.plan.nodes import Plan, Sequence, Step
 from quire.plan.thread import Thread
 from quire.runs.options import check_step_labels
-from quire.source import Source
-
-
-def plan(text: str, name: str = "x.yaml") -> Plan:
-    found = read(Source.of(text, name)).plan
-    assert found is not None
-    return found
-
 
 DOCUMENTS = {
     "inner": plan(

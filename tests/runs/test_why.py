@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,11 +15,6 @@ from quire.runs.diff import diff
 from quire.runs.fork import Changes, fork
 from quire.runs.outcome import RunView
 from quire.runs.why import Why, traced, why
-
-
-@pytest.fixture
-def travel(tmp_path: Path) -> Travel:
-    return Travel(tmp_path / "work")
 
 
 async def view(travel: Travel, run: str) -> RunView:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+
+from tests.directives import directive
+from tests.given import given
+from tests.signed import SignedWorkspace
 
 from quire.engine.driver.drive import DriveResult
 from quire.engine.records import EffectRecord, Status
@@ -13,13 +16,7 @@ from quire.library.document import load
 from quire.models.scripted import ScriptedModel
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
-from quire.stores import open_store
-from quire.trust.keys import SigningKey
-from quire.trust.sign_file import sign_file, signable
-from quire.trust.trusted_keys import keep, own_key
 from quire.values import Value, encode
-from quire.workspace.configuration import load_settings
-from quire.workspace.locate import Workspace
 
 PLAYBOOK = """# Everything
 
@@ -173,33 +170,18 @@ steps:
     output: twice
 - agent: {prompt: "Sum up {checks} and {twice} for {marker}."}
 """
-DOUBLE = """
-pipeline: double
-description: Doubles a number.
-steps:
-- transform: {value: "ctx.n * 2"}
-"""
-_DIRECTIVE = """# {name}
-
-```xml
-<directive name="{name}" version="1.0.0">
-  <metadata>
-    <description>Does what it is told.</description>
-    <category>demo</category>
-    <author>tests</author>
-    <model tier="low" />
-    <limits turns="20" tokens="100000" spend="5" spawns="4" />
-    <permissions>
-      <execute><tool>rye.file-system.*</tool><tool>rye.agent.threads.*</tool></execute>
-    </permissions>
-  </metadata>
-  <inputs><input name="who" type="string" required="true">Whom</input></inputs>
-  <outputs><output name="said" required="true">What was said</output></outputs>
-</directive>
-```
-
-{words} {input}.
-"""
+_DIRECTIVE = directive(
+    "{name}",
+    "",
+    "{words} {input}.",
+    description="Does what it is told.",
+    meta="""<limits turns="20" tokens="100000" spend="5" spawns="4" />
+<permissions>
+  <execute><tool>rye.file-system.*</tool><tool>rye.agent.threads.*</tool></execute>
+</permissions>""",
+    more="""<inputs><input name="who" type="string" required="true">Whom</input></inputs>
+<outputs><output name="said" required="true">What was said</output></outputs>""",
+)
 PAPERS: Sequence[Value] = ["one", "two"]
 PLAYBOOK_SCRIPT: Sequence[Value] = [
     {"reply": 'So. {"gist": "rust"}', "usage": {"input_tokens": 20, "output_tokens": 5, "cost": 0.25}},
@@ -398,43 +380,19 @@ DIRECTIVE_SCRIPT: Sequence[Value] = [
 ]
 
 
-class Travel:
+class Travel(SignedWorkspace):
     """Each `runtime` is as good as another process."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.environ = {"QUIRE_HOME": str(folder.parent / "home")}
-        (folder / ".ai").mkdir(parents=True)
-        (folder / "quire.toml").write_text("")
-        self.settings = load_settings(Workspace(folder), self.environ)
-        keep(self.settings, SigningKey.generate("default"), datetime.now(UTC))
-        self.write("notes.txt", "Rust is fast.")
-        self.write("prompts/style.md", "Write in plain words.")
-        self.write("pipelines/double.yaml", DOUBLE)
-        self.write("everything.playbook.md", PLAYBOOK)
-        self.write("board.yaml", PIPELINE)
+        given({"quire.toml": "", "notes.txt": "Rust is fast.", "prompts/style.md": "Write in plain words."}, folder)
+        given({"pipelines/double.yaml": DOUBLE, "everything.playbook.md": PLAYBOOK, "board.yaml": PIPELINE}, folder)
+        super().__init__(folder)
         for name, words in (("parent", "Greet"), ("child", "Whisper to")):
             text = _DIRECTIVE.replace("{name}", name).replace("{words}", words).replace("{input}", "{input:who}")
-            self.sign(self.write(f".ai/directives/demo/{name}.md", text))
+            self.write(f".ai/directives/demo/{name}.md", text, sign=True)
 
-    def write(self, name: str, text: str) -> Path:
-        file = self.folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-        return file
-
-    def sign(self, file: Path) -> None:
-        assert sign_file(signable(file, self.folder), own_key(self.settings), datetime.now(UTC)) == []
-
-    @asynccontextmanager
-    async def runtime(self, script: Sequence[Value] = ()) -> AsyncIterator[Runtime]:
-        store = open_store(self.folder / ".quire" / "quire.db", durability="process")
-        settings = load_settings(Workspace(self.folder), self.environ)
-        runtime = Runtime(settings, store, environ=self.environ, model=ScriptedModel(list(script)))
-        try:
-            yield runtime
-        finally:
-            await runtime.close()
+    def runtime(self, script: Sequence[Value] = ()) -> AbstractAsyncContextManager[Runtime]:
+        return self.opened(ScriptedModel(list(script)))
 
     async def run(
         self,
@@ -465,18 +423,14 @@ class Travel:
         """A playbook that chooses results, models and its artifact, and whose steps use a tool. Its models are scripts,
         named as they are from the current folder, which has to be that of the workspace."""
         home = Path(self.environ["QUIRE_HOME"])
-        home.mkdir(exist_ok=True)
-        (home / "quire.toml").write_text(CHOICE_SETTINGS)
+        given({"quire.toml": CHOICE_SETTINGS}, home)
         self.write("choices.playbook.md", CHOICES)
         for name, replies in CHOICE_SCRIPTS.items():
             self.write(f"{name}.json", encode(replies))
-        settings = load_settings(Workspace(self.folder), self.environ)
-        store = open_store(self.folder / ".quire" / "quire.db", durability="process")
-        runtime = Runtime(settings, store, environ=self.environ)
         document = load(self.folder / "choices.playbook.md")
-        run = await runtime.start(document, {"kind": "style"}, RunOptions(unattended=True), run_id=run_id)
-        ended = await runtime.drive(run)
-        await runtime.close()
+        async with self.opened() as runtime:
+            run = await runtime.start(document, {"kind": "style"}, RunOptions(unattended=True), run_id=run_id)
+            ended = await runtime.drive(run)
         assert ended.status is Status.COMPLETED, ended
         return run
 
@@ -532,7 +486,7 @@ class Travel:
         """A directive that launches pipelines and waits for them; one is not there, and one fails."""
         self.write("pipelines/double.yaml", DOUBLE)
         self.write("pipelines/saying.yaml", SAYING)
-        self.sign(self.write(".ai/directives/demo/launcher.md", LAUNCHER))
+        self.write(".ai/directives/demo/launcher.md", LAUNCHER, sign=True)
         run, ended = await self.run(".ai/directives/demo/launcher.md", {"who": "Bo"}, LAUNCHER_SCRIPT, run_id=run_id)
         assert ended.status is Status.COMPLETED, ended
         return run

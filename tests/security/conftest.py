@@ -6,6 +6,10 @@ from pathlib import Path
 
 import pytest
 from tests.security.stage import Stage
+from tests.tools.built_in import house
+from tests.tools.web import server
+
+__all__ = ["house", "server", "stage"]
 
 
 @pytest.fixture

@@ -20,11 +20,6 @@ from quire.tools.builtin.shell import Shell
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
 
-@pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
-
-
 def repository(house: House) -> dict[str, str]:
     settings = "repositoryformatversion = 0\n\tbare = false\n\tworktree = ."
     return {

@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.given import given
 from tests.tools.built_in import House
 from tests.tools.test_builtin_shell import needs_sandbox
-from tests.tools.web import Server, get, serving
+from tests.tools.web import Server, get
 
 from quire.engine.requests import ToolRequest
 from quire.errors import BadConfiguration, Denied, ToolFailed
@@ -33,8 +34,7 @@ SECRET = "the contents of a file outside"
 
 @pytest.fixture
 def house(tmp_path: Path) -> House:
-    (tmp_path / "outside").mkdir()
-    (tmp_path / "outside" / "secret.txt").write_text(SECRET)
+    given({"outside/secret.txt": SECRET}, tmp_path)
     built = House(tmp_path)
     (built.folder / "out").symlink_to(tmp_path / "outside")
     (built.folder / "up").symlink_to("../outside")
@@ -87,8 +87,7 @@ async def test_links_that_stay_inside_are_followed(house: House) -> None:
 
 async def test_a_folder_of_a_similar_name_is_not_the_workspace(house: House) -> None:
     beside = house.folder.with_name("work-beside")
-    beside.mkdir()
-    (beside / "x.txt").write_text(SECRET)
+    given({"x.txt": SECRET}, beside)
     with pytest.raises(ToolFailed, match="outside of the workspace"):
         await house.call("file__read", path=str(beside / "x.txt"))
 
@@ -361,12 +360,6 @@ def test_addresses_that_are_not_public(address: str) -> None:
 @pytest.mark.parametrize("address", ["8.8.8.8", "1.1.1.1", "172.32.0.1", "2606:4700::1111", "2a00:1450::1"])
 def test_addresses_that_are(address: str) -> None:
     assert is_public(address)
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with serving() as running:
-        yield running
 
 
 @pytest.mark.parametrize(

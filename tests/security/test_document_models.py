@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 from quire.errors import CannotStart, Refused
 from quire.library.document import load
@@ -29,8 +30,7 @@ class Clone:
         (folder / "weights").write_bytes(b"GGUF")
 
     async def started(self, model: str, own: str, asked: str | None = None) -> str:
-        (self.folder / "home" / "quire.toml").write_text(own)
-        (self.folder / "p.yaml").write_text(pipeline(model))
+        given({"home/quire.toml": own, "p.yaml": pipeline(model)}, self.folder)
         runtime = Runtime.open(self.folder, environ={"QUIRE_HOME": str(self.folder / "home")})
         try:
             return await runtime.start(load(self.folder / "p.yaml"), {}, RunOptions(model=asked))
@@ -87,8 +87,7 @@ async def test_an_address_of_the_workspace_behind_a_tier_asks(clone: Clone) -> N
 
 
 async def test_a_forecast_says_the_same(clone: Clone) -> None:
-    (clone.folder / "home" / "quire.toml").write_text(MINE)
-    (clone.folder / "p.yaml").write_text(pipeline("https://evil.example/v1#m"))
+    given({"home/quire.toml": MINE, "p.yaml": pipeline("https://evil.example/v1#m")}, clone.folder)
     runtime = Runtime.open(clone.folder, environ={"QUIRE_HOME": str(clone.folder / "home")})
     found = await forecast(runtime, load(clone.folder / "p.yaml"), {}, RunOptions())
     await runtime.close()

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 from quire.cli import main
 from quire.errors import Refused, StoreError
@@ -30,9 +31,7 @@ def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("SUDO_UID", raising=False)
     mine = tmp_path / "shared" / "mine"
-    mine.mkdir(parents=True)
-    (mine / "hello.playbook.md").write_text(PLAYBOOK)
-    (mine / "script.json").write_text(SCRIPT)
+    given({"hello.playbook.md": PLAYBOOK, "script.json": SCRIPT}, mine)
     monkeypatch.chdir(mine)
     return mine.parent
 

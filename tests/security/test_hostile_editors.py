@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.given import given
 from tests.growth import within
 from tests.lsp.editor import Editor
 from tests.lsp.language_server import language_server
@@ -137,9 +138,7 @@ def test_a_workspace_of_another_account_is_not_read_and_does_not_end_the_session
 
 
 def test_one_file_of_a_large_folder_does_not_search_the_folders_below(tmp_path: Path) -> None:
-    (tmp_path / "below").mkdir()
-    (tmp_path / "below" / "other.playbook.md").write_text(PLAYBOOK)
-    (tmp_path / "beside.playbook.md").write_text(PLAYBOOK)
+    given({"below/other.playbook.md": PLAYBOOK, "beside.playbook.md": PLAYBOOK}, tmp_path)
     alone = Editor(tmp_path / "elsewhere")
     alone.folder = tmp_path
     alone.open("note.playbook.md", PLAYBOOK)
@@ -166,13 +165,11 @@ def tempting(tmp_path: Path) -> Path:
     """A workspace that leads to a file outside in every way that there is."""
     outside, work = tmp_path / "outside", tmp_path / "work"
     (work / "prompts").mkdir(parents=True)
-    outside.mkdir()
-    (outside / "secret.md").write_text("do not show this\n")
+    given({"secret.md": "do not show this\n"}, outside)
     (work / "link.md").symlink_to(outside / "secret.md")
     (work / "folder").symlink_to(outside)
     (work / "prompts" / "linked.md").symlink_to(outside / "secret.md")
-    (work / "quire.toml").write_text('[prompts]\nfolders = ["../outside"]\n')
-    return work
+    return given({"quire.toml": '[prompts]\nfolders = ["../outside"]\n'}, work)
 
 
 @pytest.mark.parametrize(

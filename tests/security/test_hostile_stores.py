@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.given import given
 from tests.warm import start_quire
 
 from quire.errors import QuireError
@@ -43,10 +44,7 @@ Say {{t}}
 class Clone:
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "work"
-        self.folder.mkdir()
-        (self.folder / "quire.toml").write_text("")
-        (self.folder / "a.playbook.md").write_text(BOOK)
-        (self.folder / "s.json").write_text('[{"default": "ok"}]')
+        given({"quire.toml": "", "a.playbook.md": BOOK, "s.json": '[{"default": "ok"}]'}, self.folder)
         self._environ = {**os.environ, "QUIRE_HOME": str(folder / "home"), "NO_COLOR": "1", "TERM": "xterm"}
         for more in ((), ("--unattended",)):
             self.at_terminal("run", "a.playbook.md", "--script", "s.json", "-q", *more)

@@ -16,6 +16,7 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
+from tests.given import given
 from tests.warm import run_quire
 
 from quire.runs.runtime import Runtime
@@ -31,13 +32,8 @@ steps:
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "work"
-    (folder / "pipelines").mkdir(parents=True)
-    (folder / "quire.toml").write_text("")
-    (folder / "pipelines" / "delete.yaml").write_text(DELETE)
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    return folder
+def workspace(workspace: Path) -> Path:
+    return given({"pipelines/delete.yaml": DELETE}, workspace)
 
 
 async def _attack(folder: Path, *options: str) -> str:

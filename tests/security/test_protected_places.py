@@ -20,11 +20,6 @@ FOLDERS = {".github", ".vscode", ".husky", "node_modules", ".devcontainer", ".ca
 EVIL = "evil"
 
 
-@pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
-
-
 def names(rows: tuple[object, ...]) -> list[str]:
     return [name for row in rows for name in row.names]  # type: ignore[attr-defined]
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.given import given
 from tests.processes import started
 from tests.warm import run_quire
 
@@ -65,17 +66,9 @@ ITEMS: dict[str, object] = {"items": list(range(1000)), "few": [1, 2, 3]}
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    work, home = tmp_path / "work", tmp_path / "home"
-    work.mkdir()
-    home.mkdir()
-    (work / "quire.toml").write_text("")
-    (home / "quire.toml").write_text(f"[runs]\npure_work = {LIMIT}\n")
-    (work / "nest.yaml").write_text(FOLDS)
-    (work / "inputs.json").write_text(json.dumps(ITEMS))
-    monkeypatch.setenv("QUIRE_HOME", str(home))
-    monkeypatch.chdir(work)
-    return work
+def folder(workspace: Path, home: Path) -> Path:
+    given({"quire.toml": f"[runs]\npure_work = {LIMIT}\n"}, home)
+    return given({"nest.yaml": FOLDS, "inputs.json": ITEMS}, workspace)
 
 
 @pytest.fixture
@@ -258,8 +251,7 @@ def test_calls_that_double_at_each_level_are_counted(runtime: Runtime, folder: P
     """Forty pipelines, each of which calls the next one twice: 2^40 steps of a file of 3 KB."""
     pipelines = [f"pipeline: p{level}\nsteps:\n" + f"  - call: {{pipeline: p{level + 1}}}\n" * 2 for level in range(30)]
     last = "pipeline: p30\nsteps:\n  - transform: {value: '1'}\n"
-    (folder / "pipelines").mkdir()
-    (folder / "pipelines" / "s.yaml").write_text("---\n".join([*pipelines, last]))
+    given({"pipelines/s.yaml": "---\n".join([*pipelines, last])}, folder)
     done = _quire("run", "s.p0", cwd=folder)
     assert done.returncode == 3 and "units of pure work" in done.stderr
 

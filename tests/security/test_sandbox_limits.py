@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.given import given
 from tests.tools.built_in import House
 from tests.tools.test_builtin_shell import begun, gone, needs_sandbox
 
@@ -32,11 +33,6 @@ from quire.workspace.settings import SandboxSettings
 pytestmark = needs_sandbox
 needs_python = pytest.mark.skipif(not Path("/usr/bin/python3").exists(), reason="the sandbox has no Python here")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another account")
-
-
-@pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
 
 
 async def run(house: House, command: str, limits: SandboxSettings | None = None, seconds: float = 30) -> Value:
@@ -277,15 +273,13 @@ def test_only_the_user_sets_limits(house: House) -> None:
         load_settings(Workspace(house.folder), house.environ)
     (house.folder / "quire.toml").unlink()
     space = Path(house.environ["QUIRE_HOME"])
-    space.mkdir()
-    (space / "quire.toml").write_text("[sandbox]\nmemory = 300\nprocesses = 50\nfile = 7\n")
+    given({"quire.toml": "[sandbox]\nmemory = 300\nprocesses = 50\nfile = 7\n"}, space)
     assert load_settings(Workspace(house.folder), house.environ).sandbox == SandboxSettings(300, 50, 7)
 
 
 async def test_the_users_limits_hold(house: House) -> None:
     space = Path(house.environ["QUIRE_HOME"])
-    space.mkdir()
-    (space / "quire.toml").write_text("[sandbox]\nfile = 1\n")
+    given({"quire.toml": "[sandbox]\nfile = 1\n"}, space)
     with pytest.raises(ToolFailed):
         await house.call("shell", "shell", command="truncate -s 2M big")
 

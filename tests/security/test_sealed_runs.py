@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 from quire.cli import main
 
@@ -100,9 +101,7 @@ class Person:
 
 def person(base: Path, name: str) -> Person:
     folder = base / name / "work"
-    folder.mkdir(parents=True)
-    (folder / "quire.toml").write_text("")
-    (folder / "deploy.md").write_text(PAGE)
+    given({"quire.toml": "", "deploy.md": PAGE}, folder)
     return Person(base / name / "home", folder)
 
 

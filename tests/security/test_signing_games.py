@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.depth import depth
+from tests.given import given
 from tests.security.stage import (
     FILES,
     NOW,
@@ -223,9 +224,7 @@ async def test_no_directive_of_another_space_is_hidden_by_a_wider_one(stage: Sta
     stage.directive("main", SIGNING)
     item_id, category, name = ("rye/agent/core/base", "rye/agent/core", "base") if space == "system" else ("b", "", "b")
     if space == "user":
-        file = stage.space / ".ai/directives/b.md"
-        file.parent.mkdir(parents=True)
-        file.write_text(sign_text(directive("b", READ), "directive", "b", stage.key, NOW))
+        given({".ai/directives/b.md": sign_text(directive("b", READ), "directive", "b", stage.key, NOW)}, stage.space)
     wider = directive(name, f"{FILES}<sign>*</sign>", category=category)
     played = await stage.play("main", [put(item_id, wider)], [sign(item_id)])
     assert (stage.work / f".ai/directives/{item_id}.md").read_text() == wider, "it is signed"
@@ -278,9 +277,7 @@ async def test_an_ancestor_widened_after_its_child_was_signed(stage: Stage) -> N
 
 async def test_no_signature_in_other_spaces(stage: Stage) -> None:
     stage.directive("main", SIGNING)
-    mine = stage.space / ".ai/directives/theirs.md"
-    mine.parent.mkdir(parents=True)
-    mine.write_text(directive("theirs", BASH))
+    given({".ai/directives/theirs.md": directive("theirs", BASH)}, stage.space)
     before = stage.print()
     calls = [
         sign("rye/core/create_directive"),

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.security.stage import SECRET, Played, Stage, completed
 from tests.tools.test_builtin_shell import needs_sandbox
-from tests.tools.web import Server, serving
+from tests.tools.web import Server
 
 KNOWN = "<acknowledge risk='elevated'>x</acknowledge>"
 BASH = f"<execute><tool>rye.bash</tool></execute>{KNOWN}"
 WEB = f"<execute><tool>rye.bash</tool><tool>rye.web.*</tool></execute>{KNOWN}"
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with serving() as served:
-        yield served
 
 
 async def run(stage: Stage, command: str, permissions: str = BASH, **more: tuple[str, ...]) -> Played:

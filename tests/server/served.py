@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx2
 import uvicorn
+from tests.given import given
 
 from quire.loopback import listening, place_of
 from quire.runs.runtime import Runtime
@@ -59,6 +60,12 @@ class Served:
         self.write(name, json.dumps(replies))
         return f"script:{self.folder / name}"
 
+    async def read(self, path: str, status: int = 200) -> Any:
+        async with self.client() as client:
+            answer = await client.get(path)
+            assert answer.status_code == status, answer.text
+            return answer.json()
+
     def other(self) -> Runtime:
         """The workspace as another process of the same user opens it."""
         return Runtime.open(self.folder, environ=self.environ)
@@ -72,9 +79,7 @@ class Served:
 
 
 def write(folder: Path, name: str, text: str) -> None:
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    given({name: text}, folder)
 
 
 @asynccontextmanager

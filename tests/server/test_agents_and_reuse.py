@@ -25,18 +25,11 @@ SETTINGS = '[agents.reader]\ntools = ["file__read"]\n'
 FILES = {"files": ["b.txt", "c.txt"]}
 
 
-async def got(server: Served, path: str) -> Any:
-    async with server.client() as client:
-        answer = await client.get(path)
-        assert answer.status_code == 200, answer.text
-        return answer.json()
-
-
 async def finished(server: Served, **options: Any) -> dict[str, Any]:
     model = f"script:{server.folder / 's.json'}"
     run = (await server.start("p.yaml", inputs=FILES, model=model, **options))["id"]
     for _ in range(500):
-        head: dict[str, Any] = await got(server, f"/runs/{run}")
+        head: dict[str, Any] = await server.read(f"/runs/{run}")
         if head["status"] == "completed":
             return head
         await asyncio.sleep(0.02)
@@ -48,14 +41,14 @@ async def test_programs_see_calls_and_reuse(tmp_path: Path) -> None:
         first = await finished(server)
         steps = {one["path"]: one for one in first["steps"]}
         assert (steps["1"]["turns"], steps["1"]["calls_total"], "calls" in steps["1"]) == (2, 3, False)
-        detail = await got(server, f"/runs/{first['id']}/steps/2")
+        detail = await server.read(f"/runs/{first['id']}/steps/2")
         tools = [one["path"] for one in detail["effects"] if one["kind"] == "tool"]
         assert sorted(tools) == ["2/for_each[0]/turn[1]/tool[0]", "2/for_each[1]/turn[1]/tool[0]"]
         second = await finished(server, reuse=first["id"])
         assert (second["reused"]["run"], second["reused"]["replies"]) == (first["id"], 8)
         assert "reused" not in first
         model = next(
-            one for one in (await got(server, f"/runs/{second['id']}/steps/3"))["effects"] if one["kind"] == "model"
+            one for one in (await server.read(f"/runs/{second['id']}/steps/3"))["effects"] if one["kind"] == "model"
         )
         assert (model["reused"], model["by"]) == (first["id"], None)
         async with server.client() as client:

@@ -10,6 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 from click.testing import CliRunner
+from tests.directives import directive
 from tests.server.served import Served, served
 
 from quire.cli.check import command as check_verb
@@ -363,27 +364,18 @@ async def test_a_run_is_granted_what_the_server_was_started_with(tmp_path: Path)
         assert row.pins["allow"] == ["http__get"]
 
 
-DIRECTIVE = """# Greet
-
-```xml
-<directive name="greet" version="1.0.0">
-  <metadata>
-    <description>Greets a guest.</description>
-    <category>house</category>
-    <author>team</author>
-    <model tier="general" />
-    <permissions><execute><tool>rye.file-system.*</tool></execute></permissions>
-  </metadata>
-  <inputs>
-    <input name="guest" type="string" required="true">Who comes</input>
-  </inputs>
-</directive>
-```
-
-<process>
+DIRECTIVE = directive(
+    "greet",
+    "<execute><tool>rye.file-system.*</tool></execute>",
+    """<process>
   <step name="greet"><action>Greet {input:guest}.</action></step>
-</process>
-"""
+</process>""",
+    category="house",
+    tier="general",
+    more="""<inputs>
+  <input name="guest" type="string" required="true">Who comes</input>
+</inputs>""",
+)
 
 
 async def test_an_unsigned_directive_is_shown_and_its_run_refused_before_the_start(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import httpx2
 import pytest
 from tests.depth import depth
+from tests.given import given
 from tests.server.serve_process import server as process
 from tests.server.served import Served, served
 
@@ -206,9 +207,7 @@ async def test_a_server_that_is_killed_in_the_middle_of_a_stream(
     folder = tmp_path / "work"
     folder.mkdir()
     monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    (folder / "quire.toml").write_text("")
-    (folder / "fan.yaml").write_text(FAN)
-    (folder / "s.json").write_text(json.dumps([{"default": "said", "delay_ms": 20}]))
+    given({"quire.toml": "", "fan.yaml": FAN, "s.json": [{"default": "said", "delay_ms": 20}]}, folder)
     seqs: list[int] = []
     last, run = "", ""
     for turn in range(3):
@@ -262,9 +261,7 @@ async def test_frames_with_an_id_are_the_journal_after_kills_and_late_returns(
     folder, kills, runs = tmp_path / "work", depth(2, 6), dict[str, list[Any]]()
     folder.mkdir()
     monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    (folder / "quire.toml").write_text("")
-    (folder / "slow.yaml").write_text(SLOW)
-    (folder / "s.json").write_text(json.dumps([{"default": "said", "delay_ms": 100}]))
+    given({"quire.toml": "", "slow.yaml": SLOW, "s.json": [{"default": "said", "delay_ms": 100}]}, folder)
     whole: dict[str, list[Any]] = {}
     place, provisional = "", 0
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from playwright.async_api import expect
 from tests.browser import Pages, check_looks
-from tests.server.served import Served, served
+from tests.server.served import served
 from tests.server.team_workspace import write_documents
 
 from quire.cli.doctor import command as doctor_command
@@ -23,20 +22,13 @@ MCP = '{"mcpServers": {"files": {"command": "files-server", "args": ["--key", "s
 SETTINGS = '[tools]\nallow = ["http__get"]\ndeny = ["shell"]\n'
 
 
-async def _read(server: Served, path: str) -> Any:
-    async with server.client() as client:
-        answer = await client.get(path)
-        assert answer.status_code == 200, answer.text
-        return answer.json()
-
-
 async def test_the_api_says_what_the_command_line_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with served(tmp_path / "team", {".mcp.json": MCP}, settings=SETTINGS) as server:
         monkeypatch.chdir(server.folder)
         monkeypatch.setenv("QUIRE_HOME", server.environ["QUIRE_HOME"])
         run = CliRunner()
         run.invoke(keys_command, ["new", "ada"])
-        trust = await _read(server, "/trust")
+        trust = await server.read("/trust")
         told = json.loads(run.invoke(trust_command, ["workspace", "--json"]).stdout)
         assert {key: trust[key] for key in told} == told
         assert (trust["trusted"], trust["command"]) == (False, "quire trust workspace")
@@ -45,8 +37,8 @@ async def test_the_api_says_what_the_command_line_says(tmp_path: Path, monkeypat
         assert trust["own"] == json.loads(run.invoke(keys_command, ["list", "--json"]).stdout)
         assert (trust["granted"], trust["denied"]) == (["http__get"], ["shell"])
         run.invoke(trust_command, ["workspace", "--yes"])
-        assert (await _read(server, "/trust"))["trusted"] is True, "the page sees it without a restart"
-        found = await _read(server, "/doctor")
+        assert (await server.read("/trust"))["trusted"] is True, "the page sees it without a restart"
+        found = await server.read("/doctor")
         assert found["items"] == json.loads(run.invoke(doctor_command, ["--json"]).stdout)
 
 
@@ -57,11 +49,11 @@ async def test_no_secret_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     async with served(tmp_path / "team", {".mcp.json": MCP}, settings=settings) as server:
         server.site.report("a line for the user")
         for path in ("/health", "/doctor", "/models", "/trust", "/"):
-            assert secret not in json.dumps(await _read(server, path)), path
-        health = await _read(server, "/health")
+            assert secret not in json.dumps(await server.read(path)), path
+        health = await server.read("/health")
         assert [one["text"] for one in health["log"]] == ["a line for the user"]
         assert (health["store"]["kind"], health["store"]["durability"], health["driving"]) == ("sqlite", "power", 0)
-        (provider,) = (await _read(server, "/models"))["providers"]
+        (provider,) = (await server.read("/models"))["providers"]
         assert provider == {"name": "ours", "host": "models.example", "key": "OURS", "has_key": False}
 
 

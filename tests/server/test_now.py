@@ -51,13 +51,6 @@ DOCUMENTS = {"release.playbook.md": RELEASE, "refunds.yaml": MANY}
 REPLIES = ["## Fixed\n\nThe **queue** no longer stalls."]
 
 
-async def _read(server: Served, path: str, status: int = 200) -> Any:
-    async with server.client() as client:
-        answer = await client.get(path)
-        assert answer.status_code == status, answer.text
-        return answer.json()
-
-
 async def _send(server: Served, path: str, body: object) -> tuple[int, Any]:
     async with server.client() as client:
         answer = await client.post(path, json=body)
@@ -79,10 +72,10 @@ async def test_now_has_every_kind_of_run_with_what_helps(tmp_path: Path, kind: s
         store = shared_server()
         settings = f'[store]\nurl = "{store.url(schema=store.new_schema())}"\n'
     async with served(tmp_path / "team", {}, settings=settings) as server:
-        assert (await _read(server, "/now"))["documents"] == 0
+        assert (await server.read("/now"))["documents"] == 0
         write_documents(server.folder)
         runs = await ordinary_day(server.site.runtime)
-        now = await _read(server, "/now")
+        now = await server.read("/now")
         (group,) = now["questions"]["groups"]
         assert (group["run"], group["count"]) == (runs["waiting"], 1)
         assert group["items"][0]["command"] == f"quire answer {runs['waiting']} VALUE"
@@ -112,7 +105,7 @@ async def test_failed_runs_say_what_helps(tmp_path: Path) -> None:
         poor = await server.start("one.playbook.md", model=paid, budget=0.4)
         for run in (lost, poor):
             await server.site.runs.ended(run["id"], 10)
-        actions = {row["id"]: row["action"] for row in (await _read(server, "/now"))["stopped"]}
+        actions = {row["id"]: row["action"] for row in (await server.read("/now"))["stopped"]}
         assert actions[lost["id"]]["kind"] == "resume"
         assert (actions[poor["id"]]["kind"], actions[poor["id"]]["limit"]) == ("more", "budget")
         assert actions[poor["id"]]["command"] == f"quire resume {poor['id']} --budget MORE"
@@ -121,7 +114,7 @@ async def test_failed_runs_say_what_helps(tmp_path: Path) -> None:
 async def test_an_answer_that_came_elsewhere_is_told_with_its_author(tmp_path: Path) -> None:
     async with served(tmp_path / "team", DOCUMENTS) as server:
         run = await _asks(server)
-        question = await _read(server, f"/questions/{run}/2/ask")
+        question = await server.read(f"/questions/{run}/2/ask")
         assert [step["output"] for step in question["led"]] == REPLIES
         assert "<strong>queue</strong>" in question["led"][0]["html"]
         other = server.other()
@@ -133,18 +126,18 @@ async def test_an_answer_that_came_elsewhere_is_told_with_its_author(tmp_path: P
         assert problem["detail"] == "answered tomorrow by ada, in a terminal"
         await other.drive(run)
         await other.close()
-        closed = await _read(server, f"/questions/{run}/2/ask")
+        closed = await server.read(f"/questions/{run}/2/ask")
         assert (closed["open"], closed["answer"]["value"]) == (False, "tomorrow")
         assert closed["answer"]["at"] > question["asked_at"]
         status, problem = await _send(server, f"/questions/{run}/3/ask/answer", {"value": "x", "hash": "old"})
         assert (status, problem["code"]) == (409, "question-changed")
-        assert (await _read(server, f"/questions/{run}/9/ask", 404))["code"] == "no-such-question"
+        assert (await server.read(f"/questions/{run}/9/ask", 404))["code"] == "no-such-question"
 
 
 async def test_an_answer_that_does_not_fit_is_refused_in_the_words_of_the_checker(tmp_path: Path) -> None:
     async with served(tmp_path / "team", DOCUMENTS) as server:
         run = await _asks(server)
-        question = await _read(server, f"/questions/{run}/2/ask")
+        question = await server.read(f"/questions/{run}/2/ask")
         body = {"value": "perhaps", "hash": question["hash"]}
         status, problem = await _send(server, f"/questions/{run}/2/ask/answer", body)
         assert (status, problem["code"]) == (422, "unfit-answer")
@@ -155,11 +148,11 @@ async def test_many_questions_are_answered_at_once(tmp_path: Path) -> None:
     async with served(tmp_path / "team", DOCUMENTS) as server:
         run = await server.start("refunds.yaml", inputs={"orders": [f"Refund order A{at}?" for at in range(30)]})
         await server.site.runs.ended(run["id"], 20)
-        now = await _read(server, "/now")
+        now = await server.read("/now")
         (group,) = now["questions"]["groups"]
         assert (group["count"], len(group["items"]), now["questions"]["total"]) == (30, 20, 30)
-        first = await _read(server, "/questions?limit=20")
-        rest = await _read(server, f"/questions?limit=20&after={first['next']}")
+        first = await server.read("/questions?limit=20")
+        rest = await server.read(f"/questions?limit=20&after={first['next']}")
         assert (len(rest["items"]), rest["next"]) == (10, None)
         answers = [
             {"run": one["run"], "path": one["path"], "hash": one["hash"], "value": "yes"}
@@ -170,7 +163,7 @@ async def test_many_questions_are_answered_at_once(tmp_path: Path) -> None:
         assert (status, result["answered"]) == (200, 29)
         assert result["items"][0]["problem"]["code"] == "unfit-answer"
         await server.site.runs.ended(run["id"], 20)
-        assert (await _read(server, "/now"))["questions"]["total"] == 1
+        assert (await server.read("/now"))["questions"]["total"] == 1
 
 
 async def test_the_page_answers_and_the_card_stays_in_its_place(pages: Pages, tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import gzip
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -29,19 +28,12 @@ async def team(folder: Path) -> AsyncIterator[tuple[Served, dict[str, str]]]:
         yield server, await ordinary_day(server.site.runtime)
 
 
-async def ask(server: Served, path: str, status: int = 200) -> Any:
-    async with server.client() as client:
-        answer = await client.get(path)
-        assert answer.status_code == status, answer.text
-        return answer.json()
-
-
 async def test_charts_of_runs_and_documents(tmp_path: Path) -> None:
     async with team(tmp_path / "team") as (server, runs):
-        chart = await ask(server, f"/runs/{runs['triage']}/graph")
+        chart = await server.read(f"/runs/{runs['triage']}/graph")
         assert {node["path"] for node in chart["nodes"]} == {None, "1", "2/for_each", "2/collect", "3"}
         assert [group["path"] for group in chart["groups"]] == ["2"]
-        drawn = await ask(server, "/documents/ticket-triage.yaml/graph")
+        drawn = await server.read("/documents/ticket-triage.yaml/graph")
         assert drawn["command"] == "quire show ticket-triage.yaml --graph svg"
         assert {**drawn, "command": ""} == {**chart, "command": ""}
         async with server.client() as client:
@@ -51,20 +43,20 @@ async def test_charts_of_runs_and_documents(tmp_path: Path) -> None:
         assert picture.text.startswith("<svg ")
         # The run keeps the document that it was started with.
         server.write("ticket-triage.yaml", "pipeline: other\nsteps:\n- agent: {prompt: hi}\n")
-        assert chart == await ask(server, f"/runs/{runs['triage']}/graph")
-        assert (await ask(server, "/documents/ticket-triage.yaml/graph"))["title"] == "other"
+        assert chart == await server.read(f"/runs/{runs['triage']}/graph")
+        assert (await server.read("/documents/ticket-triage.yaml/graph"))["title"] == "other"
         server.write("broken.yaml", "pipeline: [\n")
-        assert (await ask(server, "/documents/broken.yaml/graph", 422))["code"] == "bad-document"
+        assert (await server.read("/documents/broken.yaml/graph", 422))["code"] == "bad-document"
 
 
 async def test_a_chart_of_800_steps_is_folded_and_small(tmp_path: Path) -> None:
     async with team(tmp_path / "team") as (server, _):
-        chart = await ask(server, "/documents/long.playbook.md/graph")
+        chart = await server.read("/documents/long.playbook.md/graph")
         assert chart["folded"]
         assert len(chart["nodes"]) <= 150
         assert len(gzip.compress(str(chart).encode())) <= 25_000
         fold = next(node for node in chart["nodes"] if node.get("fold"))
-        opened = await ask(server, f"/documents/long.playbook.md/graph?open={quote(fold['fold'])}")
+        opened = await server.read(f"/documents/long.playbook.md/graph?open={quote(fold['fold'])}")
         assert len(opened["nodes"]) > len(chart["nodes"])
         assert fold["path"] in {node["path"] for node in opened["nodes"] if not node.get("fold")}
 
@@ -73,7 +65,7 @@ async def test_a_timeline_has_columns_and_waits(tmp_path: Path) -> None:
     async with team(tmp_path / "team") as (server, runs):
         waits = {"4/ask": 7860.0, "6/case[1]/1/ask": 5400.0}
         run = await retold(server.site.runtime, runs["done"], "retold", waits)
-        data = await ask(server, f"/runs/{run}/timeline")
+        data = await server.read(f"/runs/{run}/timeline")
         assert [lane["label"] for lane in data["lanes"]] == [
             "1",
             "1a",
@@ -95,11 +87,11 @@ async def test_a_timeline_has_columns_and_waits(tmp_path: Path) -> None:
             ("question", "4/ask", 7860),
             ("question", "6/case[1]/1/ask", 5400),
         ]
-        open_wait = (await ask(server, f"/runs/{runs['waiting']}/timeline"))["waits"]
+        open_wait = (await server.read(f"/runs/{runs['waiting']}/timeline"))["waits"]
         assert [(one["kind"], one["path"], one["until"]) for one in open_wait] == [("question", "4/ask", None)]
-        paused = (await ask(server, f"/runs/{runs['paused']}/timeline"))["waits"]
+        paused = (await server.read(f"/runs/{runs['paused']}/timeline"))["waits"]
         assert [(one["kind"], one["until"]) for one in paused] == [("paused", None)]
-        forked = (await ask(server, f"/runs/{runs['fork']}/timeline"))["waits"]
+        forked = (await server.read(f"/runs/{runs['fork']}/timeline"))["waits"]
         assert [one["kind"] for one in forked] == ["forked"]
         async with server.client() as client:
             first = await client.get(f"/runs/{run}/timeline")
@@ -111,8 +103,8 @@ async def test_pages_of_the_items_of_a_fan(tmp_path: Path) -> None:
     async with team(tmp_path / "team") as (server, _):
         run = await triage(server.site.runtime, 1000)
         path = f"/runs/{run}/fans/2"
-        await ask(server, path)
-        fan = await ask(server, f"{path}?limit=200")
+        await server.read(path)
+        fan = await server.read(f"{path}?limit=200")
         assert fan["total"] == len(fan["letters"]) == fan["fitting"] == 1000
         assert fan["counts"] == {"pending": 0, "running": 0, "waiting": 0, "done": 834, "failed": 166}
         assert fan["letters"][:6] == "dddddf"
@@ -121,27 +113,27 @@ async def test_pages_of_the_items_of_a_fan(tmp_path: Path) -> None:
         assert fan["items"][0]["message"] == "the connection was lost"
         seen, following = [item["index"] for item in fan["items"]], fan["next"]
         while following:
-            page = await ask(server, f"{path}?limit=500&after={following}")
+            page = await server.read(f"{path}?limit=500&after={following}")
             seen += [item["index"] for item in page["items"]]
             following = page["next"]
         assert len(seen) == 1000
         assert set(seen) == set(range(1000))
-        assert (await ask(server, f"{path}?q=t-4999 baltic"))["fitting"] == 0
-        assert [item["index"] for item in (await ask(server, f"{path}?q=t-4999"))["items"]] == [899]
-        assert (await ask(server, f"{path}?state=failed"))["fitting"] == 166
-        in_order = await ask(server, f"{path}?order=document&after=0.99&limit=3")
+        assert (await server.read(f"{path}?q=t-4999 baltic"))["fitting"] == 0
+        assert [item["index"] for item in (await server.read(f"{path}?q=t-4999"))["items"]] == [899]
+        assert (await server.read(f"{path}?state=failed"))["fitting"] == 166
+        in_order = await server.read(f"{path}?order=document&after=0.99&limit=3")
         assert [item["index"] for item in in_order["items"]] == [100, 101, 102]
-        assert (await ask(server, f"/runs/{run}/fans/1", 404))["code"] == "no-such-step"
+        assert (await server.read(f"/runs/{run}/fans/1", 404))["code"] == "no-such-step"
 
 
 async def test_the_past_runs_of_a_document(tmp_path: Path) -> None:
     async with team(tmp_path / "team") as (server, runs):
-        past = (await ask(server, "/documents/incident-report.playbook.md/history"))["items"]
+        past = (await server.read("/documents/incident-report.playbook.md/history"))["items"]
         assert [one["id"] for one in past] == [runs[name] for name in ("fork", "paused", "done", "waiting")]
         assert [one["status"] for one in past] == ["completed", "paused", "completed", "awaiting_input"]
         assert all(one["elapsed"] >= 0 and one["cost"] > 0 for one in past)
-        assert len((await ask(server, "/documents/incident-report.playbook.md/history?limit=2"))["items"]) == 2
+        assert len((await server.read("/documents/incident-report.playbook.md/history?limit=2"))["items"]) == 2
         # A document of the same name in another folder is another one.
         server.write("old/incident-report.playbook.md", (server.folder / "incident-report.playbook.md").read_text())
-        assert (await ask(server, "/documents/old/incident-report.playbook.md/history"))["items"] == []
-        assert (await ask(server, "/documents/none.yaml/history", 404))["code"] == "no-such-document"
+        assert (await server.read("/documents/old/incident-report.playbook.md/history"))["items"] == []
+        assert (await server.read("/documents/none.yaml/history", 404))["code"] == "no-such-document"

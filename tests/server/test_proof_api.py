@@ -8,6 +8,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
+from tests.display.test_preflight_line import BOARD
 from tests.server.served import Served, served
 
 from quire.library.lock_check import lock_path, save_lock
@@ -22,18 +23,6 @@ steps:
   - agent: {prompt: "Sum up: {ctx.page}", output: summary, capabilities: {tools: []}}
   - tool: {name: ask, args: {type: confirm, prompt: "Publish?"}, output: ok}
   - shell: {when: ctx.ok == 'yes', command: !expr "['publish', ctx.summary]"}
-"""
-BOARD = """pipeline: board
-dialect: quire
-input:
-  readers: {type: list, of: {type: string}}
-  doc: {type: string}
-steps:
-  - for_each:
-      over: ctx.readers
-      on_error: abort
-      do: {agent: {prompt: "As {item} read {ctx.doc}", capabilities: {tools: []}}}
-      collect: {transform: {value: pipe}}
 """
 DOCUMENTS = {"digest.yaml": DIGEST, "board.yaml": BOARD, "broken.yaml": "pipeline: p\nsteps: 3\n"}
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Page, expect
 from tests.browser import PHONE, WIDE, Pages, axe, each_look, picture
+from tests.display.test_preflight_line import BOARD
 from tests.server.served import served
-from tests.server.test_proof_api import BOARD, DIGEST
+from tests.server.test_proof_api import DIGEST
 
 from quire.display.flowchart_drawing import mermaid
 from quire.display.flowchart_marks import overlay_of

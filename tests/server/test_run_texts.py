@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Page, expect
-from tests.browser import Pages, axe, each_look, picture
+from playwright.async_api import expect
+from tests.browser import Pages
 from tests.canary import Canary
 from tests.server.served import Served, served
+from tests.server.test_run_page import look
 
 from quire.engine.records import NewRun
 from quire.trust.keys import SigningKey
@@ -51,14 +51,6 @@ def artifacts(canary: str) -> dict[str, str]:
         "javascript": f"const a = 1; // '</code><script>'\nfetch('{canary}/js');",
         "typescript": "export const answer: number = 42;",
     }
-
-
-async def look(page: Page, name: str) -> None:
-    if "QUIRE_SCREENSHOTS" in os.environ:
-        await each_look(page, name, picture)
-        await page.set_viewport_size({"width": 1280, "height": 900})
-        await page.emulate_media(color_scheme="light")
-    assert await axe(page) == []
 
 
 async def test_each_type_of_artifact_is_drawn_and_reaches_nobody(pages: Pages, tmp_path: Path, canary: Canary) -> None:

@@ -36,15 +36,6 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Taker).serve_fo
 """
 
 
-@pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "work"
-    folder.mkdir()
-    (folder / "quire.toml").write_text("")
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    return folder
-
-
 @contextmanager
 def taker(port: int, seen: Path) -> Iterator[None]:
     """A server on the port, of a second account if this one may become another."""

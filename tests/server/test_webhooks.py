@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.given import given
 from tests.server.served import Served, served
 from tests.stores.postgres_server import shared_server
 
@@ -275,17 +276,13 @@ async def test_without_the_flag_nothing_is_sent(tmp_path: Path) -> None:
     ],
 )
 async def test_wrong_settings_are_said(tmp_path: Path, text: str, problem: str) -> None:
-    (tmp_path / "team").mkdir()
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home" / "quire.toml").write_text(text)
-    (tmp_path / "team" / "quire.toml").write_text("")
+    given({"home/quire.toml": text, "team/quire.toml": ""}, tmp_path)
     with pytest.raises(BadConfiguration, match=problem.replace("(", "\\(")):
         load_settings(find_workspace(tmp_path / "team"), {"QUIRE_HOME": str(tmp_path / "home")})
 
 
 async def test_a_workspace_cannot_name_an_address(tmp_path: Path) -> None:
-    (tmp_path / "team").mkdir()
-    (tmp_path / "team" / "quire.toml").write_text('[webhooks.a]\nurl = "https://evil.example/"\nsecret_env = "X"\n')
+    given({"team/quire.toml": '[webhooks.a]\nurl = "https://evil.example/"\nsecret_env = "X"\n'}, tmp_path)
     with pytest.raises(BadConfiguration, match="of your own space"):
         load_settings(find_workspace(tmp_path / "team"), {"QUIRE_HOME": str(tmp_path / "home")})
 
@@ -298,8 +295,7 @@ async def test_a_secret_that_cannot_be_used_is_said_at_the_start(
     tmp_path: Path, environ: dict[str, str], problem: str
 ) -> None:
     home = tmp_path / "home"
-    home.mkdir(mode=0o700)
-    (home / "quire.toml").write_text(settings_for(1))
+    given({"quire.toml": settings_for(1)}, home)
     (tmp_path / "team").mkdir()
     runtime = Runtime.open(tmp_path / "team", environ={"QUIRE_HOME": str(home), **environ})
     site = Site(runtime, SiteOptions(webhooks=True), hand_over=lambda run: None, report=lambda text: None)

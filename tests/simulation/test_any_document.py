@@ -6,10 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.depth import depth
+from tests.documents import FORMATS, draw_scenario
+from tests.documents.draw import Draw
 from tests.simulator.case import simulate
-from tests.simulator.draw import Draw
 from tests.simulator.faults import draw_faults
-from tests.simulator.generate import FORMATS, draw_scenario
 
 
 @pytest.mark.parametrize("format", FORMATS)

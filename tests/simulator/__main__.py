@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 
+from tests.documents import FORMATS
 from tests.simulator.case import Case, Verdict, check
 from tests.simulator.databases import Shelves, shelves_of
-from tests.simulator.generate import FORMATS
 from tests.simulator.shrink import shrunk
 
 COMMAND = "python -m tests.simulator"

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.documents import draw_scenario
+from tests.documents.draw import Draw
 from tests.simulator.checks import judge
 from tests.simulator.databases import FileShelf, Shelves
-from tests.simulator.draw import Draw
 from tests.simulator.faults import Fault, draw_faults
-from tests.simulator.generate import draw_scenario
 from tests.simulator.lifecycle import Life, Lived
 from tests.simulator.loop import ServerLoop, Stuck, run
 from tests.simulator.observer import Witness

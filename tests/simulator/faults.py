@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from tests.simulator.draw import Draw
+from tests.documents.draw import Draw
 
 Kind = Literal["crash", "write_fails", "takeover", "duplicate", "cancel", "stop", "interrupt"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from msgspec.structs import replace
+from tests.given import given
 from tests.simulator.fakes import SIMULATED, Cast
 
 from quire.values import Value
@@ -43,10 +44,7 @@ class Scenario:
         """Writes the files into a workspace there; everything that it asks for is granted."""
         home = folder / "workspace"
         home.mkdir(parents=True, exist_ok=True)
-        for name, text in self.files.items():
-            file = home / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
+        given(self.files, home)
         settings = load_settings(Workspace(home), {"QUIRE_HOME": str(folder / "user")})
         settings = replace(
             settings,

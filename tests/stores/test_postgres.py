@@ -14,19 +14,16 @@ import psycopg
 import pytest
 from msgspec.structs import replace
 from tests.stores.postgres_server import PostgresServer, shared_server
+from tests.stores.test_sqlite import effect, new_run
 
 from quire.engine.records import (
     Batch,
-    EffectRecord,
-    Event,
     Lease,
     Letter,
-    NewRun,
     Question,
     RunRow,
     RunUpdate,
     Status,
-    Usage,
     WriteResult,
 )
 from quire.errors import Fenced, RunBusy, StoreError
@@ -35,16 +32,6 @@ from quire.stores.contract import ENDED, Pruned
 from quire.stores.postgres.connection import Address, explain, is_away
 from quire.stores.postgres.statements import MIGRATIONS, migrate
 from quire.stores.postgres.store import PostgresStore
-
-
-def new_run(id: str = "r1") -> NewRun:
-    return NewRun(id, "A title", "playbook", "a.playbook.md", 10.0, {}, {})
-
-
-def effect(number: int = 1, value: str = "v") -> Batch:
-    path = f"{number}/model"
-    record = EffectRecord(path, "model", "ok", "hash", 11.0, value, usage=Usage(1, 2, 0.5))
-    return Batch(effects=(record,), events=(Event("step_completed", "", 12.0, number, path),))
 
 
 def asked(run: str = "r1") -> Question:

@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 from tests.engine import test_crashes as crashes
 from tests.stores.postgres_server import PostgresServer, own_server
+from tests.stores.test_postgres import owned
+from tests.stores.test_sqlite import new_run
 
 from quire.engine.ports import Store
-from quire.engine.records import Batch, EffectRecord, Event, Lease, NewRun, RunUpdate, Status, WriteResult
+from quire.engine.records import Batch, EffectRecord, Event, Lease, RunUpdate, Status, WriteResult
 from quire.errors import QuireError, RunBusy, StoreError
 from quire.library.document import read
 from quire.source import Source
@@ -34,19 +36,10 @@ def schema(server: PostgresServer) -> str:
     return server.new_schema()
 
 
-def new_run(id: str = "r1") -> NewRun:
-    return NewRun(id, "A title", "playbook", "a.playbook.md", 10.0, {}, {})
-
-
 def effect(number: int, value: str = "v") -> Batch:
     path = f"{number}/model"
     record = EffectRecord(path, "model", "ok", "hash", 11.0, value)
     return Batch(effects=(record,), events=(Event("step_completed", "", 12.0, number, path),))
-
-
-async def owned(store: PostgresStore, id: str = "r1") -> Lease:
-    await store.create(new_run(id))
-    return await store.acquire(id)
 
 
 async def restart(server: PostgresServer, mode: str = "immediate") -> None:

@@ -63,7 +63,6 @@ def tampered(shelf: Shelf, *statements: str) -> None:
 
 
 FIRST = "(SELECT n FROM {t}runs WHERE id = 'r1')"
-ROW = "path = '{path}' AND value LIKE '%r1%'"
 LAST = "SELECT max({n}) FROM {t}journal WHERE value LIKE '%r1%'"
 
 CHANGES: dict[str, tuple[tuple[str, ...], str]] = {

@@ -6,6 +6,8 @@ import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.given import given
+
 from quire.formats.test.parse import parse
 from quire.source import read_source
 from quire.testing.file_run import EVERYTHING, FileOptions, run_file
@@ -139,9 +141,7 @@ def run(
     """Write a document and its test into a folder, run the test, and return the result."""
     path, text = DOCUMENTS[name]
     written = {path: text.lstrip("\n"), "quire.toml": "", **(files or {}), f"{name}.test.yaml": textwrap.dedent(test)}
-    for one, content in written.items():
-        (folder / one).parent.mkdir(parents=True, exist_ok=True)
-        (folder / one).write_text(content)
+    given(written, folder)
     reading = parse(read_source(folder / f"{name}.test.yaml"))
     assert [one.message for one in reading.diagnostics if one.code.id < "TS100"] == []
     return run_file(reading, options)

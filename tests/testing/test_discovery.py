@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.directives import directive
+from tests.given import given
 
 from quire.testing.discovery import TestTarget, find_tests
 
@@ -26,15 +28,9 @@ FILES = (
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    (tmp_path / "quire.toml").write_text("")
-    for name in FILES:
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("x: 1\n")
-    (tmp_path / "link").symlink_to(tmp_path / "deep")
-    return tmp_path
+def folder(here: Path) -> Path:
+    (given(dict.fromkeys(FILES, "x: 1\n"), here) / "link").symlink_to(here / "deep")
+    return here
 
 
 def found(*arguments: str) -> list[str]:
@@ -77,24 +73,14 @@ def test_a_document_may_be_named() -> None:
     assert found("tidy") == [".ai/directives/team/tidy.test.yaml"]
 
 
-DIRECTIVE = """\
-# tidy
-
-```xml
-<directive name="tidy" version="1.0.0">
-  <metadata>
-    <description>Tidy.</description>
-    <category>team</category>
-    <author>me</author>
-    <model tier="fast" />
-    <limits><turns>3</turns></limits>
-    <permissions><execute><tool>rye.file-system.read</tool></execute></permissions>
-  </metadata>
-</directive>
-```
-
-<process><step name="a">Tidy.</step></process>
-"""
+DIRECTIVE = directive(
+    "tidy",
+    "<execute><tool>rye.file-system.read</tool></execute>",
+    '<process><step name="a">Tidy.</step></process>',
+    category="team",
+    tier="fast",
+    meta="<limits><turns>3</turns></limits>",
+)
 
 
 def test_each_file_comes_once_and_in_order() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.directives import directive
+from tests.given import given
 from tests.testing.bench import BOARD, TAGLINE
 
 from quire.formats.test.parse import parse
@@ -83,25 +85,15 @@ Draw bars.
 type: json
 """
 
-DIRECTIVE = """# Tidy
-
-```xml
-<directive name="tidy" version="1.0.0">
-  <metadata>
-    <description>Tidy</description>
-    <category>c</category>
-    <author>a</author>
-    <model tier="low" />
-    <limits turns="3" tokens="10000" spend="0.1" />
-    <permissions><execute><tool>rye.file-system.read</tool></execute></permissions>
-  </metadata>
-  <inputs><input name="file" type="string" required="true">x</input></inputs>
-  <outputs><output name="topics" type="integer" required="true">x</output></outputs>
-</directive>
-```
-
-Tidy {input:file}.
-"""
+DIRECTIVE = directive(
+    "tidy",
+    "<execute><tool>rye.file-system.read</tool></execute>",
+    "Tidy {input:file}.",
+    category="c",
+    meta='<limits turns="3" tokens="10000" spend="0.1" />',
+    more="""<inputs><input name="file" type="string" required="true">x</input></inputs>
+<outputs><output name="topics" type="integer" required="true">x</output></outputs>""",
+)
 
 DOCUMENTS = {
     "tagline.playbook.md": TAGLINE,
@@ -123,10 +115,7 @@ def written(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("QUIRE_HOME", str(folder / "home"))
     monkeypatch.chdir(folder)
     (folder / "quire.toml").write_text("")
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(DOCUMENTS[name], encoding="utf-8")
-    return path
+    return given({name: DOCUMENTS[name]}, folder) / name
 
 
 def test_the_text_has_no_findings_and_its_cases_are_drafts(document: Path) -> None:

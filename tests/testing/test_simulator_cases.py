@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from tests.depth import depth
+from tests.documents import FORMATS
+from tests.documents.draw import Draw
 from tests.simulator.__main__ import main
 from tests.simulator.case import Case, check
-from tests.simulator.draw import Draw
 from tests.simulator.faults import Fault
-from tests.simulator.generate import FORMATS
 from tests.simulator.shrink import shape, shrunk
 
 from quire.library.document import read

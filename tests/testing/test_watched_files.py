@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 from quire.testing.file_run import FileOptions
 from quire.testing.suite import Job
@@ -17,18 +18,17 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "quire.toml").write_text("")
-    (tmp_path / "other.txt").write_text("not read")
-    (tmp_path / "pipelines").mkdir()
-    (tmp_path / "pipelines/callee.yaml").write_text("pipeline: callee\nsteps:\n  - transform: {value: \"'x'\"}\n")
-    (tmp_path / "main.yaml").write_text("pipeline: main\nsteps:\n  - call: {pipeline: callee}\n")
-    (tmp_path / "main.test.yaml").write_text(
-        "cases:\n  - name: rows\n    each: rows.csv\n    expect: {output: '{row.wanted}'}\n"
+def folder(here: Path) -> Path:
+    return given(
+        {
+            "other.txt": "not read",
+            "pipelines/callee.yaml": "pipeline: callee\nsteps:\n  - transform: {value: \"'x'\"}\n",
+            "main.yaml": "pipeline: main\nsteps:\n  - call: {pipeline: callee}\n",
+            "main.test.yaml": "cases:\n  - name: rows\n    each: rows.csv\n    expect: {output: '{row.wanted}'}\n",
+            "rows.csv": "wanted\nx\n",
+        },
+        here,
     )
-    (tmp_path / "rows.csv").write_text("wanted\nx\n")
-    return tmp_path
 
 
 def watched(path: str) -> WatchedRun:

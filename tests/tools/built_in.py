@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from quire.engine.requests import ToolRequest
 from quire.runs.workspace_gate import open_gate
 from quire.tools.gate import Gate
@@ -33,3 +35,8 @@ class House:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(text.encode() if isinstance(text, str) else text)
         return file
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path)

@@ -3,18 +3,12 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-from pathlib import Path
 
 import pytest
 from tests.tools.built_in import House
 
 from quire.errors import ToolFailed
 from quire.values import Value
-
-
-@pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
 
 
 @pytest.mark.parametrize(

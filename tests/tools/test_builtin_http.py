@@ -2,21 +2,14 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.tools.built_in import House
-from tests.tools.web import Server, get, serving
+from tests.tools.web import Server, get
 
 from quire.errors import Denied, ToolFailed
 from quire.values import Value
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with serving() as running:
-        yield running
 
 
 def headers_of(answer: dict[str, Value]) -> dict[str, Value]:

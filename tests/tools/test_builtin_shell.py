@@ -28,11 +28,6 @@ needs_sandbox = pytest.mark.skipif(bool(why_no_sandbox()), reason=why_no_sandbox
 both = pytest.mark.parametrize("allow", [pytest.param("shell", marks=needs_sandbox), "shell=unsandboxed"])
 
 
-@pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
-
-
 @both
 @pytest.mark.parametrize(
     ("arguments", "result"),

@@ -21,11 +21,6 @@ from quire.tools.builtin.state import State
 from quire.values import Value
 
 
-@pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
-
-
 def file_of(house: House) -> Path:
     return State.of(Path(house.environ["QUIRE_HOME"]), house.folder).file
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 from quire.engine.requests import ToolRequest
 from quire.errors import Denied, ToolFailed, Untrusted
@@ -174,10 +175,7 @@ def forget() -> Iterator[None]:
 
 def workspace(tmp_path: Path, module: str, files: dict[str, str]) -> Callable[[], Gate]:
     folder = tmp_path / "work"
-    for name, text in {"quire.toml": f'[tools]\nmodules = ["{module}"]\n', **files}.items():
-        file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+    given({"quire.toml": f'[tools]\nmodules = ["{module}"]\n', **files}, folder)
 
     def build() -> Gate:
         settings = load_settings(Workspace(folder), {"QUIRE_HOME": str(tmp_path / "home")})

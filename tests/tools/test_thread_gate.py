@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 from quire.engine.requests import ToolRequest
 from quire.errors import Denied
@@ -20,10 +21,7 @@ READ = "rye.execute.tool.rye.file-system.read"
 
 def gate_of(folder: Path, granted: list[str], toml: str = "") -> Gate:
     work, home = folder / "work", folder / "home"
-    work.mkdir(exist_ok=True)
-    home.mkdir(exist_ok=True)
-    (home / "quire.toml").write_text(toml, encoding="utf-8")
-    (work / "a.txt").write_text("text", encoding="utf-8")
+    given({"home/quire.toml": toml, "work/a.txt": "text"}, folder)
     environ = {"QUIRE_HOME": str(home)}
     return open_gate(load_settings(Workspace(work), environ), Grants.of(granted), environ)
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import pytest
+
 from quire.tools.builtin.http import Hosts, HttpFetch, is_public
 from quire.values import Value
 
@@ -79,3 +81,9 @@ def get(server: Server, url: str, names: Mapping[str, list[str]] | None = None, 
     found = HttpFetch(Hosts(frozenset(), True, resolve), dial).get({"url": url, **arguments})
     assert isinstance(found, dict)
     return found
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving() as running:
+        yield running

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.given import given
 from tests.trust.known_keys import known_key
 
 from quire.errors import CannotStart, Refused
@@ -74,20 +75,16 @@ def test_only_ids_are_revoked(home: Home, key_id: str) -> None:
 )
 def test_a_damaged_agreement_is_an_error_that_names_the_file(home: Home, name: str, text: str) -> None:
     folder = home.user / "trusted"
-    folder.mkdir(parents=True)
-    (folder / f"{name}.toml").write_text(text)
+    given({f"{name}.toml": text}, folder)
     with pytest.raises(BadKey, match=f"{name}.toml"):
         TrustedKeys.load(home)
 
 
 def test_what_a_project_brings_is_only_a_request(home: Home, tmp_path: Path) -> None:
     folder = tmp_path / "work" / ".ai" / "config" / "keys" / "trusted"
-    folder.mkdir(parents=True)
-    (folder / "ada.toml").write_text(KeyNote(KEY.public, "ada").toml())
+    given({"ada.toml": KeyNote(KEY.public, "ada").toml()}, folder)
     other = SigningKey.generate("x")
-    (folder / "bare.pem").write_text(other.public.pem)
-    (folder / "broken.toml").write_text("x")
-    (folder / "private.pem").write_text(other.private_pem())
+    given({"bare.pem": other.public.pem, "broken.toml": "x", "private.pem": other.private_pem()}, folder)
     found = requested_keys(tmp_path / "work")
     assert [(one.key_id, one.name, one.origin) for one in found] == [
         (KEY.key_id, "ada", "requested"),

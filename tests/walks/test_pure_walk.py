@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from tests.engine.house import Clock, House
 from tests.engine.test_pipeline_dialect import never
 from tests.engine.thread.crew import directive, fork, give, ls, orchestrate
+from tests.formats.pipeline.reading import dialect
 from tests.testing.scripted import Scripted, down, plan_of, start_of, walked
 from tests.walks.answers import Performance, WalkLimits
 from tests.walks.pure_walk import run_pure
@@ -57,10 +58,6 @@ Write another.
 """
 INPUTS: dict[str, Value] = {"product": "a bakery", "tone": "dry"}
 REPLIES = {"1": 'Three. {"best": "Bread."}', "3a": "Bread, then.", "3b": "Flour power."}
-
-
-def dialect(*steps: str) -> str:
-    return "pipeline: p\ndialect: quire\nsteps:\n" + "".join(f"- {step}\n" for step in steps)
 
 
 FAN = """pipeline: p

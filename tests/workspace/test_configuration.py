@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 from quire.errors import BadConfiguration
 from quire.models.choose import ProviderSettings
@@ -67,10 +68,7 @@ task_queue = "q"
 
 def load(tmp_path: Path, workspace: str = "", user: str = "", mcp: str | None = None) -> Settings:
     folder, home = tmp_path / "work", tmp_path / "home"
-    folder.mkdir(exist_ok=True)
-    home.mkdir(exist_ok=True)
-    (folder / "quire.toml").write_text(workspace)
-    (home / "quire.toml").write_text(user)
+    given({"work/quire.toml": workspace, "home/quire.toml": user}, tmp_path)
     if mcp is not None:
         (folder / ".mcp.json").write_text(mcp)
     return load_settings(find_workspace(folder), {"QUIRE_HOME": str(home)})

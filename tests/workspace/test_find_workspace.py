@@ -4,6 +4,7 @@ from pathlib import Path
 
 import platformdirs
 import pytest
+from tests.given import given
 
 from quire.errors import CannotStart
 from quire.workspace.locate import current_folder, find_workspace, user_space
@@ -34,9 +35,7 @@ def test_markers(tmp_path: Path, name: str, text: str | None) -> None:
 
 def test_the_nearest_wins_and_a_file_stands_for_its_folder(tmp_path: Path) -> None:
     inner = tmp_path / "inner"
-    inner.mkdir()
-    (tmp_path / "quire.toml").touch()
-    (inner / ".mcp.json").write_text("{}")
+    given({"quire.toml": "", "inner/.mcp.json": "{}"}, tmp_path)
     document = inner / "x.playbook.md"
     document.touch()
     assert find_workspace(document).folder == inner
@@ -47,9 +46,7 @@ def test_a_pyproject_of_somebody_else_marks_nothing(tmp_path: Path, text: str) -
     # tmp_path may itself lie inside of a workspace, so a marker above keeps the search in here.
     (tmp_path / "quire.toml").touch()
     inner = tmp_path / "inner"
-    inner.mkdir()
-    (inner / "pyproject.toml").write_text(text)
-    (inner / ".ai").write_text("a file, not a folder")
+    given({"pyproject.toml": text, ".ai": "a file, not a folder"}, inner)
     assert find_workspace(inner).folder == tmp_path
 
 

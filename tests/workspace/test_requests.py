@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 from quire.errors import Untrusted
 from quire.trust.capabilities import capability
@@ -38,11 +39,7 @@ Load = Callable[[], Settings]
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "work"
-    folder.mkdir()
-    (folder / "quire.toml").write_text(TOML)
-    (folder / "my_tools.py").write_text("x = 1\n")
-    (folder / ".mcp.json").write_text(json.dumps({"mcpServers": SERVERS}))
-    return folder
+    return given({"quire.toml": TOML, "my_tools.py": "x = 1\n", ".mcp.json": {"mcpServers": SERVERS}}, folder)
 
 
 @pytest.fixture
@@ -155,12 +152,10 @@ def test_settings_that_were_read_before_the_user_agreed_to_others_are_said_to_be
 
 def test_all_files_of_a_package_count(folder: Path, load: Load) -> None:
     (folder / "my_tools.py").unlink()
-    (folder / "my_tools" / "deep").mkdir(parents=True)
-    (folder / "my_tools" / "deep" / "part.py").write_text("")
+    given({"my_tools/deep/part.py": ""}, folder)
     assert "import the Python module my_tools (1 file)" in requests(load())
     confirm(load())
-    (folder / "my_tools" / "__pycache__").mkdir()
-    (folder / "my_tools" / "__pycache__" / "part.pyc").touch()
+    given({"my_tools/__pycache__/part.pyc": ""}, folder)
     assert is_trusted(load())
     (folder / "my_tools" / "deep" / "part.py").write_text("import os\n")
     assert not is_trusted(load())
@@ -174,8 +169,7 @@ def test_the_same_requests_elsewhere_are_another_matter(folder: Path, load: Load
 
 def test_the_users_own_settings_need_no_leave(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    home.mkdir()
-    (home / "quire.toml").write_text(TOML.replace('modules = ["my_tools"]', ""))
+    given({"quire.toml": TOML.replace('modules = ["my_tools"]', "")}, home)
     settings = load_settings(Workspace(tmp_path / "work"), {"QUIRE_HOME": str(home)})
     assert requests(settings) == ()
     assert is_trusted(settings)

@@ -7,17 +7,14 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests.directives import directive as directive_text
+from tests.signed import SignedWorkspace
 
 from quire.engine.interpreter.thread.compose import compose
 from quire.errors import BadDocument, Refused
 from quire.library.items import ItemType
 from quire.library.verify import VerifiedItems
-from quire.trust.keys import SigningKey
-from quire.trust.sign_file import sign_file, signable
-from quire.trust.trusted_keys import keep
-from quire.workspace.configuration import load_settings
-from quire.workspace.locate import Workspace
-from quire.workspace.settings import Settings, TrustSettings
+from quire.workspace.settings import TrustSettings
 
 KNOWLEDGE = "```yaml\nname: k\ntitle: T\nentry_type: reference\nversion: 1.0.0\n```\n\nBODY\n"
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -25,28 +22,13 @@ NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 def directive(name: str, extends: str = "") -> str:
     attribute = f' extends="{extends}"' if extends else ""
-    return (
-        f'# T\n\n```xml\n<directive name="{name}" version="1.0.0"{attribute}>\n<metadata><description>d</description>'
-        "<category>demo</category><author>me</author><model tier='low'/><context><system>demo/k</system></context>"
-        "<permissions><fetch><knowledge>*</knowledge></fetch></permissions></metadata>\n</directive>\n```\n\nDo it.\n"
-    )
+    context = "<context><system>demo/k</system></context>"
+    return directive_text(name, "<fetch><knowledge>*</knowledge></fetch>", meta=context, extends=attribute)
 
 
-class House:
-    def __init__(self, folder: Path) -> None:
-        self.project = folder / "project"
-        self.project.mkdir()
-        self.settings: Settings = load_settings(Workspace(self.project), {"QUIRE_HOME": str(folder / "user")})
-        self.key = SigningKey.generate("default")
-        keep(self.settings, self.key, NOW)
-
+class House(SignedWorkspace):
     def put(self, path: str, text: str, *, sign: bool = True) -> Path:
-        file = self.project / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-        if sign:
-            assert sign_file(signable(file, self.project), self.key, NOW) == []
-        return file
+        return self.write(path, text, sign=sign)
 
     def items(self, **trust: object) -> VerifiedItems:
         return VerifiedItems.of(replace(self.settings, trust=replace(TrustSettings(), **trust)))
@@ -54,7 +36,7 @@ class House:
 
 @pytest.fixture
 def house(tmp_path: Path) -> House:
-    return House(tmp_path)
+    return House(tmp_path / "project")
 
 
 CASES: list[tuple[ItemType, str, str, str]] = [

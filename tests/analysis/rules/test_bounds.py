@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from tests.analysis.rules.rule_cases import codes_of, findings_of, proof_of
+from tests.directives import directive
+from tests.given import given
 
 from quire.analysis.amounts import Reason, endless
 from quire.analysis.costs import OUTPUT_OF, SPAN, Cost
@@ -93,8 +95,7 @@ def test_a_limit_that_only_lacks_the_agreement_is_said(tmp_path: Path, monkeypat
     """real-work: it said to raise the limit that quire.toml had raised already."""
     monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "quire.toml").write_text("[safety.spawn]\nmax_pipeline_spawns = 500\n")
-    (tmp_path / "p.yaml").write_text(fan(AGENT))
+    given({"quire.toml": "[safety.spawn]\nmax_pipeline_spawns = 500\n", "p.yaml": fan(AGENT)}, tmp_path)
     findings = DocumentCheck().of(Source.of(fan(AGENT), str(tmp_path / "p.yaml")))
     (help,) = [one.help for one in findings if one.code.id == "BD105"]
     assert help.endswith("or confirm max_pipeline_spawns = 500 of quire.toml: quire trust workspace")
@@ -162,22 +163,9 @@ def test_reasons_that_a_line_would_remove_are_reported(kind: str, found: str) ->
     assert (finding.code.id, finding.help, finding.span) == (found, "[runs] x = 1", Span(3, 4))
 
 
-DIRECTIVE = """# Look
-
-```xml
-<directive name="look" version="1.0.0">
-  <metadata>
-    <description>Looks.</description>
-    <category>x</category>
-    <author>me</author>
-    <model tier="fast"/>
-    <permissions><execute><tool>rye.file-system.*</tool></execute></permissions>
-  </metadata>
-</directive>
-```
-
-Look at it.
-"""
+DIRECTIVE = directive(
+    "look", "<execute><tool>rye.file-system.*</tool></execute>", "Look at it.", category="x", tier="fast"
+)
 
 
 @pytest.mark.parametrize(("items", "found"), [(3, ["BD104"]), (2, [])])
@@ -187,8 +175,7 @@ def test_calls_of_directives_count_before_a_run(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "quire.toml").write_text("[safety.spawn]\nmax_pipeline_spawns = 2\n")
     folder = tmp_path / ".ai" / "directives"
-    folder.mkdir(parents=True)
-    (folder / "look.md").write_text(DIRECTIVE)
+    given({"look.md": DIRECTIVE}, folder)
     text = fan("{call: {pipeline: look}}", f"items: {list(range(items))}")
     (tmp_path / "p.yaml").write_text(text)
     findings = DocumentCheck().of(Source.of(text, str(tmp_path / "p.yaml")))

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.directives import directive as directive_text
+from tests.given import given
 
 from quire.diagnostics import Diagnostic
 from quire.library.check import DocumentCheck
@@ -247,8 +249,7 @@ def test_an_enum_of_a_playbook_does_not_narrow_and_every_model_reads_all_before_
 
 def test_a_callee_passes_on_what_it_is_given(tmp_path: Path) -> None:
     folder = tmp_path / "pipelines"
-    folder.mkdir()
-    (folder / "runner.yaml").write_text("pipeline: runner\nsteps:\n" + shell("['sh', '-c', ctx.what]"))
+    given({"runner.yaml": "pipeline: runner\nsteps:\n" + shell("['sh', '-c', ctx.what]")}, folder)
     (one,) = found(tmp_path, pipeline(PAGE, "- {call: {pipeline: runner, pass: {what: page.text}}}\n"))
     assert one.code.id == "TA101"
     assert one.flow[-1].source is not None
@@ -279,41 +280,23 @@ LIST = "- {tool: {name: tickets__list, output: page}}\n"
 def test_results_of_a_server_are_from_outside_unless_the_user_trusts_it(
     tmp_path: Path, mark: str, *, fires: bool
 ) -> None:
-    (tmp_path / ".mcp.json").write_text(json.dumps(SERVER))
-    (tmp_path / "user").mkdir()
-    (tmp_path / "user" / "quire.toml").write_text(mark)
+    given({".mcp.json": SERVER, "user/quire.toml": mark}, tmp_path)
     assert bool(found(tmp_path, pipeline(LIST, shell("['sh', '-c', page.text]")))) is fires
 
 
 @pytest.mark.parametrize(("allow", "fires"), [("shell", False), ("shell=network", True), ("shell=unsandboxed", True)])
 def test_output_of_commands_with_network_is_from_outside(tmp_path: Path, allow: str, *, fires: bool) -> None:
-    (tmp_path / "user").mkdir()
-    (tmp_path / "user" / "quire.toml").write_text(f'[tools]\nallow = ["{allow}"]\n')
+    given({"user/quire.toml": f'[tools]\nallow = ["{allow}"]\n'}, tmp_path)
     run = '- {tool: {name: shell, args: {command: ./get, stdin: ""}, output: page}}\n'
     assert bool(found(tmp_path, pipeline(run, shell("['grep', page]")))) is fires
 
 
 def directive(permissions: str, hook: str) -> str:
-    return f"""# Greet
-
-```xml
-<directive name="greet" version="1.0.0">
-  <metadata>
-    <description>Greets a guest</description>
-    <category>team</category>
-    <author>desk</author>
-    <model tier="low" />
-    <limits turns="6" tokens="4096" />
-    <permissions><execute>{permissions}</execute></permissions>
-    <hooks>{hook}</hooks>
-  </metadata>
-  <inputs><input name="guest" type="string" required="true">Who comes</input></inputs>
-  <outputs><output name="next" type="string">What is next</output></outputs>
-</directive>
-```
-
-Greet the guest.
-"""
+    meta = f'<limits turns="6" tokens="4096" />\n<permissions><execute>{permissions}</execute></permissions>'
+    guest = '<inputs><input name="guest" type="string" required="true">Who comes</input></inputs>'
+    following = '<outputs><output name="next" type="string">What is next</output></outputs>'
+    meta, more = f"{meta}\n<hooks>{hook}</hooks>", f"{guest}\n{following}"
+    return directive_text("greet", "", "Greet the guest.", category="team", meta=meta, more=more)
 
 
 WEB = "<tool>rye.web.fetch</tool>"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.directives import directive as directive_text
+from tests.given import given
 
 from quire.library.check import DocumentCheck
 from quire.source import Source
@@ -26,43 +28,21 @@ SEND, CHILD = "<tool>rye.http.send</tool>", "<directive>team/base</directive>"
 
 
 def directive(name: str, more: str = "", extends: str = "", permissions: str = SEND) -> str:
-    return f"""# Tell
-
-```xml
-<directive name="{name}" version="1.0.0"{extends}>
-  <metadata>
-    <description>Tells a guest</description>
-    <category>team</category>
-    <author>desk</author>
-    <model tier="low" />
-    <limits turns="6" tokens="4096" />
-    <permissions><execute>{permissions}</execute></permissions>
-    {more}
-  </metadata>
-</directive>
-```
-
-Tell the guest.
-"""
+    meta = f'<limits turns="6" tokens="4096" />\n<permissions><execute>{permissions}</execute></permissions>\n{more}'
+    return directive_text(name, "", "Tell the guest.", category="team", meta=meta, extends=extends)
 
 
 def findings(folder: Path, text: str, base: str = "") -> list[str]:
     own = folder / ".ai" / "directives" / "team"
     own.mkdir(parents=True)
-    (folder / ".ai" / "knowledge" / "team").mkdir(parents=True)
-    (folder / ".ai" / "knowledge" / "team" / "rates.md").write_text(KNOWLEDGE)
-    (own / "base.md").write_text(base or directive("base"))
-    (own / "tell_guest.md").write_text(text)
+    given({".ai/knowledge/team/rates.md": KNOWLEDGE}, folder)
+    given({"base.md": base or directive("base"), "tell_guest.md": text}, own)
     found = DocumentCheck().of(Source.of(text, str(own / "tell_guest.md")))
     assert not [one for one in found if one.severity == "error"], found
     return [one.message for one in found if one.code.id == "TA106"]
 
 
-@pytest.fixture(autouse=True)
-def own_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "user"))
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "quire.toml").write_text("")
+pytestmark = pytest.mark.usefixtures("here")
 
 
 @pytest.mark.parametrize("place", ["system", "before", "after"])

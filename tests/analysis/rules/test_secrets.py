@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.formats.pipeline.reading import dialect as pipeline
 
 from quire.diagnostics import Diagnostic
 from quire.library.check import DocumentCheck
@@ -18,10 +19,6 @@ def found(folder: Path, text: str, name: str = "p.yaml") -> list[Diagnostic]:
     findings = DocumentCheck().of(Source.of(text, str(file)))
     assert not [one for one in findings if one.severity == "error"]
     return [one for one in findings if one.code.id.startswith("SE")]
-
-
-def pipeline(*steps: str) -> str:
-    return "pipeline: p\ndialect: quire\nsteps:\n" + "".join(f"- {step}\n" for step in steps)
 
 
 @pytest.fixture(autouse=True)

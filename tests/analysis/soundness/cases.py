@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tests.analysis.soundness.oracle import unsound
-from tests.analysis.soundness.pipelines import ANY, Pipelines
-from tests.analysis.soundness.playbooks import playbook
-from tests.simulator.draw import Draw
+from tests.documents.draw import Draw
+from tests.documents.marked_pipelines import ANY, Pipelines
+from tests.documents.marked_playbooks import playbook
 
 from quire.library.document import read
 from quire.plan.nodes import Plan

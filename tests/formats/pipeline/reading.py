@@ -97,3 +97,8 @@ class Workspace(DocumentResolver):
 
 def checked(text: str, workspace: DocumentResolver | None = None) -> list[tuple[str, str]]:
     return shown(text, check_reading(parse(Source.of(text)), workspace))
+
+
+def dialect(*steps: str) -> str:
+    """Return a pipeline of the Quire dialect."""
+    return "pipeline: p\ndialect: quire\nsteps:\n" + "".join(f"- {step}\n" for step in steps)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.formats.pipeline.reading import dialect as quire
 from tests.formats.pipeline.reading import file_of, problems
 
 from quire.formats.pipeline.check import check
@@ -43,10 +44,6 @@ def test_two_documents_of_a_file_may_have_different_dialects() -> None:
     for text in (f"{quire}---\n{CALL}", f"{CALL}---\n{quire}"):
         (found,) = parse(Source.of(text), registered=True).diagnostics
         assert found.code.id == "EX001" and text.count("---", 0, found.span.start) == int(text.startswith(quire))
-
-
-def quire(*steps: str) -> str:
-    return "pipeline: p\ndialect: quire\nsteps:\n" + "".join(f"- {step}\n" for step in steps)
 
 
 def seed(*steps: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.given import given
 
 from quire.diagnostics import edits_of
 from quire.formats.pipeline import operand_types
@@ -169,9 +170,7 @@ def test_a_misspelled_word_is_corrected(word: str, meant: str | None) -> None:
 
 def in_workspace(folder: Path, steps: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.chdir(folder)
-    (folder / "quire.toml").write_text("")
-    (folder / "playbooks").mkdir()
-    (folder / "playbooks" / "file_it.playbook.md").write_text(PLAYBOOK)
+    given({"quire.toml": "", "playbooks/file_it.playbook.md": PLAYBOOK}, folder)
     text = INPUTS + steps
     (folder / "p.yaml").write_text(text)
     found = DocumentCheck().of(Source.of(text, str(folder / "p.yaml")))

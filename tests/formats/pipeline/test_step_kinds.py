@@ -12,8 +12,8 @@ from typing import get_args
 import pytest
 from tests.analysis.test_counts import proven
 from tests.docs.pages import blocks
-from tests.simulator.draw import Draw
-from tests.simulator.generate import draw_scenario
+from tests.documents import draw_scenario
+from tests.documents.draw import Draw
 
 from quire.display.outline_pipeline import pipeline_data
 from quire.engine.interpreter.pipeline import interpret

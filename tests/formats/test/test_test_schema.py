@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import jsonschema_rs
 import pytest
+from tests.docs.tests_page import at
 from tests.formats.test.readings import SAMPLES, case_of, file_of
 from tests.formats.test.test_test_findings import IN_CASE, IN_FILE
 from tests.formats.test.test_test_parse import DEFAULTS, EXPECTED, REPLIES
@@ -70,13 +71,6 @@ ALSO_NOT = (
     "is here twice",
     "one YAML document",
 )
-
-
-def at(path: str) -> Any:
-    here: Any = SCHEMA
-    for part in filter(None, path.split("/")):
-        here = here[int(part)] if isinstance(here, list) else here[part]
-    return here
 
 
 def plain(node: Node) -> Any:

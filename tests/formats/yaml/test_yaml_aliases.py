@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.depth import depth
 from tests.formats.trees import without_spans
+from tests.formats.yaml.test_yaml_read import problems, read
 from tests.growth import within
 
 from quire.diagnostics import Diagnostic
@@ -16,13 +17,9 @@ from quire.formats.directive.knowledge import read_knowledge
 from quire.formats.pipeline.check import check
 from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.write import write
-from quire.formats.yaml import Mapping, Node, Scalar, Sequence, YamlReading, literal, read_yaml
+from quire.formats.yaml import Mapping, Node, Scalar, Sequence, literal, read_yaml
 from quire.source import MAX_DOCUMENT_BYTES, Source
 from quire.values import Value, encode
-
-
-def read(text: str) -> YamlReading:
-    return read_yaml(Source.of(text))
 
 
 def values_of(text: str) -> list[Value]:
@@ -32,11 +29,6 @@ def values_of(text: str) -> list[Value]:
     values = [literal(one, found) for one in reading.documents]
     assert not found
     return values
-
-
-def problems(text: str) -> list[tuple[str, str]]:
-    reading = read(text)
-    return [(one.code.id, reading.source.text[one.span.start : one.span.end]) for one in reading.diagnostics]
 
 
 def size(node: Node) -> int:

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from tests.library.item_tools.shelf import Shelf, directive, knowledge
 
@@ -16,8 +14,7 @@ INPUTS = (
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> Shelf:
-    shelf = Shelf(tmp_path)
+def shelf(shelf: Shelf) -> Shelf:
     shelf.put(".ai/directives/demo/x.md", directive("x", inputs=INPUTS, body="Hi {input:n}, {input:times} times"))
     shelf.put(".ai/knowledge/demo/k.md", knowledge("k"))
     return shelf

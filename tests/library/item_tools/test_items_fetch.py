@@ -1,17 +1,10 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from tests.library.item_tools.shelf import Shelf, directive, knowledge
 
 from quire.errors import Denied
 from quire.values import Value
-
-
-@pytest.fixture
-def shelf(tmp_path: Path) -> Shelf:
-    return Shelf(tmp_path)
 
 
 async def test_by_id(shelf: Shelf) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from tests.library.item_tools.shelf import Shelf, directive
 
@@ -14,11 +12,6 @@ from quire.runs.workspace_gate import open_gate
 from quire.tools.gate import Gate
 from quire.trust.capabilities import Grants
 from quire.values import Value
-
-
-@pytest.fixture
-def shelf(tmp_path: Path) -> Shelf:
-    return Shelf(tmp_path)
 
 
 def opened(shelf: Shelf) -> Gate:

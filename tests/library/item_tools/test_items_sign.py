@@ -13,11 +13,6 @@ from quire.values import Value
 BASH = "<execute><tool>rye.bash</tool></execute>"
 
 
-@pytest.fixture
-def shelf(tmp_path: Path) -> Shelf:
-    return Shelf(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("item_type", "path", "text"),
     [

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.given import given
+
 BASE = """\
 # Base
 
@@ -169,10 +171,7 @@ FILES = {
 
 
 def write_workspace(folder: Path) -> None:
-    for name, text in FILES.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    given(FILES, folder)
 
 
 def xml(metadata: str = "", body: str = "Work.", rest: str = "") -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.given import given
 from tests.lsp.directive.sample_workspace import FILES, GREET, LEAD
 from tests.lsp.editor import Editor
 
@@ -15,7 +16,6 @@ from quire.source import OPEN_TEXTS, Source, read_source
 
 NAME = ".ai/directives/team/greet_guest.md"
 DEEP = ".ai/directives/team/deep/lead.md"
-VOICE = ".ai/knowledge/team/voice.md"
 
 
 def findings(folder: Path) -> dict[str, list[str]]:
@@ -29,8 +29,7 @@ def findings(folder: Path) -> dict[str, list[str]]:
 def save(team: Editor, edit: dict[str, Any]) -> dict[str, str]:
     """Write the result of an edit to the files, as an editor would."""
     texts = team.edited(edit)
-    for name, text in texts.items():
-        (team.folder / name).write_text(text, encoding="utf-8")
+    given(texts, team.folder)
     return texts
 
 

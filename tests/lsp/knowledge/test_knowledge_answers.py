@@ -5,17 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.lsp.directive.sample_workspace import RULES, VOICE, write_workspace
+from tests.lsp.directive.sample_workspace import RULES, VOICE
 from tests.lsp.editor import Editor
 
 NAME = ".ai/knowledge/team/voice.md"
 NEW = ".ai/knowledge/team/new.md"
-
-
-@pytest.fixture
-def team(editor: Editor) -> Editor:
-    write_workspace(editor.folder)
-    return editor
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tests.given import given
+
 ROOT = Path(__file__).parents[3]
 EXTENSION = ROOT / "editors" / "vscode"
 VERSION = "4.100.3"
@@ -50,9 +52,7 @@ class CodeServer:
         )
         self.environment = {**os.environ, "HOME": str(place), "QUIRE_HOME": str(place / "quire-home"), "PATH": path}
         self.environment.pop("VIRTUAL_ENV", None)
-        settings = place / "data" / "User" / "settings.json"
-        settings.parent.mkdir(parents=True)
-        settings.write_text(SETTINGS)
+        given({"data/User/settings.json": SETTINGS}, place)
         package = EXTENSION / "dist" / "quire-0.1.0.vsix"
         subprocess.run(
             [self._program, *self._data, "--install-extension", str(package)],

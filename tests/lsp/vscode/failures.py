@@ -7,6 +7,7 @@ import signal
 from pathlib import Path
 
 from playwright.sync_api import expect
+from tests.given import given
 from tests.lsp.vscode.code_server import CodeServer, link_program
 from tests.lsp.vscode.window import Window, eventually, window
 
@@ -105,11 +106,7 @@ def trusted_elsewhere(server: CodeServer) -> None:
 
 def _folder(server: CodeServer, name: str) -> Path:
     folder = server.place / name
-    folder.mkdir()
-    (folder / "quire.toml").write_text("")
-    (folder / "note.playbook.md").write_text(NOTE)
-    (folder / "note.test.yaml").write_text(TEST)
-    return folder
+    return given({"quire.toml": "", "note.playbook.md": NOTE, "note.test.yaml": TEST}, folder)
 
 
 def _expect_finding(opened: Window) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.given import given
 from tests.testing.bench import DOCUMENTS, only, run, told
 
 from quire.engine.ports import ModelCall, ModelReply
@@ -43,8 +44,7 @@ class Clerk:
 
 def plan(folder: Path, monkeypatch: pytest.MonkeyPatch, test: str = TEST, **options: object) -> tuple[Recording, Clerk]:
     path, text = DOCUMENTS["tagline"]
-    for name, content in {path: text.lstrip("\n"), "quire.toml": "", "tagline.test.yaml": test}.items():
-        (folder / name).write_text(content)
+    given({path: text.lstrip("\n"), "quire.toml": "", "tagline.test.yaml": test}, folder)
     clerk = Clerk()
     monkeypatch.setattr("quire.testing.cassettes.record.open_models", lambda models, names: {clerk.name: clerk})
     targets, problems = find_tests([str(folder)])

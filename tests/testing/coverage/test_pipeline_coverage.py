@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.formats.pipeline.reading import dialect
 from tests.testing.coverage.measured import Case, decisions, labels, missing
 from tests.testing.scripted import Scripted, down
-from tests.walks.test_pure_walk import dialect
 
 from quire.engine.interpreter.callees import Environment, Profile
 from quire.source import Source

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.simulator.draw import Draw
-from tests.simulator.generate import draw_scenario
+from tests.documents import draw_scenario
+from tests.documents.draw import Draw
 from tests.testing.coverage.measured import Case, decisions, taken
 from tests.testing.coverage.tracefile import read_tracefile
 from tests.testing.scripted import Scripted

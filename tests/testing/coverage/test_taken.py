@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from tests.depth import depth
-from tests.simulator.draw import Draw
-from tests.simulator.generate import draw_scenario
+from tests.documents import draw_scenario
+from tests.documents.draw import Draw
 from tests.simulator.scenario import Scenario
 from tests.testing.coverage.measured import taken, walk_of
 from tests.testing.scripted import Scripted, down

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.given import given
 from tests.models.conftest import Stub, stub
 
 from quire.errors import CannotStart, LimitReached
@@ -19,15 +20,11 @@ PASS = '{"reason": "x", "verdict": "pass"}'
 
 
 @pytest.fixture
-def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    (tmp_path / "home").mkdir()
-    (tmp_path / "quire.toml").write_text("")
-    (tmp_path / "x.judge.yaml").write_text("rubric: Pass.\n")
+def judge(here: Path, home: Path) -> Path:
+    home.mkdir()
     labels = [{"text": str(place), "label": "fail" if place % 2 else "pass"} for place in range(10)]
-    (tmp_path / "x.labels.jsonl").write_text("\n".join(map(json.dumps, labels)))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "x.judge.yaml"
+    given({"x.judge.yaml": "rubric: Pass.\n", "x.labels.jsonl": "\n".join(map(json.dumps, labels))})
+    return here / "x.judge.yaml"
 
 
 def _script(judge: Path, price: float = 0.0) -> str:

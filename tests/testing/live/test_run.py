@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.given import given
 from tests.models.conftest import Stub, stub
 from tests.testing.bench import TAGLINE, TIDY
 
@@ -65,10 +66,7 @@ class Place:
         self.live("{}")
 
     def write(self, name: str, text: str) -> Path:
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        return path
+        return given({name: text}, self.folder) / name
 
     def live(self, terms: str) -> None:
         self.write("capital.test.yaml", TEST.replace("{LIVE}", terms))

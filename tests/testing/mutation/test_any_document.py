@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from tests.depth import depth
-from tests.simulator.draw import Draw
-from tests.simulator.generate import FORMATS, draw_scenario
+from tests.documents import FORMATS, draw_scenario
+from tests.documents.draw import Draw
 from tests.testing.scripted import Scripted, plan_of, start_of, walked
 from tests.walks.answers import WalkLimits
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,11 +12,6 @@ from quire.tools.builtin.files import DIGITS, edited, line_ids, split
 from quire.values import Value
 
 TEXT = "one\ntwo\n\nthree\n\nlast"
-
-
-@pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
 
 
 def ids_of(text: str) -> dict[str, str]:

@@ -18,11 +18,6 @@ from quire.trust.capabilities import Grants, canonical
 from quire.values import Value
 
 
-@pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("name", "identity"),
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.simulator.draw import Draw
+from tests.documents.draw import Draw
 from tests.simulator.scenario import Scenario
 
 from quire.workspace.settings import OnUncertain
@@ -24,12 +24,44 @@ agent = "reader"
 """
 
 
-class _Playbook:
-    def __init__(self, draw: Draw) -> None:
+class PlaybookText:
+    """The lines of a playbook with an input `topic`. What a step does, a subclass draws."""
+
+    values = ("tea", "yes", "one")
+    """The words that conditions compare with."""
+
+    def __init__(self, draw: Draw, title: str) -> None:
         self._draw = draw
         self._names = ["topic"]
+        self.lines = [f"# {title}", "", "## INPUTS", "", "- `topic` (string): What it is about", ""]
+
+    def _work(self, label: str) -> None:
+        raise NotImplementedError
+
+    def _branches(self, number: int) -> None:
+        self._say(f'```if {self._draw.pick(self._names)} == "{self._draw.pick(self.values)}"```')
+        letters = iter(_LETTERS)
+        self._arm(number, letters)
+        if self._draw.chance(70):
+            self._say("```else```")
+            self._arm(number, letters)
+        self._say("```endif```")
+
+    def _arm(self, number: int, letters: Iterator[str]) -> None:
+        for _ in range(self._draw.between(1, 2)):
+            label = f"{number}{next(letters)}"
+            self.lines += [f"### STEP {label}: S{label}", ""]
+            self._work(label)
+
+    def _say(self, *lines: str) -> None:
+        for line in lines:
+            self.lines += [line, ""]
+
+
+class _Playbook(PlaybookText):
+    def __init__(self, draw: Draw) -> None:
+        super().__init__(draw, "Simulated")
         self._results: list[str] = []
-        self.lines = ["# Simulated", "", "## INPUTS", "", "- `topic` (string): What it is about", ""]
 
     def write(self) -> str:
         for number in range(1, self._draw.between(1, 5) + 1):
@@ -81,27 +113,6 @@ class _Playbook:
             self._say(f"@context({self._draw.pick(['none', ', '.join(seen)])})")
         if self._draw.chance(20):
             self._say("@model(cheap)")
-
-    def _branches(self, number: int) -> None:
-        tested = self._draw.pick(self._names)
-        value = self._draw.pick(["tea", "yes", "one"])
-        self._say(f'```if {tested} == "{value}"```')
-        letters = iter(_LETTERS)
-        self._arm(number, letters)
-        if self._draw.chance(70):
-            self._say("```else```")
-            self._arm(number, letters)
-        self._say("```endif```")
-
-    def _arm(self, number: int, letters: Iterator[str]) -> None:
-        for _ in range(self._draw.between(1, 2)):
-            label = f"{number}{next(letters)}"
-            self.lines += [f"### STEP {label}: S{label}", ""]
-            self._work(label)
-
-    def _say(self, *lines: str) -> None:
-        for line in lines:
-            self.lines += [line, ""]
 
 
 def draw_playbook(draw: Draw) -> Scenario:

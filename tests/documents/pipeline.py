@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from tests.simulator.draw import Draw
-from tests.simulator.generate.playbook import RESUMES, UNCERTAIN
+from tests.documents.draw import Draw
+from tests.documents.playbook import RESUMES, UNCERTAIN
 from tests.simulator.scenario import Scenario
 
 SCHEMA = "schema: Mark\nfields:\n  mark: {type: string}\n  fine: {type: bool}\n---\n"

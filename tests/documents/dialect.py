@@ -3,9 +3,9 @@ declared inputs."""
 
 from __future__ import annotations
 
-from tests.simulator.draw import Draw
-from tests.simulator.generate.pipeline import Built, Pipelines, lasting
-from tests.simulator.generate.playbook import RESUMES, UNCERTAIN
+from tests.documents.draw import Draw
+from tests.documents.pipeline import Built, Pipelines, lasting
+from tests.documents.playbook import RESUMES, UNCERTAIN
 from tests.simulator.scenario import Scenario
 
 LONG = "24h"

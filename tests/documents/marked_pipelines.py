@@ -7,10 +7,10 @@ outside, `vault` is private, `disk` neither; `bad` fails with a text from outsid
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Mapping
 
-from tests.simulator.draw import Draw
+from tests.documents.draw import Draw
+from tests.documents.pipeline import Expr, flow
 
 SCHEMA = """schema: Mark
 fields:
@@ -21,20 +21,6 @@ fields:
 """
 Step = dict[str, object]
 TEXT, MAP, LIST, MARK, ANY = "text", "map", "list", "mark", "any"
-
-
-class Expr(str):
-    """An argument that is an expression."""
-
-
-def flow(value: object) -> str:
-    if isinstance(value, Expr):
-        return f"!expr {json.dumps(str(value))}"
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{json.dumps(key)}: {flow(part)}" for key, part in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(flow(part) for part in value) + "]"
-    return json.dumps(value)
 
 
 class Pipelines:

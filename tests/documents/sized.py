@@ -3,14 +3,9 @@ returned by agents and tools, and agents with tools inside of them. They add to 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from tests.analysis.limited_threads import draw_threads
-from tests.analysis.mixed_documents import draw_mixed
-from tests.simulator.draw import Draw
-from tests.simulator.generate import FORMATS
-from tests.simulator.generate.dialect import DialectPipelines
-from tests.simulator.generate.pipeline import Built, lasting
+from tests.documents.dialect import DialectPipelines
+from tests.documents.draw import Draw
+from tests.documents.pipeline import Built, lasting
 from tests.simulator.scenario import Scenario
 
 from quire.values import Value
@@ -248,11 +243,3 @@ def draw_sized(draw: Draw) -> Scenario:
     if draw.chance(60):
         files["quire.toml"] = _SETTINGS.format(turns=draw.between(1, 4))
     return Scenario("sized", files, "simulated.yaml", given)
-
-
-DOCUMENTS: dict[str, Callable[[Draw], Scenario]] = {
-    **FORMATS,
-    "sized": draw_sized,
-    "mixed": draw_mixed,
-    "threads": draw_threads,
-}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.simulator.draw import Draw
-from tests.simulator.generate.pipeline import flow
+from tests.documents.draw import Draw
+from tests.documents.pipeline import flow
 from tests.simulator.scenario import Scenario
 
 from quire.values import Value

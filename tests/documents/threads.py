@@ -3,8 +3,8 @@ named documents, hooks of every event, and pipelines that call directives."""
 
 from __future__ import annotations
 
-from tests.simulator.draw import Draw
-from tests.simulator.generate.pipeline import Pipelines, flow
+from tests.documents.draw import Draw
+from tests.documents.pipeline import Pipelines, flow
 from tests.simulator.scenario import Scenario
 
 from quire.plan.built_in_tools import FORK

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from tests.analysis.soundness.pipelines import ANY, Pipelines
-from tests.simulator.draw import Draw
+from tests.documents.draw import Draw
+from tests.documents.marked_pipelines import ANY, Pipelines
+from tests.documents.playbook import PlaybookText
 
 
 def playbook(draw: Draw, callees: Pipelines) -> str:
@@ -13,14 +12,14 @@ def playbook(draw: Draw, callees: Pipelines) -> str:
     return _Playbook(draw, callees).write()
 
 
-class _Playbook:
+class _Playbook(PlaybookText):
+    values = ("tea", "yes", "a")
+
     def __init__(self, draw: Draw, callees: Pipelines) -> None:
-        self._draw = draw
+        super().__init__(draw, "Marked")
         self._callees = callees
-        self._names = ["topic"]
         self._labels: list[str] = []
         self._sites = 1000
-        self.lines = ["# Marked", "", "## INPUTS", "", "- `topic` (string): What it is about", ""]
 
     def write(self) -> str:
         for number in range(1, self._draw.between(2, 6) + 1):
@@ -69,24 +68,8 @@ class _Playbook:
             self._names.append(name)
 
     def _branches(self, number: int) -> None:
-        self._say(f'```if {self._draw.pick(self._names)} == "{self._draw.pick(["tea", "yes", "a"])}"```')
-        letters = iter("abcdef")
-        self._arm(number, letters)
-        if self._draw.chance(70):
-            self._say("```else```")
-            self._arm(number, letters)
-        self._say("```endif```")
+        super()._branches(number)
         if self._draw.chance(30):
             self._say(f"@output(b{number})")
             self._names.append(f"b{number}")
         self._labels.append(str(number))
-
-    def _arm(self, number: int, letters: Iterator[str]) -> None:
-        for _ in range(self._draw.between(1, 2)):
-            label = f"{number}{next(letters)}"
-            self.lines += [f"### STEP {label}: S{label}", ""]
-            self._work(label)
-
-    def _say(self, *lines: str) -> None:
-        for line in lines:
-            self.lines += [line, ""]

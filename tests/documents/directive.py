@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
-from tests.simulator.draw import Draw
+from tests.documents.draw import Draw
+from tests.documents.pipeline import Pipelines
+from tests.documents.playbook import UNCERTAIN
 from tests.simulator.fakes import PRICE, PROGRAM
-from tests.simulator.generate.pipeline import Pipelines
-from tests.simulator.generate.playbook import UNCERTAIN
 from tests.simulator.scenario import Scenario
 
 from quire.engine.interpreter.thread.setup import ORCHESTRATE
