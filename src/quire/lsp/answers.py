@@ -100,7 +100,7 @@ class Index(Struct, frozen=True):
 
     def at(self, offset: int) -> Name | None:
         """Return the name at an offset; its end counts too, because a cursor stands behind the word that was typed."""
-        inside = [name for name in self.names if name.span.start <= offset <= name.span.end]
+        inside = [name for name in self.names if name.span.holds(offset)]
         return min(inside, key=lambda name: (name.span.end == offset, name.span.end - name.span.start), default=None)
 
     def same(self, name: Name) -> list[Name]:

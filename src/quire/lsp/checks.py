@@ -311,9 +311,7 @@ class Checks:
         if changed is None or now - changed >= CURSOR_SECONDS:
             return found
         word = word_around(document.edited, document.text.source.text)
-        about = [
-            finding for finding in found if word and finding.span.start <= word.end and word.start <= finding.span.end
-        ]
+        about = [finding for finding in found if word and finding.span.meets(word)]
         if not about:
             return found
         known = {(one["code"], one["message"].partition("\n")[0]) for one in self._told.get(document.uri, ())}

@@ -11,7 +11,7 @@ from quire.errors import QuireError
 from quire.formats import format_of
 from quire.library.collect import names_steps
 from quire.library.registered import PIPELINES_FOLDER, in_folder
-from quire.source import Source, Span, real_path
+from quire.source import Source, Span, line_end, line_start, real_path
 
 if TYPE_CHECKING:
     from quire.analysis.proof import Proof
@@ -138,11 +138,11 @@ class View:
     def line_before(self, offset: int) -> str:
         """Return the text of the line before an offset, for what is being typed and cannot be parsed yet."""
         text = self.source.text
-        return text[text.rfind("\n", 0, offset) + 1 : offset]
+        return text[line_start(text, offset) : offset]
 
     def line_after(self, offset: int) -> str:
         """Return the text of the line behind an offset."""
-        return self.source.text[offset:].partition("\n")[0]
+        return self.source.text[offset : line_end(self.source.text, offset)]
 
     def word(self, offset: int) -> Span:
         """Return the word that ends or stands at an offset."""

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from quire.errors import QuireError, Unreadable
 from quire.lsp.protocol import ClientCapabilities, framed
-from quire.source import Span
+from quire.source import Span, line_end, line_start
 from quire.text_diff import common_prefix, common_suffix
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class TextMove:
         self._old, self._new = old, new
         self._old_end, self._new_end = len(old) - behind, len(new) - behind
         self._is_in_line = "\n" not in old[self._start : self._old_end] + new[self._start : self._new_end]
-        self._last = -1, new.rfind("\n", 0, self._start) + 1
+        self._last = -1, line_start(new, self._start)
         """Where the line that was last looked for begins in both texts: equal lines keep their order."""
 
     def place(self, span: Span) -> Span | None:
@@ -130,10 +130,10 @@ class TextMove:
 
     def _in_same_line(self, span: Span) -> Span | None:
         """Look for the line of a place where several lines have changed."""
-        start = self._old.rfind("\n", 0, span.start) + 1
+        start = line_start(self._old, span.start)
         line, (known, at) = _line(self._old, start), self._last
         if start < known:
-            known, at = -1, self._new.rfind("\n", 0, self._start) + 1
+            known, at = -1, line_start(self._new, self._start)
         if start > known >= 0:
             at = self._new.find("\n", at) + 1 or -1
         while 0 <= at < self._new_end and _line(self._new, at) != line:
@@ -168,8 +168,7 @@ def _moved(finding: Diagnostic, move: TextMove, name: str) -> Diagnostic | None:
 
 
 def _line(text: str, start: int) -> str:
-    end = text.find("\n", start)
-    return text[start : end if end >= 0 else len(text)]
+    return text[start : line_end(text, start)]
 
 
 class Publisher:

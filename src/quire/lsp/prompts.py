@@ -77,7 +77,7 @@ def names_at(prompt: View, offset: int) -> list[Name]:
     """Return the values that a place of a prompt file names: one for each document that uses the file."""
     owners = owners_of(prompt.folder, prompt.path)
     named = (name for owner in owners for name in names_in(prompt, owner))
-    return [name for name in named if name.span.start <= offset <= name.span.end]
+    return [name for name in named if name.span.holds(offset)]
 
 
 def complete(prompt: View, offset: int) -> list[Completion]:

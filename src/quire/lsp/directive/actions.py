@@ -13,7 +13,7 @@ from quire.lsp.directive.grants import calls_of_view, permissions, tier
 from quire.lsp.directive.item_words import id_of
 from quire.lsp.directive.tags import scan
 from quire.lsp.document_tests import test_action
-from quire.source import Span
+from quire.source import Span, line_start
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
@@ -26,13 +26,13 @@ _STEP = "  "
 
 def indent_of(text: str, offset: int) -> str:
     """Return the white space at the start of the line of an offset."""
-    start = text.rfind("\n", 0, offset) + 1
+    start = line_start(text, offset)
     line = text[start:offset]
     return line[: len(line) - len(line.lstrip())] if line.strip() else line
 
 
 def begins_line(text: str, offset: int) -> bool:
-    return not text[text.rfind("\n", 0, offset) + 1 : offset].strip()
+    return not text[line_start(text, offset) : offset].strip()
 
 
 def with_child(text: str, parent: Tagged, *children: str) -> Edit | None:
@@ -48,7 +48,7 @@ def with_child(text: str, parent: Tagged, *children: str) -> Edit | None:
         return None
     at = parent.inner_end
     if begins_line(text, at):
-        line = text.rfind("\n", 0, at) + 1
+        line = line_start(text, at)
         return Edit(Span(line, line), "", inner)
     return Edit(Span(at, at), "", f"\n{inner}{indent}")
 
@@ -70,10 +70,10 @@ def replaced(text: str, tag: Tagged, elements: Sequence[str]) -> Edit:
     """Return the edit that replaces an element with others; without any, its line is taken away."""
     if elements:
         indent = indent_of(text, tag.start)
-        return Edit(tag.span, text[tag.start : tag.end], f"\n{indent}".join(elements))
+        return Edit(tag.span, tag.span.of(text), f"\n{indent}".join(elements))
     start, end = tag.start, tag.end
     if begins_line(text, start):
-        start = text.rfind("\n", 0, start) + 1
+        start = line_start(text, start)
         rest = text.find("\n", end)
         end = rest + 1 if rest >= 0 and not text[end:rest].strip() else end
     return Edit(Span(start, end), text[start:end], "")
@@ -167,14 +167,14 @@ class _Actions:
         yield Action(title, "refactor.rewrite", self._edits(replaced(self._text, tag, elements)))
 
     def _grant_at(self, offset: int) -> Tagged | None:
-        return next((tag for _, span, tag in permissions(self._view) if span.start <= offset <= span.end), None)
+        return next((tag for _, span, tag in permissions(self._view) if span.holds(offset)), None)
 
     # Inputs and fields
 
     def _declare(self, found: Diagnostic) -> Iterator[Action]:
         from quire.plan.templates import references
 
-        written = self._text[found.span.start : found.span.end]
+        written = found.span.of(self._text)
         name = next((reference.name for reference in references(written)), "")
         root = self._scan.root
         if not name or root is None:
@@ -219,7 +219,7 @@ class _Actions:
         """Return the edit that gives the directive its first version."""
         written = next((attribute for attribute in root.attributes if attribute.name == "version"), None)
         if written is not None:
-            old = self._text[written.value_span.start : written.value_span.end]
+            old = written.value_span.of(self._text)
             return Edit(written.value_span, old, "1.0.0") if written.quoted else None
         named = next(
             (attribute for attribute in root.attributes if attribute.name == "name" and attribute.quoted), None
@@ -237,7 +237,7 @@ class _Actions:
             new = own.rpartition("/")[0]
         else:
             return
-        old = self._text[found.span.start : found.span.end]
+        old = found.span.of(self._text)
         yield self._one(f"Write {new or 'no category'}, as the place of the file is", Edit(found.span, old, new), found)
 
     # Tests and comments
@@ -280,7 +280,7 @@ class _Actions:
         return (FileEdit(self._view.path, (edit,)),)
 
     def _touches(self, span: Span) -> bool:
-        return span.start <= self._span.end and self._span.start <= span.end
+        return span.meets(self._span)
 
 
 def _element_for(call: Call) -> str:

@@ -145,7 +145,7 @@ def grants(view: View, primary: str, item_type: str, span: Span) -> list[Complet
     else:
         ids = list(entries(view.folder, item_type))
     folders = dict.fromkeys(f"{one.rpartition('/')[0]}/*" for one in ids if "/" in one)
-    mark = "." if item_type == "tool" and "/" not in view.source.text[span.start : span.end] else "/"
+    mark = "." if item_type == "tool" and "/" not in span.of(view.source.text) else "/"
     patterns = [*(one for one in ids if not one.endswith("/")), *folders]
     completions = []
     for at, pattern in enumerate(patterns):

@@ -28,7 +28,7 @@ from quire.lsp.directive.item_words import amount, effective_limits, model_words
 from quire.lsp.directive.tags import declared_inputs, declared_outputs, scan
 from quire.lsp.document_tests import count_cases
 from quire.plan.vocabulary import CONTEXT, LIMITS, OPAQUE, number
-from quire.source import Span
+from quire.source import Span, line_start
 
 if TYPE_CHECKING:
     from quire.lsp.answers import TokenKind
@@ -47,7 +47,7 @@ def format(view: View, span: Span) -> list[Edit]:
     if root is None or scanned.fence is None or not _is_whole(view):
         return []
     edits = [edit for edit in _Formatter(text, scanned).edits(root) if edit.old != edit.new]
-    chosen = [edit for edit in edits if edit.span.start <= span.end and span.start <= edit.span.end]
+    chosen = [edit for edit in edits if edit.span.meets(span)]
     return sorted(chosen, key=lambda edit: edit.span.start)
 
 
@@ -90,7 +90,7 @@ class _Formatter:
             elif child.closing is not None and not child.children:
                 yield from self._indent(child.inner_end, depth + 1)  # the reader drops white space around a text
         for span in self._comments(tag):
-            if "\n" not in self._text[span.start : span.end]:
+            if "\n" not in span.of(self._text):
                 yield from self._indent(span.start, depth + 1)
         if tag.closing is not None:
             yield from self._indent(tag.inner_end, depth)
@@ -124,7 +124,7 @@ class _Formatter:
 
     def _indent(self, offset: int, depth: int) -> Iterator[Edit]:
         """Yield the edit of the white space at the start of the line, if nothing else stands before the offset."""
-        start = self._text.rfind("\n", 0, offset) + 1
+        start = line_start(self._text, offset)
         old = self._text[start:offset]
         if not old.strip() and start >= (self._scan.fence.start if self._scan.fence else 0):
             yield Edit(Span(start, offset), old, _INDENT * depth)
@@ -200,7 +200,7 @@ def hints(view: View, span: Span) -> list[Hint]:
         *_limit_hints(view, scanned),
         *_inherited_hint(view, scanned),
     ]
-    return [hint for hint in found if span.start <= hint.offset <= span.end]
+    return [hint for hint in found if span.holds(hint.offset)]
 
 
 def _tier_hints(view: View) -> Iterator[Hint]:

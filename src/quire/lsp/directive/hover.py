@@ -190,4 +190,4 @@ def _name_words(view: View, name: Name) -> str:
 
 
 def _touches(span: Span, offset: int) -> bool:
-    return span.start <= offset <= span.end
+    return span.holds(offset)

@@ -350,6 +350,6 @@ class _Names:
 
 def _stripped(text: str, span: Span) -> Span:
     """Return a span without the white space around its text."""
-    inner = text[span.start : span.end]
+    inner = span.of(text)
     start = span.start + len(inner) - len(inner.lstrip())
     return Span(start, max(start, span.start + len(inner.rstrip())))

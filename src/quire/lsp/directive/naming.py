@@ -78,7 +78,7 @@ def followed(view: View, moves: Mapping[str, str]) -> list[Edit]:
     folder that holds other items already is left alone, because the permission would cover these too."""
     edits: list[Edit] = []
     for _, span, tag in permissions(view):
-        text = view.source.text[span.start : span.end]
+        text = span.of(view.source.text)
         folder = text[:-2]
         if tag.tag not in KINDS or text[-2:] not in ("/*", ".*") or any(sign in folder for sign in "*?["):
             continue

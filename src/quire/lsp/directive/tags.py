@@ -142,7 +142,7 @@ class Scan(Struct, frozen=True):
 
     def holds(self, offset: int) -> bool:
         """Tell whether an offset is in the fence."""
-        return self.fence is not None and self.fence.start <= offset <= self.fence.end
+        return self.fence is not None and self.fence.holds(offset)
 
     def below(self, *tags: str) -> Tagged | None:
         """Return the first element that is reached by these tags below the root."""
@@ -288,7 +288,7 @@ def read_attributes(text: str, at: int, end: int) -> tuple[tuple[Attribute, ...]
         else:
             value, quoted = Span(match.end(), match.end()), False
             at = match.end()
-        attributes.append(Attribute(match[1], name, text[value.start : value.end], value, quoted))
+        attributes.append(Attribute(match[1], name, value.of(text), value, quoted))
     return tuple(attributes), at
 
 

@@ -60,9 +60,7 @@ def code_actions(session: Session, params: Mapping[str, Any]) -> list[dict[str, 
     context = params.get("context")
     wanted = context.get("only") if isinstance(context, Mapping) else None
     span = view.text.span(params.get("range"))
-    touched = [
-        finding for finding in view.findings if finding.span.start <= span.end and span.start <= finding.span.end
-    ][:MOST_FINDINGS]
+    touched = [finding for finding in view.findings if finding.span.meets(span)][:MOST_FINDINGS]
     actions = [*_fixes(view, touched), *(ask(view, "actions", "actions", span, tuple(touched)) or [])]
     if (everything := fix_all(view)) is not None:
         actions.append(everything)

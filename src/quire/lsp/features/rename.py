@@ -47,7 +47,7 @@ def is_called(view: View, name: Name) -> bool:
 
 def called_name(view: View, name: Name, moves: Mapping[str, str]) -> str:
     """Return the text that a place has to have after the moves; the old one if no name fits."""
-    text = view.source.text[name.span.start : name.span.end]
+    text = name.span.of(view.source.text)
     kind = "directive" if name.kind == "directive" else "playbook"
     before, after = (_id(view.folder, kind, path) for path in (name.document, moves.get(name.document, name.document)))
     if not after or not before:
@@ -174,7 +174,7 @@ def _followed(view: View, workspace: Path, moves: Mapping[str, str]) -> Iterator
         old = name.document
         if name.kind not in DOCUMENTS or not old or name.scope or (old not in moves and here == there):
             continue
-        text = view.source.text[name.span.start : name.span.end]
+        text = name.span.of(view.source.text)
         if is_called(view, name):
             written = called_name(view, name, moves)
             if written != text:
@@ -232,7 +232,7 @@ def prepare(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | Non
         return None
     view, name = found[0]
     _require_renamable(view, name)
-    text = view.source.text[name.span.start : name.span.end]
+    text = name.span.of(view.source.text)
     return {"range": view.text.range(name.span), "placeholder": text}
 
 
@@ -269,7 +269,7 @@ def _edits(view: View, names: list[Name], new: str) -> tuple[Edit, ...]:
         raise RequestFailed(edits)
     if edits is None:
         spans = dict.fromkeys(name.span for name in names)
-        edits = [Edit(span, view.source.text[span.start : span.end], new) for span in spans]
+        edits = [Edit(span, span.of(view.source.text), new) for span in spans]
     return tuple(sorted(edits, key=lambda edit: edit.span.start))
 
 
@@ -280,7 +280,7 @@ def linked(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None
         return None
     view, offset = place
     for pair in view.index.pairs:
-        if any(span.start <= offset <= span.end for span in pair):
+        if any(span.holds(offset) for span in pair):
             return {"ranges": [view.text.range(span) for span in pair]}
     return None
 

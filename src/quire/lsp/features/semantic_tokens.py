@@ -35,7 +35,7 @@ def inlay_hints(session: Session, params: Mapping[str, Any]) -> list[dict[str, A
             **({"tooltip": {"kind": "markdown", "value": hint.tooltip}} if hint.tooltip else {}),
         }
         for hint in hints
-        if span.start <= hint.offset <= span.end
+        if span.holds(hint.offset)
     ]
 
 
@@ -89,7 +89,7 @@ def _data(view: View) -> list[int]:
     text = view.source.text
     for token in flat_tokens(text, ask(view, "decorations", "tokens") or []):
         at = view.text.position(token.span.start)
-        length = units(text[token.span.start : token.span.end], view.text.encoding)
+        length = units(token.span.of(text), view.text.encoding)
         ahead = at["character"] - (column if at["line"] == line else 0)
         type, marks = _numbers(token)
         data += [at["line"] - line, ahead, length, type, marks]

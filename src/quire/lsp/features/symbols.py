@@ -26,7 +26,7 @@ def folding(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]]
     source = view.source
     found: dict[tuple[int, int], dict[str, Any]] = {}
     for symbol in _all(view.index.symbols):
-        text = source.text[symbol.span.start : symbol.span.end].rstrip()
+        text = symbol.span.of(source.text).rstrip()
         first = source.position(symbol.span.start).line
         last = source.position(symbol.span.start + len(text)).line
         if last > first:
@@ -70,10 +70,10 @@ def _around(view: View, offset: int) -> Iterator[Span]:
     word = view.word(offset)
     yield word
     line = source.line_span(source.position(offset).line)
-    text = source.text[line.start : line.end]
+    text = line.of(source.text)
     yield line
     stripped = Span(line.start + len(text) - len(text.lstrip()), line.start + len(text.rstrip()))
-    if stripped.start <= offset <= stripped.end:
+    if stripped.holds(offset):
         yield stripped
     if name := view.index.at(offset):
         yield name.span
@@ -83,7 +83,7 @@ def _around(view: View, offset: int) -> Iterator[Span]:
 
 def _parts(symbols: Sequence[Symbol], offset: int) -> Iterator[Span]:
     for symbol in symbols:
-        if symbol.span.start <= offset <= symbol.span.end:
+        if symbol.span.holds(offset):
             yield symbol.span
             yield from _parts(symbol.children, offset)
 

@@ -47,8 +47,8 @@ def complete(view: View, offset: int) -> list[Completion]:
         return _values(view, above[-1], Span(offset - len(item[1]), offset)) if above else []
     if _KEY.fullmatch(line) is None:
         return []
-    taken = {entry.key for entry in found.entries if not entry.key_span.start <= offset <= entry.key_span.end}
-    rest = view.source.text[offset:].partition("\n")[0]
+    taken = {entry.key for entry in found.entries if not entry.key_span.holds(offset)}
+    rest = view.line_after(offset)
     return [
         Completion(
             key,
@@ -156,7 +156,7 @@ def _place(view: View, finding: Diagnostic) -> Edit | None:
     own = id_of(view.path)
     for entry in metadata(view).entries:
         for text, span in entry.values:
-            if entry.key in ("name", "category") and finding.span.start <= span.start <= finding.span.end:
+            if entry.key in ("name", "category") and finding.span.holds(span.start):
                 new = PurePath(own).name if entry.key == "name" else own.rpartition("/")[0]
                 return Edit(span, text, new)
     return None
@@ -193,11 +193,11 @@ def hover(view: View, offset: int) -> Hover | None:
     if not found.holds(offset):
         return _mention(view, offset)
     for entry in found.entries:
-        if entry.key_span.start <= offset <= entry.key_span.end:
+        if entry.key_span.holds(offset):
             meaning = KEYS.get(entry.key, "kept as it is, without an effect")
             return Hover(entry.key_span, f"{code(entry.key)} — {meaning}")
         for text, span in entry.values:
-            if span.start <= offset <= span.end:
+            if span.holds(offset):
                 if entry.key in ("name", "title"):
                     return Hover(span, _about(view))
                 named = view.index.at(offset)
@@ -208,10 +208,10 @@ def hover(view: View, offset: int) -> Hover | None:
 
 
 def _mention(view: View, offset: int) -> Hover | None:
-    link = next((one for one in view.index.links if one.span.start <= offset <= one.span.end), None)
+    link = next((one for one in view.index.links if one.span.holds(offset)), None)
     if link is None:
         return None
-    text = view.source.text[link.span.start : link.span.end]
+    text = link.span.of(view.source.text)
     kind = link.tooltip.partition(" ")[0]
     return _item(
         view, Name("directive" if kind == "directive" else "knowledge", text, link.span, "reads", "", link.path)

@@ -69,7 +69,7 @@ class Metadata(Struct, frozen=True):
         return found.values[0] if found and found.values else None
 
     def holds(self, offset: int) -> bool:
-        return self.part is not None and self.part.start <= offset <= self.part.end
+        return self.part is not None and self.part.holds(offset)
 
 
 def metadata(view: View) -> Metadata:

@@ -13,7 +13,7 @@ from quire.formats.pipeline.walks import expressions
 from quire.lsp.answers import Action, FileEdit
 from quire.lsp.pipeline.tree import item_at, labelled, part_at, pipeline_at, way_to
 from quire.patterns import late_pattern
-from quire.source import Source, Span
+from quire.source import Source, Span, line_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -53,7 +53,7 @@ def key_edit(view: View, step: Step, key: str, value: str) -> Edit | None:
 def step_before(view: View, step: Step, line: str) -> Edit | None:
     """Return the edit that puts a step, written in one line, before an item of a list."""
     text = view.source.text
-    begin = text.rfind("\n", 0, step.span.start) + 1
+    begin = line_start(text, step.span.start)
     lead = text[begin : step.span.start]
     if lead.strip() != "-":
         return None
@@ -86,7 +86,7 @@ def _allowed(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
     for code in dict.fromkeys(finding.code.id for finding in findings if finding.severity is not Severity.ERROR):
         one = next(finding for finding in findings if finding.code.id == code)
         item = item_at(part_at(view, one.span.start), one.span.start)
-        at = item.start if item is not None else view.source.text.rfind("\n", 0, one.span.start) + 1
+        at = item.start if item is not None else line_start(view.source.text, one.span.start)
         line = view.source.text[at:].split("\n", 1)[0]
         indent = line[: len(line) - len(line.lstrip(" "))]
         comment = f'{indent}# quire: allow {code} because "TODO"\n'
@@ -106,7 +106,7 @@ def _undeclared(view: View, finding: Diagnostic) -> str:
     """Return the name that a finding says is not declared; empty for another finding."""
     if finding.code.id != UNDECLARED.id:
         return ""
-    path = view.source.text[finding.span.start : finding.span.end].strip("{} \"'").split(".")
+    path = finding.span.of(view.source.text).strip("{} \"'").split(".")
     name = path[1] if path[0] == "ctx" and len(path) > 1 else path[0]
     return name if name.isidentifier() and finding.message.startswith(f"{name} ") else ""
 
@@ -131,7 +131,7 @@ def _input_edit(view: View, offset: int, line: str) -> Edit | None:
         return Edit(Span(match.end(), match.end()), "", line) if match else None
     at = min(name.span.start for name in pipeline.input_names)
     at -= text[at - 1] in "\"'"
-    begin = text.rfind("\n", 0, at) + 1
+    begin = line_start(text, at)
     in_block = not text[begin:at].strip()
     return Edit(Span(at, at), "", f"{line}\n{text[begin:at]}" if in_block else f"{line}, ")
 
@@ -302,7 +302,7 @@ def _arms(view: View, step: Step) -> Iterator[tuple[str, str, int]]:
     for number, (name, _) in enumerate(body.cases, 1):
         yield name.text, str(number), name.span.start
     if body.default is not None:
-        positions = YamlPositions.of(Source("", view.source.text[item.start : item.end]))
+        positions = YamlPositions.of(Source("", item.of(view.source.text)))
         at = Span(step.span.start - item.start, step.span.end - item.start)
         key = positions.find(at, "default")
         if key != at:

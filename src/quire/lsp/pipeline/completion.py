@@ -26,7 +26,7 @@ from quire.lsp.pipeline.scopes import names_at
 from quire.lsp.pipeline.tree import FIELD_KEYS, YamlPlace, cursor_place, is_expression, keys_at, pipeline_at, place_of
 from quire.plan.type_words import type_words
 from quire.schema import Enum, Kind, Simple
-from quire.source import Span
+from quire.source import Span, line_start
 from quire.values import encode
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _steps(view: View, place: CursorPlace, where: YamlPlace, span: Span, dialect
     dash = "- " if where.kind == "steps" and place.mode == "key" else ""
     if place.keys and where.kind == "step":
         return []
-    column = place.start - (view.source.text.rfind("\n", 0, place.start) + 1) + len(dash)
+    column = place.start - line_start(view.source.text, place.start) + len(dash)
     return [
         Completion(
             kind,
@@ -266,7 +266,7 @@ def _stores(view: View, offset: int, names: ReadableNames, span: Span) -> dict[s
         for name in store_names(names.pipeline):
             stores.setdefault(name, None)
     readable = {name: type for name, type in stores.items() if "-" not in name}
-    typed = view.source.text[span.start : span.end]
+    typed = span.of(view.source.text)
     if not typed or len(readable) <= MOST_COMPLETIONS:
         return readable
     fits = fits_typed(typed)

@@ -31,7 +31,7 @@ from quire.lsp.pipeline.step_texts import node_of
 from quire.lsp.pipeline.tree import YamlPlace, cut_of, file_of, labelled, place_below, tree_of
 from quire.lsp.texts import plain_value, safe_edits
 from quire.plan.type_words import type_words
-from quire.source import Source, Span
+from quire.source import Source, Span, line_end, line_start
 from quire.wording import cut_line
 from quire.workspace.secrets import shown_model
 
@@ -58,7 +58,7 @@ def format(view: View, span: Span) -> list[Edit]:
         for item in part.spans:
             touched = item.start <= span.end and span.start < item.end
             if touched and not any(item.start <= start < item.end for start in reported):
-                old = text[item.start : item.end]
+                old = item.of(text)
                 new = ordered(old, part.column)
                 if new != old and plain_value(node_of(new, part.column)) == plain_value(node_of(old, part.column)):
                     found.append(Edit(item, old, new))
@@ -108,7 +108,7 @@ class _Order:
         if isinstance(node, Sequence):
             return self.region(span.start, span.end, [(item, place_below(place, "-")) for item in node.items])
         if not isinstance(node, Mapping) or not node.entries:
-            return self._text[span.start : span.end]
+            return span.of(self._text)
         chunks = self._chunks(node)
         wanted = _order(place)
         names = [str(entry.key.value) for entry in node.entries]
@@ -127,10 +127,7 @@ class _Order:
         """Return the text that moves with each entry; None if the entries cannot be moved."""
         entries = node.entries
         if self._text[node.span.start : node.span.start + 1] == "{":
-            if (
-                "\n" in self._text[node.span.start : node.span.end]
-                or "#" in self._text[node.span.start : node.span.end]
-            ):
+            if "\n" in node.span.of(self._text) or "#" in node.span.of(self._text):
                 return None
             return [Span(entry.key.span.start, entry.value.span.end) for entry in entries]
         return self._lines(entries)
@@ -146,8 +143,7 @@ class _Order:
                 if "+" in text[entry.value.span.start : entry.value.span.start + 4]:
                     return None  # the empty lines behind it are a part of the text
                 end = start + len(text[start:end].rstrip())
-            line = text.find("\n", end)
-            rest = text[end : line if line >= 0 else len(text)].rstrip()
+            rest = text[end : line_end(text, end)].rstrip()
             if rest and not rest.lstrip().startswith("#"):
                 return None
             if at == 0 and text[:start].rstrip(" ").endswith("\n") and _is_comment(_line_before(text, start)):
@@ -170,7 +166,7 @@ def _is_comment(line: str) -> bool:
 
 def _line_before(text: str, offset: int) -> str:
     end = text.rfind("\n", 0, offset)
-    return text[text.rfind("\n", 0, end) + 1 : end] if end > 0 else ""
+    return text[line_start(text, end) : end] if end > 0 else ""
 
 
 def _order(place: YamlPlace) -> tuple[str, ...]:
@@ -236,7 +232,7 @@ def hints(view: View, span: Span) -> list[Hint]:
                 found.append(Hint(step.span.end, f"≤ {rounds[label]}", tooltip="The most rounds of this step."))
             found += _pass_hints(view, step)
             found += _model_hint(view, step)
-    return [one for one in found if span.start <= one.offset <= span.end]
+    return [one for one in found if span.holds(one.offset)]
 
 
 def _type_hints(view: View, pipeline: Pipeline, steps: list[Step]) -> Iterator[Hint]:
@@ -291,7 +287,7 @@ def tokens(view: View) -> list[Token]:
         for _, step in labelled(pipeline):
             found += _step_tokens(view, step)
     text = view.source.text
-    return [one for one in found if one.span.end <= len(text) and "\n" not in text[one.span.start : one.span.end]]
+    return [one for one in found if one.span.end <= len(text) and "\n" not in one.span.of(text)]
 
 
 def _step_tokens(view: View, step: Step) -> Iterator[Token]:

@@ -18,7 +18,7 @@ from quire.lsp.pipeline.completion import ends_in_text
 from quire.lsp.pipeline.scopes import in_lambdas, is_input, names_at, writers_of
 from quire.lsp.pipeline.tree import YamlPlace, cursor_place, file_of, is_expression, place_of, way_to
 from quire.plan.type_words import fields_words, type_words
-from quire.source import Span
+from quire.source import Span, line_end, line_start
 from quire.values import encode
 from quire.workspace.secrets import shown_model
 
@@ -45,7 +45,7 @@ def hover(view: View, offset: int) -> Hover | None:
     if word is not None and re.match(r"['\"]?[ ]*:(?:[ \n]|\Z)", text[word.end : word.end + 12]):
         start = cursor_place(view, word.start)
         if start.mode in ("key", "item") and not (place.mode == "value" and place.quote):
-            return _key(view, start, word, text[word.start : word.end])
+            return _key(view, start, word, word.of(text))
     parent = place_of(place.path[:-1]) if place.mode == "value" and place.path else place_of(place.path)
     key = place.path[-1] if place.path else ""
     if place.mode == "value" and key == "prompt" and parent.kind == "body" and place.tag != "!file":
@@ -59,9 +59,7 @@ def hover(view: View, offset: int) -> Hover | None:
 
 def _around(pattern: re.Pattern[str], text: str, offset: int) -> Span | None:
     """Return the match around an offset, in its line."""
-    start = text.rfind("\n", 0, offset) + 1
-    end = text.find("\n", offset)
-    for match in pattern.finditer(text, start, end if end >= 0 else len(text)):
+    for match in pattern.finditer(text, line_start(text, offset), line_end(text, offset)):
         if match.start() <= offset <= match.end():
             return Span(*match.span())
     return None
@@ -69,9 +67,7 @@ def _around(pattern: re.Pattern[str], text: str, offset: int) -> Span | None:
 
 def _reference(view: View, offset: int, place: CursorPlace) -> Hover | None:
     text = view.source.text
-    start = text.rfind("\n", 0, offset) + 1
-    end = text.find("\n", offset)
-    for match in _REFERENCE.finditer(text, start, end if end >= 0 else len(text)):
+    for match in _REFERENCE.finditer(text, line_start(text, offset), line_end(text, offset)):
         if match.start() <= offset <= match.end():
             return _path(view, offset, place, Span(*match.span(1)))
     return None
@@ -85,13 +81,13 @@ def _expression(view: View, offset: int, place: CursorPlace) -> Hover | None:
         return None
     text = view.source.text
     if re.match(r"[ ]*\(", text[span.end : span.end + 8]):
-        written = function_text(text[span.start : span.end])
+        written = function_text(span.of(text))
         return Hover(span, written) if written else None
     return _path(view, offset, place, span)
 
 
 def _path(view: View, offset: int, place: CursorPlace, span: Span) -> Hover | None:
-    segments = view.source.text[span.start : span.end].split(".")
+    segments = span.of(view.source.text).split(".")
     end, kept = span.start, []
     for segment in segments:
         kept.append(segment)
@@ -121,7 +117,7 @@ def _key(view: View, place: CursorPlace, word: Span, key: str) -> Hover | None:
 
 
 def _value(view: View, parent: YamlPlace, place: CursorPlace, key: str, word: Span) -> Hover | None:
-    text = view.source.text[word.start : word.end]
+    text = word.of(view.source.text)
     written = ""
     store: tuple[str, ...] = ()
     names = None
@@ -387,9 +383,7 @@ def _declared_text(view: View, place: YamlPlace, key: str, word: Span) -> str:
     if place.name == "input":
         for pipeline in file.pipelines:
             found = next((one for one in pipeline.input or () if one.name == key), None)
-            if found is not None and any(
-                name.span.start <= word.start <= name.span.end for name in pipeline.input_names
-            ):
+            if found is not None and any(name.span.holds(word.start) for name in pipeline.input_names):
                 return f"**input** {code(key)}\n\n{fields_words((found,))}"
     for schema in file.schemas:
         field = next((one for one in schema.fields if one.name == key), None)

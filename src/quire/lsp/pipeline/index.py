@@ -21,7 +21,7 @@ from quire.lsp.document_view import SETTINGS_FILE
 from quire.lsp.pipeline.tree import cut_of, extent_of, file_of, item_at, labelled
 from quire.plan.type_words import type_words
 from quire.schema import refs
-from quire.source import Span, real_path
+from quire.source import Span, line_end, real_path
 from quire.wording import cut_line
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class StoreNames:
         text = use.text
         if text is None:
             return None
-        written = text.text[use.span.start : use.span.end]
+        written = use.span.of(text.text)
         if use.in_prompt:
             start = use.span.start + 1 + sum(len(one) + 1 for one in use.path[:at])
             return self._place(text, Span(start, start + len(use.path[at])))
@@ -235,8 +235,7 @@ def _trimmed(view: View, span: Span) -> Span:
 
 
 def _rest_of_line(view: View, span: Span) -> Span:
-    end = view.source.text.find("\n", span.end)
-    return Span(span.start, end if end >= 0 else len(view.source.text))
+    return Span(span.start, line_end(view.source.text, span.end))
 
 
 def index(view: View) -> Index:

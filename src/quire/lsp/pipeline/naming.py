@@ -46,12 +46,12 @@ def place_edits(view: View, names: list[Name], new: str) -> list[Edit] | str:
     edits = []
     for span in dict.fromkeys(name.span for name in names):
         if span not in listed:
-            edits.append(Edit(span, view.source.text[span.start : span.end], new))
+            edits.append(Edit(span, span.of(view.source.text), new))
     lists = _lists(view) if listed else {}
     rewritten: set[Span] = set()
     for span, sides in listed.items():
         if sides.store == sides.input:
-            edits.append(Edit(span, view.source.text[span.start : span.end], new))
+            edits.append(Edit(span, span.of(view.source.text), new))
             continue
         found = lists.get(span)
         problem = "it cannot be read" if found is None else _problem(view, found, listed)
@@ -138,7 +138,7 @@ def _problem(view: View, found: _List, listed: dict[Span, _Sides]) -> str:
             return "it has an item that is not a name"
         span = without_quotes(text, item.span, item.text)
         sides = listed.get(span, _Sides(item.text))
-        if text[span.start : span.end] != item.text:
+        if span.of(text) != item.text:
             return f"{item.text} is written in a way that cannot be changed"
         if not _is_readable(sides.store or item.text):
             return f"ctx.{sides.store or item.text} is not an expression"
@@ -165,14 +165,14 @@ def _as_mapping(view: View, node: Sequence, listed: dict[Span, _Sides]) -> Itera
     for item in node.items:
         assert isinstance(item, Scalar)  # noqa: S101  # `_problem` has seen it
         sides = listed.get(without_quotes(text, item.span, item.text), _Sides(item.text))
-        old = text[item.span.start : item.span.end]
+        old = item.span.of(text)
         key = old.replace(item.text, sides.input) if sides.input else old
         yield Edit(item.span, old, f"{key}: ctx.{sides.store or item.text}")
     if text[node.span.start] == "[":
         yield Edit(Span(node.span.start, node.span.start + 1), "[", "{")
         yield Edit(Span(node.span.end - 1, node.span.end), "]", "}")
     for dash in _dashes(text, node):
-        yield Edit(dash, text[dash.start : dash.end], "  ")
+        yield Edit(dash, dash.of(text), "  ")
 
 
 def _dashes(text: str, node: Sequence) -> Iterator[Span]:
@@ -231,7 +231,7 @@ def _tied(view: View, name: Name) -> str:
         return ""
     for where, one in places_of(view, name):
         line = where.source.position(one.span.start).line
-        if where.source.text[one.span.start : one.span.end] != one.text:
+        if one.span.of(where.source.text) != one.text:
             return f"line {line} of {where.path.rpartition('/')[2]} names it in a way that cannot be changed alone"
     if name.kind == "branch":
         return _in_tests(view, name)

@@ -91,10 +91,10 @@ def in_lambdas(view: View, names: ReadableNames, offset: int) -> ReadableNames:
 
     step = names.way.step if names.way is not None else None
     texts = (*expressions(step), *inner_expressions(step)) if step is not None else ()
-    around = next((text.span for text in texts if text.span.start <= offset <= text.span.end), None)
+    around = next((text.span for text in texts if text.span.holds(offset)), None)
     if around is None:
         return names
-    written = view.source.text[around.start : around.end].rstrip()
+    written = around.of(view.source.text).rstrip()
     begin = _BEGIN.match(written)
     start, mark = (begin.end(), begin[1] or "") if begin else (0, "")
     try:
@@ -115,11 +115,11 @@ def _around(root: Node, offset: int) -> Iterator[Node]:
     node: Node | None = root
     while node is not None:
         body = node.body if isinstance(node, Each) else node.key if isinstance(node, FunctionCall) else None
-        if body is not None and body.span.start <= offset <= body.span.end:
+        if body is not None and body.span.holds(offset):
             yield node
             node = body
         else:
-            node = next((child for child in children(node) if child.span.start <= offset <= child.span.end), None)
+            node = next((child for child in children(node) if child.span.holds(offset)), None)
 
 
 def _bindings(view: View, offset: int, place: CursorPlace, scope: Scope) -> dict[str, FieldType | None]:

@@ -111,7 +111,7 @@ def readable(source: Source) -> PipelineFile:
             continue
         pieces.append(text[part.start : part.head])
         for span in part.spans:
-            step = text[span.start : span.end]
+            step = span.of(text)
             if node_of(step, part.column) is None:
                 dash = part.column + 1
                 empty.add(span.start + dash)

@@ -16,7 +16,7 @@ from quire.formats.pipeline.language import ALL_KINDS, DIALECT_KINDS, KEYS, kind
 from quire.formats.pipeline.walks import parts
 from quire.lsp.pipeline.step_texts import Part, parts_of, readable
 from quire.lsp.yaml_scan import ITEM, CursorPlace, Scanner, closing
-from quire.source import Span
+from quire.source import Span, line_end, line_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -160,22 +160,21 @@ def extent_of(view: View, step: Step) -> Span:
     """Return the whole text of a step: its kind and its body, by brackets or by indentation."""
     text = view.source.text
     start = step.span.start
-    before = text.rfind("\n", 0, start) + 1
+    before = line_start(text, start)
     lead = text[before:start].rstrip()
     if lead.endswith(("{", ",")) or text[:start].rstrip().endswith(("{", ",")):
         return Span(start, closing(text, start))
     column = start - before
     at = text.find("\n", step.span.end)
-    end = len(text) if at < 0 else at
+    end = line_end(text, step.span.end)
     while 0 <= at < len(text) - 1:
-        line_end = text.find("\n", at + 1)
-        line = text[at + 1 : line_end if line_end >= 0 else len(text)]
+        line = text[at + 1 : line_end(text, at + 1)]
         content = line.lstrip(" ")
         if content and not content.startswith("#") and len(line) - len(content) <= column:
             break
         if content and not content.startswith("#"):
             end = at + 1 + len(line)
-        at = line_end
+        at = text.find("\n", at + 1)
     return Span(start, end)
 
 

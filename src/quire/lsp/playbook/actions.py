@@ -13,7 +13,7 @@ from quire.lsp.document_tests import test_action
 from quire.lsp.playbook.completion import free_label
 from quire.lsp.playbook.index import KnownNames, tree_of
 from quire.lsp.playbook.layout import Layout, Part, layout_of
-from quire.source import NOWHERE, Span
+from quire.source import NOWHERE, Span, line_end
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
@@ -48,7 +48,7 @@ def _target(view: View, offset: int) -> tuple[str, int | None] | None:
     step = next((one for one in tree.steps if one.start == part.top.heading.start), None)
     if step is None:
         return None
-    if part.parent is None and part.heading.start <= offset <= part.heading.end:
+    if part.parent is None and part.heading.holds(offset):
         return step.label, None
     line = view.source.position(offset).line
     for number, arm in enumerate(step.arms):
@@ -131,8 +131,7 @@ def input_edit(view: View, tree: Playbook, line: str) -> Edit | None:
         return Edit(Span(min(starts), min(starts)), "", f"## INPUTS\n\n{line}\n\n") if starts else None
     inside = [one for one in tree.inputs if section.start <= one.start < section.end]
     at = inside[-1].end if inside else section.heading.end
-    end = text.find("\n", at)
-    end = len(text) if end < 0 else end
+    end = line_end(text, at)
     return Edit(Span(end, end), "", f"\n{line}" if inside else f"\n\n{line}")
 
 
@@ -144,7 +143,7 @@ def _add_else(view: View, tree: Playbook, span: Span) -> Iterator[Action]:
     step = next((one for one in tree.steps if top is not None and one.start == top.heading.start), None)
     if top is None or step is None or not step.arms or any(arm.condition is None for arm in step.arms):
         return
-    if top.branches is None or not top.branches.start <= span.start <= top.branches.end:
+    if top.branches is None or not top.branches.holds(span.start):
         return
     at = _end_of_branches(layout, top, step.arms[-1].start)
     label = free_label(layout, top)

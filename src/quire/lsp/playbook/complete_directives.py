@@ -31,7 +31,7 @@ from quire.lsp.playbook.tools import (
 )
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import BUILT_IN_TOOLS
-from quire.source import Span
+from quire.source import Span, line_end
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -203,11 +203,8 @@ def _is_quoted(argument: Argument) -> bool:
 def _keys(view: View, arguments: Sequence[Argument], first: int, start: int, offset: int) -> list[Completion]:
     """Return the arguments that the call does not have yet."""
     text = view.source.text
-    end = text.find("\n", offset)
-    end = len(text) if end < 0 else end
-    given = {
-        text[one.span.start : one.span.end] for one in json_texts(text, first, end) if one.is_key and one.depth == 1
-    }
+    end = line_end(text, offset)
+    given = {one.span.of(text) for one in json_texts(text, first, end) if one.is_key and one.depth == 1}
     is_quoted = start > 0 and text[start - 1] == '"'
     has_end = text[offset : offset + 1] == '"'
     completions = []

@@ -21,7 +21,7 @@ from quire.lsp.playbook.index import KnownNames, comments, tree_of
 from quire.lsp.playbook.layout import HOW_WORDS, Capture, Layout, layout_of
 from quire.lsp.playbook.step_prompts import model_of_step
 from quire.patterns import late_pattern
-from quire.source import PLACEHOLDER, Span
+from quire.source import PLACEHOLDER, Span, line_end
 from quire.wording import cut_line
 
 if TYPE_CHECKING:
@@ -67,10 +67,10 @@ def hints(view: View, span: Span) -> list[Hint]:
     found: list[Hint] = []
     layout = layout_of(view)
     title = layout.scan.title
-    if title is not None and tree.title and span.start <= tree.title_end <= span.end and (bound := bound_words(view)):
+    if title is not None and tree.title and span.holds(tree.title_end) and (bound := bound_words(view)):
         found.append(Hint(tree.title_end, bound, tooltip="The most that a run asks of models and people."))
     for capture in layout.captures:
-        if span.start <= capture.span.end <= span.end and not capture.name.startswith("__"):
+        if span.holds(capture.span.end) and not capture.name.startswith("__"):
             found += _capture_hint(view, capture)
     ends = {marker.step.start: marker.span.end for marker in layout.markers if marker.word == "endif"}
     for parent in tree.steps:
@@ -79,7 +79,7 @@ def hints(view: View, span: Span) -> list[Hint]:
         for step in family(parent):
             found += _model_hint(view, step, span)
         found += _arm_hints(view, parent, ends.get(parent.start))
-    return sorted((hint for hint in found if span.start <= hint.offset <= span.end), key=lambda hint: hint.offset)
+    return sorted((hint for hint in found if span.holds(hint.offset)), key=lambda hint: hint.offset)
 
 
 def _capture_hint(view: View, capture: Capture) -> Iterator[Hint]:
@@ -91,7 +91,7 @@ def _capture_hint(view: View, capture: Capture) -> Iterator[Hint]:
 
 def _model_hint(view: View, step: Step, span: Span) -> Iterator[Hint]:
     """Yield the model that a `@model` means here."""
-    if step.model and span.start <= step.model.end <= span.end:
+    if step.model and span.holds(step.model.end):
         found = model_of_step(view, step.label, step.model.name)
         if found and found != step.model.name:
             yield Hint(step.model.end, f"→ {cut_line(found, LONGEST)}", tooltip="The model that does this step.")
@@ -101,9 +101,8 @@ def _arm_hints(view: View, step: Step, end: int | None) -> Iterator[Hint]:
     """Yield where each arm leads, and what happens if no condition holds; `end` is the end of the last marker."""
     text = view.source.text
     for arm in step.arms:
-        at = text.find("\n", arm.end)
         labels = ", ".join(one.label for one in arm.steps) or "nothing"
-        yield Hint(at if at >= 0 else len(text), f"→ {cut_line(labels, LONGEST)}")
+        yield Hint(line_end(text, arm.end), f"→ {cut_line(labels, LONGEST)}")
     if step.arms and end is not None and all(arm.condition for arm in step.arms):
         yield Hint(end, "otherwise no arm", tooltip="No condition holds: no sub-step runs.")
 

@@ -109,7 +109,7 @@ def _line(source: Source, place: Span, new: str) -> Iterator[Edit]:
     if not new:
         return
     line = source.line_span(source.position(place.start).line)
-    old = source.text[line.start : line.end]
+    old = line.of(source.text)
     if old != new:
         yield Edit(line, old, new)
 
@@ -132,7 +132,7 @@ def _directive(text: str, kind: int, line: Match[str], place: Span) -> str:
         return _output(line)
     if kind == ELICIT:
         return _elicit(line)
-    written = text[place.start : place.end]
+    written = place.of(text)
     if kind != AT:
         return ""
     if written.startswith("@tool("):
@@ -163,7 +163,7 @@ def _tool(text: str, place: Span) -> str:
     names = []
     for span in (call.connection_span, call.tool_span):
         sign = '"' if text[span.start - 1] == '"' else ""
-        names.append(f"{sign}{text[span.start : span.end]}{sign}")
+        names.append(f"{sign}{span.of(text)}{sign}")
     arguments = text[call.arguments : place.end - 1].strip() if call.arguments is not None else ""
     return f"@tool({', '.join([*names, arguments] if arguments else names)})"
 

@@ -16,7 +16,7 @@ from quire.lsp.playbook.layout import HOW_WORDS, Capture, layout_of
 from quire.lsp.playbook.step_prompts import RUN_MODEL, composed_prompt, model_of_step, resolved_model
 from quire.lsp.playbook.tools import OWN, PYTHON, Argument, arguments_of, authority_of, built_in, read_tool
 from quire.patterns import late_pattern
-from quire.source import PLACEHOLDER, Span
+from quire.source import PLACEHOLDER, Span, line_end, line_start
 from quire.wording import cut_line, cut_off
 
 if TYPE_CHECKING:
@@ -110,9 +110,7 @@ def _readers(view: View, name: Name) -> str:
 def _unset(view: View, name: Name, offset: int) -> str:
     """Return the facts about a name that nothing sets."""
     text = view.source.text
-    start = text.rfind("\n", 0, offset) + 1
-    end = text.find("\n", offset)
-    for match in PLACEHOLDER.finditer(text, start, end if end >= 0 else len(text)):
+    for match in PLACEHOLDER.finditer(text, line_start(text, offset), line_end(text, offset)):
         if match.start() <= offset <= match.end() and match[3] is not None:
             return paragraphs(
                 f"**{quoted(name.text)}** · set by nothing", f"It is {quoted(match[3])}, its own default."
@@ -353,9 +351,9 @@ def _name(view: View, name: Name, offset: int) -> Hover | None:
 def _line(view: View, offset: int) -> Hover | None:
     """Return what a heading, a directive or a marker of the line is."""
     layout, text = layout_of(view), view.source.text
-    start = text.rfind("\n", 0, offset) + 1
+    start = line_start(text, offset)
     part = layout.part_at(offset)
-    if part is not None and part.heading.start <= offset <= part.heading.end:
+    if part is not None and part.heading.holds(offset):
         said = step_hover(view, part.label)  # empty for a heading that looks like a step and is not one
         return Hover(part.heading, said) if said else None
     title = layout.scan.title
@@ -388,7 +386,7 @@ def _title(view: View) -> str:
 
 def _finding(view: View, offset: int) -> Hover | None:
     """Return the page of the code of a finding at a place."""
-    inside = [finding for finding in view.findings if finding.span.start <= offset <= finding.span.end]
+    inside = [finding for finding in view.findings if finding.span.holds(offset)]
     if not inside:
         return None
     found = min(inside, key=lambda finding: finding.span.end - finding.span.start)

@@ -146,7 +146,7 @@ def _passed(view: View, callee: CalledDocument, start: int, end: int) -> list[Na
     """Return the inputs of a callee that a call gives values to."""
     text = view.source.text
     return [
-        Name("input", text[one.span.start : one.span.end], one.span, "writes", callee.scope, callee.path)
+        Name("input", one.span.of(text), one.span, "writes", callee.scope, callee.path)
         for one in json_texts(text, start, end)
         if one.is_key and one.depth == 1
     ]

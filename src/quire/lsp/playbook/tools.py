@@ -241,7 +241,7 @@ def open_place(text: str, start: int, end: int) -> tuple[str, str, int]:
         typed = rest.partition(":")[2].lstrip()
         if typed and not typed.isalpha():
             return "", "", end
-        return "value", text[last.span.start : last.span.end], end - len(typed)
+        return "value", last.span.of(text), end - len(typed)
     return ("key", "", end) if bare.endswith(",") and last.depth == 1 else ("", "", end)
 
 

@@ -236,9 +236,9 @@ _CHOSEN = {
 def hover(view: View, offset: int) -> Hover | None:
     """Return what is known about the place under the cursor."""
     for table in tables_of(view.source.text):
-        if not table.span.start <= offset <= table.span.end:
+        if not table.span.holds(offset):
             continue
-        if table.header.start <= offset <= table.header.end and table.parts:
+        if table.header.holds(offset) and table.parts:
             return _in_header(table, offset)
         for key in reversed(table.keys):
             found = _in_key(view, key, offset)
@@ -249,7 +249,7 @@ def hover(view: View, offset: int) -> Hover | None:
 
 def _in_header(table: TomlTable, offset: int) -> Hover | None:
     for depth, part in enumerate(table.parts):
-        if part.span.start <= offset <= part.span.end:
+        if part.span.holds(offset):
             told = table_text(table.path[: depth + 1])
             return Hover(part.span, told) if told else None
     return None
@@ -272,14 +272,14 @@ def table_text(path: tuple[str, ...]) -> str:
 def _in_key(view: View, key: TomlKey, offset: int) -> Hover | None:
     above = len(key.path) - len(key.parts)
     for depth, part in enumerate(key.parts):
-        if part.span.start <= offset <= part.span.end:
+        if part.span.holds(offset):
             told = table_text(key.path[: above + depth + 1])
             return Hover(part.span, told) if told else None
-    if not key.value.start <= offset <= key.value.end:
+    if not key.value.holds(offset):
         return None
     known = key_at(key.path)
     span, word = next(
-        ((span, word) for word, span in texts_in(view.source.text, key.value) if span.start <= offset <= span.end),
+        ((span, word) for word, span in texts_in(view.source.text, key.value) if span.holds(offset)),
         (key.value, ""),
     )
     told = _named_text(view, known, word) if known else ""

@@ -17,7 +17,7 @@ from quire.diagnostics import Code, Diagnostic
 from quire.formats.near_names import word_fix
 from quire.lsp.answers import Index, Link, Name, NameKind, Symbol
 from quire.lsp.settings.toml_places import TomlKey, TomlPart, TomlTable, tables_of, texts_in
-from quire.source import Span
+from quire.source import Span, line_end
 from quire.workspace import codes
 from quire.workspace.configuration import problems_in
 from quire.workspace.locate import Workspace, user_space
@@ -54,7 +54,7 @@ def index(view: View) -> Index:
             for link in _links(view, key):
                 links.append(link)
                 if key.path[:2] == _ENTRIES:
-                    written = text[link.span.start : link.span.end]
+                    written = link.span.of(text)
                     names.setdefault(
                         link.span, Name("file", written, link.span, "reads", document=link.path, renames=False)
                     )
@@ -116,7 +116,7 @@ def _links(view: View, key: TomlKey) -> Iterator[Link]:
 
 
 def _symbol(text: str, table: TomlTable) -> Symbol:
-    end = table.span.start + len(text[table.span.start : table.span.end].rstrip())
+    end = table.span.start + len(table.span.of(text).rstrip())
     whole = Span(table.span.start, max(end, table.header.end))
     children = tuple(
         Symbol(
@@ -185,8 +185,7 @@ def _toml_place(source: Source, problem: str) -> Span:
     starts = source.starts()
     line = min(int(at[1]), len(starts)) - 1
     start = min(starts[line] + int(at[2]) - 1, len(text))
-    end = text.find("\n", start)
-    end = len(text) if end < 0 else end
+    end = line_end(text, start)
     return Span(start, end) if end > start else Span(starts[line], max(end, starts[line]))
 
 
@@ -224,7 +223,7 @@ def _last(key: TomlKey) -> Span:
 
 def _fix(source: Source, path: tuple[str, ...], span: Span) -> Fix | None:
     """Return the edit that corrects a misspelled key, if there is one certain word for it."""
-    written = source.text[span.start : span.end]
+    written = span.of(source.text)
     return word_fix(written, list(below(path[:-1])), span) if path else None
 
 

@@ -14,7 +14,7 @@ from quire.lsp.test.completion import names_at
 from quire.lsp.test.cursor_places import place_at
 from quire.lsp.test.index import key_role, value_role
 from quire.lsp.test.tested import TestedDocument, tested
-from quire.source import Span
+from quire.source import Span, line_end, line_start
 from quire.values import encode
 from quire.wording import nearest
 
@@ -50,7 +50,7 @@ def _meant_names(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]
             continue
         place = place_at(text, finding.span.start + 1, whole=True)
         role = value_role(place.path) if place.kind == "value" else key_role(place.path)
-        word = text[place.word.start : place.word.end]
+        word = place.word.of(text)
         meant = nearest(word, names_at(view, role, place)) if role is not None and word else None
         if meant is not None:
             edit = Edit(place.word, word, meant)
@@ -69,7 +69,7 @@ def _seen_values(view: View, span: Span) -> Iterator[Action]:
             entry = _entry_at(view.reading.tree, mark.start) if view.reading is not None else None
             if entry is not None and isinstance(entry.value, Scalar) and not entry.value.tag:
                 place = entry.value.body
-                old = view.source.text[place.start : place.end]
+                old = place.of(view.source.text)
                 if "\n" not in old and old:
                     yield Action(
                         "Expect what the last run gave", "quickfix", _edits(view, Edit(place, old, mark.literal))
@@ -156,7 +156,7 @@ def _missing_cases(view: View, tree: Node | None) -> Iterator[Action]:
     text = view.source.text
     last = cases.items[-1]
     first = cases.items[0].span.start
-    line = text.rfind("\n", 0, first) + 1
+    line = line_start(text, first)
     mark = text.rfind("-", line, first)
     if mark < 0 or text[line:mark].strip():
         return
@@ -176,8 +176,7 @@ def _added(text: str, case: Mapping, key: str, pairs: list[str]) -> Edit | None:
     if entry is None:
         if named is None or column is None:
             return None
-        end = text.find("\n", named.value.span.end)
-        at = len(text) if end < 0 else end
+        at = line_end(text, named.value.span.end)
         return Edit(Span(at, at), "", f"\n{' ' * column}{key}: {{{', '.join(pairs)}}}")
     node = entry.value
     if not isinstance(node, Mapping) or not node.entries:
@@ -186,20 +185,20 @@ def _added(text: str, case: Mapping, key: str, pairs: list[str]) -> Edit | None:
     if text[node.span.start] == "{":
         return Edit(Span(last, last), "", "".join(f", {pair}" for pair in pairs))
     first = node.entries[0].key.span.start
-    indent = first - (text.rfind("\n", 0, first) + 1)
+    indent = first - line_start(text, first)
     return Edit(Span(first, first), "", "".join(f"{pair}\n{' ' * indent}" for pair in pairs))
 
 
 def _column(text: str, case: Mapping) -> int | None:
     """Return the column of the keys of a case; None if it is written in braces."""
     start = case.entries[0].key.span.start if case.entries else case.span.start
-    return None if text[case.span.start] == "{" else start - (text.rfind("\n", 0, start) + 1)
+    return None if text[case.span.start] == "{" else start - line_start(text, start)
 
 
 def _case_at(tree: Node | None, span: Span) -> Mapping | None:
     cases = tree.get("cases") if isinstance(tree, Mapping) else None
     for item in cases.items if isinstance(cases, YamlSequence) else ():
-        if isinstance(item, Mapping) and item.span.start <= span.end and span.start <= item.span.end:
+        if isinstance(item, Mapping) and item.span.meets(span):
             return item
     return None
 

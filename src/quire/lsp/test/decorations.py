@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from quire.lsp.answers import Hint, Lens, fenced
 from quire.lsp.desk import uri_of
 from quire.lsp.test.hover import case_text
-from quire.source import Span
+from quire.source import Span, line_end
 from quire.wording import cut_line
 
 if TYPE_CHECKING:
@@ -54,7 +54,9 @@ def hints(view: View, span: Span) -> list[Hint]:
         case = cases.get(symbol.name)
         if case is None or symbol.span.start > span.end or symbol.span.end < span.start:
             continue
-        found.append(Hint(_line_end(view, symbol.selection.end), _result_label(case), tooltip=case_text(case)))
+        found.append(
+            Hint(line_end(view.source.text, symbol.selection.end), _result_label(case), tooltip=case_text(case))
+        )
         found += [_check_hint(view, mark) for mark in case.marks]
     return found
 
@@ -76,9 +78,4 @@ def _check_hint(view: View, mark: CheckMark) -> Hint:
     if value != mark.value:
         tooltip = f"{tooltip}\n\n{fenced(mark.value)}".strip()
     sign = "✓" if mark.holds else "✗"
-    return Hint(min(mark.end, _line_end(view, mark.start)), f"{sign} {value}".rstrip(), tooltip=tooltip)
-
-
-def _line_end(view: View, offset: int) -> int:
-    found = view.source.text.find("\n", offset)
-    return len(view.source.text) if found < 0 else found
+    return Hint(min(mark.end, line_end(view.source.text, mark.start)), f"{sign} {value}".rstrip(), tooltip=tooltip)

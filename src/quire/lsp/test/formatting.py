@@ -19,7 +19,7 @@ from quire.formats.yaml.nodes import Entry, Mapping, Node
 from quire.formats.yaml.nodes import Sequence as YamlSequence
 from quire.lsp.test.index import ITEM, key_role
 from quire.lsp.texts import plain_value, safe_edits
-from quire.source import MAX_TEST_BYTES, Source, Span
+from quire.source import MAX_TEST_BYTES, Source, Span, line_end, line_start
 
 if TYPE_CHECKING:
     from quire.lsp.document_view import View
@@ -36,11 +36,7 @@ def format(view: View, span: Span) -> list[Edit]:
     if not isinstance(tree, Mapping):
         return []
     text, before = view.source.text, plain_value(tree)
-    edits = [
-        Edit(place, text[place.start : place.end], new)
-        for place, new in _changes(text, tree, ())
-        if place.start <= span.end and span.start <= place.end
-    ]
+    edits = [Edit(place, place.of(text), new) for place, new in _changes(text, tree, ()) if place.meets(span)]
 
     def means_the_same(new: str) -> bool:
         documents = read_yaml(Source("", new), limit=MAX_TEST_BYTES, tags=TEST_TAGS).documents
@@ -100,7 +96,7 @@ def _pieces(text: str, node: Mapping) -> list[Span] | None:
     column = _column(text, entries[0])
     for number, entry in enumerate(entries):
         start = entry.key.span.start
-        line = text.rfind("\n", 0, start) + 1
+        line = line_start(text, start)
         before = text[line:start]
         if number and (before.strip() or len(before) != column):
             return None
@@ -115,7 +111,7 @@ def _pieces(text: str, node: Mapping) -> list[Span] | None:
 def _with_comments(text: str, line: int, column: int) -> int:
     """Return the start of the first comment line right above a line; of the line itself if there is none."""
     while line > 0:
-        above = text.rfind("\n", 0, line - 1) + 1
+        above = line_start(text, line - 1)
         if not text[above : line - 1].startswith(" " * column + "#"):
             break
         line = above
@@ -132,8 +128,7 @@ def _end_of_mapping(text: str, node: Mapping) -> int:
     end = max(node.span.start, _last(node))
     while end > node.span.start and text[end - 1] in " \t\n":
         end -= 1
-    line = text.find("\n", end)
-    return len(text) if line < 0 else line
+    return line_end(text, end)
 
 
 def _last(node: Node) -> int:
@@ -151,11 +146,11 @@ def _is_flow(node: YamlSequence) -> bool:
 
 def _column(text: str, entry: Entry) -> int:
     start = entry.key.span.start
-    return start - (text.rfind("\n", 0, start) + 1)
+    return start - line_start(text, start)
 
 
 def _applied(text: str, piece: Span, changes: Sequence[tuple[Span, str]]) -> str:
-    found = text[piece.start : piece.end]
+    found = piece.of(text)
     for span, new in sorted(changes, key=lambda one: one[0].start, reverse=True):
         found = found[: span.start - piece.start] + new + found[span.end - piece.start :]
     return found

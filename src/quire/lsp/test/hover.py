@@ -27,9 +27,9 @@ def hover(view: View, offset: int) -> Hover | None:
     """Return what is known about the place under the cursor."""
     text = view.source.text
     place = place_at(text, offset, whole=True)
-    if place.kind == "text" or not place.word.start <= offset <= place.word.end:
+    if place.kind == "text" or not place.word.holds(offset):
         return None
-    word = text[place.word.start : place.word.end].strip()
+    word = place.word.of(text).strip()
     document = tested(view)
     told = _expression(document, text, place, offset) if place.tag == "!expr" else ""
     told = told or (_value(document, place.path, word) if place.kind == "value" else _key(document, place, word))
@@ -208,7 +208,7 @@ def _result(view: View, offset: int) -> str:
         for mark in case.marks:
             if mark.start <= offset <= mark.end:
                 return _mark_text(mark)
-    symbol = next((one for one in view.index.symbols if one.selection.start <= offset <= one.selection.end), None)
+    symbol = next((one for one in view.index.symbols if one.selection.holds(offset)), None)
     found = next((one for one in record.cases if symbol is not None and one.name == symbol.name), None)
     return case_text(found) if found else ""
 

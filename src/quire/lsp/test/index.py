@@ -295,7 +295,7 @@ def inner_span(text: str, node: Scalar) -> Span:
 
 def _is_verbatim(text: str, span: Span, name: str) -> bool:
     """Tell whether the characters at a place are the name itself, without escapes."""
-    return text[span.start : span.end] == name
+    return span.of(text) == name
 
 
 def _cases_by_lines(text: str) -> Iterator[Symbol]:
