@@ -28,16 +28,15 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.diagnostics import Edit
 from quire.display.test_lines import case_data, file_data, summary_data
 from quire.errors import QuireError
 from quire.formats import TEST_SUFFIX
 from quire.formats.test import codes
 from quire.formats.test.expected import Equal
 from quire.formats.test.parse import parse
-from quire.lsp.answers import Action, FileEdit
+from quire.lsp.answers import Action, FileEdit, insertion
 from quire.patterns import late_pattern
-from quire.source import MAX_TEST_BYTES, Span, read_source
+from quire.source import MAX_TEST_BYTES, read_source
 from quire.testing.discovery import Selection
 from quire.testing.drafts import flow
 from quire.testing.expectations import seen_value
@@ -240,7 +239,7 @@ def added_case(view: View, draft: Draft) -> FileEdit:
     path = own_test(view.path)
     existing = view.folder.view(path)
     if existing is None:
-        edit = Edit(Span(0, 0), "", file_text(Path(view.path).name, [draft]))
+        edit = insertion(0, file_text(Path(view.path).name, [draft]))
         return FileEdit(path, (edit,), creates=True)
     text = existing.source.text
     cases = _CASES.search(text)
@@ -253,7 +252,7 @@ def added_case(view: View, draft: Draft) -> FileEdit:
     at = cases.end() + len(block.rstrip())
     item = _ITEM.search(block)
     new = _indented(case_text(draft), item[1] if item else "  ").rstrip("\n")
-    return FileEdit(path, (Edit(Span(at, at), "", ("\n" if block.strip() else "") + new),))
+    return FileEdit(path, (insertion(at, ("\n" if block.strip() else "") + new),))
 
 
 def _free_name(name: str, test: View) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from quire.diagnostics import Edit, Severity
 from quire.formats.directive import codes as all_codes
-from quire.lsp.answers import Action, FileEdit
+from quire.lsp.answers import Action, change, insertion
 from quire.lsp.directive.grants import calls_of_view, permissions, tier
 from quire.lsp.directive.item_words import id_of
 from quire.lsp.directive.tags import scan
@@ -49,8 +49,8 @@ def with_child(text: str, parent: Tagged, *children: str) -> Edit | None:
     at = parent.inner_end
     if begins_line(text, at):
         line = line_start(text, at)
-        return Edit(Span(line, line), "", inner)
-    return Edit(Span(at, at), "", f"\n{inner}{indent}")
+        return insertion(line, inner)
+    return insertion(at, f"\n{inner}{indent}")
 
 
 def with_grant(text: str, scanned: Scan, primary: str, element: str) -> Edit | None:
@@ -164,7 +164,7 @@ class _Actions:
             return
         shown = ", ".join(elements[:3]) + (" …" if len(elements) > 3 else "")
         title = f"Narrow to what the steps use: {shown}"
-        yield Action(title, "refactor.rewrite", self._edits(replaced(self._text, tag, elements)))
+        yield change(self._view.path, title, replaced(self._text, tag, elements), kind="refactor.rewrite")
 
     def _grant_at(self, offset: int) -> Tagged | None:
         return next((tag for _, span, tag in permissions(self._view) if span.holds(offset)), None)
@@ -200,9 +200,9 @@ class _Actions:
         edits = [self._version(root)] if "version" in missing else []
         children = []
         for name, text in texts.items():
-            written = metadata.child(name) if metadata is not None else None
-            if name in missing and written is not None:
-                edits.append(replaced(self._text, written, (text,)))
+            child = metadata.child(name) if metadata is not None else None
+            if name in missing and child is not None:
+                edits.append(replaced(self._text, child, (text,)))
             elif name in missing:
                 children.append(text)
         if children and metadata is not None:
@@ -210,10 +210,9 @@ class _Actions:
         elif children and not root.empty:
             inner = "\n".join(f"  {child}" for child in children)
             edits.append(with_child(self._text, root, f"<metadata>\n{inner}\n</metadata>"))
-        known = tuple(edit for edit in edits if edit is not None)
-        if known:
-            found_edits = (FileEdit(self._view.path, known),)
-            yield Action("Add the fields that signing requires", "quickfix", found_edits, (found.code.id,))
+        if written := [edit for edit in edits if edit is not None]:
+            title = "Add the fields that signing requires"
+            yield change(self._view.path, title, *written, codes=(found.code.id,))
 
     def _version(self, root: Tagged) -> Edit | None:
         """Return the edit that gives the directive its first version."""
@@ -225,7 +224,7 @@ class _Actions:
             (attribute for attribute in root.attributes if attribute.name == "name" and attribute.quoted), None
         )
         at = named.value_span.end + 1 if named is not None else root.name_span.end
-        return Edit(Span(at, at), "", ' version="1.0.0"')
+        return insertion(at, ' version="1.0.0"')
 
     def _move_name(self, found: Diagnostic) -> Iterator[Action]:
         """Offer the name of the file, or its folder, where the directive says another."""
@@ -271,13 +270,10 @@ class _Actions:
                 at = tag.start - len(indent)
                 break
             tag = tag.parent
-        yield self._one(f"Allow {found.code.id} because …", Edit(Span(at, at), "", f"{indent}{comment}\n"), found)
+        yield self._one(f"Allow {found.code.id} because …", insertion(at, f"{indent}{comment}\n"), found)
 
     def _one(self, title: str, edit: Edit, *found: Diagnostic) -> Action:
-        return Action(title, "quickfix", self._edits(edit), tuple(finding.code.id for finding in found))
-
-    def _edits(self, edit: Edit) -> tuple[FileEdit, ...]:
-        return (FileEdit(self._view.path, (edit,)),)
+        return change(self._view.path, title, edit, codes=tuple(finding.code.id for finding in found))
 
     def _touches(self, span: Span) -> bool:
         return span.meets(self._span)

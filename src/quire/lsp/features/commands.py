@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from msgspec.structs import replace
+
 from quire.diagnostics import fix_of
 from quire.errors import QuireError
 from quire.lsp import wire
-from quire.lsp.answers import Action, FileEdit
+from quire.lsp.answers import Action, change
 from quire.lsp.bounds import with_price
 from quire.lsp.desk import path_of, uri_of
 from quire.lsp.features import ask, view_in, workspace_edit
@@ -73,14 +75,14 @@ def code_actions(session: Session, params: Mapping[str, Any]) -> list[dict[str, 
 
 def _fixes(view: View, findings: list[Diagnostic]) -> list[Action]:
     """Return the fixes of findings. One that may change the meaning says so."""
-    found: dict[Action, None] = {}
+    actions: dict[Action, None] = {}
     for finding in findings:
         fix = fix_of(view.source, finding)
         if fix is not None:
             title = fix.title[:1].upper() + fix.title[1:] + ("" if fix.safe else " (may change the meaning)")
-            edits = (FileEdit(view.path, fix.edits),)
-            found[Action(title, "quickfix", edits, (finding.code.id,), preferred=fix.safe)] = None
-    return list(found)
+            action = change(view.path, title, *fix.edits, codes=(finding.code.id,))
+            actions[replace(action, preferred=fix.safe)] = None
+    return list(actions)
 
 
 def fix_all(view: View) -> Action | None:
@@ -93,9 +95,7 @@ def fix_all(view: View) -> Action | None:
         if all(edit.span.start >= last for edit in fix.edits):
             edits += fix.edits
             last = max(edit.span.end for edit in fix.edits)
-    if not edits:
-        return None
-    return Action("Fix all that is certain", FIX_ALL, (FileEdit(view.path, tuple(edits)),))
+    return change(view.path, "Fix all that is certain", *edits, kind=FIX_ALL) if edits else None
 
 
 def _is_wanted(kind: str, wanted: object) -> bool:

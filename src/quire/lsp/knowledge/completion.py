@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from quire.diagnostics import Edit, Severity
 from quire.formats.directive import codes
 from quire.formats.directive.knowledge import REQUIRED
-from quire.lsp.answers import Action, Completion, FileEdit, Hover, Name, code
+from quire.lsp.answers import Action, Completion, Hover, Name, change, code, insertion
 from quire.lsp.directive.grants import permissions
 from quire.lsp.directive.item_words import entries, id_of
 from quire.lsp.knowledge.metadata import KEYS, metadata
@@ -120,9 +120,14 @@ def actions(view: View, span: Span, findings: Sequence[Diagnostic]) -> list[Acti
 def _actions(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
     for finding in findings:
         if finding.code is codes.FIELD and (edit := _missing(view)) is not None:
-            yield _action(view, "Add the fields that signing requires", edit, finding)
+            yield change(view.path, "Add the fields that signing requires", edit, codes=(finding.code.id,))
         elif finding.code is codes.PLACE and (edit := _place(view, finding)) is not None:
-            yield _action(view, f"Write {edit.new or 'no category'}, as the place of the file is", edit, finding)
+            yield change(
+                view.path,
+                f"Write {edit.new or 'no category'}, as the place of the file is",
+                edit,
+                codes=(finding.code.id,),
+            )
     for finding in findings:
         if finding.severity is not Severity.ERROR and not finding.code.id.startswith("AL"):
             part = metadata(view).part
@@ -130,7 +135,9 @@ def _actions(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
                 at = view.source.line_span(view.source.position(finding.span.start).line).start
                 at = max(at, part.start)
                 comment = f'# quire: allow {finding.code.id} because "say why"\n'
-                yield _action(view, f"Allow {finding.code.id} because …", Edit(Span(at, at), "", comment), finding)
+                yield change(
+                    view.path, f"Allow {finding.code.id} because …", insertion(at, comment), codes=(finding.code.id,)
+                )
 
 
 def _missing(view: View) -> Edit | None:
@@ -145,7 +152,7 @@ def _missing(view: View) -> Edit | None:
     }
     given = {entry.key for entry in found.entries if entry.values}
     lines = [texts[name] for name in REQUIRED if name not in given and not _has_key(view, name)]
-    return Edit(Span(found.part.start, found.part.start), "", "".join(f"{line}\n" for line in lines)) if lines else None
+    return insertion(found.part.start, "".join(f"{line}\n" for line in lines)) if lines else None
 
 
 def _has_key(view: View, name: str) -> bool:
@@ -160,10 +167,6 @@ def _place(view: View, finding: Diagnostic) -> Edit | None:
                 new = PurePath(own).name if entry.key == "name" else own.rpartition("/")[0]
                 return Edit(span, text, new)
     return None
-
-
-def _action(view: View, title: str, edit: Edit, finding: Diagnostic) -> Action:
-    return Action(title, "quickfix", (FileEdit(view.path, (edit,)),), (finding.code.id,))
 
 
 def used_by(view: View) -> tuple[list[str], list[str]]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from quire.diagnostics import Edit, Severity
 from quire.formats.pipeline.codes.errors import UNDECLARED
 from quire.formats.pipeline.codes.warnings import OPTIONAL_FIELD
 from quire.formats.pipeline.syntax import AgentBody, FoldBody, ForEachBody, MatchBody, ShellBody, ToolBody
 from quire.formats.pipeline.walks import expressions
-from quire.lsp.answers import Action, FileEdit
+from quire.lsp.answers import Action, ActionKind, change, insertion
 from quire.lsp.pipeline.tree import item_at, labelled, part_at, pipeline_at, way_to
 from quire.patterns import late_pattern
 from quire.source import Source, Span, line_start
@@ -36,7 +38,7 @@ def key_edit(view: View, step: Step, key: str, value: str) -> Edit | None:
         return None
     if match[1] is None:
         at = match.end()
-        return Edit(Span(at, at), "", f"{key}: {value}\n{match[2]}")
+        return insertion(at, f"{key}: {value}\n{match[2]}")
     from quire.lsp.yaml_scan import closing
 
     end = closing(text, match.end())
@@ -46,8 +48,8 @@ def key_edit(view: View, step: Step, key: str, value: str) -> Edit | None:
     while text[last - 1] in " \n":
         last -= 1
     if text[last - 1] == "{":
-        return Edit(Span(last, last), "", f"{key}: {value}")
-    return Edit(Span(last, last), "", f"{' ' if text[last - 1] == ',' else ', '}{key}: {value}")
+        return insertion(last, f"{key}: {value}")
+    return insertion(last, f"{' ' if text[last - 1] == ',' else ', '}{key}: {value}")
 
 
 def step_before(view: View, step: Step, line: str) -> Edit | None:
@@ -58,7 +60,7 @@ def step_before(view: View, step: Step, line: str) -> Edit | None:
     if lead.strip() != "-":
         return None
     indent = lead[: lead.index("-")]
-    return Edit(Span(begin, begin), "", f"{indent}{line}\n")
+    return insertion(begin, f"{indent}{line}\n")
 
 
 _MOST_ITEMS = 20
@@ -77,10 +79,6 @@ def actions(view: View, span: Span, findings: Sequence[Diagnostic]) -> list[Acti
     return found
 
 
-def _edit(view: View, *edits: Edit) -> tuple[FileEdit, ...]:
-    return (FileEdit(view.path, edits),)
-
-
 def _allowed(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
     """Yield a comment above the step of each finding that a comment may hide."""
     for code in dict.fromkeys(finding.code.id for finding in findings if finding.severity is not Severity.ERROR):
@@ -90,8 +88,7 @@ def _allowed(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
         line = view.source.text[at:].split("\n", 1)[0]
         indent = line[: len(line) - len(line.lstrip(" "))]
         comment = f'{indent}# quire: allow {code} because "TODO"\n'
-        title = f"Allow {code} here, because …"
-        yield Action(title, "quickfix", _edit(view, Edit(Span(at, at), "", comment)), (code,))
+        yield change(view.path, f"Allow {code} here, because …", insertion(at, comment), codes=(code,))
 
 
 def _declared(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
@@ -99,7 +96,7 @@ def _declared(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
     for name, one in {name: finding for finding in findings if (name := _undeclared(view, finding))}.items():
         edit = _input_edit(view, one.span.start, f"{name}: {_input_type(view, name)}")
         if edit is not None:
-            yield Action(f"Declare the input {name}", "quickfix", _edit(view, edit), (one.code.id,))
+            yield change(view.path, f"Declare the input {name}", edit, codes=(one.code.id,))
 
 
 def _undeclared(view: View, finding: Diagnostic) -> str:
@@ -128,12 +125,12 @@ def _input_edit(view: View, offset: int, line: str) -> Edit | None:
     if not pipeline.input_names:
         part = part_at(view, offset)
         match = _NO_INPUTS.search(text, part.start, part.end)
-        return Edit(Span(match.end(), match.end()), "", line) if match else None
+        return insertion(match.end(), line) if match else None
     at = min(name.span.start for name in pipeline.input_names)
     at -= text[at - 1] in "\"'"
     begin = line_start(text, at)
     in_block = not text[begin:at].strip()
-    return Edit(Span(at, at), "", f"{line}\n{text[begin:at]}" if in_block else f"{line}, ")
+    return insertion(at, f"{line}\n{text[begin:at]}" if in_block else f"{line}, ")
 
 
 def _gets(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
@@ -152,7 +149,8 @@ def _gets(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
         quote = '"' if _inner_quote(view, start) == '"' else "'"
         new = f"get({holder}, {quote}{name}{quote})"
         edit = Edit(Span(start, finding.span.end), path, new)
-        yield Action(f"Read it with {new}", "quickfix", _edit(view, edit), (finding.code.id,), preferred=True)
+        action = change(view.path, f"Read it with {new}", edit, codes=(finding.code.id,))
+        yield replace(action, preferred=True)
 
 
 def _inner_quote(view: View, offset: int) -> str:
@@ -172,9 +170,8 @@ def _limits(view: View, way: Way, findings: Sequence[Diagnostic]) -> Iterator[Ac
                 codes = tuple(
                     dict.fromkeys(finding.code.id for finding in findings if finding.code.id.startswith("BD"))
                 )
-                kind = "quickfix" if codes else "refactor.rewrite"
                 title = f"Let step {label} have at most {_MOST_ITEMS} items (max_items)"
-                yield Action(title, kind, _edit(view, edit), codes)  # type: ignore[arg-type]
+                yield change(view.path, title, edit, kind="quickfix" if codes else "refactor.rewrite", codes=codes)
             return
 
 
@@ -207,7 +204,8 @@ def _gate(view: View, way: Way, findings: Sequence[Diagnostic]) -> Iterator[Acti
     if condition is not None and before is not None:
         title = f"Ask a person before step {label}"
         codes = tuple(dict.fromkeys(finding.code.id for finding in findings if finding.code.id in _GATED))
-        yield Action(title, "quickfix" if codes else "refactor.rewrite", _edit(view, before, condition), codes)
+        kind: ActionKind = "quickfix" if codes else "refactor.rewrite"
+        yield change(view.path, title, before, condition, kind=kind, codes=codes)
 
 
 def _shown_values(step: Step) -> str | None:
@@ -266,7 +264,7 @@ def _schema(view: View, way: Way) -> Iterator[Action]:
     schema = f"schema: {name}\nfields:\n{lines}---\n"
     at = view.source.text.find("\n", start) + 1 if separator else start
     title = f"Give step {way.label} a schema, {name}"
-    yield Action(title, "refactor.extract", _edit(view, Edit(Span(at, at), "", schema), edit))
+    yield change(view.path, title, insertion(at, schema), edit, kind="refactor.extract")
 
 
 def _tests(view: View, way: Way, span: Span) -> Iterator[Action]:

@@ -13,7 +13,7 @@ from msgspec import UNSET
 
 from quire.errors import QuireError
 from quire.formats.pipeline.language_words import BINDINGS, KIND_MEANINGS, SEED_FUNCTIONS, meaning
-from quire.lsp.answers import Hover, code, fenced
+from quire.lsp.answers import Hover, code, fenced, paragraphs
 from quire.lsp.pipeline.completion import ends_in_text
 from quire.lsp.pipeline.scopes import in_lambdas, is_input, names_at, writers_of
 from quire.lsp.pipeline.tree import YamlPlace, cursor_place, file_of, is_expression, place_of, way_to
@@ -146,12 +146,11 @@ def _agent_text(view: View, name: str) -> str:
         return f"**agent** {code(name)}" if name == "default" else ""
     model = getattr(agent, "model", None)
     tools = getattr(agent, "tools", None)
-    lines = [f"**agent** {code(name)}"]
-    if model:
-        lines.append(f"model {code(shown_model(str(model)))}")
-    if tools:
-        lines.append("tools " + ", ".join(code(str(tool)) for tool in tools))
-    return "\n\n".join(lines)
+    return paragraphs(
+        f"**agent** {code(name)}",
+        f"model {code(shown_model(str(model)))}" if model else "",
+        "tools " + ", ".join(code(str(tool)) for tool in tools) if tools else "",
+    )
 
 
 _MOST_WRITERS = 5
@@ -169,9 +168,7 @@ def binding_text(names: ReadableNames, path: tuple[str, ...]) -> str:
         return f"**ctx**\n\n{BINDINGS['ctx']}"
     if not names.is_bound(root):
         return ""
-    lines = [f"**{root}** {code(type_text(names.type_at(path)))}"]
-    lines.append(_binding(names, root))
-    return "\n\n".join(lines)
+    return f"**{root}** {code(type_text(names.type_at(path)))}\n\n{_binding(names, root)}"
 
 
 def _binding(names: ReadableNames, root: str) -> str:
@@ -245,7 +242,7 @@ def function_text(name: str) -> str:
     forms = "\n".join(found.forms)
     examples = "\n".join(f"{text}  →  {value}" for text, value in found.examples)
     said = f"Gives {found.gives}." if found.gives not in ("any", "same") else ""
-    return "\n\n".join(one for one in (fenced(forms), found.meaning, said, fenced(examples)) if one)
+    return paragraphs(fenced(forms), found.meaning, said, fenced(examples))
 
 
 def schema_text(file: PipelineFile, name: str) -> str:
@@ -405,7 +402,7 @@ def step_text(view: View, kind: str, word: Span) -> str:
         lines.append(f"At most {bound}.")
     if kind == "agent":
         lines.append(_prompt(view, way.label))
-    return "\n\n".join(line for line in lines if line)
+    return paragraphs(*lines)
 
 
 def _prompt(view: View, label: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from quire.diagnostics import Edit, Severity
 from quire.formats.markdown import signature_line
 from quire.formats.playbook.codes import lints, reader
-from quire.lsp.answers import Action, FileEdit
+from quire.lsp.answers import Action, change, insertion
 from quire.lsp.document_tests import test_action
 from quire.lsp.playbook.completion import free_label
 from quire.lsp.playbook.index import KnownNames, tree_of
@@ -85,10 +85,8 @@ def _allow(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
         at, text = _comment(view, finding)
         if (finding.code.id, at) not in seen:
             seen.add((finding.code.id, at))
-            edit = Edit(Span(at, at), "", text)
-            yield Action(
-                f"Allow {finding.code.id} because …", "quickfix", (FileEdit(view.path, (edit,)),), (finding.code.id,)
-            )
+            title = f"Allow {finding.code.id} because …"
+            yield change(view.path, title, insertion(at, text), codes=(finding.code.id,))
 
 
 def _comment(view: View, finding: Diagnostic) -> tuple[int, str]:
@@ -118,7 +116,7 @@ def _declare(view: View, tree: Playbook, span: Span) -> Iterator[Action]:
     edit = input_edit(view, tree, f"- `{name.text}` (string)")
     if edit is not None:
         codes = (lints.UNRESOLVED.id, reader.UNDECLARED_VARIABLE.id)
-        yield Action(f"Declare the input {name.text}", "quickfix", (FileEdit(view.path, (edit,)),), codes)
+        yield change(view.path, f"Declare the input {name.text}", edit, codes=codes)
 
 
 def input_edit(view: View, tree: Playbook, line: str) -> Edit | None:
@@ -128,11 +126,11 @@ def input_edit(view: View, tree: Playbook, line: str) -> Edit | None:
     if section is None:
         starts = [part.start for part in layout.parts[:1]]
         starts += [one.start for one in layout.sections if one.kind != "system"]
-        return Edit(Span(min(starts), min(starts)), "", f"## INPUTS\n\n{line}\n\n") if starts else None
+        return insertion(min(starts), f"## INPUTS\n\n{line}\n\n") if starts else None
     inside = [one for one in tree.inputs if section.start <= one.start < section.end]
     at = inside[-1].end if inside else section.heading.end
     end = line_end(text, at)
-    return Edit(Span(end, end), "", f"\n{line}" if inside else f"\n\n{line}")
+    return insertion(end, f"\n{line}" if inside else f"\n\n{line}")
 
 
 def _add_else(view: View, tree: Playbook, span: Span) -> Iterator[Action]:
@@ -150,8 +148,7 @@ def _add_else(view: View, tree: Playbook, span: Span) -> Iterator[Action]:
     lines = f"```else```\n\n### STEP {label}: Otherwise\n\nSay what to do otherwise.\n\n"
     before = view.source.text[:at]
     lead = "" if before.endswith("\n\n") else "\n" if before.endswith("\n") else "\n\n"
-    edit = Edit(Span(at, at), "", lead + lines)
-    yield Action("Add an else arm", "refactor.rewrite", (FileEdit(view.path, (edit,)),))
+    yield change(view.path, "Add an else arm", insertion(at, lead + lines), kind="refactor.rewrite")
 
 
 def _end_of_branches(layout: Layout, step: Part, after: int) -> int:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from quire.formats.playbook.names import family
 from quire.formats.playbook.syntax import ELICIT_KINDS, INPUT_TYPES, OUTPUT_TYPES
-from quire.lsp.answers import Completion, snippet
+from quire.lsp.answers import Completion, paragraphs, snippet
 from quire.lsp.playbook.directive_forms import FORMS
-from quire.lsp.playbook.hover import argument_lines, escaped, paragraphs, tool_class
+from quire.lsp.playbook.hover import argument_lines, escaped, tool_class
 from quire.lsp.playbook.index import KnownNames, input_words
 from quire.lsp.playbook.layout import ASKED, HOW_WORDS, layout_of
 from quire.lsp.playbook.step_prompts import resolved_model

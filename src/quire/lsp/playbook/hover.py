@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from quire.display.visible import visible
 from quire.formats.playbook.names import family
-from quire.lsp.answers import Hover, Name, code, fenced
+from quire.lsp.answers import Hover, Name, code, fenced, paragraphs
 from quire.lsp.bounds import bound_words
 from quire.lsp.playbook.directive_forms import FORMS, MARKER_MEANINGS, MEANINGS
 from quire.lsp.playbook.index import arm_words, tree_of, work_words
@@ -44,11 +44,6 @@ def listed(labels: Iterable[str], most: int = 8) -> str:
         return ""
     shown = ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "")
     return f"step {shown}" if len(found) == 1 else f"steps {shown}"
-
-
-def paragraphs(*parts: str) -> str:
-    """Join parts of a hover; empty ones are left out."""
-    return "\n\n".join(part for part in parts if part)
 
 
 _MOST_WRITERS = 8

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quire.lsp.answers import Completion, Hover, code
+from quire.lsp.answers import Completion, Hover, code, paragraphs
 from quire.lsp.settings.toml_places import TomlKey, TomlTable, tables_of, texts_in
 from quire.source import Span
 from quire.workspace.setting_keys import SETTING_KEYS, SettingKey, below, key_at, takes_names
@@ -262,11 +262,8 @@ def table_text(path: tuple[str, ...]) -> str:
     keys = below(path)
     if not keys and not takes_names(path):
         return ""
-    lines = [f"**[{'.'.join(path)}]**"]
-    if path[:-1] in _CHOSEN:
-        lines.append(_CHOSEN[path[:-1]])
-    listed = [f"- {code(name)}: {one.text if one else 'a table'}" for name, one in keys.items()]
-    return "\n\n".join([*lines, *(["\n".join(listed)] if listed else [])])
+    listed = "\n".join(f"- {code(name)}: {key.text if key else 'a table'}" for name, key in keys.items())
+    return paragraphs(f"**[{'.'.join(path)}]**", _CHOSEN.get(path[:-1], ""), listed)
 
 
 def _in_key(view: View, key: TomlKey, offset: int) -> Hover | None:
@@ -307,8 +304,7 @@ def _named_text(view: View, key: SettingKey, word: str) -> str:
         tool.detail
     )
     takes = f"A detail may follow: {code(detail)}." if detail else ""
-    parts = (f"**tool {code(name)}**", tool.description, f"Risk: {tool.risk}.", granted, takes)
-    return "\n\n".join(part for part in parts if part)
+    return paragraphs(f"**tool {code(name)}**", tool.description, f"Risk: {tool.risk}.", granted, takes)
 
 
 def key_text(known: SettingKey) -> str:
@@ -317,5 +313,4 @@ def key_text(known: SettingKey) -> str:
     needed = "It is needed." if known.default == "needed" else ""
     meaning = known.text[:1].upper() + known.text[1:]
     words = f"One of {', '.join(map(code, known.words))}." if known.words and known.words[0] not in meaning else ""
-    parts = (f"**{known.key}**", meaning, default, needed, words)
-    return "\n\n".join(part for part in parts if part)
+    return paragraphs(f"**{known.key}**", meaning, default, needed, words)

@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from quire.diagnostics import Edit
 from quire.formats.yaml.nodes import Entry, Mapping, Node, Scalar
 from quire.formats.yaml.nodes import Sequence as YamlSequence
-from quire.lsp.answers import Action, FileEdit
+from quire.lsp.answers import Action, change, insertion
 from quire.lsp.test.completion import names_at
 from quire.lsp.test.cursor_places import place_at
 from quire.lsp.test.index import key_role, value_role
@@ -53,10 +55,8 @@ def _meant_names(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]
         word = place.word.of(text)
         meant = nearest(word, names_at(view, role, place)) if role is not None and word else None
         if meant is not None:
-            edit = Edit(place.word, word, meant)
-            yield Action(
-                f"Replace {word} with {meant}", "quickfix", _edits(view, edit), (finding.code.id,), preferred=True
-            )
+            edit, codes = Edit(place.word, word, meant), (finding.code.id,)
+            yield replace(change(view.path, f"Replace {word} with {meant}", edit, codes=codes), preferred=True)
 
 
 def _seen_values(view: View, span: Span) -> Iterator[Action]:
@@ -71,9 +71,7 @@ def _seen_values(view: View, span: Span) -> Iterator[Action]:
                 place = entry.value.body
                 old = place.of(view.source.text)
                 if "\n" not in old and old:
-                    yield Action(
-                        "Expect what the last run gave", "quickfix", _edits(view, Edit(place, old, mark.literal))
-                    )
+                    yield change(view.path, "Expect what the last run gave", Edit(place, old, mark.literal))
 
 
 def _missing_inputs(view: View, document: TestedDocument, tree: Mapping, case: Mapping) -> Action | None:
@@ -86,7 +84,7 @@ def _missing_inputs(view: View, document: TestedDocument, tree: Mapping, case: M
     pairs = [f'{_key(name)}: "{_TODO}: {name}"' for name in missing]
     edit = _added(view.source.text, case, "inputs", pairs)
     title = f"Add the missing {'input' if len(missing) == 1 else 'inputs'} {', '.join(missing)}"
-    return Action(title, "refactor.rewrite", _edits(view, edit)) if edit else None
+    return change(view.path, title, edit, kind="refactor.rewrite") if edit else None
 
 
 def _missing_replies(view: View, document: TestedDocument, tree: Mapping, case: Mapping) -> Action | None:
@@ -104,7 +102,8 @@ def _missing_replies(view: View, document: TestedDocument, tree: Mapping, case: 
     ]
     words = [f"replies for {_steps(replies)}"] if edits[0] else []
     words += [f"answers for {_steps(answers)}"] if edits[1] else []
-    return Action(f"Add {' and '.join(words)}", "refactor.rewrite", _edits(view, *edits)) if words else None
+    title, written = f"Add {' and '.join(words)}", (edit for edit in edits if edit is not None)
+    return change(view.path, title, *written, kind="refactor.rewrite") if words else None
 
 
 def _unscripted(document: TestedDocument, tree: Mapping, case: Mapping) -> list[str]:
@@ -164,8 +163,8 @@ def _missing_cases(view: View, tree: Node | None) -> Iterator[Action]:
     at, begin = (len(text), "\n") if end < 0 else (end + 1, "")
     for draft in record.drafts:
         lines = "".join(text[line:mark] + one[2:] + "\n" for one in draft.text.splitlines())
-        edit = Edit(Span(at, at), "", begin + lines)
-        yield Action(f"Add a case: {draft.name}", "refactor.rewrite", _edits(view, edit))
+        edit = insertion(at, begin + lines)
+        yield change(view.path, f"Add a case: {draft.name}", edit, kind="refactor.rewrite")
 
 
 def _added(text: str, case: Mapping, key: str, pairs: list[str]) -> Edit | None:
@@ -177,16 +176,16 @@ def _added(text: str, case: Mapping, key: str, pairs: list[str]) -> Edit | None:
         if named is None or column is None:
             return None
         at = line_end(text, named.value.span.end)
-        return Edit(Span(at, at), "", f"\n{' ' * column}{key}: {{{', '.join(pairs)}}}")
+        return insertion(at, f"\n{' ' * column}{key}: {{{', '.join(pairs)}}}")
     node = entry.value
     if not isinstance(node, Mapping) or not node.entries:
         return None
     last = node.entries[-1].value.span.end
     if text[node.span.start] == "{":
-        return Edit(Span(last, last), "", "".join(f", {pair}" for pair in pairs))
+        return insertion(last, "".join(f", {pair}" for pair in pairs))
     first = node.entries[0].key.span.start
     indent = first - line_start(text, first)
-    return Edit(Span(first, first), "", "".join(f"{pair}\n{' ' * indent}" for pair in pairs))
+    return insertion(first, "".join(f"{pair}\n{' ' * indent}" for pair in pairs))
 
 
 def _column(text: str, case: Mapping) -> int | None:
@@ -221,7 +220,3 @@ def _keys(node: Node | None) -> list[str]:
 
 def _key(name: str) -> str:
     return name if name.isidentifier() else f'"{name}"'
-
-
-def _edits(view: View, *edits: Edit | None) -> tuple[FileEdit, ...]:
-    return (FileEdit(view.path, tuple(edit for edit in edits if edit is not None)),)

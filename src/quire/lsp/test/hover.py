@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quire.formats.test.fields import description_of, words_at
-from quire.lsp.answers import Hover, code, fenced
+from quire.lsp.answers import Hover, code, fenced, paragraphs
 from quire.lsp.test.cursor_places import Place, place_at
 from quire.lsp.test.index import ITEM, Role, below_world, key_role, value_role
 from quire.lsp.test.tested import TestedDocument, tested
@@ -34,7 +34,7 @@ def hover(view: View, offset: int) -> Hover | None:
     told = _expression(document, text, place, offset) if place.tag == "!expr" else ""
     told = told or (_value(document, place.path, word) if place.kind == "value" else _key(document, place, word))
     result = _result(view, offset)
-    whole = "\n\n".join(part for part in (told, result) if part)
+    whole = paragraphs(told, result)
     return Hover(place.word, whole) if whole else None
 
 
@@ -98,7 +98,7 @@ def input_text(found: TestedDocument, name: str) -> str:
         return ""
     facts = [f"**input {code(name)}** of {_file(found)}", *_facts(schema)]
     facts += ["It is needed." if name in found.required else ""]
-    return "\n\n".join(part for part in facts if part)
+    return paragraphs(*facts)
 
 
 def _facts(schema: Mapping[str, Any]) -> list[str]:
@@ -128,7 +128,7 @@ def step_text(found: TestedDocument, label: str) -> str:
     if not asks and step.ask is None:
         lines.append(f"It asks no model: {instead_of_model(step)}.")
     prompt = _prompt(found, label) if asks else ""
-    return "\n\n".join([*lines, *([fenced(prompt)] if prompt else [])])
+    return paragraphs(*lines, fenced(prompt) if prompt else "")
 
 
 def _prompt(document: TestedDocument, label: str) -> str:
@@ -154,7 +154,7 @@ def tool_text(found: TestedDocument, name: str) -> str:
         return f"**tool {code(name)}**\n\n{unknown}"
     again = f"Calling it again: {facts.effect}." if facts.effect else ""
     arguments = "\n".join(f"- {_parameter(facts.schema, one)}" for one in facts.schema.get("properties", {}))
-    return "\n\n".join(part for part in (f"**tool {code(name)}**", facts.description, again, arguments) if part)
+    return paragraphs(f"**tool {code(name)}**", facts.description, again, arguments)
 
 
 def _parameter(schema: Mapping[str, Any], name: str) -> str:
@@ -189,10 +189,10 @@ def _value_text(document: TestedDocument, name: str) -> str:
 def _document_text(document: TestedDocument) -> str:
     if document.document is None:
         return ""
-    lines = [f"**{code(Path(document.path).name)}**, a {document.format}"]
+    head = f"**{_file(document)}**, a {document.format}"
     if document.plan is None:
-        return "\n\n".join([*lines, "It has errors, so its tests cannot run."])
-    return "\n\n".join(part for part in (*lines, document.plan.title, document.plan.description) if part)
+        return paragraphs(head, "It has errors, so its tests cannot run.")
+    return paragraphs(head, document.plan.title, document.plan.description)
 
 
 def _file(document: TestedDocument) -> str:
