@@ -15,9 +15,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from quire.errors import CannotStart
+from quire.library.collect import collect
 from quire.lsp.answers import Lens
 from quire.lsp.desk import uri_of
 from quire.wording import pluralize
+from quire.workspace.locate import find_workspace
 
 if TYPE_CHECKING:
     from quire.analysis.proof import Proof
@@ -120,10 +122,8 @@ def lock_text(folder: Folder) -> str:
     is no lock, or if it cannot be read."""
     from quire.analysis.lock.compare import compare
     from quire.display.lock_diff import diff_markdown
-    from quire.library.collect import collect
     from quire.library.lock_check import load_lock, lock_path, require_lock
     from quire.library.lock_facts import LockFacts
-    from quire.workspace.locate import find_workspace
 
     workspace = find_workspace(folder.path)
     reading = load_lock(lock_path(workspace))

@@ -21,13 +21,17 @@ from urllib.parse import quote, unquote, urlsplit
 from msgspec import Struct
 
 from quire.errors import QuireError, Unreadable
+from quire.formats import most_bytes
+from quire.library.collect import documents_below
 from quire.library.document import Places
+from quire.library.library import Library
 from quire.lsp.document_tests import TestMemory
-from quire.lsp.document_view import View
+from quire.lsp.document_view import SETTINGS_FILE, View
 from quire.lsp.last_runs import LastRuns, ModelPrices
 from quire.lsp.texts import EditorText, Encoding
-from quire.source import OPEN_TEXTS
-from quire.workspace.locate import MARKERS
+from quire.source import OPEN_TEXTS, Span, normalise, read_source
+from quire.workspace.configuration import load_settings
+from quire.workspace.locate import MARKERS, find_workspace
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
@@ -210,8 +214,6 @@ class Desk:
                 yield one
 
     def _workspace(self, folder: Path) -> Path:
-        from quire.workspace.locate import find_workspace
-
         # The folder of a new file may not be there yet; `isdir` of a name that cannot be one is False.
         place = next((path for path in (folder, *folder.parents) if os.path.isdir(path)), folder)  # noqa: PTH112
         with contextlib.suppress(QuireError):  # a workspace of another account: its settings are not read
@@ -254,8 +256,6 @@ def uri_of(path: str) -> str:
 
 def _inserted(text: EditorText, changes: Sequence[object]) -> Span | None:
     """Return the place of the last change in the text that it has led to; None if the whole text was replaced."""
-    from quire.source import Span, normalise
-
     last = changes[-1] if changes else None
     if not isinstance(last, Mapping) or not isinstance(last.get("range"), Mapping):
         return None
@@ -285,9 +285,6 @@ class Folder:
     @cached_property
     def settings(self) -> Settings | None:
         """The settings; None if they cannot be read."""
-        from quire.workspace.configuration import load_settings
-        from quire.workspace.locate import find_workspace
-
         try:
             return load_settings(find_workspace(self.path))
         except QuireError:  # wrong settings, or a workspace of another account
@@ -302,8 +299,6 @@ class Folder:
 
     @cached_property
     def library(self) -> Library | None:
-        from quire.library.library import Library
-
         return Library(self.settings) if self.settings else None
 
     @cached_property
@@ -327,16 +322,12 @@ class Folder:
         """The absolute paths of all documents and tests here, with open ones that were never saved. A folder that is
         neither a workspace nor open in the editor is not searched below itself: it may be the home folder, in which
         one file was opened."""
-        from quire.library.collect import documents_below
-
         found = map(str, documents_below(self.path, deep=self._desk.is_searched(self.path), most=MOST_FILES))
         return tuple(dict.fromkeys((*found, *self._desk.unsaved(self.path))))
 
     @property
     def settings_file(self) -> str:
         """The absolute path of the workspace's `quire.toml`, which need not exist."""
-        from quire.lsp.document_view import SETTINGS_FILE
-
         return str(self.path / SETTINGS_FILE)
 
     def view(self, path: str) -> View | None:
@@ -360,9 +351,6 @@ class Folder:
 
 def read_closed(path: str) -> str | None:
     """Return the text of a file that is not open; None if it cannot be read."""
-    from quire.formats import most_bytes
-    from quire.source import read_source
-
     try:
         return read_source(Path(path), limit=most_bytes(path)).text
     except (Unreadable, QuireError):

@@ -34,11 +34,12 @@ from quire.formats import TEST_SUFFIX
 from quire.formats.test import codes
 from quire.formats.test.expected import Equal
 from quire.formats.test.parse import parse
+from quire.library.document import load
 from quire.lsp.answers import Action, FileEdit, insertion
 from quire.patterns import late_pattern
 from quire.source import MAX_TEST_BYTES, read_source
-from quire.testing.discovery import Selection
-from quire.testing.drafts import flow
+from quire.testing.discovery import Selection, bench_for, own_test
+from quire.testing.drafts import case_text, file_text, flow
 from quire.testing.expectations import seen_value
 from quire.testing.file_run import FileOptions, run_file
 from quire.testing.matchers import MISSING, Missing, shown
@@ -209,8 +210,6 @@ def test_action(view: View, wanted: str, title: str) -> Action | None:
     document cannot run, or has a test that no case can be added to."""
     if view.document is None or view.document.plan is None:
         return None
-    from quire.testing.discovery import own_test
-
     path = own_test(view.path)
     existing = view.folder.view(path)
     if existing is not None and not _CASES.search(existing.source.text):
@@ -220,7 +219,6 @@ def test_action(view: View, wanted: str, title: str) -> Action | None:
 
 def draft_case(view: View, wanted: str) -> Draft:
     """Return a case that takes a decision. Raises `QuireError` if none was found, or if it cannot be added."""
-    from quire.testing.discovery import bench_for
     from quire.testing.scaffold import draft_for
 
     draft = draft_for(bench_for(view.document), wanted) if view.document is not None else None
@@ -233,9 +231,6 @@ def draft_case(view: View, wanted: str) -> Draft:
 def added_case(view: View, draft: Draft) -> FileEdit:
     """Return the edit that makes the test of a document, or adds a case to it. Raises `QuireError` for a test that is
     written in another way."""
-    from quire.testing.discovery import own_test
-    from quire.testing.drafts import case_text, file_text
-
     path = own_test(view.path)
     existing = view.folder.view(path)
     if existing is None:
@@ -326,9 +321,6 @@ def _drafts(result: FileResult) -> Iterator[DraftedCase]:
     }  # fmt: skip
     if not missing:
         return
-    from quire.library.document import load
-    from quire.testing.discovery import bench_for
-    from quire.testing.drafts import case_text
     from quire.testing.scaffold import draft_cases
 
     taken = {case.name for case in result.cases}

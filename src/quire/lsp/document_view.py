@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from quire.errors import QuireError
 from quire.formats import format_of
 from quire.library.collect import names_steps
+from quire.library.document import parse_pipelines, read, unnamed
 from quire.library.registered import PIPELINES_FOLDER, in_folder
 from quire.source import Source, Span, line_end, line_start, real_path
 
@@ -88,8 +89,6 @@ class View:
 
                 return parse_playbook(self.source)
             case "pipeline":
-                from quire.library.document import parse_pipelines, unnamed
-
                 return parse_pipelines(unnamed(self.source), True)
             case "directive":
                 from quire.formats.directive.parse import parse as parse_directive
@@ -108,8 +107,6 @@ class View:
     @cached_property
     def document(self) -> Document | None:
         """The document as a run would read it, with its plan if it has no error; None for what cannot run."""
-        from quire.library.document import read
-
         try:
             return read(self.source)
         except QuireError:

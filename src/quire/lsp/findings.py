@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from quire import formats
 from quire.errors import QuireError, Unreadable
 from quire.lsp.protocol import ClientCapabilities, framed
 from quire.source import Span, line_end, line_start
@@ -53,8 +54,6 @@ def quick_findings(view: View) -> QuickFindings:
     try:
         return view.folder.check.quick(view.source)
     except QuireError:
-        from quire import formats
-
         return QuickFindings(formats.check(view.source), False, False)
 
 
@@ -76,7 +75,6 @@ def together(view: View, quick: QuickFindings, thorough: tuple[Diagnostic, ...])
 
 def _checked_alone(view: View) -> tuple[Diagnostic, ...] | None:
     """Return the findings about what is not a document; None for a document."""
-    from quire import formats
     from quire.lsp.languages import function
 
     if view.format == "settings":

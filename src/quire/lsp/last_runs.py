@@ -24,6 +24,7 @@ from msgspec import Struct
 
 from quire.lsp.answers import code
 from quire.lsp.jobs import Job, packed, unpacked
+from quire.wording import cut
 
 if TYPE_CHECKING:
     from quire.lsp.document_view import View
@@ -165,7 +166,6 @@ def _status(path: str) -> tuple[int, int, int]:
 def _shown(value: Value) -> str:
     from quire.display.visible import visible
     from quire.values import encode
-    from quire.wording import cut
 
     text = value if isinstance(value, str) else encode(value)
     return cut(visible(" ".join(text[: 4 * LONGEST_SHOWN].split())), LONGEST_SHOWN) or "(empty)"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quire.diagnostics import Severity
+from quire.display.visible import visible
 from quire.lsp.desk import uri_of
 
 if TYPE_CHECKING:
@@ -64,8 +65,6 @@ def diagnostic(text: EditorText, found: Diagnostic, desk: Desk) -> Json:
     if code.id in _WITHOUT_EFFECT:
         data["tags"] = [_UNNECESSARY]
     if found.related:
-        from quire.display.visible import visible
-
         data["relatedInformation"] = [
             {"location": related_location(text, one, desk), "message": visible(one.message)} for one in found.related
         ]
@@ -74,8 +73,6 @@ def diagnostic(text: EditorText, found: Diagnostic, desk: Desk) -> Json:
 
 @lru_cache(maxsize=4_000)
 def _message(message: str, help: str) -> str:
-    from quire.display.visible import visible
-
     return visible(message) + (f"\nhelp: {visible(help)}" if help else "")
 
 

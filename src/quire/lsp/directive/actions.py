@@ -13,7 +13,9 @@ from quire.lsp.directive.grants import calls_of_view, permissions, tier
 from quire.lsp.directive.item_words import id_of
 from quire.lsp.directive.tags import scan
 from quire.lsp.document_tests import test_action
+from quire.plan.templates import references
 from quire.source import Span, line_start
+from quire.testing.discovery import own_test
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
@@ -172,8 +174,6 @@ class _Actions:
     # Inputs and fields
 
     def _declare(self, found: Diagnostic) -> Iterator[Action]:
-        from quire.plan.templates import references
-
         written = found.span.of(self._text)
         name = next((reference.name for reference in references(written)), "")
         root = self._scan.root
@@ -242,8 +242,6 @@ class _Actions:
     # Tests and comments
 
     def _tests(self) -> Iterator[Action]:
-        from quire.testing.discovery import own_test
-
         root = self._scan.root
         at_head = self._span.start <= (root.inner_start if root else 0)
         if not at_head or root is None or self._view.folder.view(own_test(self._view.path)) is not None:

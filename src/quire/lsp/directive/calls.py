@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.lsp.answers import code
-from quire.lsp.directive.item_words import path_of_item
+from quire.lsp.directive.item_words import path_of_item, schema_lines
 from quire.plan.built_in_tools import BUILT_IN_TOOLS, FORK
 from quire.source import Span
 from quire.trust.capabilities import canonical
@@ -184,8 +184,6 @@ def action_schema(primary: str) -> tuple[str, Mapping[str, Value], tuple[str, ..
 
 def call_markdown(primary: str, call: SpelledCall | None = None, argument: Argument | None = None) -> str:
     """Return what a call does, or the meaning of one of its arguments."""
-    from quire.lsp.directive.item_words import schema_lines
-
     description, properties, required = action_schema(primary)
     if argument is None or call is None:
         schema: dict[str, Value] = {"properties": properties, "required": list(required)}

@@ -9,13 +9,15 @@ Show the arguments of a call that is being typed in the instructions, and the pa
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from quire.formats.markdown import Fence, find_fence
-from quire.lsp.answers import Completion, Signature, code
+from quire.lsp.answers import Completion, Name, Signature, code
 from quire.lsp.directive.calls import action_schema, parameters_of
-from quire.lsp.directive.completion_values import call_around
+from quire.lsp.directive.completion_values import call_around, in_call, references, texts_of, values_of
 from quire.lsp.directive.elements import ELEMENTS, ElementMeaning, children_of, meaning_of
+from quire.lsp.directive.item_words import KINDS, id_of, item_markdown, path_of_item, tool_markdown
 from quire.lsp.directive.tags import open_at, read_attributes
 from quire.patterns import late_pattern
 from quire.source import Span
@@ -46,17 +48,12 @@ def resolve(view: View, what: str) -> str:
     """Return what is known about a completion: `item:TYPE:ID`, `tool:ID` or `grant:CAPABILITY`."""
     kind, _, rest = what.partition(":")
     if kind == "tool":
-        from quire.lsp.directive.item_words import tool_markdown
-
         return tool_markdown(rest)
     if kind == "grant":
         from quire.lsp.directive.grants import permission_markdown
 
         return permission_markdown(view, rest)
     if kind == "item":
-        from quire.lsp.answers import Name
-        from quire.lsp.directive.item_words import KINDS, item_markdown, path_of_item
-
         item_type, _, item_id = rest.partition(":")
         if item_type in KINDS:
             path = path_of_item(view.folder, item_type, item_id)
@@ -133,8 +130,6 @@ def _in_tag(view: View, offset: int, begin: int, name: str, around: list[Tagged]
     attributes, _ = read_attributes(text, begin + 1 + len(name), offset)
     last = attributes[-1] if attributes else None
     if last is not None and not last.quoted and text[last.value_span.start - 1] in "\"'":
-        from quire.lsp.directive.completion_values import values_of
-
         span = Span(last.value_span.start, offset)
         return values_of(view, name, last.name, attributes, around, span)
     return _attributes(view, offset, name, attributes, around)
@@ -174,8 +169,6 @@ def text_before(view: View, offset: int) -> str:
 
 def _in_text(view: View, offset: int, around: list[Tagged]) -> list[Completion]:
     """Complete the text of an element."""
-    from quire.lsp.directive.completion_values import references, texts_of
-
     if completions := references(view, offset, around):
         return completions
     if not around:
@@ -193,8 +186,6 @@ def _in_text(view: View, offset: int, around: list[Tagged]) -> list[Completion]:
 
 
 def _in_body(view: View, offset: int, start: int) -> list[Completion]:
-    from quire.lsp.directive.completion_values import in_call, references, values_of
-
     if (completions := in_call(view, offset, start)) is not None:
         return completions
     if completions := references(view, offset, []):
@@ -219,10 +210,6 @@ def _in_body(view: View, offset: int, start: int) -> list[Completion]:
 
 def _whole(view: View) -> list[Completion]:
     """Return a whole directive, for a file that has none yet."""
-    from pathlib import PurePath
-
-    from quire.lsp.directive.item_words import id_of
-
     name = PurePath(view.path).stem
     category = id_of(view.path).rpartition("/")[0]
     insert = (

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from quire.engine.premises import THREAD_LIMITS
 from quire.lsp.answers import Completion
 from quire.lsp.directive.calls import CALL, LONGEST, SpelledCall, action_schema, call_at, parameters_of
 from quire.lsp.directive.elements import VALUES
 from quire.lsp.directive.hooks import DECISION_MEANINGS, EVENTS, OPERATOR_MEANINGS, paths_of
 from quire.lsp.directive.item_words import KINDS, entries, id_of
 from quire.lsp.directive.tags import declared_inputs, declared_outputs
+from quire.models.choose import MODEL_BY_KEY
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import BUILT_IN_TOOLS, FORK
-from quire.plan.vocabulary import CONTEXT, CONTROL, DECISIONS, ITEM_TYPES, PRIMARIES
+from quire.plan.vocabulary import CONTEXT, CONTROL, DECISIONS, ITEM_TYPES, LIMIT_ALIASES, PRIMARIES
 from quire.source import Span
 from quire.trust.capabilities import canonical
 from quire.workspace.secrets import shown_model
@@ -177,8 +180,6 @@ def paths(view: View, event: str, span: Span, end: str = "") -> list[Completion]
 
 def parameters(view: View, action: Tagged, span: Span) -> list[Completion]:
     """Return the names of parameters that the item of an action takes."""
-    from quire.lsp.directive.calls import parameters_of
-
     if action.value("item_id") == CONTROL:
         return [Completion(one, "property", span=span) for one in ("action", "message")]
     found = parameters_of(view, action.value("item_type"), action.value("item_id"))
@@ -203,8 +204,6 @@ def tiers(view: View, span: Span) -> list[Completion]:
 def models(view: View, span: Span) -> list[Completion]:
     """Return models that are configured, or that a provider has whose key is set. An address with a password is left
     out: it does not belong into a document."""
-    from quire.models.choose import MODEL_BY_KEY
-
     settings = view.folder.settings
     found = dict.fromkeys(settings.models.tiers.values()) if settings else {}
     if settings and settings.models.default:
@@ -214,9 +213,6 @@ def models(view: View, span: Span) -> list[Completion]:
 
 
 def _default(name: str, span: Span) -> list[Completion]:
-    from quire.engine.premises import THREAD_LIMITS
-    from quire.plan.vocabulary import LIMIT_ALIASES
-
     value = THREAD_LIMITS.get(LIMIT_ALIASES.get(name, name))
     return [Completion(f"{value}", "value", detail="the default", span=span)] if value is not None else []
 
@@ -226,8 +222,6 @@ def _words(words: tuple[str, ...], span: Span) -> list[Completion]:
 
 
 def _stem(view: View) -> str:
-    from pathlib import PurePath
-
     return PurePath(view.path).stem
 
 

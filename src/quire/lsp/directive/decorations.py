@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from quire.diagnostics import Edit
+from quire.diagnostics import Edit, Severity
 from quire.formats.directive import codes
 from quire.formats.directive.parse import METADATA
+from quire.formats.markdown import signature_line
 from quire.lsp.answers import Fold, Hint, Lens, Token
 from quire.lsp.bounds import document_lenses
 from quire.lsp.desk import uri_of
@@ -24,7 +25,14 @@ from quire.lsp.directive.calls import spelled_calls
 from quire.lsp.directive.elements import OWN_CONTENT, VALUES, meaning_of
 from quire.lsp.directive.grants import permission_at, permissions, tier
 from quire.lsp.directive.index import value_references
-from quire.lsp.directive.item_words import amount, effective_limits, model_words, path_of_item
+from quire.lsp.directive.item_words import (
+    amount,
+    bound_words,
+    effective_limits,
+    model_words,
+    path_of_item,
+    signature_words,
+)
 from quire.lsp.directive.tags import declared_inputs, declared_outputs, scan
 from quire.lsp.document_tests import count_cases
 from quire.plan.vocabulary import CONTEXT, LIMITS, OPAQUE, number
@@ -53,8 +61,6 @@ def format(view: View, span: Span) -> list[Edit]:
 
 def _is_whole(view: View) -> bool:
     """Tell whether the XML of the fence could be read to its end."""
-    from quire.diagnostics import Severity
-
     found = view.reading.of(Severity.ERROR)
     return view.reading.partial.root.end > 0 and all(
         one.code.id in _READABLE or not one.code.id.startswith("DR00") for one in found
@@ -159,8 +165,6 @@ def folds(view: View) -> list[Fold]:
 
 
 def lenses(view: View) -> list[Lens]:
-    from quire.lsp.directive.item_words import bound_words, signature_words
-
     scanned = scan(view.source.text)
     root = scanned.root
     if root is None or not root.finished:
@@ -178,8 +182,6 @@ def lenses(view: View) -> list[Lens]:
 
 def _title(view: View) -> Span:
     """Return the first line below the signature that is not empty."""
-    from quire.formats.markdown import signature_line
-
     text = view.source.text
     start = len(signature_line(text))
     start += len(text[start:]) - len(text[start:].lstrip())

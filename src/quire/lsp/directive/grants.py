@@ -12,7 +12,7 @@ from quire.lsp.directive.item_words import KINDS, entries
 from quire.lsp.directive.tags import scan
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import BUILT_IN_TOOLS, FORK
-from quire.plan.vocabulary import PRIMARIES
+from quire.plan.vocabulary import EVERYTHING, PRIMARIES
 from quire.trust.capabilities import Grants, capability
 from quire.trust.risk import NO_RULES, Tier, project_risk, tier_of
 from quire.wording import first_of
@@ -131,8 +131,6 @@ _SHOWN = 12
 
 def permission_markdown(view: View, pattern: str) -> str:
     """Return what is known about one permission."""
-    from quire.plan.vocabulary import EVERYTHING
-
     lines = [f"**capability** {code(pattern)}", ""]
     risk = tier(view, pattern)
     lines.append(f"- tier: **{risk.value}** — {risk.meaning}" if risk else "- tier: none is known")

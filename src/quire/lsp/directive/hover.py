@@ -6,8 +6,18 @@ from typing import TYPE_CHECKING
 
 from quire.lsp.answers import Hover, code
 from quire.lsp.directive.elements import is_limit, meaning_of
-from quire.lsp.directive.grants import permission_at
+from quire.lsp.directive.grants import permission_at, permission_markdown, permissions_markdown
+from quire.lsp.directive.item_words import (
+    item_markdown,
+    limit_markdown,
+    limits_markdown,
+    model_markdown,
+    parameter_markdown,
+    prompt_markdown,
+    tool_markdown,
+)
 from quire.lsp.directive.tags import scan
+from quire.trust.risk import Tier
 
 if TYPE_CHECKING:
     from quire.lsp.answers import Name
@@ -29,8 +39,6 @@ def hover(view: View, offset: int) -> Hover | None:
 
 def _title(view: View, scanned: Scan, offset: int) -> Hover | None:
     """Return the first message to the model, at the name of the directive and at the heading of the file."""
-    from quire.lsp.directive.item_words import prompt_markdown
-
     root = scanned.root
     named = root.attribute("name") if root else None
     if named is not None and _touches(named.value_span, offset):
@@ -58,17 +66,13 @@ def _in_fence(view: View, scanned: Scan, offset: int) -> Hover | None:
         return None
     named = _named(view, offset)
     if (asked := permission_at(tag)) is not None and _touches(asked[1], offset):
-        from quire.lsp.directive.grants import permission_markdown
-
         item = f"\n\n{named.markdown}" if named is not None and tag.tag != "tool" else ""
         return Hover(asked[1], permission_markdown(view, asked[0]) + item)
     return named
 
 
 def _element(view: View, tag: Tagged, span: Span) -> Hover | None:
-    from quire.lsp.directive.grants import permissions_markdown
     from quire.lsp.directive.hooks import hook_markdown
-    from quire.lsp.directive.item_words import limits_markdown, model_markdown
 
     parent = tag.parent.tag if tag.parent else ""
     if parent == "outputs" and tag.tag not in ("output", "success", "failure"):
@@ -96,8 +100,6 @@ def _attribute(view: View, tag: Tagged, attribute: Attribute) -> Hover | None:
     if meaning is None or attribute.name not in meaning.attributes:
         return None
     if (limit := _limit(tag, attribute.name)) is not None:
-        from quire.lsp.directive.item_words import limit_markdown
-
         return Hover(attribute.name_span, limit_markdown(limit, attribute.value))
     return Hover(
         attribute.name_span, f"{code(attribute.name)} of {code(f'<{tag.tag}>')} — {meaning.attributes[attribute.name]}"
@@ -106,7 +108,6 @@ def _attribute(view: View, tag: Tagged, attribute: Attribute) -> Hover | None:
 
 def _value(view: View, tag: Tagged, attribute: Attribute, offset: int) -> Hover | None:
     from quire.lsp.directive.hooks import EVENTS, OPERATOR_MEANINGS, path_meaning
-    from quire.lsp.directive.item_words import limit_markdown, model_markdown
 
     value = attribute.value.strip()
     if (found := _named(view, offset)) is not None and found.markdown and tag.tag != "model":
@@ -137,8 +138,6 @@ def _limit(tag: Tagged, attribute: str) -> str | None:
 
 
 def _tier(value: str, span: Span) -> Hover | None:
-    from quire.trust.risk import Tier
-
     tier = next((one for one in Tier if one.value == value), None)
     return Hover(span, f"**tier** {code(value)} — {tier.meaning}") if tier else None
 
@@ -173,8 +172,6 @@ def _named(view: View, offset: int) -> Hover | None:
 
 
 def _name_words(view: View, name: Name) -> str:
-    from quire.lsp.directive.item_words import item_markdown, parameter_markdown, tool_markdown
-
     match name.kind:
         case "input" | "output":
             return parameter_markdown(view, name)

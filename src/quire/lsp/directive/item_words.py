@@ -15,6 +15,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from quire.engine.premises import THREAD_LIMITS
 from quire.errors import QuireError
 from quire.lsp.answers import code, fenced
 from quire.lsp.bounds import with_price
@@ -22,7 +23,7 @@ from quire.lsp.directive.elements import LIMIT_MEANINGS
 from quire.lsp.directive.tags import scan
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import BUILT_IN_TOOLS
-from quire.plan.vocabulary import INTEGER_LIMITS, LIMIT_ALIASES, LIMITS
+from quire.plan.vocabulary import CONTROL, INTEGER_LIMITS, LIMIT_ALIASES, LIMITS
 from quire.wording import cut_line
 from quire.workspace.secrets import shown_model
 
@@ -224,8 +225,6 @@ def parameter_markdown(view: View, name: Name) -> str:
 
 def tool_markdown(item_id: str) -> str:
     """Return description and arguments of a tool; what is known of a tool of a server is its name alone."""
-    from quire.plan.vocabulary import CONTROL
-
     if item_id == CONTROL:
         return f"**tool** {code(item_id)}\n\nDecides how the thread goes on. It needs no permission."
     tool = next((one for one in BUILT_IN_TOOLS if one.id == item_id), None)
@@ -261,7 +260,6 @@ _PER_CALL = ("spawns", "depth")
 def effective_limits(view: View) -> tuple[dict[str, object], set[str]]:
     """Return the limits that count, and the names of those that the directive itself sets. Values that are not numbers
     count as not set."""
-    from quire.engine.premises import THREAD_LIMITS
     from quire.formats.directive.lower import limits
 
     declared = limits(view.reading.partial)
@@ -275,7 +273,6 @@ def effective_limits(view: View) -> tuple[dict[str, object], set[str]]:
 
 def limit_markdown(name: str, value: str) -> str:
     """Return what a limit means, and what happens when it is reached."""
-    from quire.engine.premises import THREAD_LIMITS
     from quire.formats.directive.limits import limit_problem
 
     canonical = LIMIT_ALIASES.get(name, name)

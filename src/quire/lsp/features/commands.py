@@ -12,10 +12,12 @@ from quire.diagnostics import fix_of
 from quire.errors import QuireError
 from quire.lsp import wire
 from quire.lsp.answers import Action, change
-from quire.lsp.bounds import with_price
+from quire.lsp.bounds import lock_text, proof_text, with_price
 from quire.lsp.desk import path_of, uri_of
+from quire.lsp.document_tests import added_case, draft_case, run_tests, tests_of
 from quire.lsp.features import ask, view_in, workspace_edit
 from quire.lsp.jobs import Unasked
+from quire.lsp.prompts import preview_of
 from quire.lsp.protocol import INVALID_PARAMS, RequestFailed
 
 if TYPE_CHECKING:
@@ -134,13 +136,9 @@ def execute(session: Session, params: Mapping[str, Any]) -> Any:
         case "quire.writeTest":
             _write_test(session, _view(session, given), given[1] if len(given) > 1 else "")
         case "quire.showProof":
-            from quire.lsp.bounds import proof_text
-
             view = _view(session, given)
             session.later(lambda _tell: proof_text(view), title="Quire: prove the document")
         case "quire.lockDiff":
-            from quire.lsp.bounds import lock_text
-
             folder = _view(session, given).folder
             session.later(lambda _tell: lock_text(folder), title="Quire: compare with quire.lock")
     raise RequestFailed(f"the command {command} is not known", INVALID_PARAMS)
@@ -157,7 +155,6 @@ def _view(session: Session, given: Sequence[str]) -> View:
 def _prompt(view: View, steps: Sequence[str]) -> str:
     """Return the messages that a model would get at a step, as text."""
     from quire.display.transcript import prompt_text
-    from quire.lsp.prompts import preview_of
 
     return prompt_text(preview_of(view, steps[0] if steps else "").request)
 
@@ -177,8 +174,6 @@ def _test(session: Session, view: View, case: str) -> NoReturn:
         raise RequestFailed(f"{Path(view.path).name} has no test yet")
 
     def run(tell: Tell) -> Any:
-        from quire.lsp.document_tests import run_tests
-
         return run_tests(tests, [case] if case else [], tell)
 
     def keep(result: tuple[Any, list[TestRecord]]) -> Any:
@@ -202,8 +197,6 @@ def tests_ran(session: Session, params: Mapping[str, Any]) -> None:
             wanted.append((list(_tests_of(view)), [str(case) for case in cases] if isinstance(cases, list) else []))
 
     def run(_tell: Tell) -> list[TestRecord]:
-        from quire.lsp.document_tests import run_tests
-
         return [record for paths, cases in wanted for record in run_tests(paths, cases)[1]]
 
     if wanted:
@@ -217,7 +210,6 @@ def _keep(session: Session, records: list[TestRecord]) -> None:
 
 def _write_test(session: Session, view: View, wanted: str) -> NoReturn:
     """Have a case written that takes a decision, given by its id. The editor is asked to make the edit."""
-    from quire.lsp.document_tests import added_case, draft_case
 
     def write(draft: Any) -> None:
         try:
@@ -233,7 +225,6 @@ def _write_test(session: Session, view: View, wanted: str) -> NoReturn:
 
 def _tests_of(view: View) -> Iterator[tuple[str, str]]:
     """Yield the paths of the tests of a document, or of a test itself, each with that of its document."""
-    from quire.lsp.document_tests import tests_of
     from quire.lsp.test.tested import tested
 
     if view.format == "test":

@@ -16,7 +16,7 @@ from quire.formats.directive import codes
 from quire.formats.directive.knowledge import REQUIRED
 from quire.lsp.answers import Action, Completion, Hover, Name, change, code, insertion
 from quire.lsp.directive.grants import permissions
-from quire.lsp.directive.item_words import entries, id_of
+from quire.lsp.directive.item_words import entries, id_of, item_markdown, signature_words
 from quire.lsp.knowledge.metadata import KEYS, metadata
 from quire.patterns import late_pattern
 from quire.source import Span
@@ -222,14 +222,10 @@ def _mention(view: View, offset: int) -> Hover | None:
 
 
 def _item(view: View, name: Name) -> Hover:
-    from quire.lsp.directive.item_words import item_markdown
-
     return Hover(name.span, item_markdown(view, name))
 
 
 def _about(view: View) -> str:
-    from quire.lsp.directive.item_words import signature_words
-
     naming, fetching = used_by(view)
     lines = [f"**knowledge** {code(id_of(view.path))}", "", f"- {signature_words(view)}"]
     lines.append(f"- used by: {_listed(naming)}" if naming else "- no directive names it")

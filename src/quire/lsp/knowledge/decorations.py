@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from quire.lsp.answers import Lens, Token
 from quire.lsp.desk import uri_of
+from quire.lsp.directive.item_words import signature_words
 from quire.lsp.knowledge.metadata import KEYS, metadata
 from quire.source import Span
 from quire.wording import pluralize
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 
 def lenses(view: View) -> list[Lens]:
-    from quire.lsp.directive.item_words import signature_words
     from quire.lsp.knowledge.completion import used_by
 
     found = metadata(view)

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from quire.diagnostics import Edit, Severity
+from quire.expr import reads
 from quire.formats.pipeline.codes.errors import UNDECLARED
 from quire.formats.pipeline.codes.warnings import OPTIONAL_FIELD
 from quire.formats.pipeline.syntax import AgentBody, FoldBody, ForEachBody, MatchBody, ShellBody, ToolBody
 from quire.formats.pipeline.walks import expressions
 from quire.lsp.answers import Action, ActionKind, change, insertion
-from quire.lsp.pipeline.tree import item_at, labelled, part_at, pipeline_at, way_to
+from quire.lsp.pipeline.tree import cursor_place, item_at, labelled, part_at, pipeline_at, way_to
+from quire.lsp.yaml_scan import closing
 from quire.patterns import late_pattern
 from quire.source import Source, Span, line_start
 
@@ -39,8 +41,6 @@ def key_edit(view: View, step: Step, key: str, value: str) -> Edit | None:
     if match[1] is None:
         at = match.end()
         return insertion(at, f"{key}: {value}\n{match[2]}")
-    from quire.lsp.yaml_scan import closing
-
     end = closing(text, match.end())
     if end >= len(text):
         return None
@@ -155,8 +155,6 @@ def _gets(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
 
 def _inner_quote(view: View, offset: int) -> str:
     """Return the quote that can be used inside of the scalar around an offset."""
-    from quire.lsp.pipeline.tree import cursor_place
-
     return '"' if cursor_place(view, offset).quote == "'" else "'"
 
 
@@ -211,8 +209,6 @@ def _gate(view: View, way: Way, findings: Sequence[Diagnostic]) -> Iterator[Acti
 def _shown_values(step: Step) -> str | None:
     """Return the argument `show` of a question about a step, with a comma behind it: the values that its expressions
     read. Empty if they read none; None if they read the result of the step before, which a question would replace."""
-    from quire.expr import reads
-
     found: dict[str, str] = {}
     for text in expressions(step):
         for read in reads(text.expression):

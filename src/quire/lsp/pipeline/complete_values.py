@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire.errors import QuireError
+from quire.expr import ExprSyntaxError, parse, python_text
 from quire.formats.pipeline.syntax import is_name
 from quire.formats.pipeline.walks import targets, walk
 from quire.lsp.answers import Completion
 from quire.lsp.name_targets import MOST_READ, CallCircles
 from quire.lsp.pipeline.tree import cursor_place, file_of, item_at, part_at, pipeline_at
-from quire.schema import refs
+from quire.schema import Enum, Kind, Simple, refs
 from quire.source import Span, real_path
 
 if TYPE_CHECKING:
@@ -266,9 +267,7 @@ def passed_names(view: View, offset: int, place: CursorPlace, span: Span, *, map
 
 def case_labels(view: View, offset: int, place: CursorPlace, span: Span) -> list[Completion]:
     """Return the labels that the value of `on` can have and that have no case yet."""
-    from quire.expr import ExprSyntaxError, parse, python_text
     from quire.lsp.pipeline.scopes import names_at
-    from quire.schema import Enum, Kind, Simple
 
     on = nearest_name(view, offset, re.compile(r"""\bon:[ ]*["']?([\w. ]+)"""))
     try:

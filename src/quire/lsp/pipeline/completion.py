@@ -9,8 +9,11 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from quire.expr.functions import FUNCTIONS
 from quire.expr.syntax import KEYWORDS
+from quire.formats.pipeline.known_types import KnownTypes, element
 from quire.formats.pipeline.language import KINDS
 from quire.formats.pipeline.language_words import (
     BINDINGS,
@@ -21,9 +24,19 @@ from quire.formats.pipeline.language_words import (
     meaning,
 )
 from quire.lsp.answers import MOST_COMPLETIONS, Completion, fits_typed
-from quire.lsp.pipeline.complete_values import complete_item, complete_value
-from quire.lsp.pipeline.scopes import names_at
-from quire.lsp.pipeline.tree import FIELD_KEYS, YamlPlace, cursor_place, is_expression, keys_at, pipeline_at, place_of
+from quire.lsp.pipeline.complete_values import argument_names, case_labels, complete_item, complete_value, passed_names
+from quire.lsp.pipeline.scopes import Scope, names_at, store_names
+from quire.lsp.pipeline.tree import (
+    FIELD_KEYS,
+    YamlPlace,
+    cursor_place,
+    file_of,
+    is_expression,
+    keys_at,
+    part_at,
+    pipeline_at,
+    place_of,
+)
 from quire.plan.type_words import type_words
 from quire.schema import Enum, Kind, Simple
 from quire.source import Span, line_start
@@ -59,7 +72,6 @@ def complete(view: View, offset: int) -> list[Completion]:
 def resolve(view: View, what: str) -> str:
     """Return the documentation of a completion."""
     from quire.lsp.pipeline.hover import function_text, schema_text, target_text, tool_text
-    from quire.lsp.pipeline.tree import file_of
 
     kind, _, name = what.partition(":")
     match kind:
@@ -79,8 +91,6 @@ def is_dialect(view: View, offset: int) -> bool:
     pipeline = pipeline_at(view, offset)
     if pipeline is not None:
         return pipeline.dialect
-    from quire.lsp.pipeline.tree import part_at
-
     part = part_at(view, offset)
     return "\ndialect:" in view.source.text[part.start : part.end]
 
@@ -91,16 +101,10 @@ def _keys(view: View, offset: int, place: CursorPlace, where: YamlPlace) -> list
     if where.kind in ("step", "steps"):
         return _steps(view, place, where, span, dialect)
     if where.kind == "args":
-        from quire.lsp.pipeline.complete_values import argument_names
-
         return argument_names(view, offset, place, span)
     if where.kind == "pass":
-        from quire.lsp.pipeline.complete_values import passed_names
-
         return passed_names(view, offset, place, span, mapping=True)
     if where.kind == "cases":
-        from quire.lsp.pipeline.complete_values import case_labels
-
         return case_labels(view, offset, place, span)
     known = keys_at(where, dialect)
     if where.kind == "document":
@@ -120,8 +124,6 @@ def _excluded(key: str, present: tuple[str, ...]) -> bool:
 
 def _document_keys(view: View, offset: int, known: tuple[str, ...], dialect: bool) -> tuple[str, ...]:
     """Return the keys of a document: those of a schema, or those of a pipeline."""
-    from quire.lsp.pipeline.tree import part_at
-
     part = part_at(view, offset)
     text = "\n" + view.source.text[part.start : part.end]
     if "\nschema:" in text:
@@ -198,8 +200,6 @@ def complete_reference(view: View, offset: int, place: CursorPlace) -> list[Comp
     found = _members(view, offset, names, path, span, "") if path else _roots(view, offset, names, span, "")
     if view.source.text[offset : offset + 1] == "}":
         return found
-    from msgspec.structs import replace
-
     return [one if one.label == "ctx" else replace(one, insert=f"{one.label}}}") for one in found]
 
 
@@ -224,8 +224,6 @@ def _shown(type: FieldType | None) -> str:
 
 def _lambdas(names: ReadableNames, text: str) -> dict[str, FieldType | None]:
     """Return the parameters of the lambdas before the cursor, with the types of the items of their lists."""
-    from quire.formats.pipeline.known_types import element
-
     return {
         match[3]: element(names.scope.shapes.resolved(names.type_at(tuple(match[2].split(".")))))
         for match in _LAMBDA.finditer(text)
@@ -261,8 +259,6 @@ def _stores(view: View, offset: int, names: ReadableNames, span: Span) -> dict[s
         for match in _OUTPUT.finditer(near):
             stores.setdefault(match[1], None)
     if names.pipeline is not None and names.pipeline.input is None and len(view.source.text) <= _NEAR:
-        from quire.lsp.pipeline.scopes import store_names
-
         for name in store_names(names.pipeline):
             stores.setdefault(name, None)
     readable = {name: type for name, type in stores.items() if "-" not in name}
@@ -286,9 +282,6 @@ def _members(
         return [Completion(name, "field", span=span) for name in survived]
     lambdas = _lambdas(names, text)
     if path[0] in lambdas:
-        from quire.formats.pipeline.known_types import KnownTypes
-        from quire.lsp.pipeline.scopes import Scope
-
         types = names.scope.types
         inner = KnownTypes(types.stores, types.pipe, {**types.names, **lambdas})
         fields = type(names)(names.pipeline, Scope(inner, names.scope.shapes), names.way).fields_at(path)

@@ -17,6 +17,7 @@ from quire.expr import ExprSyntaxError
 from quire.expr.syntax import KEYWORDS, RESERVED
 from quire.expr.tokens import tokens as expression_tokens
 from quire.formats.pipeline.language import ALL_KINDS
+from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.prompts import references
 from quire.formats.pipeline.syntax import AgentBody, FoldBody, ForEachBody, RepeatBody, ToolBody
 from quire.formats.pipeline.walks import expressions, inner_expressions, schema_of, targets
@@ -25,7 +26,7 @@ from quire.lsp.answers import Hint, Lens, Token
 from quire.lsp.bounds import bound_words, document_lenses, quick_proof
 from quire.lsp.desk import uri_of
 from quire.lsp.document_tests import count_cases
-from quire.lsp.pipeline.index import placed
+from quire.lsp.pipeline.index import input_fields, placed
 from quire.lsp.pipeline.scopes import types_of_results
 from quire.lsp.pipeline.step_texts import node_of
 from quire.lsp.pipeline.tree import YamlPlace, cut_of, file_of, labelled, place_below, tree_of
@@ -67,7 +68,6 @@ def format(view: View, span: Span) -> list[Edit]:
 
 def _means_the_same(view: View, text: str) -> bool:
     """Tell whether a text has the same tree as a document, apart from places."""
-    from quire.formats.pipeline.parse import parse
     from quire.formats.pipeline.write import pipeline_tree
 
     after = parse(Source("", text), registered=True)
@@ -247,8 +247,6 @@ def _type_hints(view: View, pipeline: Pipeline, steps: list[Step]) -> Iterator[H
 
 def _pass_hints(view: View, step: Step) -> Iterator[Hint]:
     """Yield the types of the inputs of a callee behind the names that are passed to it."""
-    from quire.lsp.pipeline.index import input_fields
-
     for target in targets(step):
         fields = input_fields(view, target.pipeline.text) if target.passes else {}
         for one in target.passes:

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
 from quire.errors import QuireError
+from quire.expr.functions import FUNCTIONS
 from quire.formats.pipeline.language_words import BINDINGS, KIND_MEANINGS, SEED_FUNCTIONS, meaning
 from quire.lsp.answers import Hover, code, fenced, paragraphs
 from quire.lsp.pipeline.completion import ends_in_text
-from quire.lsp.pipeline.scopes import in_lambdas, is_input, names_at, writers_of
+from quire.lsp.pipeline.scopes import in_lambdas, is_input, names_at, scope_before, writers_of
 from quire.lsp.pipeline.tree import YamlPlace, cursor_place, file_of, is_expression, place_of, way_to
+from quire.lsp.prompts import preview_of
 from quire.plan.type_words import fields_words, type_words
 from quire.source import Span, line_end, line_start
 from quire.values import encode
@@ -234,8 +237,6 @@ def function_text(name: str) -> str:
     if name in SEED_FUNCTIONS:
         form, said = SEED_FUNCTIONS[name]
         return f"**{code(form)}**\n\n{said}"
-    from quire.expr.functions import FUNCTIONS
-
     found = FUNCTIONS.get(name)
     if found is None:
         return ""
@@ -281,7 +282,6 @@ def target_text(view: View, name: str) -> str:
 
 def _result_of(view: View, name: str) -> FieldType | None:
     from quire.lsp.pipeline.index import callee_of
-    from quire.lsp.pipeline.scopes import scope_before
 
     callee = callee_of(view, name)
     home = view if callee is None or callee.path == view.path else view.folder.view(callee.path)
@@ -292,8 +292,6 @@ def _result_of(view: View, name: str) -> FieldType | None:
 
 
 def _short_path(view: View, path: str) -> str:
-    from pathlib import Path
-
     whole = Path(path)
     return code(str(whole.relative_to(view.folder.path)) if whole.is_relative_to(view.folder.path) else whole.name)
 
@@ -407,7 +405,6 @@ def step_text(view: View, kind: str, word: Span) -> str:
 
 def _prompt(view: View, label: str) -> str:
     from quire.display.transcript import prompt_text
-    from quire.lsp.prompts import preview_of
 
     try:
         return fenced(prompt_text(preview_of(view, label).request))

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.errors import QuireError
-from quire.formats.pipeline.inputs import uses
+from quire.formats.pipeline.inputs import further_inputs, needed_inputs, uses
 from quire.formats.pipeline.syntax import AgentBody, CallBody, ForEachBody, ParallelBody, ToolBody
 from quire.formats.pipeline.walks import parts, schema_of, targets
 from quire.lsp.answers import Index, Link, Name, Symbol
 from quire.lsp.document_view import SETTINGS_FILE
 from quire.lsp.pipeline.tree import cut_of, extent_of, file_of, item_at, labelled
 from quire.plan.type_words import type_words
-from quire.schema import refs
+from quire.schema import Schema, refs
 from quire.source import Span, line_end, real_path
 from quire.wording import cut_line
 
@@ -256,8 +256,6 @@ def index(view: View) -> Index:
             names += _step_names(view, step)
             links += _prompt_links(view, step)
     for field in (one for pipeline in file.pipelines for one in pipeline.input or ()):
-        from quire.schema import Schema
-
         names += [Name("schema", ref.schema, ref.span, "reads") for ref in refs(Schema("", (field,))) if ref.span.end]
     return Index(tuple(names), symbols_of(view), tuple(links))
 
@@ -382,7 +380,6 @@ def interface_of(view: View, name: str) -> DocumentInterface | None:
 
 
 def _interface(tree: Pipeline) -> DocumentInterface:
-    from quire.formats.pipeline.inputs import further_inputs, needed_inputs
     from quire.formats.resolver import DocumentInterface
 
     needed = needed_inputs(tree)

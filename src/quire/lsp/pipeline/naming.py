@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.diagnostics import Edit
+from quire.errors import QuireError
 from quire.expr import ExprSyntaxError, parse
 from quire.expr.syntax import KEYWORDS, RESERVED
 from quire.expr.syntax import Path as ExpressionPath
@@ -215,8 +216,6 @@ def _taken(view: View, name: Name, new: str) -> str:
         if one.kind in kinds and one.text == new and same_scope and (one.document or thing.document) == thing.document:
             return f"there is a {one.kind} {new} already"
     if name.kind == "pipeline" and view.folder.snapshot is not None:
-        from quire.errors import QuireError
-
         try:
             if new in view.folder.snapshot.registry().pipelines:
                 return f"there is a pipeline {new} already"

@@ -13,13 +13,17 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from quire.expr.syntax import Each, FunctionCall, children
+from quire.errors import QuireError
+from quire.expr import ExprSyntaxError, parse
+from quire.expr.syntax import Each, FunctionCall, Path, children
 from quire.formats.pipeline.check_types import TypeWalker
 from quire.formats.pipeline.fields import Fields
+from quire.formats.pipeline.inputs import uses
 from quire.formats.pipeline.known_types import LOOP_NAMES, NUMBER, KnownTypes, Shapes, element, parts_of
 from quire.formats.pipeline.syntax import HOLE, RepeatBody
 from quire.formats.pipeline.walks import expressions, inner_expressions
 from quire.lsp.pipeline.tree import Way, count_until, file_of, labelled, pipeline_at, place_of, way_to
+from quire.source import NOWHERE
 
 if TYPE_CHECKING:
     from quire.expr.syntax import Node
@@ -48,9 +52,6 @@ class ReadableNames(Struct, frozen=True):
 
     def type_at(self, path: tuple[str, ...]) -> FieldType | None:
         """Return the type of a path; None if it is not known."""
-        from quire.expr.syntax import Path
-        from quire.source import NOWHERE
-
         shapes = self.scope.shapes
         return shapes.infer(Path(path, (NOWHERE,) * len(path), NOWHERE), self.scope.types)
 
@@ -87,8 +88,6 @@ def names_at(view: View, offset: int, place: CursorPlace) -> ReadableNames:
 
 def in_lambdas(view: View, names: ReadableNames, offset: int) -> ReadableNames:
     """Return what can be read at a place of an expression, with the parameters of the lambdas around it."""
-    from quire.expr import ExprSyntaxError, parse
-
     step = names.way.step if names.way is not None else None
     texts = (*expressions(step), *inner_expressions(step)) if step is not None else ()
     around = next((text.span for text in texts if text.span.holds(offset)), None)
@@ -146,8 +145,6 @@ def _depth(path: tuple[str, ...]) -> tuple[str, ...]:
 
 def _item(view: View, offset: int, scope: Scope) -> FieldType | None:
     """Return the type of the items of the list that the nearest `over` before an offset names."""
-    from quire.expr import ExprSyntaxError, parse
-
     text = view.source.text[max(0, offset - 4_000) : offset]
     lists = list(_OVER.finditer(text))
     if not lists:
@@ -173,8 +170,6 @@ def is_input(pipeline: Pipeline, name: str) -> bool:
 
 def store_names(pipeline: Pipeline) -> list[str]:
     """Return the names of all stores and inputs that a pipeline mentions."""
-    from quire.formats.pipeline.inputs import uses
-
     found = dict.fromkeys(name.text for name in pipeline.input_names)
     found |= dict.fromkeys(step.output.text for _, step in labelled(pipeline) if step.output is not None)
     found |= dict.fromkeys(
@@ -190,8 +185,6 @@ class _Results(Mapping[str, "FieldType"]):
         self._resolver = resolver
 
     def __getitem__(self, name: str) -> FieldType:
-        from quire.errors import QuireError
-
         try:
             interface = self._resolver.document(name) if self._resolver else None
         except QuireError:

@@ -14,6 +14,7 @@ from quire.lsp.playbook.completion import free_label
 from quire.lsp.playbook.index import KnownNames, tree_of
 from quire.lsp.playbook.layout import Layout, Part, layout_of
 from quire.source import NOWHERE, Span, line_end
+from quire.testing.coverage.decisions import decision_id
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
@@ -27,8 +28,6 @@ def case_actions(view: View, span: Span) -> Iterator[Action]:
     plan = view.document.plan if view.document is not None else None
     if target is None or plan is None:
         return
-    from quire.testing.coverage.decisions import decision_id
-
     label, arm = target
     place = next((path for path, step in plan.steps() if step.label == label), "")
     if arm is None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from quire.lsp.answers import Completion, Hover, code, paragraphs
 from quire.lsp.settings.toml_places import TomlKey, TomlTable, tables_of, texts_in
+from quire.models.choose import MODEL_BY_KEY
 from quire.source import Span
 from quire.workspace.setting_keys import SETTING_KEYS, SettingKey, below, key_at, takes_names
 
@@ -190,8 +191,6 @@ def _tools(view: View) -> Iterator[tuple[str, str]]:
 
 
 def _models(view: View) -> Iterator[tuple[str, str]]:
-    from quire.models.choose import MODEL_BY_KEY
-
     yield from ((name, "tier") for name in _names(view, ("models", "tiers")))
     yield from ((name, "") for name in dict.fromkeys(MODEL_BY_KEY.values()))
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from quire.formats import belongs_to_test
+from quire.formats.test.expected import EXPRESSION_NAMES
 from quire.formats.test.fields import description_of, keys_at, takes_expression, takes_mapping, takes_matcher, words_at
 from quire.lsp.answers import Completion, CompletionKind
 from quire.lsp.test.cursor_places import Place, place_at
@@ -243,7 +245,6 @@ def _tags(text: str) -> list[str]:
 
 def _documents(view: View) -> Iterator[tuple[str, str]]:
     """Yield the documents of the workspace that can run, as paths from the folder of the test."""
-    from quire.formats import belongs_to_test
     from quire.library.document import place_of
 
     folder = Path(view.path).parent
@@ -272,8 +273,6 @@ _READ = re.compile(r"\b(inputs|named|stores|outputs|row)\.([A-Za-z0-9_]*)$")
 
 def _in_expression(document: TestedDocument, text: str, place: Place, offset: int) -> Iterator[Completion]:
     """Yield the names that an expression can read: `inputs.place`, and the functions."""
-    from quire.formats.test.expected import EXPRESSION_NAMES
-
     before = text[place.word.start : offset]
     if read := _READ.search(before):
         span = Span(offset - len(read[2]), offset)

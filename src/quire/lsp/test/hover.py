@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from quire.errors import QuireError
 from quire.formats.test.fields import description_of, words_at
 from quire.lsp.answers import Hover, code, fenced, paragraphs
+from quire.lsp.prompts import preview_of
 from quire.lsp.test.cursor_places import Place, place_at
 from quire.lsp.test.index import ITEM, Role, below_world, key_role, value_role
 from quire.lsp.test.tested import TestedDocument, tested
@@ -133,8 +135,6 @@ def step_text(found: TestedDocument, label: str) -> str:
 
 def _prompt(document: TestedDocument, label: str) -> str:
     from quire.display.transcript import prompt_text
-    from quire.errors import QuireError
-    from quire.lsp.prompts import preview_of
 
     view = document.view
     if view is None or view.document is None:
