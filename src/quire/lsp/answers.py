@@ -110,6 +110,11 @@ DOCUMENTS: frozenset[NameKind] = frozenset({"pipeline", "document", "directive",
 """Kinds of names that mean a whole document, which may be written in several ways."""
 
 
+def kind_word(kind: NameKind) -> str:
+    """Return the word for a kind of document."""
+    return "playbook" if kind == "document" else kind
+
+
 def _key(name: Name) -> tuple[str, ...]:
     if name.kind in DOCUMENTS and name.document:
         return (name.document, name.scope)

@@ -13,7 +13,6 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from quire.lsp.protocol import BadFraming, FrameReader, framed
@@ -21,6 +20,7 @@ from quire.lsp.session import Session
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Iterator
 
     from quire.lsp.jobs import Job
 

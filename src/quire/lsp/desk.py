@@ -37,9 +37,7 @@ if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
     from quire.library.check import DocumentCheck, QuickFindings
     from quire.library.foresight import Foresight
-    from quire.library.library import Library
     from quire.library.snapshot import Snapshot
-    from quire.source import Span
     from quire.workspace.settings import Settings
 
 
@@ -329,6 +327,10 @@ class Folder:
     def settings_file(self) -> str:
         """The absolute path of the workspace's `quire.toml`, which need not exist."""
         return str(self.path / SETTINGS_FILE)
+
+    def shown(self, path: str) -> str:
+        """Return a path as it is shown: from the workspace, if the file is in it."""
+        return str(Path(path).relative_to(self.path)) if Path(path).is_relative_to(self.path) else path
 
     def view(self, path: str) -> View | None:
         """Return another document, open or not; None for a file that cannot be read."""

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
@@ -48,6 +47,8 @@ from quire.testing.snapshots import SnapshotMode
 from quire.wording import cut
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
     from quire.formats.test.expected import Check
     from quire.formats.test.syntax import Case, TestFile, TestReading
     from quire.lsp.document_view import View
@@ -208,7 +209,7 @@ _ITEM = late_pattern(r"^([ \t]*+)- ", re.MULTILINE)
 def test_action(view: View, wanted: str, title: str) -> Action | None:
     """Return the action that writes a case for a decision, given by its id; empty for a first case. None if the
     document cannot run, or has a test that no case can be added to."""
-    if view.document is None or view.document.plan is None:
+    if view.plan is None:
         return None
     path = own_test(view.path)
     existing = view.folder.view(path)

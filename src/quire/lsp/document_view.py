@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from quire.lsp.answers import Index
     from quire.lsp.desk import Folder
     from quire.lsp.texts import EditorText
+    from quire.plan.nodes import Plan
 
 
 _PIPELINE = re.compile(r"""^(["']?)pipeline\1[ \t]*:""", re.MULTILINE)
@@ -112,14 +113,18 @@ class View:
         except QuireError:
             return None
 
+    @property
+    def plan(self) -> Plan | None:
+        """The plan of the document; None for one that cannot run."""
+        return self.document.plan if self.document else None
+
     @cached_property
     def proof(self) -> Proof | None:
         """The proof of the document; None for one that cannot run."""
-        plan = self.document.plan if self.document else None
-        if plan is None:
+        if self.plan is None:
             return None
         try:
-            return self.folder.foresight.proof(plan, self.path)
+            return self.folder.foresight.proof(self.plan, self.path)
         except QuireError:
             return None
 

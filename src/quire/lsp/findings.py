@@ -11,7 +11,6 @@ Tell the editor about findings: unasked, or as the answer to a request.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,7 @@ from quire.source import Span, line_end, line_start
 from quire.text_diff import common_prefix, common_suffix
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from quire.diagnostics import Diagnostic
     from quire.library.check import QuickFindings

@@ -28,21 +28,26 @@ The table of all methods, and what the server says of itself in `initialize`.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from functools import lru_cache, partial
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quire import __version__
 from quire.lsp.protocol import COMMANDS, INCREMENTAL, TOKEN_MARKS, TOKEN_TYPES, TRIGGERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FORMATS = ("playbook", "pipeline", "directive", "knowledge", "test", "settings")
 MODULES: dict[str, dict[str, str]] = {
     "playbook": {"signatures": "directive_forms", "naming": "index"},
     "pipeline": {"signatures": "signature_help", "formatting": "decorations"},
     "directive": {"signatures": "completion", "formatting": "decorations", "file_moves": "naming"},
-    "knowledge": {"index": "metadata", "hover": "completion", "actions": "completion", "file_moves": "metadata"},
+    "knowledge": {
+        **dict.fromkeys(("hover", "actions", "decorations"), "completion"),
+        **dict.fromkeys(("index", "file_moves"), "metadata"),
+    },
     "test": {"naming": "index"},
     "settings": {"hover": "completion", "naming": "index", "check": "index"},
 }

@@ -9,19 +9,22 @@ Find out which calls would lead a document back to itself, so that completion do
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from quire.errors import QuireError
-from quire.lsp.answers import DOCUMENTS, Name
+from quire.lsp.answers import DOCUMENTS, Name, NameKind
 from quire.lsp.prompts import VALUES, all_names
 from quire.source import Span
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from quire.formats.pipeline.syntax import Pipeline
     from quire.library.snapshot import Snapshot
+    from quire.lsp.desk import Folder
     from quire.lsp.document_view import View
 
 
@@ -103,6 +106,40 @@ def definitions_of(view: View, name: Name) -> list[tuple[str, Span]]:
 def _bare(file: str) -> str:
     """Return the part of the name of a file that every reference to it holds."""
     return file.partition(".")[0] or file
+
+
+class CalledDocument(Struct, frozen=True):
+    """A document that a call means."""
+
+    kind: NameKind
+    path: str
+    declared: str = ""
+    """The name that the file of a pipeline declares, which can be renamed there."""
+    several: bool = False
+    """True for a pipeline in a file of several."""
+    tree: Pipeline | None = None
+
+    @property
+    def scope(self) -> str:
+        """Tells its inputs apart from those of other pipelines of the file."""
+        return self.declared if self.several else ""
+
+
+def called_document(folder: Folder, name: str, absolute: Callable[[str], str]) -> CalledDocument | None:
+    """Return the document of a workspace that a name means; None if there is none. `absolute` makes paths whole."""
+    if folder.snapshot is None:
+        return None
+    try:
+        if (pipeline := folder.snapshot.registry().pipelines.get(name)) is not None:
+            several = pipeline.name != pipeline.declared
+            path = absolute(pipeline.source.name)
+            return CalledDocument("pipeline", path, pipeline.declared, several, pipeline.tree)
+        if (playbook := folder.snapshot.playbooks().find(name)) is not None:
+            return CalledDocument("document", absolute(str(playbook[1])))
+        item = folder.snapshot.named_directive(name)
+    except QuireError:
+        return None
+    return CalledDocument("directive", os.path.abspath(item.path)) if item else None  # noqa: PTH100
 
 
 MOST_READ = 100

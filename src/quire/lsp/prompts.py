@@ -9,7 +9,6 @@ documents may use one file.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,8 @@ from quire.patterns import late_pattern
 from quire.source import PLACEHOLDER, Span, real_path
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from quire.engine.interpreter.preview import Preview
     from quire.lsp.answers import Completion
     from quire.lsp.desk import Folder
@@ -40,6 +41,13 @@ def preview_of(view: View, step: str) -> Preview:
     if document.plan.thread:
         return prompt_of_directive(library, os.environ, document, {})
     return prompt_of_document(document, step, {}, settings)
+
+
+def prompt_text_of(view: View, step: str) -> str:
+    """Return the messages that a model would get at a step, as text. Raises `QuireError` as `preview_of`."""
+    from quire.display.transcript import prompt_text
+
+    return prompt_text(preview_of(view, step).request)
 
 
 VALUES = ("input", "output", "store")
@@ -96,10 +104,10 @@ def complete(prompt: View, offset: int) -> list[Completion]:
 def sharing_problem(owner: View, prompt: View, name: Name) -> str:
     """Return why a value of a document cannot be renamed in a prompt file; an empty text if it can."""
     folder = owner.folder
-    shown = _shown(folder, prompt.path)
+    shown = folder.shown(prompt.path)
     if not real_path(Path(prompt.path)).is_relative_to(real_path(folder.path)):
         return f"{shown} names {name.text} too, and is outside of this workspace: rename it there first"
-    others = [_shown(folder, view.path) for view in owners_of(folder, prompt.path) if view.path != owner.path]
+    others = [folder.shown(view.path) for view in owners_of(folder, prompt.path) if view.path != owner.path]
     if not others:
         return ""
     return f"{shown} names {name.text} too, and is also a prompt of {', '.join(others[:3])}: rename it there by hand"
@@ -174,10 +182,6 @@ def _may_be_read(folder: Folder, path: str) -> bool:
     settings = folder.settings
     own = [folder.path, *([settings.user / "prompts", *settings.prompt_folders] if settings is not None else [])]
     return any(real.is_relative_to(real_path(one)) for one in own)
-
-
-def _shown(folder: Folder, path: str) -> str:
-    return str(Path(path).relative_to(folder.path)) if Path(path).is_relative_to(folder.path) else path
 
 
 _NAMES = {"playbook": _of_playbook, "pipeline": _of_pipeline}

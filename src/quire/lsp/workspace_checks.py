@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -15,7 +14,7 @@ from quire.lsp.findings import findings_of, problem_of, report
 from quire.lsp.jobs import Job, packed, unpacked
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from quire.lsp.desk import Desk, OpenDocument
     from quire.lsp.findings import Publisher

@@ -8,17 +8,15 @@ Show the arguments of a call that is being typed in the instructions, and the pa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from quire.formats.markdown import Fence, find_fence
 from quire.lsp.answers import Completion, Name, Signature, code
 from quire.lsp.directive.calls import action_schema, parameters_of
 from quire.lsp.directive.completion_values import call_around, in_call, references, texts_of, values_of
 from quire.lsp.directive.elements import ELEMENTS, ElementMeaning, children_of, meaning_of
 from quire.lsp.directive.item_words import KINDS, id_of, item_markdown, path_of_item, tool_markdown
-from quire.lsp.directive.tags import open_at, read_attributes
+from quire.lsp.directive.tags import open_at, read_attributes, scan
 from quire.patterns import late_pattern
 from quire.source import Span
 
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
     from quire.lsp.directive.calls import SpelledCall
     from quire.lsp.directive.tags import Attribute, Tagged
     from quire.lsp.document_view import View
+    from quire.lsp.tool_arguments import Schema
 
 
 _TAG_START = late_pattern(r"<(/?)([\w.-]*)$")
@@ -36,12 +35,12 @@ _LOOK_BACK = 3_000
 
 
 def complete(view: View, offset: int) -> list[Completion]:
-    start, end = fence_around(view.source.text)
-    if start is None:
+    fence = scan(view.source.text).fence
+    if fence is None:
         return _whole(view) if not view.line_before(offset).strip() else []
-    if start <= offset <= end:
-        return _in_fence(view, offset, start)
-    return _in_body(view, offset, end) if offset > end else []
+    if fence.holds(offset):
+        return _in_fence(view, offset, fence.start)
+    return _in_body(view, offset, fence.end) if offset > fence.end else []
 
 
 def resolve(view: View, what: str) -> str:
@@ -59,16 +58,6 @@ def resolve(view: View, what: str) -> str:
             path = path_of_item(view.folder, item_type, item_id)
             return item_markdown(view, Name(KINDS[item_type], item_id, Span(0, 0), "reads", "", path))
     return ""
-
-
-def fence_around(text: str) -> tuple[int | None, int]:
-    """Return where the content of the fence begins and ends; a fence that is not closed ends with the text."""
-    found = find_fence(text, "xml")
-    if isinstance(found, Fence):
-        return found.content.start, found.content.end
-    if found.reason == "unclosed" and found.near is not None:
-        return min(found.near.end + 1, len(text)), len(text)
-    return None, len(text)
 
 
 # In the fence
@@ -141,7 +130,7 @@ def _attributes(
     parent = around[-1].tag if around else ""
     known = meaning_of(f"{parent}>{name}" if parent else name)
     word = view.word(offset)
-    if known is None or text_before(view, word.start) not in " \n\t":
+    if known is None or view.source.text[word.start - 1 : word.start] not in " \n\t":
         return []
     after, _ = read_attributes(view.source.text, word.end, word.end + _LOOK_BACK)
     taken = {attribute.name for attribute in attributes if attribute.value_span.end < word.start} | {
@@ -161,10 +150,6 @@ def _attributes(
         for attribute, meaning in known.attributes.items()
         if attribute not in taken
     ]
-
-
-def text_before(view: View, offset: int) -> str:
-    return view.source.text[offset - 1 : offset]
 
 
 def _in_text(view: View, offset: int, around: list[Tagged]) -> list[Completion]:
@@ -199,12 +184,7 @@ def _in_body(view: View, offset: int, start: int) -> list[Completion]:
             return _closing(around, span, text, offset)
         return [_element(name, "", span, "", text, offset) for name in _BODY_ELEMENTS if name in ELEMENTS]
     if (tag := _OPEN_TAG.search(line)) is not None and tag[1] in ELEMENTS:
-        begin = offset - len(line) + tag.start()
-        attributes, _ = read_attributes(text, begin + 1 + len(tag[1]), offset)
-        last = attributes[-1] if attributes else None
-        if last is not None and not last.quoted and text[last.value_span.start - 1] in "\"'":
-            return values_of(view, tag[1], last.name, attributes, [], Span(last.value_span.start, offset))
-        return _attributes(view, offset, tag[1], attributes, [])
+        return _in_tag(view, offset, offset - len(line) + tag.start(), tag[1], [])
     return []
 
 
@@ -229,38 +209,29 @@ _KEY = late_pattern(r"[\"'](\w+)[\"']\s*:[^:{}]*$")
 
 def signature(view: View, offset: int) -> Signature | None:
     text = view.source.text
-    start, end = fence_around(text)
-    if start is not None and offset <= end:
+    fence = scan(text).fence
+    if fence is not None and offset <= fence.end:
         return None
-    call = call_around(text, offset, end if start is not None else 0)
+    call = call_around(text, offset, fence.end if fence is not None else 0)
     if call is None:
         return None
-    typed = text[call.open - 1 : offset]
-    if call.levels > 1 and call.arguments and any(argument.name == "parameters" for argument in call.arguments):
-        found = _parameters(view, call, typed)
-        if found is not None:
-            return found
-    return _arguments(call, offset, typed)
+    if call.levels > 1 and any(argument.name == "parameters" for argument in call.arguments):
+        return _parameters(view, call, text[call.open - 1 : offset]) or _arguments(call, offset)
+    return _arguments(call, offset)
 
 
-def _arguments(call: SpelledCall, offset: int, typed: str) -> Signature:
+def _arguments(call: SpelledCall, offset: int) -> Signature:
     description, properties, required = action_schema(call.primary)
     shown = {name: name if name in required else f"{name}?" for name in properties}
     label = f"rye_{call.primary}({', '.join(shown.values())})"
     names = list(properties)
-    last = next(
-        (
-            argument
-            for argument in reversed(call.arguments)
-            if not argument.within and argument.name_span.start < offset
-        ),
-        None,
-    )
+    written = [argument for argument in call.arguments if not argument.within]
+    last = next((argument for argument in reversed(written) if argument.name_span.start < offset), None)
     after_comma = bool(call.commas) and (last is None or call.commas[-1] >= last.name_span.start)
     if last is not None and not after_comma and last.name in names:
         active = names.index(last.name)
     else:
-        taken = {argument.name for argument in call.arguments if not argument.within}
+        taken = {argument.name for argument in written}
         active = next((at for at, name in enumerate(names) if name not in taken), len(names))
     parameters = tuple((shown[name], _meaning(properties[name])) for name in names)
     return Signature(label, parameters, active, description)
@@ -283,9 +254,7 @@ def _parameters(view: View, call: SpelledCall, typed: str) -> Signature | None:
     return Signature(label, tuple(found.items()), active, f"The parameters of the {call.item_type} {code(item_id)}.")
 
 
-def _meaning(about: object) -> str:
-    if not isinstance(about, Mapping):
-        return ""
+def _meaning(about: Schema) -> str:
     text, choices = about.get("description"), about.get("enum")
     if isinstance(choices, list | tuple):
         return f"one of {', '.join(map(str, choices))}" + (f"; {text}" if isinstance(text, str) else "")

@@ -297,10 +297,9 @@ def _arguments(call: SpelledCall, span: Span, text: str, offset: int) -> list[Co
     for name, about in properties.items():
         if name in taken:
             continue
-        kind = about.get("type") if isinstance(about, dict) else None
+        kind, description = about.get("type"), about.get("description")
         value = "{${1}}" if kind == "object" else "${1}" if kind in ("integer", "boolean") else '"${1}"'
-        said = about.get("description") if isinstance(about, dict) else None
-        meaning = said if isinstance(said, str) else ""
+        meaning = description if isinstance(description, str) else ""
         order = 3 if name in required else 5
         has_value = text[offset : offset + 1] == "="
         insert = name if has_value else f"{name}={value}"
@@ -316,8 +315,7 @@ def _values(view: View, call: SpelledCall, name: str, span: Span) -> list[Comple
     if name == "item_id":
         return items(view, call.item_type, span)
     _, properties, _ = action_schema(call.primary)
-    about = properties.get(name)
-    choices = about.get("enum") if isinstance(about, dict) else None
+    choices = properties.get(name, {}).get("enum")
     words = ["inline", "fork"] if name == "thread" else choices if isinstance(choices, list) else []
     return [Completion(str(word), "enum", span=span) for word in words]
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -27,18 +26,21 @@ from quire.lsp.directive.grants import permission_at, permissions, tier
 from quire.lsp.directive.index import value_references
 from quire.lsp.directive.item_words import (
     amount,
+    ancestors,
     bound_words,
     effective_limits,
     model_words,
-    path_of_item,
     signature_words,
 )
 from quire.lsp.directive.tags import declared_inputs, declared_outputs, scan
 from quire.lsp.document_tests import count_cases
 from quire.plan.vocabulary import CONTEXT, LIMITS, OPAQUE, number
 from quire.source import Span, line_start
+from quire.wording import pluralize
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from quire.lsp.answers import TokenKind
     from quire.lsp.directive.tags import Attribute, Scan, Tagged
     from quire.lsp.document_view import View
@@ -237,25 +239,15 @@ def _limit_hints(view: View, scanned: Scan) -> Iterator[Hint]:
 
 def _inherited_hint(view: View, scanned: Scan) -> Iterator[Hint]:
     """Say whose permissions count if the directive has none itself."""
-    root = scanned.root
-    if root is None or scanned.below("metadata", "permissions") is not None:
+    extends = scanned.root.attribute("extends") if scanned.root else None
+    if extends is None or scanned.below("metadata", "permissions") is not None:
         return
-    wanted, seen = root.value("extends"), {view.path}
-    extends = root.attribute("extends")
-    while wanted and extends is not None:
-        path = path_of_item(view.folder, "directive", wanted)
-        home = view.folder.view(path) if path and path not in seen else None
-        if home is None:
+    for item_id, parent in ancestors(view):
+        if scan(parent.source.text).below("metadata", "permissions") is not None:
+            patterns = [pattern for pattern, _, _ in permissions(parent)]
+            label = f"{len(patterns)} {pluralize('permission', len(patterns))} of {item_id}"
+            yield Hint(extends.value_span.end + 1, label, tooltip="\n".join(f"- `{one}`" for one in patterns))
             return
-        seen.add(path)
-        found = list(permissions(home))
-        if scan(home.source.text).below("metadata", "permissions") is not None:
-            listed = "\n".join(f"- `{pattern}`" for pattern, _, _ in found)
-            label = f"{len(found)} permissions of {wanted}" if len(found) != 1 else f"1 permission of {wanted}"
-            yield Hint(extends.value_span.end + 1, label, tooltip=listed)
-            return
-        above = scan(home.source.text).root
-        wanted = above.value("extends") if above else ""
 
 
 _IDS = frozenset({"extends", "item_id"})

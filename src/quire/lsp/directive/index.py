@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -15,7 +14,15 @@ from msgspec import Struct
 
 from quire.lsp.answers import Index, Link, Name, Symbol
 from quire.lsp.directive.calls import SpelledCall, spelled_calls
-from quire.lsp.directive.item_words import KINDS, entry_of, is_static, path_of_item, permitted_pipeline, pipeline_called
+from quire.lsp.directive.item_words import (
+    KINDS,
+    ancestors,
+    entry_of,
+    is_static,
+    path_of_item,
+    permitted_pipeline,
+    pipeline_called,
+)
 from quire.lsp.directive.tags import Scan, Tagged, scan
 from quire.lsp.name_targets import pipeline_names
 from quire.patterns import late_pattern
@@ -26,6 +33,8 @@ from quire.trust.capabilities import canonical
 from quire.wording import cut_line
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from quire.lsp.answers import NameKind
     from quire.lsp.document_view import View
 
@@ -131,22 +140,28 @@ def _described(tag: Tagged) -> tuple[str, NameKind, Span, str]:
     return tag.tag, "element", tag.name_span, short
 
 
+def headings(text: str, start: int, skips: Callable[[int], bool] = lambda _at: False) -> Iterator[Symbol]:
+    """Yield the headings behind an offset, the last one first, each with all below it."""
+    ends = [len(text)] * 5
+    for match in reversed(list(_HEADING.finditer(text, start))):
+        if not skips(match.start()):
+            level = len(match[1])
+            yield Symbol(match[2].strip(), "element", Span(match.start(), ends[level]), Span(*match.span(2)))
+            ends[level:] = [match.start()] * (5 - level)
+
+
 def _body(text: str, scanned: Scan) -> list[Symbol]:
     """Return the parts of the instructions: elements with a meaning, else headings."""
     elements = [tag for tag in scanned.tags if tag.start >= scanned.body_start and tag.tag in _BODY and tag.finished]
     top = [element for element in elements if not any(above.tag in _BODY for above in element.around())]
-    found = [(one.start, _symbol(one)) for one in top]
-    starts = [one.start for one in top]
-    ends = [len(text)] * 5
-    for match in reversed(list(_HEADING.finditer(text, scanned.body_start))):
-        level = len(match[1])
-        around = bisect_right(starts, match.start()) - 1
-        if around >= 0 and match.start() < top[around].end:
-            continue
-        span = Span(match.start(), ends[level])
-        ends[level:] = [match.start()] * (5 - level)
-        found.append((match.start(), Symbol(match[2].strip(), "element", span, Span(match.start(2), match.end(2)))))
-    return [symbol for _, symbol in sorted(found, key=lambda one: one[0])]
+    starts = [element.start for element in top]
+
+    def is_in_element(at: int) -> bool:
+        around = bisect_right(starts, at) - 1
+        return around >= 0 and at < top[around].end
+
+    symbols = [*map(_symbol, top), *headings(text, scanned.body_start, is_in_element)]
+    return sorted(symbols, key=lambda symbol: symbol.span.start)
 
 
 def index(view: View) -> Index:
@@ -154,16 +169,12 @@ def index(view: View) -> Index:
     scanned = scan(text)
     names = sorted(_Names(view, scanned).all(), key=lambda name: name.span.start)
     links = [
-        Link(name.span, name.document, _tooltip(name))
+        Link(name.span, name.document, f"{name.kind} {name.text}")
         for name in names
         if name.role == "reads" and name.kind in KINDS.values() and name.document
     ]
     pairs = [(tag.name_span, tag.closing) for tag in scanned.tags if tag.closing is not None]
     return Index(tuple(names), outline(view, scanned), tuple(links), tuple(pairs))
-
-
-def _tooltip(name: Name) -> str:
-    return f"{name.kind} {name.text}"
 
 
 class _Names:
@@ -237,9 +248,8 @@ class _Names:
 
     def _configured(self, kind: NameKind, name: str, span: Span) -> Name:
         """Return a name that `quire.toml` may declare."""
-        settings = self._folder.settings
-        path = str(settings.workspace.folder / "quire.toml") if settings else ""
-        home = self._folder.view(path) if path and Path(path).is_file() else None
+        path = self._folder.settings_file
+        home = self._folder.view(path) if self._folder.settings and Path(path).is_file() else None
         declared = home is not None and any(
             (one.kind, one.text, one.role) == (kind, name, "declares") for one in home.index.names
         )
@@ -258,18 +268,9 @@ class _Names:
         """Return the hook that is left out: one of this directive, or of one that it extends."""
         if text in self._hooks:
             return Name("hook", text, span, "reads")
-        root = self._scan.root
-        wanted, seen = root.value("extends") if root else "", {self._view.path}
-        while wanted:
-            path = path_of_item(self._folder, "directive", wanted)
-            home = self._folder.view(path) if path and path not in seen else None
-            if home is None:
-                break
-            seen.add(path)
-            above = scan(home.source.text)
-            if any(tag.tag == "hook" and tag.value("id") == text for tag in above.tags):
-                return Name("hook", text, span, "reads", document=path)
-            wanted = above.root.value("extends") if above.root else ""
+        for _, parent in ancestors(self._view):
+            if any(tag.tag == "hook" and tag.value("id") == text for tag in scan(parent.source.text).tags):
+                return Name("hook", text, span, "reads", document=parent.path)
         return Name("hook", text, span, "reads", renames=False)
 
     def _permission(self, tag: Tagged, primary: str) -> Iterator[Name]:

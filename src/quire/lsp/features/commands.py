@@ -17,7 +17,7 @@ from quire.lsp.desk import path_of, uri_of
 from quire.lsp.document_tests import added_case, draft_case, run_tests, tests_of
 from quire.lsp.features import ask, view_in, workspace_edit
 from quire.lsp.jobs import Unasked
-from quire.lsp.prompts import preview_of
+from quire.lsp.prompts import prompt_text_of
 from quire.lsp.protocol import INVALID_PARAMS, RequestFailed
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def execute(session: Session, params: Mapping[str, Any]) -> Any:
     given = [str(argument) for argument in arguments] if isinstance(arguments, list) else []
     match command:
         case "quire.showPrompt":
-            return _prompt(_view(session, given), given[1:])
+            return prompt_text_of(_view(session, given), given[1] if len(given) > 1 else "")
         case "quire.fixAll":
             return _fix_all(session, _view(session, given))
         case "quire.test":
@@ -150,13 +150,6 @@ def _view(session: Session, given: Sequence[str]) -> View:
     if view is None or not view.format:
         raise RequestFailed("the command needs the address of a document", INVALID_PARAMS)
     return view
-
-
-def _prompt(view: View, steps: Sequence[str]) -> str:
-    """Return the messages that a model would get at a step, as text."""
-    from quire.display.transcript import prompt_text
-
-    return prompt_text(preview_of(view, steps[0] if steps else "").request)
 
 
 def _fix_all(session: Session, view: View) -> Any:

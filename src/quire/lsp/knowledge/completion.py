@@ -7,23 +7,25 @@ Explain the place under the cursor of a knowledge file: its keys, its name, its 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from quire.diagnostics import Edit, Severity
 from quire.formats.directive import codes
 from quire.formats.directive.knowledge import REQUIRED
-from quire.lsp.answers import Action, Completion, Hover, Name, change, code, insertion
+from quire.lsp.answers import Action, Completion, Hover, Lens, Name, Token, TokenKind, change, code, insertion
+from quire.lsp.desk import uri_of
 from quire.lsp.directive.grants import permissions
 from quire.lsp.directive.item_words import entries, id_of, item_markdown, signature_words
 from quire.lsp.knowledge.metadata import KEYS, metadata
 from quire.patterns import late_pattern
 from quire.source import Span
 from quire.trust.capabilities import Grants, capability
-from quire.wording import first_of
+from quire.wording import first_of, pluralize
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from quire.diagnostics import Diagnostic
     from quire.lsp.document_view import View
 
@@ -237,3 +239,30 @@ def _about(view: View) -> str:
 
 def _listed(names: list[str]) -> str:
     return ", ".join(first_of(names, _SHOWN))
+
+
+def lenses(view: View) -> list[Lens]:
+    found = metadata(view)
+    if found.part is None:
+        return []
+    start = view.source.line_span(view.source.position(max(0, found.part.start - 1)).line)
+    line = Span(start.start, start.end)
+    naming, fetching = used_by(view)
+    used = f"used by {len(naming)} {pluralize('directive', len(naming))}"
+    if fetching:
+        used += f", {len(fetching)} may fetch it"
+    return [
+        Lens(line, f"Sign ({signature_words(view)})", "quire.sign", (uri_of(view.path),)),
+        Lens(line, used),
+    ]
+
+
+def tokens(view: View) -> list[Token]:
+    found: list[Token] = []
+    for entry in metadata(view).entries:
+        found.append(Token(entry.key_span, "property"))
+        kind: TokenKind = "enumMember" if entry.key in ("tags", "entry_type") else "string"
+        if entry.key not in KEYS:
+            continue
+        found += [Token(span, "namespace" if entry.key == "references" else kind) for _, span in entry.values]
+    return found

@@ -8,7 +8,6 @@ Let a knowledge file follow its own place: the category is the folder that it li
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -18,12 +17,15 @@ from msgspec import Struct
 from quire.formats import YAML
 from quire.formats.markdown import Fence, find_fence, signature_line
 from quire.lsp.answers import Index, Link, Name, Symbol
+from quire.lsp.directive.index import headings
 from quire.lsp.directive.item_words import path_of_item
 from quire.lsp.directive.naming import followed_category
 from quire.source import Span
 from quire.wording import cut_line
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from quire.diagnostics import Edit
     from quire.lsp.document_view import View
 
@@ -117,7 +119,6 @@ def _words(text: str, start: int, end: int) -> list[tuple[str, Span]]:
     return found
 
 
-_HEADING = re.compile(r"^(#{1,4})[ \t]+(\S[^\n]*)$", re.MULTILINE)
 _MENTION = re.compile(r"`(\w[\w-]*(?:/\w[\w-]*)+)`")
 _MOST_MENTIONS = 500
 _OWN = ("name", "title", "version", "entry_type", "category", "description", "body", "content", "tags")
@@ -180,15 +181,7 @@ def _symbols(view: View, found: Metadata) -> Iterator[Symbol]:
         )
         for entry in found.entries
     ]
-    headings = list(_HEADING.finditer(text, found.body_start)) if found.part is not None else []
-    ends = [len(text)] * 5
-    parts = []
-    for match in reversed(headings):
-        level = len(match[1])
-        parts.append(
-            Symbol(match[2].strip(), "element", Span(match.start(), ends[level]), Span(match.start(2), match.end(2)))
-        )
-        ends[level:] = [match.start()] * (5 - level)
+    parts = [*headings(text, found.body_start)] if found.part is not None else []
     detail = cut_line(title[0], _DETAIL) if title else ""
     yield Symbol(name, "knowledge", Span(0, len(text)), selection, detail, (*children, *reversed(parts)))
 

@@ -17,6 +17,7 @@ from quire.lsp.answers import Action, ActionKind, change, insertion
 from quire.lsp.pipeline.tree import cursor_place, item_at, labelled, part_at, pipeline_at, way_to
 from quire.lsp.yaml_scan import closing
 from quire.patterns import late_pattern
+from quire.plan.built_in_tools import ASK, built_in_tool
 from quire.source import Source, Span, line_start
 
 if TYPE_CHECKING:
@@ -112,8 +113,7 @@ def _input_type(view: View, name: str) -> str:
     """Return the type of an input by the use that expressions make of it: `{type: string}` if that tells nothing."""
     from quire.testing.placeholders import input_shapes
 
-    plan = view.document.plan if view.document is not None else None
-    shape = input_shapes(plan).get(name) if plan is not None else None
+    shape = input_shapes(view.plan).get(name) if view.plan is not None else None
     return shape.declaration() if shape is not None else "{type: string}"
 
 
@@ -185,7 +185,8 @@ def _gate(view: View, way: Way, findings: Sequence[Diagnostic]) -> Iterator[Acti
         return
     if step.guard is not None and step.guard.when is not None:
         return
-    if isinstance(step.body, ToolBody) and (step.body.name.text == "ask" or _only_reads(step.body.name.text)):
+    tool = built_in_tool(step.body.name.text) if isinstance(step.body, ToolBody) else None
+    if tool is not None and (tool.name == ASK or tool.effect == "read"):
         return
     shown = _shown_values(step)
     if shown is None:
@@ -228,13 +229,6 @@ def _shown_values(step: Step) -> str | None:
     return f'show: !expr "{{{inside}}}", '
 
 
-def _only_reads(tool: str) -> bool:
-    from quire.plan.built_in_tools import BUILT_IN_TOOLS
-    from quire.trust.capabilities import canonical
-
-    return any(one.effect == "read" for one in BUILT_IN_TOOLS if one.id == canonical(tool))
-
-
 def _schema(view: View, way: Way) -> Iterator[Action]:
     """Yield a schema for an agent whose reply is read by its fields, or has none yet."""
     from quire.formats.pipeline.inputs import uses
@@ -268,14 +262,13 @@ def _tests(view: View, way: Way, span: Span) -> Iterator[Action]:
     label, step = next(
         ((label, step) for label, step in reversed(way.steps) if isinstance(step.body, MatchBody)), ("", None)
     )
-    plan = view.document.plan if step is not None and view.document is not None else None
-    if step is None or plan is None:
+    if step is None or view.plan is None:
         return
     from quire.lsp.document_tests import test_action
     from quire.testing.coverage.decisions import decision_id
 
     arms = [arm for arm in _arms(view, step) if arm[2] <= span.start]
-    place = next((path for path, one in plan.steps() if one.label == label), "")
+    place = next((path for path, one in view.plan.steps() if one.label == label), "")
     if not arms or not place:
         return
     name, number, _ = max(arms, key=lambda arm: arm[2])

@@ -9,7 +9,6 @@ document that calls this pipeline, at any depth, is not offered.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,10 +19,13 @@ from quire.formats.pipeline.walks import targets, walk
 from quire.lsp.answers import Completion
 from quire.lsp.name_targets import MOST_READ, CallCircles
 from quire.lsp.pipeline.tree import cursor_place, file_of, item_at, part_at, pipeline_at
+from quire.lsp.tool_arguments import meaning_of, properties_of
 from quire.schema import Enum, Kind, Simple, refs
 from quire.source import Span, real_path
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
     from quire.library.snapshot import Snapshot
     from quire.lsp.document_view import View
     from quire.lsp.pipeline.tree import YamlPlace
@@ -210,25 +212,18 @@ def tool_schema(view: View, offset: int) -> tuple[str, Mapping[str, object]]:
     return tool, schema if schema is not None else {}
 
 
-def _properties(view: View, offset: int) -> Mapping[str, object]:
-    found = tool_schema(view, offset)[1].get("properties")
-    return found if isinstance(found, Mapping) else {}
-
-
 def argument_names(view: View, offset: int, place: CursorPlace, span: Span) -> list[Completion]:
     """Return the arguments that the tool of a step takes."""
     completions = []
-    for name, about in _properties(view, offset).items():
+    for name, about in properties_of(tool_schema(view, offset)[1]).items():
         if name not in place.keys:
-            said = str(about.get("description", about.get("type", ""))) if isinstance(about, Mapping) else ""
-            completions.append(Completion(name, "property", f"{name}: $1", True, said, order=2, span=span))
+            insert = f"{name}: $1"
+            completions.append(Completion(name, "property", insert, True, meaning_of(about), order=2, span=span))
     return completions
 
 
 def _argument_values(view: View, offset: int, key: str, span: Span) -> list[Completion]:
-    about = _properties(view, offset).get(key)
-    if not isinstance(about, Mapping):
-        return []
+    about = properties_of(tool_schema(view, offset)[1]).get(key, {})
     values = about.get("enum") or ([True, False] if about.get("type") == "boolean" else [])
     shown = [
         str(value).lower() if isinstance(value, bool) else str(value)

@@ -6,26 +6,29 @@ The texts of hovers in pipelines.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
 from quire.errors import QuireError
 from quire.expr.functions import FUNCTIONS
 from quire.formats.pipeline.language_words import BINDINGS, KIND_MEANINGS, SEED_FUNCTIONS, meaning
-from quire.lsp.answers import Hover, code, fenced, paragraphs
+from quire.lsp.answers import Hover, code, fenced, kind_word, paragraphs
 from quire.lsp.pipeline.completion import ends_in_text
 from quire.lsp.pipeline.scopes import in_lambdas, is_input, names_at, scope_before, writers_of
 from quire.lsp.pipeline.tree import YamlPlace, cursor_place, file_of, is_expression, place_of, way_to
-from quire.lsp.prompts import preview_of
+from quire.lsp.prompts import prompt_text_of
+from quire.lsp.tool_arguments import properties_of, required_in
+from quire.plan.built_in_tools import BuiltInTool, built_in_tool
 from quire.plan.type_words import fields_words, type_words
 from quire.source import Span, line_end, line_start
 from quire.values import encode
 from quire.workspace.secrets import shown_model
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from quire.formats.pipeline.syntax import PipelineFile
     from quire.lsp.document_view import View
     from quire.lsp.pipeline.scopes import ReadableNames
@@ -263,7 +266,7 @@ def target_text(view: View, name: str) -> str:
     callee = callee_of(view, name)
     if callee is None:
         return ""
-    lines = [f"**{callee.format}** {code(name)}"]
+    lines = [f"**{kind_word(callee.kind)}** {code(name)}"]
     if callee.tree is not None and callee.tree.description:
         lines.append(callee.tree.description)
     interface = interface_of(view, name)
@@ -298,28 +301,24 @@ def _short_path(view: View, path: str) -> str:
 
 def tool_text(view: View, name: str) -> str:
     """Return the hover of a tool: what it does, its arguments, its class, its tier and whether it is granted."""
-    from quire.plan.built_in_tools import BUILT_IN_TOOLS
-    from quire.trust.capabilities import canonical
-
-    found = next((one for one in BUILT_IN_TOOLS if one.id == canonical(name) or one.name == name), None)
-    settings = view.folder.settings
-    if found is None:
-        server, _, tool = name.partition("__")
-        if settings is not None and tool and server in settings.servers:
-            return _server_tool_text(view, server, tool)
+    tool, settings = built_in_tool(name), view.folder.settings
+    if tool is None:
+        server, _, its_tool = name.partition("__")
+        if settings is not None and its_tool and server in settings.servers:
+            return _server_tool_text(view, server, its_tool)
         return ""
-    lines = [f"**tool** {code(name)}", found.description]
-    properties = found.schema.get("properties")
-    required = found.schema.get("required")
-    if isinstance(properties, Mapping):
-        needed = required if isinstance(required, list) else []
-        given = [
-            f"{one}: {_argument(about)}{'' if one in needed else ' (optional)'}" for one, about in properties.items()
-        ]
-        lines.append(fenced("\n".join(given)))
-    lines.append(f"Class {code(found.effect)}, tier {code(found.risk)}.")
-    lines.append(_granted(view, found.granted, found.id, found.name))
-    return "\n\n".join(lines)
+    needed = required_in(tool.schema)
+    arguments = [
+        f"{argument}: {_argument(about)}{'' if argument in needed else ' (optional)'}"
+        for argument, about in properties_of(tool.schema).items()
+    ]
+    return paragraphs(
+        f"**tool** {code(name)}",
+        tool.description,
+        fenced("\n".join(arguments)),
+        f"Class {code(tool.effect)}, tier {code(tool.risk)}.",
+        _granted(view, tool),
+    )
 
 
 def _server_tool_text(view: View, server: str, tool: str) -> str:
@@ -337,24 +336,21 @@ def _server_tool_text(view: View, server: str, tool: str) -> str:
     return "\n\n".join(lines)
 
 
-def _argument(about: object) -> str:
-    if not isinstance(about, Mapping):
-        return "any value"
+def _argument(about: Mapping[str, Any]) -> str:
     type = about.get("type") or ("one of " + ", ".join(map(str, about["enum"])) if "enum" in about else "any value")
     said = about.get("description")
     return f"{type}" + (f" – {said}" if said else "")
 
 
-def _granted(view: View, granted: str, id: str, name: str) -> str:
-    if granted == "always":
+def _granted(view: View, tool: BuiltInTool) -> str:
+    if tool.granted == "always":
         return "Granted: every run may use it."
-    settings = view.folder.settings
-    given = settings.granted if settings is not None else ()
-    if granted == "in a workspace":
+    if tool.granted == "in a workspace":
         return "Granted in a workspace."
-    if any(one.partition("=")[0] in (id, name) for one in map(str, given)):
+    settings = view.folder.settings
+    if any(str(grant).partition("=")[0] in (tool.id, tool.name) for grant in (settings.granted if settings else ())):
         return "Granted by the settings."
-    return f"Not granted: a run needs {code(f'--allow {name}')}."
+    return f"Not granted: a run needs {code(f'--allow {tool.name}')}."
 
 
 def key_text(view: View, place: YamlPlace, key: str, word: Span) -> str:
@@ -404,9 +400,7 @@ def step_text(view: View, kind: str, word: Span) -> str:
 
 
 def _prompt(view: View, label: str) -> str:
-    from quire.display.transcript import prompt_text
-
     try:
-        return fenced(prompt_text(preview_of(view, label).request))
+        return fenced(prompt_text_of(view, label))
     except QuireError as error:
         return f"No prompt: {error}"

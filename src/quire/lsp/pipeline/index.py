@@ -10,18 +10,17 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from quire.errors import QuireError
 from quire.formats.pipeline.inputs import further_inputs, needed_inputs, uses
 from quire.formats.pipeline.syntax import AgentBody, CallBody, ForEachBody, ParallelBody, ToolBody
 from quire.formats.pipeline.walks import parts, schema_of, targets
+from quire.formats.resolver import DocumentInterface
 from quire.lsp.answers import Index, Link, Name, Symbol
-from quire.lsp.document_view import SETTINGS_FILE
+from quire.lsp.name_targets import CalledDocument, called_document
 from quire.lsp.pipeline.tree import cut_of, extent_of, file_of, item_at, labelled
 from quire.plan.type_words import type_words
 from quire.schema import Schema, refs
-from quire.source import Span, line_end, real_path
+from quire.source import Span, line_end
 from quire.wording import cut_line
 
 if TYPE_CHECKING:
@@ -30,12 +29,10 @@ if TYPE_CHECKING:
     from quire.formats.pipeline.inputs import Use
     from quire.formats.pipeline.syntax import Name as TreeName
     from quire.formats.pipeline.syntax import Pipeline, Step, Target, Text
-    from quire.formats.resolver import DocumentInterface
-    from quire.library.registered import Registered
     from quire.lsp.answers import NameKind, Role
     from quire.lsp.document_view import View
     from quire.lsp.pipeline.step_texts import Part
-    from quire.schema import Field, Schema
+    from quire.schema import Field
 
 
 class StoreNames:
@@ -271,7 +268,7 @@ def _bare(view: View, name: TreeName) -> Span:
 
 
 def _step_names(view: View, step: Step) -> Iterator[Name]:
-    schema, settings = schema_of(step), str(view.folder.path / SETTINGS_FILE)
+    schema, settings = schema_of(step), view.folder.settings_file
     if schema is not None:
         yield Name("schema", schema.text, _bare(view, schema), "reads")
     match step.body:
@@ -298,9 +295,8 @@ def _target_names(view: View, target: Target) -> Iterator[Name]:
     if callee is None:
         yield Name("pipeline", called, place, "reads", renames=False)
         return
-    if callee.format != "pipeline":
-        kind = "directive" if callee.format == "directive" else "document"
-        yield Name(kind, called, place, "reads", "", callee.path, renames=False)  # type: ignore[arg-type]
+    if callee.kind != "pipeline":
+        yield Name(callee.kind, called, place, "reads", "", callee.path, renames=False)
     else:
         dot = called.rfind(".")
         if dot >= 0:
@@ -322,68 +318,26 @@ def _beside(view: View, name: str) -> str:
     return os.path.normpath(Path(view.path).parent / name)
 
 
-class CalledDocument(Struct, frozen=True):
-    """A document that a name means."""
-
-    name: str
-    format: str
-    path: str
-    declared: str = ""
-    """The name of a pipeline in its file."""
-    several: bool = False
-    """True for a pipeline in a file of several."""
-    tree: Pipeline | None = None
-
-    @property
-    def scope(self) -> str:
-        """Tells its inputs and stores apart from those of other pipelines of the file."""
-        return self.declared if self.several else ""
-
-
 def callee_of(view: View, name: str) -> CalledDocument | None:
     """Return the document that a target means in a file; None if there is none."""
     file = file_of(view)
     own = next((pipeline for pipeline in file.pipelines if pipeline.name.text == name), None)
     if own is not None:
-        return CalledDocument(name, "pipeline", view.path, name, len(file.pipelines) > 1, own)
-    snapshot = view.folder.snapshot
-    if snapshot is None:
-        return None
-    try:
-        registered = snapshot.registry().pipelines.get(name)
-        if registered is not None:
-            return _registered(registered)
-        if (playbook := snapshot.playbooks().find(name)) is not None:
-            return CalledDocument(name, "playbook", str(real_path(playbook[1])))
-        item = snapshot.named_directive(name)
-    except QuireError:
-        return None
-    return CalledDocument(name, "directive", str(item.path)) if item is not None else None
-
-
-def _registered(one: Registered) -> CalledDocument:
-
-    several = one.name != one.declared
-    return CalledDocument(one.name, "pipeline", str(Path(one.source.name).resolve()), one.declared, several, one.tree)
+        return CalledDocument("pipeline", view.path, name, len(file.pipelines) > 1, own)
+    return called_document(view.folder, name, os.path.realpath)
 
 
 def interface_of(view: View, name: str) -> DocumentInterface | None:
     """Return what a callee takes and gives; None if it is not known."""
     callee = callee_of(view, name)
     if callee is not None and callee.tree is not None:
-        return _interface(callee.tree)
+        needed = needed_inputs(callee.tree)
+        return DocumentInterface("pipeline", callee.tree.name.text, needed, (*needed, *further_inputs(callee.tree)))
     snapshot = view.folder.snapshot
     try:
         return snapshot.document(name) if snapshot is not None else None
     except QuireError:
         return None
-
-
-def _interface(tree: Pipeline) -> DocumentInterface:
-    from quire.formats.resolver import DocumentInterface
-
-    needed = needed_inputs(tree)
-    return DocumentInterface("pipeline", tree.name.text, needed, (*needed, *further_inputs(tree)))
 
 
 def input_fields(view: View, name: str) -> dict[str, Field]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from quire.formats.pipeline.language import NEEDED
 from quire.formats.pipeline.language_words import KIND_MEANINGS, SEED_FUNCTIONS, meaning
 from quire.lsp.answers import Signature
 from quire.lsp.pipeline.tree import cursor_place, is_expression, keys_at, place_of
+from quire.lsp.tool_arguments import meaning_of, properties_of, required_in
 
 if TYPE_CHECKING:
     from quire.lsp.document_view import View
@@ -106,16 +106,11 @@ def _tool(view: View, offset: int, typed: str) -> Signature | None:
     from quire.lsp.pipeline.complete_values import tool_schema
 
     tool, schema = tool_schema(view, offset)
-    properties = schema.get("properties")
-    if not isinstance(properties, Mapping):
+    properties, needed = properties_of(schema), required_in(schema)
+    if "properties" not in schema:
         return None
-    required = schema.get("required")
-    needed = required if isinstance(required, list) else []
     names = list(properties)
     shown = [name if name in needed else f"[{name}]" for name in names]
     active = next((at for at, name in enumerate(names) if name == typed or (typed and name.startswith(typed))), 0)
-    said = [
-        str(one.get("description", one.get("type", ""))) if isinstance(one, Mapping) else ""
-        for one in properties.values()
-    ]
-    return Signature(f"{tool}({', '.join(shown)})", tuple(zip(shown, said, strict=True)), active)
+    parameters = tuple(zip(shown, map(meaning_of, properties.values()), strict=True))
+    return Signature(f"{tool}({', '.join(shown)})", parameters, active)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from quire.diagnostics import Edit, Severity
@@ -17,6 +16,8 @@ from quire.source import NOWHERE, Span, line_end
 from quire.testing.coverage.decisions import decision_id
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from quire.diagnostics import Diagnostic
     from quire.formats.playbook.syntax import Playbook
     from quire.lsp.document_view import View
@@ -25,11 +26,10 @@ if TYPE_CHECKING:
 def case_actions(view: View, span: Span) -> Iterator[Action]:
     """Yield the action for the heading or the marker that the cursor is on."""
     target = _target(view, span.start)
-    plan = view.document.plan if view.document is not None else None
-    if target is None or plan is None:
+    if target is None or view.plan is None:
         return
     label, arm = target
-    place = next((path for path, step in plan.steps() if step.label == label), "")
+    place = next((path for path, step in view.plan.steps() if step.label == label), "")
     if arm is None:
         action = test_action(view, decision_id("steps", place), f"Write a test for step {label}")
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,9 +17,7 @@ from quire.lsp.playbook.layout import ASKED, HOW_WORDS, layout_of
 from quire.lsp.playbook.step_prompts import resolved_model
 from quire.lsp.playbook.tools import (
     OWN,
-    Argument,
     arguments_of,
-    built_in,
     callable_documents,
     connections,
     json_texts,
@@ -30,13 +27,14 @@ from quire.lsp.playbook.tools import (
     tool_names,
 )
 from quire.patterns import late_pattern
-from quire.plan.built_in_tools import BUILT_IN_TOOLS
+from quire.plan.built_in_tools import BUILT_IN_TOOLS, built_in_tool
 from quire.source import Span, line_end
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from quire.lsp.document_view import View
+    from quire.lsp.tool_arguments import Argument
 
 MOST = 200
 """Names that are offered. The nearest captures come first."""
@@ -176,7 +174,7 @@ def _tools(view: View, connection: str, span: Span) -> list[Completion]:
 
 def tool_page(view: View, name: str) -> str:
     """Return the documentation of a built-in tool or a document."""
-    own = built_in(name)
+    own = built_in_tool(name)
     return paragraphs(
         escaped(own.description) if own else "",
         tool_class(view, OWN, name) if own else "",

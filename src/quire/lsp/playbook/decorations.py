@@ -5,8 +5,6 @@ None of the lines above costs anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from re import Match
 from typing import TYPE_CHECKING
 
 from quire.formats.markdown import signature_line
@@ -25,6 +23,9 @@ from quire.source import PLACEHOLDER, Span, line_end
 from quire.wording import cut_line
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from re import Match
+
     from quire.formats.playbook.syntax import InputDeclaration, Playbook, Step
     from quire.lsp.document_view import View
 

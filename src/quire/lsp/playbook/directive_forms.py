@@ -11,11 +11,12 @@ from msgspec import Struct
 
 from quire.lsp.answers import Signature
 from quire.lsp.playbook.layout import layout_of
-from quire.lsp.playbook.tools import Argument, arguments_of, open_place, read_tool
+from quire.lsp.playbook.tools import arguments_of, open_place, read_tool
 from quire.patterns import late_pattern
 
 if TYPE_CHECKING:
     from quire.lsp.document_view import View
+    from quire.lsp.tool_arguments import Argument
 
 
 class Parameter(Struct, frozen=True):

@@ -5,8 +5,6 @@ The meaning stays the same: the tree before and after is compared, and a change 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from re import Match
 from typing import TYPE_CHECKING
 
 from quire.diagnostics import Edit
@@ -42,6 +40,9 @@ from quire.patterns import late_pattern
 from quire.source import Source, Span
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from re import Match
+
     from quire.formats.playbook.syntax import InputDeclaration, Playbook
     from quire.lsp.document_view import View
     from quire.lsp.playbook.layout import Part

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire.display.visible import visible
 from quire.formats.playbook.names import family
-from quire.lsp.answers import Hover, Name, code, fenced, paragraphs
+from quire.lsp.answers import Hover, Name, code, fenced, kind_word, paragraphs
 from quire.lsp.bounds import bound_words
 from quire.lsp.playbook.directive_forms import FORMS, MARKER_MEANINGS, MEANINGS
 from quire.lsp.playbook.index import arm_words, tree_of, work_words
 from quire.lsp.playbook.layout import HOW_WORDS, Capture, layout_of
 from quire.lsp.playbook.step_prompts import RUN_MODEL, composed_prompt, model_of_step, resolved_model
-from quire.lsp.playbook.tools import OWN, PYTHON, Argument, arguments_of, authority_of, built_in, read_tool
+from quire.lsp.playbook.tools import OWN, PYTHON, arguments_of, authority_of, read_tool
 from quire.patterns import late_pattern
+from quire.plan.built_in_tools import built_in_tool
 from quire.source import PLACEHOLDER, Span, line_end, line_start
 from quire.wording import cut_line, cut_off
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from quire.formats.playbook.syntax import InputDeclaration, Playbook, Step
     from quire.lsp.document_view import View
+    from quire.lsp.tool_arguments import Argument
 
 _MARKUP = late_pattern(r"([\\`*_{}\[\]<>()#+!|~-])")
 LONGEST_LINE = 300
@@ -202,7 +204,6 @@ _EFFECTS = {
     "write": "changes something",
     "unknown": "may change something: the class of its effect is not known",
 }
-_WORDS = {"document": "playbook", "pipeline": "pipeline", "directive": "directive"}
 
 
 def tool_hover(view: View, name: Name) -> str:
@@ -210,7 +211,7 @@ def tool_hover(view: View, name: Name) -> str:
     if name.kind == "server":
         return _connection(view, name.text)
     connection = name.scope
-    own = built_in(name.text) if connection == OWN else None
+    own = built_in_tool(name.text) if connection == OWN else None
     if connection == OWN and own is None:
         return paragraphs(
             f"**{quoted(name.text)}** · not known", "Neither a built-in tool nor a document has this name."
@@ -268,10 +269,6 @@ def _connection(view: View, name: str) -> str:
 def document_hover(view: View, name: Name) -> str:
     """Return the facts about a document that is called."""
     arguments = arguments_of(view, OWN, name.text)
-    try:
-        file = Path(name.document).relative_to(view.folder.path).as_posix()
-    except ValueError:
-        file = name.document
     library = view.folder.snapshot
     description = ""
     if library is not None:
@@ -280,7 +277,7 @@ def document_hover(view: View, name: Name) -> str:
         description = tree.description if tree else ""
     takes = argument_lines(arguments)
     return paragraphs(
-        f"**{quoted(name.text)}** · {_WORDS[name.kind]}, {quoted(file)}",
+        f"**{quoted(name.text)}** · {kind_word(name.kind)}, {quoted(view.folder.shown(name.document))}",
         escaped(description),
         f"Inputs:\n\n{takes}" if takes else "It takes no inputs." if arguments is not None else "",
     )

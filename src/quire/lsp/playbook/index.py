@@ -6,27 +6,26 @@ Rules for new names of inputs, outputs and steps of a playbook.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from quire.formats.playbook.names import family
 from quire.lsp.answers import Index, Link, Name, NameKind, Role, Symbol
-from quire.lsp.name_targets import pipeline_names
+from quire.lsp.name_targets import CalledDocument, pipeline_names
 from quire.lsp.playbook.layout import ASKED, Part, Section, layout_of
 from quire.lsp.playbook.tools import (
     OWN,
-    CalledDocument,
-    called_document,
+    called_by_tool,
     json_texts,
     prompt_path,
     read_tool,
-    settings_file,
 )
 from quire.patterns import late_pattern
 from quire.source import PLACEHOLDER, Span
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from quire.formats.playbook.syntax import (
         Arm,
         InputDeclaration,
@@ -129,7 +128,7 @@ def _tool(view: View, call: ToolCall, names: list[Name], links: list[Link]) -> N
     if written is None or written.tool_span is None:
         return
     names.append(Name("server", call.connection, written.connection_span, "reads", renames=False))
-    callee = called_document(view, call.tool) if call.connection == OWN else None
+    callee = called_by_tool(view, call.tool) if call.connection == OWN else None
     if callee is None:
         names.append(Name("tool", call.tool, written.tool_span, "reads", call.connection, renames=False))
         return
@@ -173,7 +172,7 @@ def _model(view: View, choice: ModelChoice) -> Name:
     """Return the name of a profile or a tier. One that the workspace's own settings declare belongs to them."""
     settings = view.folder.settings
     kind: NameKind = "agent" if settings is not None and choice.name in settings.agents else "model"
-    file = settings_file(view)
+    file = view.folder.settings_file
     is_known = settings is not None and (kind == "agent" or choice.name in settings.models.tiers)
     toml = view.folder.view(file) if is_known else None
     is_declared = toml is not None and choice.name in toml.source.text

@@ -7,9 +7,7 @@ a step does and keeps is told by the tree of the reader, which reads broken text
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
 from functools import cached_property, lru_cache
-from re import Match
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
@@ -20,6 +18,9 @@ from quire.formats.playbook.sections import section_kind
 from quire.source import Span
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from re import Match
+
     from quire.formats.playbook.syntax import Elicitation, InputDeclaration, OutputCapture, Playbook, Step
     from quire.lsp.document_view import View
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,8 @@ from quire.source import Span
 from quire.workspace.setting_keys import SETTING_KEYS, SettingKey, below, key_at, takes_names
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from quire.lsp.document_view import View
 
 
@@ -292,10 +293,10 @@ def _named_text(view: View, key: SettingKey, word: str) -> str:
     """Return what is known about a tool that a value names."""
     if key.names != "tool" or not word:
         return ""
-    from quire.plan.built_in_tools import ALIASES, BUILT_IN_TOOLS
+    from quire.plan.built_in_tools import built_in_tool
 
     name = word.partition("=")[0]
-    tool = next((one for one in BUILT_IN_TOOLS if name == one.name or ALIASES.get(name, name) == one.id), None)
+    tool = built_in_tool(name)
     if tool is None:
         return ""
     granted = "" if tool.granted == "on request" else f"Granted without this entry: {tool.granted}."

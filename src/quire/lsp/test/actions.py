@@ -3,7 +3,6 @@ for arms that no case takes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -21,6 +20,8 @@ from quire.values import encode
 from quire.wording import nearest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from quire.diagnostics import Diagnostic
     from quire.lsp.document_view import View
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quire.errors import QuireError
 from quire.formats.test.fields import description_of, words_at
 from quire.lsp.answers import Hover, code, fenced, paragraphs
-from quire.lsp.prompts import preview_of
+from quire.lsp.prompts import prompt_text_of
 from quire.lsp.test.cursor_places import Place, place_at
 from quire.lsp.test.index import ITEM, Role, below_world, key_role, value_role
 from quire.lsp.test.tested import TestedDocument, tested
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from quire.lsp.document_tests import CaseRecord, CheckMark
     from quire.lsp.document_view import View
 
@@ -134,13 +135,11 @@ def step_text(found: TestedDocument, label: str) -> str:
 
 
 def _prompt(document: TestedDocument, label: str) -> str:
-    from quire.display.transcript import prompt_text
-
     view = document.view
     if view is None or view.document is None:
         return ""
     try:
-        text = prompt_text(preview_of(view, label).request)
+        text = prompt_text_of(view, label)
     except QuireError:
         return ""
     return text if len(text) <= LONGEST_PROMPT else text[:LONGEST_PROMPT] + " …"

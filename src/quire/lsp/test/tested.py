@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,8 @@ from quire.errors import QuireError
 from quire.source import NOWHERE, real_path
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from quire.formats.test.check import DocumentSteps
     from quire.library.document import Document
     from quire.lsp.document_view import View
@@ -191,7 +192,7 @@ class TestedDocument:
 
     def tool(self, name: str) -> ToolFacts | None:
         """Return what is known about a tool without starting anything."""
-        from quire.plan.built_in_tools import BUILT_IN_TOOLS, RETURN
+        from quire.plan.built_in_tools import RETURN, built_in_tool
         from quire.trust.capabilities import from_flat_name
 
         id = from_flat_name(name)
@@ -203,9 +204,8 @@ class TestedDocument:
             needed = [output.name for output in thread.outputs if output.required]
             schema = {"type": "object", "properties": outputs, "required": needed}
             return ToolFacts("Ends a directive with its outputs.", "", schema)
-        known = next((tool for tool in BUILT_IN_TOOLS if id in (tool.id, tool.name)), None)
-        if known is not None:
-            return ToolFacts(known.description, known.effect, known.schema)
+        if (tool := built_in_tool(id)) is not None:
+            return ToolFacts(tool.description, tool.effect, tool.schema)
         if name not in _ITEM_TOOLS:
             return None
         from quire.library.item_tools.connection import ACTIONS
