@@ -103,7 +103,7 @@ class Index(Struct, frozen=True):
     def same(self, name: Name) -> list[Name]:
         """Return all places of the same thing in this document."""
         key = _key(name)
-        return [one for one in self.names if _key(one) == key]
+        return [other for other in self.names if _key(other) == key]
 
 
 DOCUMENTS: frozenset[NameKind] = frozenset({"pipeline", "document", "directive", "knowledge", "prompt", "file"})
@@ -272,14 +272,14 @@ _TICKS = re.compile(r"`+")
 
 def fenced(text: str, language: str = "") -> str:
     """Return a text in a fence that is longer than any in it."""
-    ticks = "`" * max(3, 1 + max((len(one) for one in _TICKS.findall(text)), default=0))
+    ticks = "`" * max(3, 1 + max((len(ticks_in) for ticks_in in _TICKS.findall(text)), default=0))
     return f"{ticks}{language}\n{text.rstrip()}\n{ticks}"
 
 
 def code(text: str) -> str:
     """Return a text as code in a line. Line ends become spaces."""
     line = " ".join(text.split())
-    ticks = "`" * (1 + max((len(one) for one in _TICKS.findall(line)), default=0))
+    ticks = "`" * (1 + max((len(run) for run in _TICKS.findall(line)), default=0))
     space = " " if line.startswith("`") or line.endswith("`") or not line else ""
     return f"{ticks}{space}{line}{space}{ticks}"
 

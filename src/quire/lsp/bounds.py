@@ -49,10 +49,10 @@ def bound_words(view: View, *, quick: bool = False) -> str:
         return ""
     from quire.analysis.quantities import quantities
 
-    found = {quantity.name: quantity for quantity in quantities(proof, view.folder.foresight.world().premises)}
-    parts = [_counted(found["model_calls"], "call")]
-    if not found["questions"].most.is_nothing:
-        parts.append(_counted(found["questions"], "question"))
+    by_name = {quantity.name: quantity for quantity in quantities(proof, view.folder.foresight.world().premises)}
+    parts = [_counted(by_name["model_calls"], "call")]
+    if not by_name["questions"].most.is_nothing:
+        parts.append(_counted(by_name["questions"], "question"))
     if proof.unknown:
         parts.append(f"and what {', '.join(proof.unknown[:3])} does")
     return ", ".join(parts)
@@ -108,11 +108,11 @@ def proof_text(view: View) -> str:
         raise CannotStart("the document has errors, so nothing is proven of it yet")
     document, settings = view.document, view.folder.settings
     today = datetime.datetime.now(datetime.UTC).date()
-    found = prove_document(document, settings, model="", today=today, environ=os.environ)
+    proven = prove_document(document, settings, model="", today=today, environ=os.environ)
     lines = [
-        *bound_lines(found.quantities, assumed_sizes(settings, (), None)),
-        *gate_lines(gates_of(found.proof)),
-        *flow_lines(flows_of(found.proof)),
+        *bound_lines(proven.quantities, assumed_sizes(settings, (), None)),
+        *gate_lines(gates_of(proven.proof)),
+        *flow_lines(flows_of(proven.proof)),
         *envelope_lines(view.folder.foresight.envelope(document.runnable(), document.name)),
     ]
     return _COLOURS.sub("", "\n".join(lines).strip("\n")) + "\n"
@@ -137,5 +137,5 @@ def lock_text(folder: Folder) -> str:
     new = facts.lock(documents)
     broken = sorted(document.key for document in documents if document.plan is None)
     changes = tuple(change for change in compare(before, new) if change.document not in broken)
-    told = "".join(f"\n{key} has errors and cannot be compared.\n" for key in broken)
-    return diff_markdown(changes, new.assumed) + told
+    broken_lines = "".join(f"\n{key} has errors and cannot be compared.\n" for key in broken)
+    return diff_markdown(changes, new.assumed) + broken_lines

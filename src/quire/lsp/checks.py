@@ -123,8 +123,8 @@ class Checks:
             self._publisher.publish(document.uri, None, [])
             shown = []
         self.survey.closed(document, shown)
-        for request, known in self._asked.pop(document.uri, []):
-            self.survey.asked_about(request, document.uri, known)
+        for request, result_id in self._asked.pop(document.uri, []):
+            self.survey.asked_about(request, document.uri, result_id)
 
     # Time
 
@@ -280,14 +280,14 @@ class Checks:
             if document.checked is not document.text:
                 self._due.setdefault(uri, self._clock())
             return
-        found = unpacked(result) if result is not None else None
+        parts = unpacked(result) if result is not None else None
         view = self._desk.view(uri)
-        if found is None or isinstance(found, str) or view is None:
-            self._publisher.log(found or f"the process that checked {document.path} has ended")
+        if parts is None or isinstance(parts, str) or view is None:
+            self._publisher.log(parts or f"the process that checked {document.path} has ended")
             document.checked = document.text
             self._answer_asked(uri)
             return
-        quick, took, thorough, more_took = found
+        quick, took, thorough, more_took = parts
         self._more_took.note(uri, more_took)
         if took is not None:
             self._took.note(uri, took)
@@ -305,22 +305,22 @@ class Checks:
         document.checked = document.text
         self._tell(document, self._without_typed(document, document.findings), late=was_checked)
 
-    def _without_typed(self, document: OpenDocument, found: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
+    def _without_typed(self, document: OpenDocument, findings: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
         """Leave out new findings about the word that is being typed, and see to it that they are shown later."""
         changed = self._changed_at.get(document.uri)
         now = self._clock()
         if changed is None or now - changed >= CURSOR_SECONDS:
-            return found
+            return findings
         word = word_around(document.edited, document.text.source.text)
-        about = [finding for finding in found if word and finding.span.meets(word)]
+        about = [finding for finding in findings if word and finding.span.meets(word)]
         if not about:
-            return found
-        known = {(one["code"], one["message"].partition("\n")[0]) for one in self._told.get(document.uri, ())}
-        held = {id(finding) for finding in about if (finding.code.id, finding.message.partition("\n")[0]) not in known}
+            return findings
+        shown = {(item["code"], item["message"].partition("\n")[0]) for item in self._told.get(document.uri, ())}
+        held = {id(finding) for finding in about if (finding.code.id, finding.message.partition("\n")[0]) not in shown}
         if not held:
-            return found
+            return findings
         self._shown_at[document.uri] = changed + CURSOR_SECONDS
-        return tuple(finding for finding in found if id(finding) not in held)
+        return tuple(finding for finding in findings if id(finding) not in held)
 
     def _show_held_back(self, uri: str) -> None:
         del self._shown_at[uri]
@@ -330,8 +330,8 @@ class Checks:
 
     # Telling
 
-    def _tell(self, document: OpenDocument, found: tuple[Diagnostic, ...], *, late: bool = False) -> None:
-        items = [wire.diagnostic(document.text, finding, self._desk) for finding in found]
+    def _tell(self, document: OpenDocument, findings: tuple[Diagnostic, ...], *, late: bool = False) -> None:
+        items = [wire.diagnostic(document.text, finding, self._desk) for finding in findings]
         before = self._told.get(document.uri)
         self._told[document.uri] = items
         self._answer_asked(document.uri)
@@ -346,18 +346,18 @@ class Checks:
         thorough part too."""
         if uri in self._more_due and not self._publisher.can_refresh:
             return
-        for request, known in self._asked.pop(uri, []):
-            self._publisher.answer(request, report(self._told.get(uri, []), known))
+        for request, result_id in self._asked.pop(uri, []):
+            self._publisher.answer(request, report(self._told.get(uri, []), result_id))
 
     # Requests of editors that ask for findings
 
-    def asked(self, request: object, uri: str, known: str) -> None:
+    def asked(self, request: object, uri: str, result_id: str) -> None:
         """Answer a request for the findings of a document, now or when its check has ended."""
         document = self._desk.documents.get(uri)
         if document is None:
-            self.survey.asked_about(request, uri, known)
+            self.survey.asked_about(request, uri, result_id)
             return
-        self._asked.setdefault(uri, []).append((request, known))
+        self._asked.setdefault(uri, []).append((request, result_id))
         if uri in self._due or document.checked is not document.text:
             if not self._is_slow(uri):
                 self._due.pop(uri, None)
@@ -370,8 +370,10 @@ class Checks:
     def cancelled(self, request: object) -> bool:
         """Drop a request that waits. Return False if it does not."""
         for uri, waiting in self._asked.items():
-            if any(one == request for one, _ in waiting):
-                self._asked[uri] = [(one, known) for one, known in waiting if one != request]
+            if any(waiting_request == request for waiting_request, _ in waiting):
+                self._asked[uri] = [
+                    (waiting_request, result_id) for waiting_request, result_id in waiting if waiting_request != request
+                ]
                 return True
         return self.survey.cancelled(request)
 

@@ -207,9 +207,9 @@ class Desk:
     def beside(self, document: OpenDocument) -> Iterator[OpenDocument]:
         """Yield the other open documents of the same workspace, whose findings may depend on this one."""
         home = self.folder_of(document.path).path
-        for one in self.documents.values():
-            if one is not document and self.folder_of(one.path).path == home:
-                yield one
+        for other in self.documents.values():
+            if other is not document and self.folder_of(other.path).path == home:
+                yield other
 
     def _workspace(self, folder: Path) -> Path:
         # The folder of a new file may not be there yet; `isdir` of a name that cannot be one is False.
@@ -320,8 +320,8 @@ class Folder:
         """The absolute paths of all documents and tests here, with open ones that were never saved. A folder that is
         neither a workspace nor open in the editor is not searched below itself: it may be the home folder, in which
         one file was opened."""
-        found = map(str, documents_below(self.path, deep=self._desk.is_searched(self.path), most=MOST_FILES))
-        return tuple(dict.fromkeys((*found, *self._desk.unsaved(self.path))))
+        paths = map(str, documents_below(self.path, deep=self._desk.is_searched(self.path), most=MOST_FILES))
+        return tuple(dict.fromkeys((*paths, *self._desk.unsaved(self.path))))
 
     @property
     def settings_file(self) -> str:

@@ -165,11 +165,11 @@ class TestMemory:
     def keep(self, records: Iterable[TestRecord]) -> None:
         """Keep results. Cases that did not run this time keep their results if the texts are the same."""
         for record in records:
-            known = self._records.pop(record.path, None)
-            if known is not None and _texts(known) == _texts(record):
+            before = self._records.pop(record.path, None)
+            if before is not None and _texts(before) == _texts(record):
                 ran = {case.name for case in record.cases}
-                cases = (*(case for case in known.cases if case.name not in ran), *record.cases)
-                record = replace(record, cases=cases, drafts=record.drafts or known.drafts)
+                cases = (*(case for case in before.cases if case.name not in ran), *record.cases)
+                record = replace(record, cases=cases, drafts=record.drafts or before.drafts)
             self._records[record.path] = record
             while len(self._records) > MOST_KEPT:
                 del self._records[next(iter(self._records))]
@@ -185,9 +185,9 @@ class TestMemory:
         passed, failed = sum(record.passed for record in records), sum(record.failed for record in records)
         if not passed and not failed:
             return title
-        told = " ".join([*([f"{passed} ✓"] if passed else []), *([f"{failed} ✗"] if failed else [])])
+        counts = " ".join([*([f"{passed} ✓"] if passed else []), *([f"{failed} ✗"] if failed else [])])
         old = "" if all(self._is_fresh(view, record) for record in records) else ", before the last change"
-        return f"{title.partition(' (')[0]} ({told}{old})"
+        return f"{title.partition(' (')[0]} ({counts}{old})"
 
     def _is_fresh(self, view: View, record: TestRecord) -> bool:
         test = view if view.path == record.path else view.folder.view(record.path)
@@ -206,7 +206,7 @@ _NEXT_KEY = late_pattern(r"^(?![ \t#\n-])", re.MULTILINE)
 _ITEM = late_pattern(r"^([ \t]*+)- ", re.MULTILINE)
 
 
-def test_action(view: View, wanted: str, title: str) -> Action | None:
+def test_action(view: View, decision: str, title: str) -> Action | None:
     """Return the action that writes a case for a decision, given by its id; empty for a first case. None if the
     document cannot run, or has a test that no case can be added to."""
     if view.plan is None:
@@ -215,14 +215,14 @@ def test_action(view: View, wanted: str, title: str) -> Action | None:
     existing = view.folder.view(path)
     if existing is not None and not _CASES.search(existing.source.text):
         return None
-    return Action(title, "refactor", (FileEdit(path, (), creates=True),), command=WRITE_TEST, arguments=(wanted,))
+    return Action(title, "refactor", (FileEdit(path, (), creates=True),), command=WRITE_TEST, arguments=(decision,))
 
 
-def draft_case(view: View, wanted: str) -> Draft:
+def draft_case(view: View, decision: str) -> Draft:
     """Return a case that takes a decision. Raises `QuireError` if none was found, or if it cannot be added."""
     from quire.testing.scaffold import draft_for
 
-    draft = draft_for(bench_for(view.document), wanted) if view.document is not None else None
+    draft = draft_for(bench_for(view.document), decision) if view.document is not None else None
     if draft is None:
         raise QuireError("no inputs, replies and answers were found that lead there; write the case by hand")
     added_case(view, draft)
@@ -254,10 +254,10 @@ def added_case(view: View, draft: Draft) -> FileEdit:
 def _free_name(name: str, test: View) -> str:
     file = test.reading.file if test.format == "test" else None
     taken = {case.name for case in file.cases} if file is not None else set()
-    number, found = 2, name
-    while found in taken:
-        found, number = f"{name} ({number})", number + 1
-    return found
+    number, free = 2, name
+    while free in taken:
+        free, number = f"{name} ({number})", number + 1
+    return free
 
 
 def _indented(text: str, indent: str) -> str:
@@ -299,8 +299,8 @@ def run_tests(
 
 def _record(path: str, document: str, reading: TestReading, result: FileResult) -> TestRecord:
     by_line: dict[int, list[CaseResult]] = {}
-    for one in result.cases:
-        by_line.setdefault(one.line, []).append(one)
+    for row in result.cases:
+        by_line.setdefault(row.line, []).append(row)
     cases = [
         _case(case, results)
         for case in (reading.file.cases if reading.file else ())
@@ -308,8 +308,10 @@ def _record(path: str, document: str, reading: TestReading, result: FileResult) 
     ]
     problems = tuple(_line(problem.finding.message) for problem in result.problems if problem.fails)
     sha256 = result.details.get("document_sha256")
-    known = sha256 if isinstance(sha256, str) else ""
-    return TestRecord(path, document if known else "", reading.source.sha256, known, tuple(cases), problems)
+    document_sha256 = sha256 if isinstance(sha256, str) else ""
+    return TestRecord(
+        path, document if document_sha256 else "", reading.source.sha256, document_sha256, tuple(cases), problems
+    )
 
 
 def _drafts(result: FileResult) -> Iterator[DraftedCase]:
@@ -325,13 +327,13 @@ def _drafts(result: FileResult) -> Iterator[DraftedCase]:
     from quire.testing.scaffold import draft_cases
 
     taken = {case.name for case in result.cases}
-    found = 0
+    count = 0
     with suppress(QuireError):
         for draft in draft_cases(bench_for(load(result.document)), expects=True):
             new = missing.intersection(draft.takes)
-            if new and draft.name not in taken and found < MOST_DRAFTED:
+            if new and draft.name not in taken and count < MOST_DRAFTED:
                 missing -= new
-                found += 1
+                count += 1
                 yield DraftedCase(draft.name, case_text(draft))
 
 
@@ -372,11 +374,11 @@ def _marks(case: Case, rows: Sequence[CaseResult]) -> Iterator[CheckMark]:
         start, end = check.span.start, max(check.span.end, check.matcher.span.end)
         wrong = [problem for row in looked for problem in row.problems if start <= problem.finding.span.start < end]
         # The observation is the last one: after an act, earlier values are not known any more.
-        seen = _seen(check, looked) if not case.then else MISSING
-        value = "" if isinstance(seen, Missing) else cut(shown(seen), LONGEST_VALUE)
+        value_seen = _seen(check, looked) if not case.then else MISSING
+        value = "" if isinstance(value_seen, Missing) else cut(shown(value_seen), LONGEST_VALUE)
         if wrong:
-            told = cut(wrong[0].value or wrong[0].actual or "", LONGEST_VALUE) or value
-            yield CheckMark(start, end, False, told, _line(wrong[0].finding.message), _literal(check, seen))
+            text = cut(wrong[0].value or wrong[0].actual or "", LONGEST_VALUE) or value
+            yield CheckMark(start, end, False, text, _line(wrong[0].finding.message), _literal(check, value_seen))
         elif not case.then:
             written = isinstance(check.matcher, Equal) and check.subject != "calls"
             yield CheckMark(start, end, True, "" if written else value)
@@ -388,11 +390,11 @@ def _seen(check: Check, rows: Sequence[CaseResult]) -> Seen:
     return values[0] if values and all(value == values[0] for value in values) else MISSING
 
 
-def _literal(check: Check, seen: Seen) -> str:
+def _literal(check: Check, value: Seen) -> str:
     """Return a value as it can be expected; empty for a long one, or if the expectation is more than a value."""
-    if isinstance(seen, Missing) or not isinstance(check.matcher, Equal) or check.subject in ("calls", "error"):
+    if isinstance(value, Missing) or not isinstance(check.matcher, Equal) or check.subject in ("calls", "error"):
         return ""
-    text = flow(seen)
+    text = flow(value)
     return text if len(text) <= LONGEST_LITERAL else ""
 
 

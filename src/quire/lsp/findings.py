@@ -128,10 +128,10 @@ class TextMove:
     def _in_same_line(self, span: Span) -> Span | None:
         """Look for the line of a place where several lines have changed."""
         start = line_start(self._old, span.start)
-        line, (known, at) = _line(self._old, start), self._last
-        if start < known:
-            known, at = -1, line_start(self._new, self._start)
-        if start > known >= 0:
+        line, (before, at) = _line(self._old, start), self._last
+        if start < before:
+            before, at = -1, line_start(self._new, self._start)
+        if start > before >= 0:
             at = self._new.find("\n", at) + 1 or -1
         while 0 <= at < self._new_end and _line(self._new, at) != line:
             at = self._new.find(f"\n{line}", at) + 1 or -1
@@ -141,10 +141,10 @@ class TextMove:
         return Span(at + span.start - start, at + span.end - start)
 
 
-def moved_findings(found: Iterable[Diagnostic], old: Source, new: Source) -> tuple[Diagnostic, ...]:
+def moved_findings(findings: Iterable[Diagnostic], old: Source, new: Source) -> tuple[Diagnostic, ...]:
     """Return findings about a text at their places in a new one, without those whose line is not there any more."""
     move = TextMove(old.text, new.text)
-    return tuple([moved for finding in found if (moved := _moved(finding, move, new.name)) is not None])
+    return tuple([moved for finding in findings if (moved := _moved(finding, move, new.name)) is not None])
 
 
 def _moved(finding: Diagnostic, move: TextMove, name: str) -> Diagnostic | None:
@@ -152,9 +152,13 @@ def _moved(finding: Diagnostic, move: TextMove, name: str) -> Diagnostic | None:
     if span is None:
         return None
     related = tuple(
-        replace(one, span=place)
-        for one in finding.related
-        if (place := one.span if one.source is not None and one.source.name != name else move.place(one.span))
+        replace(related_place, span=place)
+        for related_place in finding.related
+        if (
+            place := related_place.span
+            if related_place.source is not None and related_place.source.name != name
+            else move.place(related_place.span)
+        )
     )
     # A fix says itself which text it replaces, so it is offered only where that text is still there.
     edits = [(edit, place) for edit in (finding.fix.edits if finding.fix else ()) if (place := move.place(edit.span))]
@@ -204,12 +208,12 @@ class Publisher:
         self._send({"jsonrpc": "2.0", "method": "window/logMessage", "params": params})
 
 
-def report(items: list[Json], known: str) -> dict[str, Any]:
+def report(items: list[Json], known_id: str) -> dict[str, Any]:
     """Return a report, or only that nothing has changed since the result that the editor knows."""
     import hashlib  # only editors that ask need it
 
     result = hashlib.sha256(framed({"items": items})).hexdigest()[:16]
-    if known == result:
+    if known_id == result:
         return {"kind": "unchanged", "resultId": result}
     return {"kind": "full", "resultId": result, "items": items}
 

@@ -113,13 +113,13 @@ class Errands:
         if request in self._under_way:
             self._cancelled.add(request)
             return True
-        for one, _, _, progress in self._waiting:
-            if one == request and progress is not None:
+        for waiting_request, _, _, progress in self._waiting:
+            if waiting_request == request and progress is not None:
                 progress.end()
-        kept = deque(one for one in self._waiting if one[0] != request)
-        known = len(kept) < len(self._waiting)
-        self._waiting = kept
-        return known
+        left = deque(errand for errand in self._waiting if errand[0] != request)
+        was_there = len(left) < len(self._waiting)
+        self._waiting = left
+        return was_there
 
     def next(self) -> Job | None:
         """Return the next job; None if none is due."""
@@ -267,7 +267,7 @@ class ProgressBoard:
     def show_due(self) -> bool:
         """Show the work that has taken long enough. Return False if there is none."""
         now = self.clock()
-        due = [one for one in self._open if one.show_at is not None and one.show_at <= now]
+        due = [progress for progress in self._open if progress.show_at is not None and progress.show_at <= now]
         for progress in due:
             progress.show()
         return bool(due)
@@ -287,11 +287,11 @@ class ProgressBoard:
 
     def stopped(self, token: object) -> None:
         """Stop the work that is shown under a token. A token that is not known is ignored."""
-        for progress in [one for one in self._open if token in one.tokens]:
+        for progress in [progress for progress in self._open if token in progress.tokens]:
             progress.stop()
 
     def send(self, token: Token, value: dict[str, object]) -> None:
         self._send({"jsonrpc": "2.0", "method": "$/progress", "params": {"token": token, "value": value}})
 
     def forget(self, progress: Progress) -> None:
-        self._open = [one for one in self._open if one is not progress]
+        self._open = [other for other in self._open if other is not progress]

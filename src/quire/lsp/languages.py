@@ -60,8 +60,8 @@ def function(format: str, module: str, name: str) -> Callable[..., Any] | None:
     place = f"quire.lsp.{format}.{MODULES.get(format, {}).get(module, module)}"
     if format not in FORMATS or find_spec(f"quire.lsp.{format}") is None or find_spec(place) is None:
         return None
-    found: Callable[..., Any] | None = getattr(import_module(place), name, None)
-    return found
+    answer: Callable[..., Any] | None = getattr(import_module(place), name, None)
+    return answer
 
 
 class ModuleLoads:
@@ -139,13 +139,13 @@ def handler(method: str) -> Callable[..., Any] | None:
     if place is None:
         return None
     module, _, name = place.partition(":")
-    found: Callable[..., Any] = getattr(import_module(f"quire.lsp.features.{module}"), name or module)
-    return found
+    answer: Callable[..., Any] = getattr(import_module(f"quire.lsp.features.{module}"), name or module)
+    return answer
 
 
 def server_capabilities(encoding: str, *, pulls: bool) -> dict[str, object]:
     """Return what the server can do, for the answer to `initialize`."""
-    said: dict[str, object] = {
+    capabilities: dict[str, object] = {
         "positionEncoding": encoding,
         "textDocumentSync": {"openClose": True, "change": INCREMENTAL, "save": {"includeText": False}},
         "hoverProvider": True,
@@ -185,13 +185,13 @@ def server_capabilities(encoding: str, *, pulls: bool) -> dict[str, object]:
         },
     }
     if pulls:
-        said["diagnosticProvider"] = {
+        capabilities["diagnosticProvider"] = {
             "identifier": "quire",
             "interFileDependencies": True,
             "workspaceDiagnostics": True,
             "workDoneProgress": True,
         }
-    return said
+    return capabilities
 
 
 SERVER_INFO = {"name": "quire", "version": __version__}

@@ -158,10 +158,10 @@ def _stamp(view: View, store: str) -> Stamp:
 
 def _status(path: str) -> tuple[int, int, int]:
     try:
-        found = os.stat(path)  # noqa: PTH116  # for every hover
+        status = os.stat(path)  # noqa: PTH116  # for every hover
     except OSError:
         return (0, 0, 0)
-    return (found.st_ino, found.st_size, found.st_mtime_ns)
+    return (status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def _shown(value: Value) -> str:
@@ -207,13 +207,13 @@ class ModelPrices:
         from quire.analysis.quantities import asked_models, quantities
 
         rates = {model: self._rate(model, settings.models) for model in asked_models(proof)}
-        known = {model: rate for model, rate in rates.items() if rate is not None}
-        if not known or len(known) < len(rates):
+        priced = {model: rate for model, rate in rates.items() if rate is not None}
+        if not priced or len(priced) < len(rates):
             return ""
         from quire.display.preflight_line import money_text
 
-        found = quantities(proof, view.folder.foresight.world().premises, known.__getitem__)
-        money = next((quantity for quantity in found if quantity.name == "money"), None)
+        amounts = quantities(proof, view.folder.foresight.world().premises, priced.__getitem__)
+        money = next((quantity for quantity in amounts if quantity.name == "money"), None)
         return "unpriced" if money is not None and money.unpriced else money_text(money, {})
 
     @property
@@ -240,13 +240,13 @@ class ModelPrices:
 
         def take(result: bytes | None) -> None:
             self._reading = {}
-            found: Mapping[str, Rate] = unpacked(result) if result is not None else {}
+            rates: Mapping[str, Rate] = unpacked(result) if result is not None else {}
             for model, models in settings.items():
                 self._known.pop(model, None)
-                self._known[model] = _KnownPrice(day, models, found.get(model))
+                self._known[model] = _KnownPrice(day, models, rates.get(model))
             while len(self._known) > MOST_KEPT_PRICES:
                 del self._known[next(iter(self._known))]
-            if found:
+            if rates:
                 self.on_change()
 
         return Job(lambda: packed(_read_prices(settings, day)), take)

@@ -166,8 +166,8 @@ def _of_pipeline(prompt: View, owner: View) -> Iterator[Name]:
     around = [pipeline_at(owner, use.span.start) for use in _uses(owner, prompt)]
     scopes = dict.fromkeys(pipeline.name.text if several else "" for pipeline in around if pipeline is not None)
     for scope in scopes:
-        own = (one for one in owner.index.names if one.scope == scope and not one.document)
-        kinds = {one.text: one.kind for one in own if one.kind in VALUES}
+        own = (name for name in owner.index.names if name.scope == scope and not name.document)
+        kinds = {name.text: name.kind for name in own if name.kind in VALUES}
         for reference in references(prompt.source.text):
             at = 1 if reference.path[0] == "ctx" else 0
             name = reference.path[at] if len(reference.path) > at else ""
@@ -181,7 +181,7 @@ def _may_be_read(folder: Folder, path: str) -> bool:
     real = real_path(Path(path))
     settings = folder.settings
     own = [folder.path, *([settings.user / "prompts", *settings.prompt_folders] if settings is not None else [])]
-    return any(real.is_relative_to(real_path(one)) for one in own)
+    return any(real.is_relative_to(real_path(folder)) for folder in own)
 
 
 _NAMES = {"playbook": _of_playbook, "pipeline": _of_pipeline}

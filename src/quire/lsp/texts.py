@@ -174,8 +174,8 @@ def _wide_characters(line: str, encoding: Encoding) -> tuple[list[int], list[int
     there are before each of them, and in the whole line."""
     if encoding == "utf-32" or line.isascii():
         return [], [0]
-    found = [(match.start(), units(match[0], encoding) - 1) for match in _WIDE[encoding].finditer(line)]
-    return [place for place, _ in found], [0, *accumulate(more for _, more in found)]
+    wide = [(match.start(), units(match[0], encoding) - 1) for match in _WIDE[encoding].finditer(line)]
+    return [place for place, _ in wide], [0, *accumulate(more for _, more in wide)]
 
 
 def _characters(line: str, column: int, encoding: Encoding) -> int:
@@ -211,18 +211,18 @@ Plain: TypeAlias = tuple[str, object] | list["Plain"] | dict[str, "Plain"] | Non
 
 def safe_edits(text: str, edits: Sequence[Edit], means_the_same: Callable[[str], bool]) -> list[Edit]:
     """Return the edits that keep the meaning of a text: all of them, or those halves that do."""
-    kept: list[Edit] = []
+    safe: list[Edit] = []
     waiting = [list(edits)] if edits else []
     checks = 0
     while waiting and checks < MOST_CHECKS:
         some = waiting.pop()
         checks += 1
-        if means_the_same(edited(text, [*kept, *some])):
-            kept += some
+        if means_the_same(edited(text, [*safe, *some])):
+            safe += some
         elif len(some) > 1:
             middle = len(some) // 2
             waiting += [some[middle:], some[:middle]]
-    return sorted(kept, key=lambda edit: edit.span.start)
+    return sorted(safe, key=lambda edit: edit.span.start)
 
 
 def edited(text: str, edits: Sequence[Edit]) -> str:

@@ -107,35 +107,35 @@ class _Actions:
         for finding in self._findings:
             yield from self._allow(finding)
 
-    def _for_finding(self, found: Diagnostic) -> Iterator[Action]:
-        match found.code:
+    def _for_finding(self, finding: Diagnostic) -> Iterator[Action]:
+        match finding.code:
             case all_codes.UNGRANTED:
-                yield from self._grant(found)
+                yield from self._grant(finding)
             case all_codes.LEAST_PRIVILEGE:
-                tag = self._grant_at(found.span.start)
+                tag = self._grant_at(finding.span.start)
                 if tag is not None:
-                    yield self._one("Remove the permission that no step uses", replaced(self._text, tag, ()), found)
+                    yield self._one("Remove the permission that no step uses", replaced(self._text, tag, ()), finding)
             case all_codes.UNKNOWN_INPUT:
-                yield from self._declare(found)
+                yield from self._declare(finding)
             case all_codes.UNSIGNABLE:
-                yield from self._missing(found)
+                yield from self._missing(finding)
             case all_codes.MISPLACED:
-                yield from self._move_name(found)
+                yield from self._move_name(finding)
             case all_codes.NO_MODEL:
                 metadata = self._scan.below("metadata")
                 if metadata and (edit := with_child(self._text, metadata, '<model tier="low" />')):
-                    yield self._one("Ask for a small model", edit, found)
+                    yield self._one("Ask for a small model", edit, finding)
 
     # Permissions
 
-    def _grant(self, found: Diagnostic) -> Iterator[Action]:
-        call = next((one for one in calls_of_view(self._view) if one.span == found.span), None)
+    def _grant(self, finding: Diagnostic) -> Iterator[Action]:
+        call = next((call for call in calls_of_view(self._view) if call.span == finding.span), None)
         element = _element_for(call) if call else ""
         if call is None or not element:
             return
         edit = with_grant(self._text, self._scan, call.primary, element)
         if edit is not None:
-            yield self._one(f"Grant {element} in <{call.primary}>", edit, found)
+            yield self._one(f"Grant {element} in <{call.primary}>", edit, finding)
 
     def _for_permissions(self) -> Iterator[Action]:
         touched = [permission for permission in permissions(self._view) if self._touches(permission[1])]
@@ -174,8 +174,8 @@ class _Actions:
 
     # Inputs and fields
 
-    def _declare(self, found: Diagnostic) -> Iterator[Action]:
-        written = found.span.of(self._text)
+    def _declare(self, finding: Diagnostic) -> Iterator[Action]:
+        written = finding.span.of(self._text)
         name = next((reference.name for reference in references(written)), "")
         root = self._scan.root
         if not name or root is None:
@@ -184,9 +184,9 @@ class _Actions:
         inputs = root.child("inputs")
         parent, child = (inputs, element) if inputs else (root, f"<inputs>\n  {element}\n</inputs>")
         if (edit := with_child(self._text, parent, child)) is not None:
-            yield self._one(f"Declare the input {name}", edit, found)
+            yield self._one(f"Declare the input {name}", edit, finding)
 
-    def _missing(self, found: Diagnostic) -> Iterator[Action]:
+    def _missing(self, finding: Diagnostic) -> Iterator[Action]:
         from quire.formats.directive.validate import missing_fields
 
         metadata, root = self._scan.below("metadata"), self._scan.root
@@ -213,7 +213,7 @@ class _Actions:
             edits.append(with_child(self._text, root, f"<metadata>\n{inner}\n</metadata>"))
         if written := [edit for edit in edits if edit is not None]:
             title = "Add the fields that signing requires"
-            yield change(self._view.path, title, *written, codes=(found.code.id,))
+            yield change(self._view.path, title, *written, codes=(finding.code.id,))
 
     def _version(self, root: Tagged) -> Edit | None:
         """Return the edit that gives the directive its first version."""
@@ -227,18 +227,20 @@ class _Actions:
         at = named.value_span.end + 1 if named is not None else root.name_span.end
         return insertion(at, ' version="1.0.0"')
 
-    def _move_name(self, found: Diagnostic) -> Iterator[Action]:
+    def _move_name(self, finding: Diagnostic) -> Iterator[Action]:
         """Offer the name of the file, or its folder, where the directive says another."""
         own = id_of(self._view.path)
         directive = self._view.reading.partial
-        if directive.name is not None and directive.name.span == found.span:
+        if directive.name is not None and directive.name.span == finding.span:
             new = PurePath(own).name
-        elif directive.category is not None and directive.category.span == found.span:
+        elif directive.category is not None and directive.category.span == finding.span:
             new = own.rpartition("/")[0]
         else:
             return
-        old = found.span.of(self._text)
-        yield self._one(f"Write {new or 'no category'}, as the place of the file is", Edit(found.span, old, new), found)
+        old = finding.span.of(self._text)
+        yield self._one(
+            f"Write {new or 'no category'}, as the place of the file is", Edit(finding.span, old, new), finding
+        )
 
     # Tests and comments
 
@@ -251,13 +253,13 @@ class _Actions:
         if action is not None:
             yield action
 
-    def _allow(self, found: Diagnostic) -> Iterator[Action]:
+    def _allow(self, finding: Diagnostic) -> Iterator[Action]:
         """Offer the comment that hides a finding, at the nearest place where the format skips comments."""
-        if found.severity is Severity.ERROR or found.code.id.startswith("AL") or self._scan.opening is None:
+        if finding.severity is Severity.ERROR or finding.code.id.startswith("AL") or self._scan.opening is None:
             return
-        comment = f'<!-- quire: allow {found.code.id} because "{_REASON}" -->'
+        comment = f'<!-- quire: allow {finding.code.id} because "{_REASON}" -->'
         at, indent = self._scan.opening.start, ""
-        tag = self._scan.at(found.span.start) if self._scan.holds(found.span.start) else None
+        tag = self._scan.at(finding.span.start) if self._scan.holds(finding.span.start) else None
         while tag is not None:
             above = tag.parent.tag if tag.parent else ""
             if (
@@ -269,10 +271,10 @@ class _Actions:
                 at = tag.start - len(indent)
                 break
             tag = tag.parent
-        yield self._one(f"Allow {found.code.id} because …", insertion(at, f"{indent}{comment}\n"), found)
+        yield self._one(f"Allow {finding.code.id} because …", insertion(at, f"{indent}{comment}\n"), finding)
 
-    def _one(self, title: str, edit: Edit, *found: Diagnostic) -> Action:
-        return change(self._view.path, title, edit, codes=tuple(finding.code.id for finding in found))
+    def _one(self, title: str, edit: Edit, *findings: Diagnostic) -> Action:
+        return change(self._view.path, title, edit, codes=tuple(finding.code.id for finding in findings))
 
     def _touches(self, span: Span) -> bool:
         return span.meets(self._span)

@@ -94,8 +94,8 @@ def call_at(text: str, match: re.Match[str], end: int) -> SpelledCall:
     reader = _Reader(text)
     stop = reader.read(match.end(), end)
     name = Span(match.start(), match.end())
-    found = tuple(reader.arguments), tuple(reader.commas)
-    return SpelledCall(match[1], name, match.end() + 1, stop, *found, reader.levels)
+    parts = tuple(reader.arguments), tuple(reader.commas)
+    return SpelledCall(match[1], name, match.end() + 1, stop, *parts, reader.levels)
 
 
 class _Reader:
@@ -215,5 +215,9 @@ def parameters_of(view: View, item_type: str, item_id: str) -> dict[str, str]:
     if home is None:
         return {}
     if home.format == "directive":
-        return {one.name: " ".join(one.description.split()) for one in home.reading.partial.inputs if one.name}
-    return {one.name: one.description for one in home.plan.inputs} if home.plan else {}
+        return {
+            parameter.name: " ".join(parameter.description.split())
+            for parameter in home.reading.partial.inputs
+            if parameter.name
+        }
+    return {parameter.name: parameter.description for parameter in home.plan.inputs} if home.plan else {}

@@ -80,7 +80,7 @@ def _closing(around: list[Tagged], span: Span, text: str, offset: int) -> list[C
     if not around:
         return []
     end = "" if text.startswith(">", offset) else ">"
-    return [Completion(one.tag, "keyword", one.tag + end, order=at, span=span) for at, one in enumerate(around[::-1])]
+    return [Completion(tag.tag, "keyword", tag.tag + end, order=at, span=span) for at, tag in enumerate(around[::-1])]
 
 
 def _elements(around: list[Tagged], span: Span, text: str, offset: int, *, mark: str = "") -> list[Completion]:
@@ -109,9 +109,9 @@ def _element(name: str, parent: str, span: Span, mark: str, text: str, offset: i
 
 
 def _snippet(name: str, meaning: ElementMeaning) -> str:
-    given = "".join(f' {one}="${{{at}}}"' for at, one in enumerate(meaning.needed, 1))
+    attributes = "".join(f' {name}="${{{at}}}"' for at, name in enumerate(meaning.needed, 1))
     last = len(meaning.needed) + 1
-    return f"{name}{given} />" if meaning.empty else f"{name}{given}>${{{last}}}</{name}>"
+    return f"{name}{attributes} />" if meaning.empty else f"{name}{attributes}>${{{last}}}</{name}>"
 
 
 def _in_tag(view: View, offset: int, begin: int, name: str, around: list[Tagged]) -> list[Completion]:
@@ -128,9 +128,9 @@ def _attributes(
     view: View, offset: int, name: str, attributes: tuple[Attribute, ...], around: list[Tagged]
 ) -> list[Completion]:
     parent = around[-1].tag if around else ""
-    known = meaning_of(f"{parent}>{name}" if parent else name)
+    element = meaning_of(f"{parent}>{name}" if parent else name)
     word = view.word(offset)
-    if known is None or view.source.text[word.start - 1 : word.start] not in " \n\t":
+    if element is None or view.source.text[word.start - 1 : word.start] not in " \n\t":
         return []
     after, _ = read_attributes(view.source.text, word.end, word.end + _LOOK_BACK)
     taken = {attribute.name for attribute in attributes if attribute.value_span.end < word.start} | {
@@ -144,10 +144,10 @@ def _attributes(
             attribute if rest == "=" else f'{attribute}="${{1}}"',
             snippet=rest != "=",
             documentation=meaning,
-            order=3 if attribute in known.needed else 5,
+            order=3 if attribute in element.needed else 5,
             span=Span(word.start, offset),
         )
-        for attribute, meaning in known.attributes.items()
+        for attribute, meaning in element.attributes.items()
         if attribute not in taken
     ]
 
@@ -240,18 +240,18 @@ def _arguments(call: SpelledCall, offset: int) -> Signature:
 def _parameters(view: View, call: SpelledCall, typed: str) -> Signature | None:
     """Return the parameters of the item that is called, as if it were a function; None if it is not known."""
     item_id = call.value("item_id")
-    found = parameters_of(view, call.item_type, item_id) if item_id else {}
-    if not found:
+    meanings = parameters_of(view, call.item_type, item_id) if item_id else {}
+    if not meanings:
         return None
     key = _KEY.search(typed)
-    names = list(found)
+    names = list(meanings)
     taken = {argument.name for argument in call.arguments if argument.within == "parameters"}
     if key is not None and key[1] in names:
         active = names.index(key[1])
     else:
         active = next((at for at, name in enumerate(names) if name not in taken), len(names))
     label = f"{item_id}({', '.join(names)})"
-    return Signature(label, tuple(found.items()), active, f"The parameters of the {call.item_type} {code(item_id)}.")
+    return Signature(label, tuple(meanings.items()), active, f"The parameters of the {call.item_type} {code(item_id)}.")
 
 
 def _meaning(about: Schema) -> str:

@@ -32,7 +32,7 @@ ORCHESTRATOR = "rye/agent/threads/orchestrator"
 
 
 def values_of(
-    view: View, tag: str, attribute: str, given: tuple[Attribute, ...], around: list[Tagged], span: Span
+    view: View, tag: str, attribute: str, attributes: tuple[Attribute, ...], around: list[Tagged], span: Span
 ) -> list[Completion]:
     """Complete the value of an attribute."""
     parent = around[-1] if around else None
@@ -50,10 +50,10 @@ def values_of(
         case "model", "id":
             return models(view, span)
         case "condition", "path":
-            hook = next((one for one in reversed(around) if one.tag == "hook"), None)
+            hook = next((tag for tag in reversed(around) if tag.tag == "hook"), None)
             return paths(view, hook.value("event") if hook else "", span)
         case (("action" | "execute" | "fetch" | "sign"), "item_id"):
-            kind = next((one.value.strip() for one in given if one.name == "item_type"), "")
+            kind = next((written.value.strip() for written in attributes if written.name == "item_type"), "")
             return items(view, kind, span)
         case "param", "name" if parent is not None:
             return parameters(view, parent, span)
@@ -97,7 +97,7 @@ def references(view: View, offset: int, around: list[Tagged]) -> list[Completion
     if (match := _EXPRESSION.search(line)) is not None:
         end = "" if "}" in text[offset : offset + 80].partition("\n")[0] else "}"
         span = Span(offset - len(match[2]), offset)
-        hook = next((one for one in reversed(around) if one.tag == "hook"), None)
+        hook = next((tag for tag in reversed(around) if tag.tag == "hook"), None)
         if hook is not None:
             return paths(view, hook.value("event"), span, end)
         names = (f"inputs.{name}" for name in declared_inputs(text))
@@ -113,7 +113,7 @@ def references(view: View, offset: int, around: list[Tagged]) -> list[Completion
 def items(view: View, item_type: str, span: Span) -> list[Completion]:
     """Return the ids of items of a type; tools of Quire for tools; everything for a type that is not written yet."""
     if item_type == "tool" or not item_type:
-        completions = [_tool(one, span) for one in tool_ids(view)]
+        completions = [_tool(tool_id, span) for tool_id in tool_ids(view)]
         if item_type:
             return completions
         kinds: tuple[str, ...] = ("directive", "knowledge")
@@ -122,9 +122,11 @@ def items(view: View, item_type: str, span: Span) -> list[Completion]:
     own = id_of(view.path)
     for kind in kinds:
         completions += [
-            Completion(one, "reference", detail=f"{kind}, {entry.space}", span=span, resolve=f"item:{kind}:{one}")
-            for one, entry in entries(view.folder, kind).items()
-            if not (kind == view.format and one == own)
+            Completion(
+                item_id, "reference", detail=f"{kind}, {entry.space}", span=span, resolve=f"item:{kind}:{item_id}"
+            )
+            for item_id, entry in entries(view.folder, kind).items()
+            if not (kind == view.format and item_id == own)
         ]
     return completions
 
@@ -143,20 +145,22 @@ def _tool(item_id: str, span: Span) -> Completion:
 def grants(view: View, primary: str, item_type: str, span: Span) -> list[Completion]:
     """Return patterns for a permission: each item, and each folder of items."""
     if item_type == "tool":
-        ids = [one for one in tool_ids(view) if one != CONTROL]
+        ids = [item_id for item_id in tool_ids(view) if item_id != CONTROL]
         ids += ["python/"] if view.folder.settings and view.folder.settings.tools.modules else []
     else:
         ids = list(entries(view.folder, item_type))
-    folders = dict.fromkeys(f"{one.rpartition('/')[0]}/*" for one in ids if "/" in one)
+    folders = dict.fromkeys(f"{item_id.rpartition('/')[0]}/*" for item_id in ids if "/" in item_id)
     mark = "." if item_type == "tool" and "/" not in span.of(view.source.text) else "/"
-    patterns = [*(one for one in ids if not one.endswith("/")), *folders]
+    patterns = [*(item_id for item_id in ids if not item_id.endswith("/")), *folders]
     completions = []
     for at, pattern in enumerate(patterns):
         label = pattern.replace("/", mark) if pattern.startswith("rye/") else pattern
-        asked = f"rye.{primary}.{item_type}.{pattern.replace('/', '.')}"
+        capability = f"rye.{primary}.{item_type}.{pattern.replace('/', '.')}"
         order = 4 if at < len(ids) else 6
         completions.append(
-            Completion(label, "value", detail=_tier(view, asked), order=order, span=span, resolve=f"grant:{asked}")
+            Completion(
+                label, "value", detail=_tier(view, capability), order=order, span=span, resolve=f"grant:{capability}"
+            )
         )
     return [
         *completions,
@@ -167,23 +171,23 @@ def grants(view: View, primary: str, item_type: str, span: Span) -> list[Complet
 def _tier(view: View, pattern: str) -> str:
     from quire.lsp.directive.grants import tier
 
-    found = tier(view, pattern)
-    return found.value if found else ""
+    risk = tier(view, pattern)
+    return risk.value if risk else ""
 
 
 def paths(view: View, event: str, span: Span, end: str = "") -> list[Completion]:
     """Return the values that a hook on an event can read."""
     text = view.source.text
-    found = paths_of(event, declared_inputs(text), declared_outputs(text))
-    return [Completion(one, "field", one + end, detail=meaning, span=span) for one, meaning in found.items()]
+    meanings = paths_of(event, declared_inputs(text), declared_outputs(text))
+    return [Completion(path, "field", path + end, detail=meaning, span=span) for path, meaning in meanings.items()]
 
 
 def parameters(view: View, action: Tagged, span: Span) -> list[Completion]:
     """Return the names of parameters that the item of an action takes."""
     if action.value("item_id") == CONTROL:
-        return [Completion(one, "property", span=span) for one in ("action", "message")]
-    found = parameters_of(view, action.value("item_type"), action.value("item_id"))
-    return [Completion(one, "property", documentation=meaning, span=span) for one, meaning in found.items()]
+        return [Completion(name, "property", span=span) for name in ("action", "message")]
+    meanings = parameters_of(view, action.value("item_type"), action.value("item_id"))
+    return [Completion(name, "property", documentation=meaning, span=span) for name, meaning in meanings.items()]
 
 
 def tiers(view: View, span: Span) -> list[Completion]:
@@ -192,7 +196,7 @@ def tiers(view: View, span: Span) -> list[Completion]:
 
     settings = view.folder.settings
     own = dict(settings.models.tiers) if settings else {}
-    completions = [Completion(one, "enum", detail=shown_model(spec), order=3, span=span) for one, spec in own.items()]
+    completions = [Completion(name, "enum", detail=shown_model(spec), order=3, span=span) for name, spec in own.items()]
     return completions + [
         Completion(name, "enum", detail="a size of model", order=5 if at == 0 else 7, span=span)
         for family in FAMILIES
@@ -205,11 +209,11 @@ def models(view: View, span: Span) -> list[Completion]:
     """Return models that are configured, or that a provider has whose key is set. An address with a password is left
     out: it does not belong into a document."""
     settings = view.folder.settings
-    found = dict.fromkeys(settings.models.tiers.values()) if settings else {}
+    specs = dict.fromkeys(settings.models.tiers.values()) if settings else {}
     if settings and settings.models.default:
-        found[settings.models.default] = None
-    found |= dict.fromkeys(spec for variable, spec in MODEL_BY_KEY.items() if os.environ.get(variable))
-    return [Completion(one, "constant", span=span) for one in found if shown_model(one) == one]
+        specs[settings.models.default] = None
+    specs |= dict.fromkeys(spec for variable, spec in MODEL_BY_KEY.items() if os.environ.get(variable))
+    return [Completion(spec, "constant", span=span) for spec in specs if shown_model(spec) == spec]
 
 
 def _default(name: str, span: Span) -> list[Completion]:
@@ -311,7 +315,7 @@ def _arguments(call: SpelledCall, span: Span, text: str, offset: int) -> list[Co
 
 def _values(view: View, call: SpelledCall, name: str, span: Span) -> list[Completion]:
     if name in ("item_type", "scope"):
-        return [Completion(one, "enum", span=span) for one in ITEM_TYPES]
+        return [Completion(word, "enum", span=span) for word in ITEM_TYPES]
     if name == "item_id":
         return items(view, call.item_type, span)
     _, properties, _ = action_schema(call.primary)
@@ -326,12 +330,15 @@ def _keys(view: View, call: SpelledCall, depth: int, span: Span, quote: str, aft
     if depth > 2:
         if canonical(item_id) != FORK:
             return []
-        found, within = parameters_of(view, "directive", call.value("directive_id", "parameters")), "parameters.inputs"
+        meanings, within = (
+            parameters_of(view, "directive", call.value("directive_id", "parameters")),
+            "parameters.inputs",
+        )
     else:
-        found = parameters_of(view, call.item_type, item_id)
+        meanings = parameters_of(view, call.item_type, item_id)
     taken = {argument.name for argument in call.arguments if argument.within == within}
     result = []
-    for name, meaning in found.items():
+    for name, meaning in meanings.items():
         if name in taken:
             continue
         insert = (name + ("" if after == quote else quote)) if quote else f'"{name}": "${{1}}"'

@@ -63,9 +63,9 @@ def format(view: View, span: Span) -> list[Edit]:
 
 def _is_whole(view: View) -> bool:
     """Tell whether the XML of the fence could be read to its end."""
-    found = view.reading.of(Severity.ERROR)
+    errors = view.reading.of(Severity.ERROR)
     return view.reading.partial.root.end > 0 and all(
-        one.code.id in _READABLE or not one.code.id.startswith("DR00") for one in found
+        error.code.id in _READABLE or not error.code.id.startswith("DR00") for error in errors
     )
 
 
@@ -141,7 +141,7 @@ class _Formatter:
         """Yield the edit of the white space in an opening tag that stands on one line."""
         start, end = tag.name_span.end, tag.inner_start
         old = self._text[start:end]
-        if "\n" in old or not all(one.quoted for one in tag.attributes):
+        if "\n" in old or not all(attribute.quoted for attribute in tag.attributes):
             return
         parts = [""]
         for attribute in tag.attributes:
@@ -154,16 +154,16 @@ class _Formatter:
 
 def folds(view: View) -> list[Fold]:
     source, scanned = view.source, scan(view.source.text)
-    found: list[Fold] = []
+    folds: list[Fold] = []
     if scanned.fence is not None and scanned.opening is not None:
-        found.append(Fold(source.position(scanned.opening.start).line, source.position(scanned.fence.end).line))
+        folds.append(Fold(source.position(scanned.opening.start).line, source.position(scanned.fence.end).line))
     for tag in scanned.tags:
         if tag.closing is not None and scanned.holds(tag.start):
-            found.append(Fold(source.position(tag.start).line, source.position(tag.end).line))
+            folds.append(Fold(source.position(tag.start).line, source.position(tag.end).line))
     for comment in scanned.comments:
         first, last = source.position(comment.start).line, source.position(comment.end).line
-        found.append(Fold(first, last, "comment"))
-    return [fold for fold in found if fold.last > fold.first]
+        folds.append(Fold(first, last, "comment"))
+    return [fold for fold in folds if fold.last > fold.first]
 
 
 def lenses(view: View) -> list[Lens]:
@@ -175,11 +175,11 @@ def lenses(view: View) -> list[Lens]:
     head = _title(view)
     cases = count_cases(view)
     sign = f"Sign ({signature_words(view)})"
-    lens = [*document_lenses(view, head, cases=cases, bound=bound_words(view), sign=sign)]
-    lens.append(Lens(head, "Prompt", "quire.showPrompt", (uri, "")))
+    lenses = [*document_lenses(view, head, cases=cases, bound=bound_words(view), sign=sign)]
+    lenses.append(Lens(head, "Prompt", "quire.showPrompt", (uri, "")))
     permissions = scanned.below("metadata", "permissions")
-    lens.append(Lens(permissions.span if permissions else head, "Can…", "quire.can", (uri,)))
-    return [Lens(_first_line(view, one.span), one.title, one.command, one.arguments) for one in lens]
+    lenses.append(Lens(permissions.span if permissions else head, "Can…", "quire.can", (uri,)))
+    return [Lens(_first_line(view, lens.span), lens.title, lens.command, lens.arguments) for lens in lenses]
 
 
 def _title(view: View) -> Span:
@@ -198,13 +198,13 @@ def hints(view: View, span: Span) -> list[Hint]:
     scanned = scan(view.source.text)
     if scanned.fence is None or scanned.fence.end < span.start or scanned.fence.start > span.end:
         return []
-    found = [
+    hints = [
         *_tier_hints(view),
         *_model_hint(view, scanned),
         *_limit_hints(view, scanned),
         *_inherited_hint(view, scanned),
     ]
-    return [hint for hint in found if span.holds(hint.offset)]
+    return [hint for hint in hints if span.holds(hint.offset)]
 
 
 def _tier_hints(view: View) -> Iterator[Hint]:
@@ -246,7 +246,7 @@ def _inherited_hint(view: View, scanned: Scan) -> Iterator[Hint]:
         if scan(parent.source.text).below("metadata", "permissions") is not None:
             patterns = [pattern for pattern, _, _ in permissions(parent)]
             label = f"{len(patterns)} {pluralize('permission', len(patterns))} of {item_id}"
-            yield Hint(extends.value_span.end + 1, label, tooltip="\n".join(f"- `{one}`" for one in patterns))
+            yield Hint(extends.value_span.end + 1, label, tooltip="\n".join(f"- `{pattern}`" for pattern in patterns))
             return
 
 
@@ -296,8 +296,8 @@ def _text_token(tag: Tagged) -> Iterator[Token]:
     if tag.children or not tag.finished:
         return
     parent = tag.parent.tag if tag.parent else ""
-    if (asked := permission_at(tag)) is not None:
-        yield Token(asked[1], "namespace")
+    if (permission := permission_at(tag)) is not None:
+        yield Token(permission[1], "namespace")
     elif parent == "context" and tag.tag in CONTEXT and tag.text[0]:
         yield Token(tag.text[1], "namespace")
 
@@ -305,8 +305,8 @@ def _text_token(tag: Tagged) -> Iterator[Token]:
 def _reference_tokens(text: str, scanned: Scan) -> Iterator[Token]:
     inputs, outputs = frozenset(declared_inputs(text)), frozenset(declared_outputs(text))
     for reference in value_references(text, scanned):
-        known = inputs if reference.kind == "input" else outputs
-        missing = reference.name not in known and not reference.optional
+        declared = inputs if reference.kind == "input" else outputs
+        missing = reference.name not in declared and not reference.optional
         if text[reference.whole.start : reference.whole.start + 1] in ("{", "$"):
             yield Token(reference.whole, "macro")
         yield Token(reference.span, "unresolved" if missing else "parameter")

@@ -65,9 +65,9 @@ def _in_fence(view: View, scanned: Scan, offset: int) -> Hover | None:
                 return _value(view, tag, attribute, offset)
         return None
     named = _named(view, offset)
-    if (asked := permission_at(tag)) is not None and _touches(asked[1], offset):
+    if (permission := permission_at(tag)) is not None and _touches(permission[1], offset):
         item = f"\n\n{named.markdown}" if named is not None and tag.tag != "tool" else ""
-        return Hover(asked[1], permission_markdown(view, asked[0]) + item)
+        return Hover(permission[1], permission_markdown(view, permission[0]) + item)
     return named
 
 
@@ -77,10 +77,10 @@ def _element(view: View, tag: Tagged, span: Span) -> Hover | None:
     parent = tag.parent.tag if tag.parent else ""
     if parent == "outputs" and tag.tag not in ("output", "success", "failure"):
         return Hover(span, f"**output** {code(tag.tag)}\n\nThe short form of an output, without a type.")
-    known = meaning_of(tag.path)
-    if known is None:
+    element = meaning_of(tag.path)
+    if element is None:
         return None
-    head = f"{code(f'<{tag.tag}>')} — {known.meaning}"
+    head = f"{code(f'<{tag.tag}>')} — {element.meaning}"
     match tag.tag:
         case "hook" | "condition" | "any" | "all" | "not":
             head += hook_markdown(view, tag)
@@ -90,8 +90,8 @@ def _element(view: View, tag: Tagged, span: Span) -> Hover | None:
             head += model_markdown(view, tag)
         case "permissions":
             head += permissions_markdown(view)
-    if known.attributes and tag.tag != "limits":
-        head += "\n\n" + "\n".join(f"- {code(name)}: {meaning}" for name, meaning in known.attributes.items())
+    if element.attributes and tag.tag != "limits":
+        head += "\n\n" + "\n".join(f"- {code(name)}: {meaning}" for name, meaning in element.attributes.items())
     return Hover(span, head)
 
 
@@ -110,8 +110,8 @@ def _value(view: View, tag: Tagged, attribute: Attribute, offset: int) -> Hover 
     from quire.lsp.directive.hooks import EVENTS, OPERATOR_MEANINGS, path_meaning
 
     value = attribute.value.strip()
-    if (found := _named(view, offset)) is not None and found.markdown and tag.tag != "model":
-        return found
+    if (named := _named(view, offset)) is not None and named.markdown and tag.tag != "model":
+        return named
     match tag.tag, attribute.name:
         case _, name if (limit := _limit(tag, name)) is not None:
             return Hover(attribute.value_span, limit_markdown(limit, value))
@@ -138,15 +138,15 @@ def _limit(tag: Tagged, attribute: str) -> str | None:
 
 
 def _tier(value: str, span: Span) -> Hover | None:
-    tier = next((one for one in Tier if one.value == value), None)
+    tier = next((tier for tier in Tier if tier.value == value), None)
     return Hover(span, f"**tier** {code(value)} — {tier.meaning}") if tier else None
 
 
 def _in_body(view: View, scanned: Scan, offset: int) -> Hover | None:
     from quire.lsp.directive.calls import call_markdown, spelled_calls
 
-    if (found := _named(view, offset)) is not None:
-        return found
+    if (named := _named(view, offset)) is not None:
+        return named
     text = view.source.text
     for call in spelled_calls(text, scanned.body_start, len(text)):
         if _touches(call.name_span, offset):

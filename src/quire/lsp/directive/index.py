@@ -135,8 +135,8 @@ def _described(tag: Tagged) -> tuple[str, NameKind, Span, str]:
         case _ if parent in PRIMARIES and tag.inside("permissions") and text:
             return cut_line(text, _DETAIL), "capability", tag.text[1], f"{parent} {tag.tag}"
         case "limits" | "model":
-            given = ", ".join(f"{attribute.name} {attribute.value}" for attribute in tag.attributes)
-            return tag.tag, "element", tag.name_span, cut_line(given, _DETAIL)
+            settings = ", ".join(f"{attribute.name} {attribute.value}" for attribute in tag.attributes)
+            return tag.tag, "element", tag.name_span, cut_line(settings, _DETAIL)
     return tag.tag, "element", tag.name_span, short
 
 
@@ -251,7 +251,8 @@ class _Names:
         path = self._folder.settings_file
         home = self._folder.view(path) if self._folder.settings and Path(path).is_file() else None
         declared = home is not None and any(
-            (one.kind, one.text, one.role) == (kind, name, "declares") for one in home.index.names
+            (declared_name.kind, declared_name.text, declared_name.role) == (kind, name, "declares")
+            for declared_name in home.index.names
         )
         return Name(kind, name, span, "reads", document=path if declared else "", renames=declared)
 
@@ -299,9 +300,9 @@ class _Names:
             yield from self._item(item_type, named.value.strip(), span)
             target = path_of_item(self._folder, item_type, named.value.strip()) if item_type != "tool" else ""
             scope = self._inputs_of(item_type, named.value)
-        given = [(child, child.attribute("name")) for child in tag.children if child.tag == "param"]
+        parameters = [(child, child.attribute("name")) for child in tag.children if child.tag == "param"]
         starts = item_type == "tool" and named is not None and canonical(named.value.strip()) == FORK
-        for param, name in given:
+        for param, name in parameters:
             if name is None or not name.value:
                 continue
             if target and tag.value("primary") in ("", "execute") and tag.tag in ("execute", "action"):

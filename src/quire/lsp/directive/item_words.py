@@ -75,12 +75,12 @@ def entry_of(folder: Folder, item_type: str, item_id: str) -> Entry | None:
     item_id = item_id.strip()
     if not item_id or item_type not in KINDS or not is_static(item_id):
         return None
-    known = entries(folder, item_type)
-    if item_id in known:
-        return known[item_id]
+    listed = entries(folder, item_type)
+    if item_id in listed:
+        return listed[item_id]
     if "/" in item_id or item_type == "pipeline":
         return None
-    named = [entry for entry in known.values() if entry.name == item_id]
+    named = [entry for entry in listed.values() if entry.name == item_id]
     return named[0] if len(named) == 1 else None
 
 
@@ -114,9 +114,13 @@ def pipeline_called(folder: Folder, item_id: str) -> Registered | None:
 def permitted_pipeline(folder: Folder, pattern: str) -> str:
     """Return the id of the pipeline that a permission means, in which dots may stand for slashes; empty if it means
     none, or more than one by a wildcard."""
-    known = entries(folder, "pipeline") if is_static(pattern) else {}
+    listed = entries(folder, "pipeline") if is_static(pattern) else {}
     dotted = pattern.replace("/", ".")
-    return pattern if pattern in known else next((one for one in known if one.replace("/", ".") == dotted), "")
+    return (
+        pattern
+        if pattern in listed
+        else next((pipeline_id for pipeline_id in listed if pipeline_id.replace("/", ".") == dotted), "")
+    )
 
 
 def is_static(item_id: str) -> bool:
@@ -178,8 +182,8 @@ def item_markdown(view: View, name: Name) -> str:
     head = f"**{kind_word(name.kind)}** {code(name.text)}"
     home = view.folder.view(name.document) if name.document else None
     if home is None:
-        known = any(sign in name.text for sign in "{$*")
-        return f"{head}\n\n" + ("Its id is filled in when the hook acts." if known else "It is in no space.")
+        is_open = any(sign in name.text for sign in "{$*")
+        return f"{head}\n\n" + ("Its id is filled in when the hook acts." if is_open else "It is in no space.")
     lines = [f"{head}\n", f"- {code(view.folder.shown(name.document))}"]
     if text := described(home):
         lines.insert(1, f"{text}\n")
@@ -196,14 +200,16 @@ def described(home: View) -> str:
         title = home.reading.metadata.get("title")
         return cut_line(title, _LONGEST) if isinstance(title, str) else ""
     if home.format == "directive":
-        found = scan(home.source.text).below("metadata", "description")
-        return cut_line(" ".join(found.text[0].split()), _LONGEST) if found else ""
+        description = scan(home.source.text).below("metadata", "description")
+        return cut_line(" ".join(description.text[0].split()), _LONGEST) if description else ""
     return cut_line(home.plan.description or home.plan.title, _LONGEST) if home.plan else ""
 
 
 def _inputs(home: View) -> str:
     inputs = home.reading.partial.inputs if home.format == "directive" else home.plan.inputs if home.plan else ()
-    return ", ".join(code(one.name) + (" (required)" if one.required else "") for one in inputs if one.name)
+    return ", ".join(
+        code(parameter.name) + (" (required)" if parameter.required else "") for parameter in inputs if parameter.name
+    )
 
 
 def parameter_markdown(view: View, name: Name) -> str:
@@ -214,14 +220,14 @@ def parameter_markdown(view: View, name: Name) -> str:
     if home is None or home.format != "directive":
         return head
     directive = home.reading.partial
-    known = directive.inputs if name.kind == "input" else directive.outputs
-    found = next((one for one in known if one.name == name.text), None)
-    if found is None:
+    parameters = directive.inputs if name.kind == "input" else directive.outputs
+    parameter = next((candidate for candidate in parameters if candidate.name == name.text), None)
+    if parameter is None:
         return f"{head}\n\nIt is not declared."
-    facts = [code(found.type), "required" if found.required else "optional"]
-    if found.default is not None:
-        facts.append(f"default {code(found.default)}")
-    text = " ".join(found.description.split())
+    facts = [code(parameter.type), "required" if parameter.required else "optional"]
+    if parameter.default is not None:
+        facts.append(f"default {code(parameter.default)}")
+    text = " ".join(parameter.description.split())
     return f"{head} — {', '.join(facts)}" + (f"\n\n{cut_line(text, _LONGEST)}" if text else "")
 
 
@@ -316,9 +322,9 @@ def model_words(view: View, tag: Tagged) -> tuple[str, str]:
     settings = view.folder.settings
     if settings is None:
         return "", "the settings of the workspace cannot be read"
-    asked = {attribute.name: attribute.value.strip() for attribute in tag.attributes}
+    attributes = {attribute.name: attribute.value.strip() for attribute in tag.attributes}
     try:
-        choice = model_here(asked, settings, os.environ)
+        choice = model_here(attributes, settings, os.environ)
     except QuireError as error:
         return "", str(error)
     return shown_model(choice.spec), choice.reason

@@ -50,8 +50,8 @@ def name_problem(view: View, name: Name, new: str) -> str:
         if not _TAG.fullmatch(new):
             return "the name of this output is a tag, so it begins with a letter and has only letters, digits and _"
     if new != name.text and any(
-        one.kind == name.kind and one.text == new and one.role == "declares" and not one.document
-        for one in home.index.names
+        other.kind == name.kind and other.text == new and other.role == "declares" and not other.document
+        for other in home.index.names
     ):
         return f"there is already an {name.kind} {new}" if name.kind != "hook" else f"there is already a hook {new}"
     return ""
@@ -92,14 +92,14 @@ def followed(view: View, moves: Mapping[str, str]) -> list[Edit]:
 
 def _new_folder(view: View, item_type: str, folder: str, moves: Mapping[str, str]) -> str:
     """Return the folder that all items of another one move to; empty if they do not move together."""
-    ids = {one: os.path.abspath(entry.path) for one, entry in entries(view.folder, item_type).items()}  # noqa: PTH100
-    inside = [one for one in ids if one.startswith(f"{folder}/")]
+    ids = {item_id: os.path.abspath(entry.path) for item_id, entry in entries(view.folder, item_type).items()}  # noqa: PTH100
+    inside = [item_id for item_id in ids if item_id.startswith(f"{folder}/")]
     targets = set()
-    for one in inside:
-        new, rest = id_of(moves.get(ids[one], "")), one[len(folder) :]
+    for item_id in inside:
+        new, rest = id_of(moves.get(ids[item_id], "")), item_id[len(folder) :]
         targets.add(new.removesuffix(rest) if new.endswith(rest) else "")
     if len(targets) != 1:
         return ""
     (target,) = targets
-    others = any(one.startswith(f"{target}/") and one not in inside for one in ids)
+    others = any(item_id.startswith(f"{target}/") and item_id not in inside for item_id in ids)
     return "" if others or target == folder else target

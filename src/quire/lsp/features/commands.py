@@ -33,13 +33,13 @@ def code_lenses(session: Session, params: Mapping[str, Any]) -> list[dict[str, A
     view = view_in(session, params)
     if view is None:
         return None
-    lens: list[Lens] = ask(view, "decorations", "lenses") or []
+    lenses: list[Lens] = ask(view, "decorations", "lenses") or []
     return [
         {
-            "range": view.text.range(one.span),
-            "command": {"title": _title(view, one), "command": one.command, "arguments": list(one.arguments)},
+            "range": view.text.range(lens.span),
+            "command": {"title": _title(view, lens), "command": lens.command, "arguments": list(lens.arguments)},
         }
-        for one in lens
+        for lens in lenses
     ]
 
 
@@ -62,7 +62,7 @@ def code_actions(session: Session, params: Mapping[str, Any]) -> list[dict[str, 
     if view is None:
         return None
     context = params.get("context")
-    wanted = context.get("only") if isinstance(context, Mapping) else None
+    kinds = context.get("only") if isinstance(context, Mapping) else None
     span = view.text.span(params.get("range"))
     touched = [finding for finding in view.findings if finding.span.meets(span)][:MOST_FINDINGS]
     actions = [*_fixes(view, touched), *(ask(view, "actions", "actions", span, tuple(touched)) or [])]
@@ -71,7 +71,7 @@ def code_actions(session: Session, params: Mapping[str, Any]) -> list[dict[str, 
     return [
         written
         for action in actions
-        if _is_wanted(action.kind, wanted) and (written := _written(session, view, action, touched)) is not None
+        if _is_wanted(action.kind, kinds) and (written := _written(session, view, action, touched)) is not None
     ]
 
 
@@ -100,11 +100,14 @@ def fix_all(view: View) -> Action | None:
     return change(view.path, "Fix all that is certain", *edits, kind=FIX_ALL) if edits else None
 
 
-def _is_wanted(kind: str, wanted: object) -> bool:
+def _is_wanted(kind: str, kinds: object) -> bool:
     """Tell whether the editor asks for a kind. Without a wish, changes of the whole document are left out."""
-    if not isinstance(wanted, list) or not wanted:
+    if not isinstance(kinds, list) or not kinds:
         return kind != FIX_ALL
-    return any(isinstance(one, str) and (kind == one or kind.startswith(f"{one}.")) for one in wanted)
+    return any(
+        isinstance(asked_kind, str) and (kind == asked_kind or kind.startswith(f"{asked_kind}."))
+        for asked_kind in kinds
+    )
 
 
 def _written(session: Session, view: View, action: Action, touched: list[Diagnostic]) -> dict[str, Any] | None:
@@ -125,27 +128,27 @@ def _written(session: Session, view: View, action: Action, touched: list[Diagnos
 def execute(session: Session, params: Mapping[str, Any]) -> Any:
     """Carry out a command and return its result. Raises `RequestFailed` for one that is not known."""
     command, arguments = params.get("command"), params.get("arguments")
-    given = [str(argument) for argument in arguments] if isinstance(arguments, list) else []
+    texts = [str(argument) for argument in arguments] if isinstance(arguments, list) else []
     match command:
         case "quire.showPrompt":
-            return prompt_text_of(_view(session, given), given[1] if len(given) > 1 else "")
+            return prompt_text_of(_view(session, texts), texts[1] if len(texts) > 1 else "")
         case "quire.fixAll":
-            return _fix_all(session, _view(session, given))
+            return _fix_all(session, _view(session, texts))
         case "quire.test":
-            return _test(session, _view(session, given), given[1] if len(given) > 1 else "")
+            return _test(session, _view(session, texts), texts[1] if len(texts) > 1 else "")
         case "quire.writeTest":
-            _write_test(session, _view(session, given), given[1] if len(given) > 1 else "")
+            _write_test(session, _view(session, texts), texts[1] if len(texts) > 1 else "")
         case "quire.showProof":
-            view = _view(session, given)
+            view = _view(session, texts)
             session.later(lambda _tell: proof_text(view), title="Quire: prove the document")
         case "quire.lockDiff":
-            folder = _view(session, given).folder
+            folder = _view(session, texts).folder
             session.later(lambda _tell: lock_text(folder), title="Quire: compare with quire.lock")
     raise RequestFailed(f"the command {command} is not known", INVALID_PARAMS)
 
 
-def _view(session: Session, given: Sequence[str]) -> View:
-    uri = given[0] if given else ""
+def _view(session: Session, arguments: Sequence[str]) -> View:
+    uri = arguments[0] if arguments else ""
     view = session.desk.view(uri) or (session.desk.view_of(path_of(uri)) if uri.startswith("file:") else None)
     if view is None or not view.format:
         raise RequestFailed("the command needs the address of a document", INVALID_PARAMS)
@@ -180,19 +183,19 @@ def _test(session: Session, view: View, case: str) -> NoReturn:
 def tests_ran(session: Session, params: Mapping[str, Any]) -> None:
     """Run tests again that the editor has run by itself, in the background: its results lack what lenses, hints and
     hovers show. They are free, and read the files that the editor's run has left."""
-    wanted: list[tuple[list[tuple[str, str]], list[str]]] = []
+    runs: list[tuple[list[tuple[str, str]], list[str]]] = []
     tests = params.get("tests")
     for test in tests if isinstance(tests, list) else []:
-        said = test if isinstance(test, Mapping) else {}
-        view = session.desk.view_of(path_of(str(said.get("uri"))))
-        cases = said.get("cases")
+        named = test if isinstance(test, Mapping) else {}
+        view = session.desk.view_of(path_of(str(named.get("uri"))))
+        cases = named.get("cases")
         if view is not None and view.format == "test":
-            wanted.append((list(_tests_of(view)), [str(case) for case in cases] if isinstance(cases, list) else []))
+            runs.append((list(_tests_of(view)), [str(case) for case in cases] if isinstance(cases, list) else []))
 
     def run(_tell: Tell) -> list[TestRecord]:
-        return [record for paths, cases in wanted for record in run_tests(paths, cases)[1]]
+        return [record for paths, cases in runs for record in run_tests(paths, cases)[1]]
 
-    if wanted:
+    if runs:
         session.errands.add(Unasked(), run, lambda records: _keep(session, records))
 
 
@@ -201,7 +204,7 @@ def _keep(session: Session, records: list[TestRecord]) -> None:
     session.refresh("codeLens", "inlayHint")
 
 
-def _write_test(session: Session, view: View, wanted: str) -> NoReturn:
+def _write_test(session: Session, view: View, decision: str) -> NoReturn:
     """Have a case written that takes a decision, given by its id. The editor is asked to make the edit."""
 
     def write(draft: Any) -> None:
@@ -213,7 +216,7 @@ def _write_test(session: Session, view: View, wanted: str) -> NoReturn:
         if edit is not None:
             session.outbox.apply("Write a test", edit)
 
-    session.later(lambda _tell: draft_case(view, wanted), write)
+    session.later(lambda _tell: draft_case(view, decision), write)
 
 
 def _tests_of(view: View) -> Iterator[tuple[str, str]]:

@@ -57,9 +57,9 @@ def called_name(view: View, name: Name, moves: Mapping[str, str]) -> str:
     ids = _ids_after(view.folder, kind, moves)
     last = after.rpartition("/")[2]
     is_whole = "/" in text or (view.format == "directive" and text == before)
-    for one in (after, last) if is_whole else (last, after):
-        if _is_found(view.folder, one, after, ids) and _can_be_written(view, name, one):
-            return one
+    for candidate in (after, last) if is_whole else (last, after):
+        if _is_found(view.folder, candidate, after, ids) and _can_be_written(view, name, candidate):
+            return candidate
     return text
 
 
@@ -86,7 +86,7 @@ def _ids_after(folder: Folder, kind: str, moves: Mapping[str, str]) -> list[str]
     return [playbook_name(Path(moves.get(str(path), str(path))), folder.path) for path in paths]
 
 
-def _is_found(folder: Folder, name: str, wanted: str, ids: list[str]) -> bool:
+def _is_found(folder: Folder, name: str, id: str, ids: list[str]) -> bool:
     """Tell whether a name means a document: its whole name, or a last part that no other one has."""
     try:
         if folder.snapshot is not None and name in folder.snapshot.registry().pipelines:
@@ -94,8 +94,8 @@ def _is_found(folder: Folder, name: str, wanted: str, ids: list[str]) -> bool:
     except QuireError:
         return False
     if name in ids:
-        return name == wanted and ids.count(name) == 1
-    return [one for one in ids if one.rpartition("/")[2] == name] == [wanted]
+        return name == id and ids.count(name) == 1
+    return [other for other in ids if other.rpartition("/")[2] == name] == [id]
 
 
 def _can_be_written(view: View, name: Name, new: str) -> bool:
@@ -120,16 +120,16 @@ def will_rename(session: Session, params: Mapping[str, Any]) -> dict[str, Any] |
         if isinstance(file, Mapping) and isinstance(file.get("oldUri"), str) and isinstance(file.get("newUri"), str):
             old, new = (path_of(file[key], session.desk.roots) for key in ("oldUri", "newUri"))
             moves = _moved(session, old, new) | moves
-    found: dict[str, dict[Span, Edit]] = {}
+    by_path: dict[str, dict[Span, Edit]] = {}
     for folder in {session.desk.folder_of(old).path: session.desk.folder_of(old) for old in moves}.values():
         for view in folder.views():
             for edit in _followed(view, folder.path, moves):
-                found.setdefault(view.path, {}).setdefault(edit.span, edit)
+                by_path.setdefault(view.path, {}).setdefault(edit.span, edit)
     tests = _tests(session, moves) if _can_rename(session) else []
-    if not found and not tests:
+    if not by_path and not tests:
         return None
     edits = [
-        FileEdit(path, tuple(sorted(some.values(), key=lambda edit: edit.span.start))) for path, some in found.items()
+        FileEdit(path, tuple(sorted(some.values(), key=lambda edit: edit.span.start))) for path, some in by_path.items()
     ]
     written = workspace_edit(session, edits)
     if written is not None and "documentChanges" in written:
@@ -143,7 +143,7 @@ def _can_rename(session: Session) -> bool:
 
 def _tests(session: Session, moves: Mapping[str, str]) -> list[wire.Json]:
     """Return the renames of tests that find their document by having its name, with their snapshots."""
-    found: list[wire.Json] = []
+    renames: list[wire.Json] = []
     for old, new in moves.items():
         before, after = _bare(old), _bare(new)
         test = session.desk.view_of(before + TEST_SUFFIX) if before != after and before != old else None
@@ -153,8 +153,8 @@ def _tests(session: Session, moves: Mapping[str, str]) -> list[wire.Json]:
         for ending in (TEST_SUFFIX, SNAPSHOT_SUFFIX):
             if Path(before + ending).is_file() and not Path(after + ending).exists():
                 uris = {"oldUri": wire.uri_at(session.desk, before + ending), "newUri": uri_of(after + ending)}
-                found.append({"kind": "rename", **uris})
-    return found
+                renames.append({"kind": "rename", **uris})
+    return renames
 
 
 def _moved(session: Session, old: str, new: str) -> dict[str, str]:
@@ -227,21 +227,21 @@ def _bare(path: str) -> str:
 
 def prepare(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the text that can be renamed. Raises `RequestFailed` with the reason if it cannot."""
-    found = names_at(session, params)
-    if not found:
+    named = names_at(session, params)
+    if not named:
         return None
-    view, name = found[0]
+    view, name = named[0]
     _require_renamable(view, name)
     text = name.span.of(view.source.text)
     return {"range": view.text.range(name.span), "placeholder": text}
 
 
 def rename(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None:
-    found = names_at(session, params)
+    named = names_at(session, params)
     new = params.get("newName")
-    if not found or not isinstance(new, str):
+    if not named or not isinstance(new, str):
         raise RequestFailed("there is nothing here that can be renamed")
-    view, name = found[0]
+    view, name = named[0]
     _require_renamable(view, name)
     # In a prompt file the name is one of the document that uses the file, and so are the rules for names. A pipeline
     # has the rules of pipelines, wherever it is called.
@@ -253,11 +253,11 @@ def rename(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None
     places: dict[str, tuple[View, list[Name]]] = {}
     owner = view.folder.view(name.document) if name.document else view
     prompts = files_of(owner) if owner is not None else []
-    for where, one in places_of(view, name):
-        if one.renames:
-            if owner and where.path in prompts and (problem := sharing_problem(owner, where, one)):
+    for where, place in places_of(view, name):
+        if place.renames:
+            if owner and where.path in prompts and (problem := sharing_problem(owner, where, place)):
                 raise RequestFailed(problem)
-            places.setdefault(where.path, (where, []))[1].append(one)
+            places.setdefault(where.path, (where, []))[1].append(place)
     files = [FileEdit(path, _edits(where, names, new)) for path, (where, names) in places.items()]
     return workspace_edit(session, files)
 

@@ -37,19 +37,19 @@ _MOST_READ = 200
 
 
 def complete(view: View, offset: int) -> list[Completion]:
-    found, line = metadata(view), view.line_before(offset)
-    if found.part is None:
+    read, line = metadata(view), view.line_before(offset)
+    if read.part is None:
         return _whole(view) if not line.strip() else []
-    if not found.holds(offset):
+    if not read.holds(offset):
         return []
     if (value := _VALUE.fullmatch(line)) is not None:
         return _values(view, value[1], Span(offset - len(value[2]), offset))
     if (item := _ITEM.fullmatch(line)) is not None:
-        above = [entry.key for entry in found.entries if entry.key_span.start < offset]
+        above = [entry.key for entry in read.entries if entry.key_span.start < offset]
         return _values(view, above[-1], Span(offset - len(item[1]), offset)) if above else []
     if _KEY.fullmatch(line) is None:
         return []
-    taken = {entry.key for entry in found.entries if not entry.key_span.holds(offset)}
+    taken = {entry.key for entry in read.entries if not entry.key_span.holds(offset)}
     rest = view.line_after(offset)
     return [
         Completion(
@@ -96,14 +96,14 @@ def _values(view: View, key: str, span: Span) -> list[Completion]:
 
 def _words(view: View, key: str) -> list[str]:
     """Return the words that other knowledge files have for a key."""
-    found: dict[str, None] = {"reference": None} if key == "entry_type" else {}
+    words: dict[str, None] = {"reference": None} if key == "entry_type" else {}
     for entry in list(entries(view.folder, "knowledge").values())[:_MOST_READ]:
         other = view.folder.view(str(entry.path))
         if other is not None and other.path != view.path:
-            for one in metadata(other).entries:
-                if one.key == key:
-                    found.update((word, None) for word, _ in one.values)
-    return list(found)
+            for field in metadata(other).entries:
+                if field.key == key:
+                    words.update((word, None) for word, _ in field.values)
+    return list(words)
 
 
 def _whole(view: View) -> list[Completion]:
@@ -143,8 +143,8 @@ def _actions(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
 
 
 def _missing(view: View) -> Edit | None:
-    found = metadata(view)
-    if found.part is None:
+    read = metadata(view)
+    if read.part is None:
         return None
     texts = {
         "name": f"name: {PurePath(view.path).stem}",
@@ -152,9 +152,9 @@ def _missing(view: View) -> Edit | None:
         "version": 'version: "1.0.0"',
         "entry_type": "entry_type: reference",
     }
-    given = {entry.key for entry in found.entries if entry.values}
-    lines = [texts[name] for name in REQUIRED if name not in given and not _has_key(view, name)]
-    return insertion(found.part.start, "".join(f"{line}\n" for line in lines)) if lines else None
+    filled = {entry.key for entry in read.entries if entry.values}
+    lines = [texts[name] for name in REQUIRED if name not in filled and not _has_key(view, name)]
+    return insertion(read.part.start, "".join(f"{line}\n" for line in lines)) if lines else None
 
 
 def _has_key(view: View, name: str) -> bool:
@@ -185,7 +185,9 @@ def used_by(view: View) -> tuple[list[str], list[str]]:
             continue
         if stem in other.source.text and any(name.document == view.path for name in other.index.names):
             naming.append(id_of(other.path))
-        elif "<fetch>" in other.source.text and Grants.of(one for one, _, _ in permissions(other)).covers(needed):
+        elif "<fetch>" in other.source.text and Grants.of(pattern for pattern, _, _ in permissions(other)).covers(
+            needed
+        ):
             fetching.append(id_of(other.path))
     return naming, fetching
 
@@ -194,10 +196,10 @@ _SHOWN = 12
 
 
 def hover(view: View, offset: int) -> Hover | None:
-    found = metadata(view)
-    if not found.holds(offset):
+    read = metadata(view)
+    if not read.holds(offset):
         return _mention(view, offset)
-    for entry in found.entries:
+    for entry in read.entries:
         if entry.key_span.holds(offset):
             meaning = KEYS.get(entry.key, "kept as it is, without an effect")
             return Hover(entry.key_span, f"{code(entry.key)} — {meaning}")
@@ -213,7 +215,7 @@ def hover(view: View, offset: int) -> Hover | None:
 
 
 def _mention(view: View, offset: int) -> Hover | None:
-    link = next((one for one in view.index.links if one.span.holds(offset)), None)
+    link = next((link for link in view.index.links if link.span.holds(offset)), None)
     if link is None:
         return None
     text = link.span.of(view.source.text)
@@ -242,10 +244,10 @@ def _listed(names: list[str]) -> str:
 
 
 def lenses(view: View) -> list[Lens]:
-    found = metadata(view)
-    if found.part is None:
+    read = metadata(view)
+    if read.part is None:
         return []
-    start = view.source.line_span(view.source.position(max(0, found.part.start - 1)).line)
+    start = view.source.line_span(view.source.position(max(0, read.part.start - 1)).line)
     line = Span(start.start, start.end)
     naming, fetching = used_by(view)
     used = f"used by {len(naming)} {pluralize('directive', len(naming))}"
@@ -258,11 +260,11 @@ def lenses(view: View) -> list[Lens]:
 
 
 def tokens(view: View) -> list[Token]:
-    found: list[Token] = []
+    tokens: list[Token] = []
     for entry in metadata(view).entries:
-        found.append(Token(entry.key_span, "property"))
+        tokens.append(Token(entry.key_span, "property"))
         kind: TokenKind = "enumMember" if entry.key in ("tags", "entry_type") else "string"
         if entry.key not in KEYS:
             continue
-        found += [Token(span, "namespace" if entry.key == "references" else kind) for _, span in entry.values]
-    return found
+        tokens += [Token(span, "namespace" if entry.key == "references" else kind) for _, span in entry.values]
+    return tokens

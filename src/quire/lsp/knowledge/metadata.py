@@ -67,8 +67,8 @@ class Metadata(Struct, frozen=True):
     entries: tuple[Entry, ...] = ()
 
     def value(self, key: str) -> tuple[str, Span] | None:
-        found = next((entry for entry in self.entries if entry.key == key), None)
-        return found.values[0] if found and found.values else None
+        entry = next((entry for entry in self.entries if entry.key == key), None)
+        return entry.values[0] if entry and entry.values else None
 
     def holds(self, offset: int) -> bool:
         return self.part is not None and self.part.holds(offset)
@@ -110,13 +110,13 @@ def _words(text: str, start: int, end: int) -> list[tuple[str, Span]]:
             return []
         at = start + len(line) - len(line.lstrip())
         return [(word, Span(at, at + len(word)))]
-    found = []
+    words = []
     for match in _WORD.finditer(text, start, end):
         group = match.lastindex or 0
         word = match[group].rstrip()
         if word:
-            found.append((word, Span(match.start(group), match.start(group) + len(word))))
-    return found
+            words.append((word, Span(match.start(group), match.start(group) + len(word))))
+    return words
 
 
 _MENTION = re.compile(r"`(\w[\w-]*(?:/\w[\w-]*)+)`")
@@ -126,19 +126,19 @@ _DETAIL = 60
 
 
 def index(view: View) -> Index:
-    found = metadata(view)
-    names = tuple(_names(view, found))
+    read = metadata(view)
+    names = tuple(_names(view, read))
     links = [
         Link(name.span, name.document, f"{name.kind} {name.text}")
         for name in names
         if name.role == "reads" and name.document
     ]
-    links += _mentions(view, found)
-    return Index(names, tuple(_symbols(view, found)), tuple(links))
+    links += _mentions(view, read)
+    return Index(names, tuple(_symbols(view, read)), tuple(links))
 
 
-def _names(view: View, found: Metadata) -> Iterator[Name]:
-    for entry in found.entries:
+def _names(view: View, read: Metadata) -> Iterator[Name]:
+    for entry in read.entries:
         for text, span in entry.values:
             if entry.key == "name":
                 yield Name("knowledge", text, span, "declares", document=view.path, renames=False)
@@ -153,9 +153,9 @@ def _names(view: View, found: Metadata) -> Iterator[Name]:
                         break
 
 
-def _mentions(view: View, found: Metadata) -> Iterator[Link]:
+def _mentions(view: View, read: Metadata) -> Iterator[Link]:
     """Yield the ids of items that stand in backticks in the text. They are prose, so nothing but a link is made."""
-    for count, match in enumerate(_MENTION.finditer(view.source.text, found.body_start)):
+    for count, match in enumerate(_MENTION.finditer(view.source.text, read.body_start)):
         if count >= _MOST_MENTIONS:
             return
         for item_type in ("knowledge", "directive"):
@@ -165,11 +165,11 @@ def _mentions(view: View, found: Metadata) -> Iterator[Link]:
                 break
 
 
-def _symbols(view: View, found: Metadata) -> Iterator[Symbol]:
+def _symbols(view: View, read: Metadata) -> Iterator[Symbol]:
     text = view.source.text
     if not text.strip():
         return
-    named, title = found.value("name"), found.value("title")
+    named, title = read.value("name"), read.value("title")
     name, selection = named or ("knowledge", Span(0, 0))
     children = [
         Symbol(
@@ -179,9 +179,9 @@ def _symbols(view: View, found: Metadata) -> Iterator[Symbol]:
             entry.key_span,
             cut_line(", ".join(word for word, _ in entry.values), _DETAIL),
         )
-        for entry in found.entries
+        for entry in read.entries
     ]
-    parts = [*headings(text, found.body_start)] if found.part is not None else []
+    parts = [*headings(text, read.body_start)] if read.part is not None else []
     detail = cut_line(title[0], _DETAIL) if title else ""
     yield Symbol(name, "knowledge", Span(0, len(text)), selection, detail, (*children, *reversed(parts)))
 

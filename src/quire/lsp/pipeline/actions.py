@@ -70,22 +70,22 @@ _NO_INPUTS = late_pattern(r"^input:[ ]*\{", 8)
 
 
 def actions(view: View, span: Span, findings: Sequence[Diagnostic]) -> list[Action]:
-    found = [*_declared(view, findings), *_allowed(view, findings), *_gets(view, findings)]
+    actions = [*_declared(view, findings), *_allowed(view, findings), *_gets(view, findings)]
     way = way_to(view, span.start)
     if way is not None:
-        found += _limits(view, way, findings)
-        found += _gate(view, way, findings)
-        found += _schema(view, way)
-        found += _tests(view, way, span)
-    return found
+        actions += _limits(view, way, findings)
+        actions += _gate(view, way, findings)
+        actions += _schema(view, way)
+        actions += _tests(view, way, span)
+    return actions
 
 
 def _allowed(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
     """Yield a comment above the step of each finding that a comment may hide."""
     for code in dict.fromkeys(finding.code.id for finding in findings if finding.severity is not Severity.ERROR):
-        one = next(finding for finding in findings if finding.code.id == code)
-        item = item_at(part_at(view, one.span.start), one.span.start)
-        at = item.start if item is not None else line_start(view.source.text, one.span.start)
+        finding = next(finding for finding in findings if finding.code.id == code)
+        item = item_at(part_at(view, finding.span.start), finding.span.start)
+        at = item.start if item is not None else line_start(view.source.text, finding.span.start)
         line = view.source.text[at:].split("\n", 1)[0]
         indent = line[: len(line) - len(line.lstrip(" "))]
         comment = f'{indent}# quire: allow {code} because "TODO"\n'
@@ -94,10 +94,10 @@ def _allowed(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
 
 def _declared(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
     """Yield the declaration of each name that a step reads, no step writes, and `input` does not have."""
-    for name, one in {name: finding for finding in findings if (name := _undeclared(view, finding))}.items():
-        edit = _input_edit(view, one.span.start, f"{name}: {_input_type(view, name)}")
+    for name, finding in {name: finding for finding in findings if (name := _undeclared(view, finding))}.items():
+        edit = _input_edit(view, finding.span.start, f"{name}: {_input_type(view, name)}")
         if edit is not None:
-            yield change(view.path, f"Declare the input {name}", edit, codes=(one.code.id,))
+            yield change(view.path, f"Declare the input {name}", edit, codes=(finding.code.id,))
 
 
 def _undeclared(view: View, finding: Diagnostic) -> str:
@@ -191,8 +191,10 @@ def _gate(view: View, way: Way, findings: Sequence[Diagnostic]) -> Iterator[Acti
     shown = _shown_values(step)
     if shown is None:
         return
-    taken = {one.output.text for _, one in labelled(way.pipeline) if one.output is not None}
-    name = next(one for one in ("approved", *(f"approved_{n}" for n in range(2, 1_000))) if one not in taken)
+    taken = {other.output.text for _, other in labelled(way.pipeline) if other.output is not None}
+    name = next(
+        candidate for candidate in ("approved", *(f"approved_{n}" for n in range(2, 1_000))) if candidate not in taken
+    )
     condition = key_edit(view, step, "when", f"\"{name} == 'yes'\"")
     what = step.body.name.text if isinstance(step.body, ToolBody) else "the command"
     question = (
@@ -210,22 +212,22 @@ def _gate(view: View, way: Way, findings: Sequence[Diagnostic]) -> Iterator[Acti
 def _shown_values(step: Step) -> str | None:
     """Return the argument `show` of a question about a step, with a comma behind it: the values that its expressions
     read. Empty if they read none; None if they read the result of the step before, which a question would replace."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for text in expressions(step):
         for read in reads(text.expression):
             path = read.path[:-1] if read.optional and len(read.path) > 1 else read.path
             if path[0] == "pipe":
                 return None
             key = path[-1]
-            while key in found and found[key] != ".".join(path):
+            while key in values and values[key] != ".".join(path):
                 key += "_2"
             if path != ("ctx",):
-                found[key] = ".".join(path)
-    if not found:
+                values[key] = ".".join(path)
+    if not values:
         return ""
-    if len(found) == 1:
-        return f"show: !expr {next(iter(found.values()))}, "
-    inside = ", ".join(f"{key}: {value}" for key, value in found.items())
+    if len(values) == 1:
+        return f"show: !expr {next(iter(values.values()))}, "
+    inside = ", ".join(f"{key}: {value}" for key, value in values.items())
     return f'show: !expr "{{{inside}}}", '
 
 
@@ -242,9 +244,9 @@ def _schema(view: View, way: Way) -> Iterator[Action]:
         inside = use.path[2:] if use.path[0] == "ctx" else use.path[1:]
         if use.store == store and inside:
             fields.setdefault(inside[0])
-    known = {one.name for one in view.reading.file.schemas} if view.reading.file else set()
+    taken = {schema_of_file.name for schema_of_file in view.reading.file.schemas} if view.reading.file else set()
     base = "".join(part.capitalize() for part in store.split("_") if part) or "Reply"
-    name = next(one for one in (base, *(f"{base}{n}" for n in range(2, 1_000))) if one not in known)
+    name = next(candidate for candidate in (base, *(f"{base}{n}" for n in range(2, 1_000))) if candidate not in taken)
     edit = key_edit(view, step, "schema", name)
     if edit is None:
         return
@@ -268,7 +270,7 @@ def _tests(view: View, way: Way, span: Span) -> Iterator[Action]:
     from quire.testing.coverage.decisions import decision_id
 
     arms = [arm for arm in _arms(view, step) if arm[2] <= span.start]
-    place = next((path for path, one in view.plan.steps() if one.label == label), "")
+    place = next((path for path, planned in view.plan.steps() if planned.label == label), "")
     if not arms or not place:
         return
     name, number, _ = max(arms, key=lambda arm: arm[2])

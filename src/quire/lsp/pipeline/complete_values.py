@@ -66,14 +66,14 @@ def complete_value(view: View, offset: int, place: CursorPlace, parent: YamlPlac
         from quire.lsp.pipeline.completion import is_dialect
 
         more = ('"retry(2), continue"',) if is_dialect(view, offset) and not place.quote else ()
-        return [Completion(one, "value", span=span) for one in (*_POLICIES, *more)]
+        return [Completion(word, "value", span=span) for word in (*_POLICIES, *more)]
     if parent.kind == "args":
         return [*_argument_values(view, offset, key, span), *_tags(span, ("!expr",))]
     if parent.kind == "body" and key in ("command", "stdin", "cwd", "message"):
         return _tags(span, ("!expr",))
     if parent.kind == "body" and key == "prompt" and not place.text:
         return _tags(span, ("!file",))
-    return [Completion(one, "value", span=span) for one in _WORDS.get(key, ())]
+    return [Completion(word, "value", span=span) for word in _WORDS.get(key, ())]
 
 
 def complete_item(view: View, offset: int, place: CursorPlace, where: YamlPlace) -> list[Completion]:
@@ -96,13 +96,13 @@ def _tags(span: Span, tags: tuple[str, ...]) -> list[Completion]:
 
 def _schemas(view: View, span: Span, *, inside: bool) -> list[Completion]:
     """Return the schemas of the file; `inside` of one of them, only those that do not contain it."""
-    found = {schema.name: ", ".join(field.name for field in schema.fields) for schema in file_of(view).schemas}
+    schemas = {schema.name: ", ".join(field.name for field in schema.fields) for schema in file_of(view).schemas}
     for name in re.findall(r"^schema:[ ]*([\w-]+)", view.source.text, re.MULTILINE):
-        found.setdefault(name, "")
+        schemas.setdefault(name, "")
     here = _schema_around(view, span.start) if inside else ""
     return [
         Completion(name, "class", detail=about, span=span, resolve=f"schema:{name}")
-        for name, about in found.items()
+        for name, about in schemas.items()
         if not (here and _contains(view, name, here))
     ]
 
@@ -114,16 +114,16 @@ def _schema_around(view: View, offset: int) -> str:
     return match[1] if match else ""
 
 
-def _contains(view: View, name: str, wanted: str) -> bool:
+def _contains(view: View, name: str, inner_name: str) -> bool:
     """Tell whether a schema is another one, or has a field of its type at any depth."""
     schemas = {schema.name: schema for schema in file_of(view).schemas}
-    seen, left = {name}, [name]
+    reached, left = {name}, [name]
     while left:
-        one = left.pop()
-        if one == wanted:
+        current = left.pop()
+        if current == inner_name:
             return True
-        inner = {ref.schema for ref in refs(schemas[one])} - seen if one in schemas else set()
-        seen |= inner
+        inner = {ref.schema for ref in refs(schemas[current])} - reached if current in schemas else set()
+        reached |= inner
         left += inner
     return False
 
@@ -230,7 +230,7 @@ def _argument_values(view: View, offset: int, key: str, span: Span) -> list[Comp
         for value in values
         if isinstance(value, str | bool)
     ]
-    return [Completion(one, "enum", order=1, span=span) for one in shown]
+    return [Completion(word, "enum", order=1, span=span) for word in shown]
 
 
 def passed_names(view: View, offset: int, place: CursorPlace, span: Span, *, mapping: bool) -> list[Completion]:
@@ -240,19 +240,19 @@ def passed_names(view: View, offset: int, place: CursorPlace, span: Span, *, map
 
     name = nearest_name(view, offset, _PIPELINE)
     interface = interface_of(view, name) if name else None
-    wanted = list(interface.known or interface.required) if interface is not None else []
+    inputs = list(interface.known or interface.required) if interface is not None else []
     completions = {
-        one: Completion(
-            one,
+        input: Completion(
+            input,
             "property",
-            f'{one}: "${{1:ctx.{one}}}"' if mapping else "",
+            f'{input}: "${{1:ctx.{input}}}"' if mapping else "",
             mapping,
             f"an input of {name}",
             order=1,
             span=span,
         )
-        for one in wanted
-        if one not in place.keys
+        for input in inputs
+        if input not in place.keys
     }
     if not mapping:
         for store in reversed(list(names_at(view, offset, place).scope.types.stores)):
@@ -294,16 +294,16 @@ def case_labels(view: View, offset: int, place: CursorPlace, span: Span) -> list
 
 def target_names(view: View, offset: int) -> list[tuple[str, str, str]]:
     """Return the names that a call may have at an offset, each with its format and its description."""
-    found: dict[str, tuple[str, str, str]] = {}
+    targets: dict[str, tuple[str, str, str]] = {}
     for pipeline in file_of(view).pipelines:
-        found[pipeline.name.text] = (pipeline.name.text, "pipeline", pipeline.description)
+        targets[pipeline.name.text] = (pipeline.name.text, "pipeline", pipeline.description)
     snapshot = view.folder.snapshot
     if snapshot is not None:
         for name, format, about in _named(snapshot):
-            found.setdefault(name, (name, format, about))
-    named = [one for one in found.values() if _can_be_written(one[0])]
+            targets.setdefault(name, (name, format, about))
+    named = [target for target in targets.values() if _can_be_written(target[0])]
     circles = _circles(view, offset, reads=len(named) <= MOST_READ)
-    return [one for one in named if not circles.is_closed_by(one[0])]
+    return [target for target in named if not circles.is_closed_by(target[0])]
 
 
 def _named(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
@@ -322,11 +322,11 @@ def _named(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
 
 def _last_parts(names: Iterable[str]) -> Iterator[str]:
     """Yield the last parts of names that only one of them has: these are enough to find it."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for name in names:
         last = name.rpartition("/")[2]
-        found[last] = found.get(last, 0) + 1
-    return (last for last, count in found.items() if count == 1)
+        counts[last] = counts.get(last, 0) + 1
+    return (last for last, count in counts.items() if count == 1)
 
 
 def _can_be_written(name: str) -> bool:
@@ -360,7 +360,7 @@ def _keys(view: View) -> tuple[str, ...]:
         return ()
     folder = settings.workspace.folder
     below = real_path(folder / PIPELINES_FOLDER)
-    found = [key for key, entry in settings.pipelines.items() if real_path(folder / entry.path) == path]
+    keys = [key for key, entry in settings.pipelines.items() if real_path(folder / entry.path) == path]
     if path.is_relative_to(below):
-        found.append(path.relative_to(below).with_suffix("").as_posix())
-    return tuple(found)
+        keys.append(path.relative_to(below).with_suffix("").as_posix())
+    return tuple(keys)

@@ -106,14 +106,14 @@ def _keys(view: View, offset: int, place: CursorPlace, where: YamlPlace) -> list
         return passed_names(view, offset, place, span, mapping=True)
     if where.kind == "cases":
         return case_labels(view, offset, place, span)
-    known = keys_at(where, dialect)
+    keys = keys_at(where, dialect)
     if where.kind == "document":
-        known = _document_keys(view, offset, known, dialect)
+        keys = _document_keys(view, offset, keys, dialect)
     if where.kind == "field" and not dialect:
-        known = FIELD_KEYS[:6]
+        keys = FIELD_KEYS[:6]
     return [
         _key(where, key, place, span, number)
-        for number, key in enumerate(known)
+        for number, key in enumerate(keys)
         if key not in place.keys and not _excluded(key, place.keys)
     ]
 
@@ -122,13 +122,13 @@ def _excluded(key: str, present: tuple[str, ...]) -> bool:
     return (key == "over" and "items" in present) or (key == "items" and "over" in present)
 
 
-def _document_keys(view: View, offset: int, known: tuple[str, ...], dialect: bool) -> tuple[str, ...]:
+def _document_keys(view: View, offset: int, keys: tuple[str, ...], dialect: bool) -> tuple[str, ...]:
     """Return the keys of a document: those of a schema, or those of a pipeline."""
     part = part_at(view, offset)
     text = "\n" + view.source.text[part.start : part.end]
     if "\nschema:" in text:
         return ("schema", "fields")
-    return tuple(key for key in known if key not in ("schema", "fields") and (dialect or key != "input")) + (
+    return tuple(key for key in keys if key not in ("schema", "fields") and (dialect or key != "input")) + (
         () if "\npipeline:" in text else ("schema", "fields")
     )
 
@@ -173,16 +173,16 @@ def complete_expression(view: View, offset: int, place: CursorPlace) -> list[Com
     names = names_at(view, offset, place)
     compared = _COMPARED.search(text)
     if compared is not None:
-        found = _values(names, compared, Span(offset - len(compared[3]), offset), place.quote)
-        if found or compared[2]:
-            return found
+        values = _values(names, compared, Span(offset - len(compared[3]), offset), place.quote)
+        if values or compared[2]:
+            return values
     if ends_in_text(text):
         return []
     typed = _TYPED.search(text)
     if typed is None:
         return []
     span = Span(offset - len(typed[2] or ""), offset)
-    path = tuple(one for one in typed[1].split(".") if one)
+    path = tuple(part for part in typed[1].split(".") if part)
     if path:
         return _members(view, offset, names, path, span, text)
     # Of very many stores only some are sent; the functions always are.
@@ -196,11 +196,14 @@ def complete_reference(view: View, offset: int, place: CursorPlace) -> list[Comp
         return []
     names = names_at(view, offset, place)
     span = Span(offset - len(typed[2] or ""), offset)
-    path = tuple(one for one in typed[1].split(".") if one)
-    found = _members(view, offset, names, path, span, "") if path else _roots(view, offset, names, span, "")
+    path = tuple(part for part in typed[1].split(".") if part)
+    completions = _members(view, offset, names, path, span, "") if path else _roots(view, offset, names, span, "")
     if view.source.text[offset : offset + 1] == "}":
-        return found
-    return [one if one.label == "ctx" else replace(one, insert=f"{one.label}}}") for one in found]
+        return completions
+    return [
+        completion if completion.label == "ctx" else replace(completion, insert=f"{completion.label}}}")
+        for completion in completions
+    ]
 
 
 def ends_in_text(expression: str) -> bool:
@@ -231,23 +234,23 @@ def _lambdas(names: ReadableNames, text: str) -> dict[str, FieldType | None]:
 
 
 def _roots(view: View, offset: int, names: ReadableNames, span: Span, text: str) -> list[Completion]:
-    found: dict[str, Completion] = {}
+    roots: dict[str, Completion] = {}
     for name, type in _lambdas(names, text).items():
-        found[name] = Completion(name, "variable", detail=_shown(type), order=1, span=span)
+        roots[name] = Completion(name, "variable", detail=_shown(type), order=1, span=span)
     for name, type in names.scope.types.names.items():
         about = BINDINGS.get(name, "The result of this branch.")
-        found[name] = Completion(name, "variable", detail=_shown(type), documentation=about, order=1, span=span)
+        roots[name] = Completion(name, "variable", detail=_shown(type), documentation=about, order=1, span=span)
     for name in ("ctx", "pipe"):
         type = names.scope.types.pipe if name == "pipe" else None
-        found[name] = Completion(
+        roots[name] = Completion(
             name, "variable", detail=_shown(type), documentation=BINDINGS[name], order=2, span=span
         )
     for name, type in _stores(view, offset, names, span).items():
-        if len(found) > MOST_COMPLETIONS:
+        if len(roots) > MOST_COMPLETIONS:
             break  # one more than is sent tells that there are more
-        if name not in found:
-            found[name] = Completion(name, "variable", detail=_shown(type), order=3, span=span)
-    return list(found.values())
+        if name not in roots:
+            roots[name] = Completion(name, "variable", detail=_shown(type), order=3, span=span)
+    return list(roots.values())
 
 
 def _stores(view: View, offset: int, names: ReadableNames, span: Span) -> dict[str, FieldType | None]:
@@ -302,47 +305,47 @@ def _members(
 
 def _functions(view: View, offset: int, span: Span) -> list[Completion]:
 
-    found = [
+    completions = [
         Completion(name, "function", f"{name}($1)", True, form, order=4, span=span, resolve=f"function:{name}")
         for name, (form, _) in SEED_FUNCTIONS.items()
     ]
     if is_dialect(view, offset):
-        found += [
+        completions += [
             Completion(
-                one.name,
+                function.name,
                 "function",
-                f"{one.name}($1)",
+                f"{function.name}($1)",
                 True,
-                one.usage,
+                function.usage,
                 order=5,
                 span=span,
-                resolve=f"function:{one.name}",
+                resolve=f"function:{function.name}",
             )
-            for one in FUNCTIONS.values()
+            for function in FUNCTIONS.values()
         ]
-    found += [Completion(word, "keyword", order=6, span=span) for word in sorted(KEYWORDS)]
-    return found
+    completions += [Completion(word, "keyword", order=6, span=span) for word in sorted(KEYWORDS)]
+    return completions
 
 
 def _values(names: ReadableNames, compared: re.Match[str], span: Span, outer: str) -> list[Completion]:
     """Return the values that a compared path can have."""
     type = names.scope.shapes.resolved(names.type_at(tuple(compared[1].split("."))))
     if isinstance(type, Enum):
-        values = [one for one in type.values if isinstance(one, str | int | float | bool)]
+        values = [value for value in type.values if isinstance(value, str | int | float | bool)]
     elif isinstance(type, Simple) and type.kind is Kind.BOOL and not compared[2]:
         return [Completion(word, "constant", order=0, span=span) for word in ("true", "false")]
     else:
         return []
-    found = []
+    completions = []
     for value in values:
         if not isinstance(value, str):
-            found.append(Completion(encode(value), "enum", order=0, span=span))
+            completions.append(Completion(encode(value), "enum", order=0, span=span))
         elif compared[2]:
-            found.append(Completion(value, "enum", order=0, span=span))
+            completions.append(Completion(value, "enum", order=0, span=span))
         else:
             quote = "'" if outer != "'" else '"'
-            found.append(Completion(value, "enum", f"{quote}{value}{quote}", order=0, span=span))
-    return found
+            completions.append(Completion(value, "enum", f"{quote}{value}{quote}", order=0, span=span))
+    return completions
 
 
 def _body_snippet(place: str, step: str, key: str, *, flow: bool) -> str:

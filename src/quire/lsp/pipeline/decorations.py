@@ -54,7 +54,7 @@ def format(view: View, span: Span) -> list[Edit]:
         return []
     text = view.source.text
     reported = [finding.span.start for finding in view.reading.diagnostics]
-    found = []
+    edits = []
     for part in cut_of(view):
         for item in part.spans:
             touched = item.start <= span.end and span.start < item.end
@@ -62,8 +62,8 @@ def format(view: View, span: Span) -> list[Edit]:
                 old = item.of(text)
                 new = ordered(old, part.column)
                 if new != old and plain_value(node_of(new, part.column)) == plain_value(node_of(old, part.column)):
-                    found.append(Edit(item, old, new))
-    return safe_edits(text, found, lambda after: _means_the_same(view, after))
+                    edits.append(Edit(item, old, new))
+    return safe_edits(text, edits, lambda after: _means_the_same(view, after))
 
 
 def _means_the_same(view: View, text: str) -> bool:
@@ -77,8 +77,8 @@ def _means_the_same(view: View, text: str) -> bool:
 def _plain(value: object) -> object:
     """Return a tree in JSON without places, and with sets of keys instead of their order."""
     if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items() if key not in ("span", "sha256", "source", "line")}
-    return [_plain(one) for one in value] if isinstance(value, list) else value
+        return {key: _plain(part) for key, part in value.items() if key not in ("span", "sha256", "source", "line")}
+    return [_plain(part) for part in value] if isinstance(value, list) else value
 
 
 def ordered(text: str, column: int) -> str:
@@ -96,7 +96,7 @@ class _Order:
     def region(self, start: int, end: int, nodes: list[tuple[Node, YamlPlace]]) -> str:
         """Return a part of the text, with the nodes in it in order."""
         parts, at = [], start
-        for node, place in sorted(nodes, key=lambda one: one[0].span.start):
+        for node, place in sorted(nodes, key=lambda pair: pair[0].span.start):
             if not at <= node.span.start <= node.span.end <= end:
                 return self._text[start:end]  # an alias stands for a node at another place
             parts += [self._text[at : node.span.start], self._node(node, place)]
@@ -110,12 +110,12 @@ class _Order:
         if not isinstance(node, Mapping) or not node.entries:
             return span.of(self._text)
         chunks = self._chunks(node)
-        wanted = _order(place)
+        order = _order(place)
         names = [str(entry.key.value) for entry in node.entries]
         inner = [[(entry.value, place_below(place, name))] for entry, name in zip(node.entries, names, strict=True)]
-        if chunks is None or not wanted or any(name not in wanted for name in names):
-            return self.region(span.start, span.end, [one for several in inner for one in several])
-        numbers = sorted(range(len(names)), key=lambda at: wanted.index(names[at]))
+        if chunks is None or not order or any(name not in order for name in names):
+            return self.region(span.start, span.end, [pair for several in inner for pair in several])
+        numbers = sorted(range(len(names)), key=lambda at: order.index(names[at]))
         texts = [self.region(chunk.start, chunk.end, nodes) for chunk, nodes in zip(chunks, inner, strict=True)]
         parts, at = [], span.start
         for chunk, number in zip(chunks, numbers, strict=True):
@@ -136,7 +136,7 @@ class _Order:
         """Return the lines of each entry of a block, with the comments above and behind it. None if it is not certain
         what belongs to an entry."""
         text = self._text
-        found: list[Span] = []
+        chunks: list[Span] = []
         for at, entry in enumerate(entries):
             start, end = entry.key.span.start, max(entry.value.span.end, entry.key.span.end)
             if text[start:end].endswith("\n"):
@@ -149,15 +149,15 @@ class _Order:
             if at == 0 and text[:start].rstrip(" ").endswith("\n") and _is_comment(_line_before(text, start)):
                 return None  # the comment is above the mapping
             if at > 0:
-                above = text[found[-1].end : start]
-                lines = [one.strip() for one in above.split("\n")]
+                above = text[chunks[-1].end : start]
+                lines = [line.strip() for line in above.split("\n")]
                 if len(lines) < 2 or lines[0] or not all(map(_is_comment, lines[1:-1])):
                     return None
-                start = start if len(lines) == 2 else found[-1].end + above.index("#")
-            found.append(Span(start, end + len(rest)))
-        if found[-1].end > max(entries[-1].value.span.end, entries[-1].key.span.end):
+                start = start if len(lines) == 2 else chunks[-1].end + above.index("#")
+            chunks.append(Span(start, end + len(rest)))
+        if chunks[-1].end > max(entries[-1].value.span.end, entries[-1].key.span.end):
             return None  # the comment is behind the mapping
-        return found
+        return chunks
 
 
 def _is_comment(line: str) -> bool:
@@ -200,24 +200,24 @@ LARGE = 60_000
 
 def lenses(view: View) -> list[Lens]:
     tree, uri = tree_of(view), uri_of(view.path)
-    found: list[Lens] = []
+    lenses: list[Lens] = []
     for number, pipeline in enumerate(tree.file.pipelines):
         if number == 0:
             bound = bound_words(view) if tree.whole and len(view.source.text) <= LARGE else ""
-            found += document_lenses(view, pipeline.span, cases=count_cases(view), bound=bound)
+            lenses += document_lenses(view, pipeline.span, cases=count_cases(view), bound=bound)
         if len(tree.file.pipelines) > 1:
             continue  # a prompt is shown of a document that can run by itself
         for label, step in labelled(pipeline):
             if isinstance(step.body, AgentBody):
-                found.append(Lens(step.span, "Prompt", "quire.showPrompt", (uri, label)))
-    return found
+                lenses.append(Lens(step.span, "Prompt", "quire.showPrompt", (uri, label)))
+    return lenses
 
 
 _LONGEST = 40
 
 
 def hints(view: View, span: Span) -> list[Hint]:
-    found: list[Hint] = []
+    hints: list[Hint] = []
     proof = quick_proof(view)
     rounds = fan_rounds(proof) if proof is not None else {}
     for pipeline in file_of(view).pipelines:
@@ -226,13 +226,13 @@ def hints(view: View, span: Span) -> list[Hint]:
         ]
         if not steps:
             continue
-        found += _type_hints(view, pipeline, [step for _, step in steps])
+        hints += _type_hints(view, pipeline, [step for _, step in steps])
         for label, step in steps:
             if label in rounds and isinstance(step.body, ForEachBody | FoldBody | RepeatBody):
-                found.append(Hint(step.span.end, f"≤ {rounds[label]}", tooltip="The most rounds of this step."))
-            found += _pass_hints(view, step)
-            found += _model_hint(view, step)
-    return [one for one in found if span.holds(one.offset)]
+                hints.append(Hint(step.span.end, f"≤ {rounds[label]}", tooltip="The most rounds of this step."))
+            hints += _pass_hints(view, step)
+            hints += _model_hint(view, step)
+    return [hint for hint in hints if span.holds(hint.offset)]
 
 
 def _type_hints(view: View, pipeline: Pipeline, steps: list[Step]) -> Iterator[Hint]:
@@ -249,10 +249,10 @@ def _pass_hints(view: View, step: Step) -> Iterator[Hint]:
     """Yield the types of the inputs of a callee behind the names that are passed to it."""
     for target in targets(step):
         fields = input_fields(view, target.pipeline.text) if target.passes else {}
-        for one in target.passes:
-            if one.name.text in fields:
-                words = type_words(fields[one.name.text].type)
-                yield Hint(one.name.span.end, f": {cut_line(words, _LONGEST)}", "parameter", words)
+        for passed in target.passes:
+            if passed.name.text in fields:
+                words = type_words(fields[passed.name.text].type)
+                yield Hint(passed.name.span.end, f": {cut_line(words, _LONGEST)}", "parameter", words)
 
 
 def _model_hint(view: View, step: Step) -> Iterator[Hint]:
@@ -277,15 +277,15 @@ _BOUND = RESERVED | {"errors", "round"}
 
 def tokens(view: View) -> list[Token]:
     file = file_of(view)
-    found: list[Token] = [Token(schema.span, "type", ("declaration",)) for schema in file.schemas]
+    tokens: list[Token] = [Token(schema.span, "type", ("declaration",)) for schema in file.schemas]
     for pipeline in file.pipelines:
         if pipeline.name.text:
-            found.append(Token(pipeline.name.span, "namespace", ("declaration",)))
-        found += [Token(name.span, "parameter", ("declaration",)) for name in pipeline.input_names]
+            tokens.append(Token(pipeline.name.span, "namespace", ("declaration",)))
+        tokens += [Token(name.span, "parameter", ("declaration",)) for name in pipeline.input_names]
         for _, step in labelled(pipeline):
-            found += _step_tokens(view, step)
+            tokens += _step_tokens(view, step)
     text = view.source.text
-    return [one for one in found if one.span.end <= len(text) and "\n" not in one.span.of(text)]
+    return [token for token in tokens if token.span.end <= len(text) and "\n" not in token.span.of(text)]
 
 
 def _step_tokens(view: View, step: Step) -> Iterator[Token]:
@@ -308,7 +308,9 @@ def _step_tokens(view: View, step: Step) -> Iterator[Token]:
             yield from _prompt_tokens(view, body.prompt)
     for target in targets(step):
         yield Token(target.pipeline.span, "namespace")
-        yield from (Token(one.name.span, "parameter") for one in target.passes if not _is_quoted(view, one.name))
+        yield from (
+            Token(passed.name.span, "parameter") for passed in target.passes if not _is_quoted(view, passed.name)
+        )
 
 
 def _is_quoted(view: View, name: Name) -> bool:
@@ -344,30 +346,30 @@ def expression_kinds(text: str) -> tuple[tuple[int, int, TokenKind], ...]:
         read = expression_tokens(text)
     except ExprSyntaxError:
         return ()
-    parameters = {one.text for one, after in itertools.pairwise(read) if after.text == "->"}
-    found: list[tuple[int, int, TokenKind]] = []
-    for at, one in enumerate(read):
+    parameters = {token.text for token, after in itertools.pairwise(read) if after.text == "->"}
+    parts: list[tuple[int, int, TokenKind]] = []
+    for at, token in enumerate(read):
         kind: TokenKind | None = None
-        if one.kind == "number":
+        if token.kind == "number":
             kind = "number"
-        elif one.kind == "text":
+        elif token.kind == "text":
             kind = "string"
-        elif one.kind == "mark":
-            kind = "operator" if one.text in _OPERATORS else None
-        elif one.kind == "name":
+        elif token.kind == "mark":
+            kind = "operator" if token.text in _OPERATORS else None
+        elif token.kind == "name":
             after = read[at + 1].text if at + 1 < len(read) else ""
             before = read[at - 1].text if at else ""
             if before == ".":
                 rooted = at > 1 and read[at - 2].text == "ctx" and (at < 3 or read[at - 3].text != ".")
                 kind = "variable" if rooted else "property"
-            elif one.text in KEYWORDS:
+            elif token.text in KEYWORDS:
                 kind = "keyword"
             elif after == "(":
                 kind = "function"
             elif after == ":":
                 kind = "property"
             else:
-                kind = "parameter" if one.text in parameters or one.text in _BOUND else "variable"
+                kind = "parameter" if token.text in parameters or token.text in _BOUND else "variable"
         if kind is not None:
-            found.append((one.start, one.end, kind))
-    return tuple(found)
+            parts.append((token.start, token.end, kind))
+    return tuple(parts)

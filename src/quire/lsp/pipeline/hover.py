@@ -94,15 +94,15 @@ def _expression(view: View, offset: int, place: CursorPlace) -> Hover | None:
 
 def _path(view: View, offset: int, place: CursorPlace, span: Span) -> Hover | None:
     segments = span.of(view.source.text).split(".")
-    end, kept = span.start, []
+    end, head = span.start, []
     for segment in segments:
-        kept.append(segment)
+        head.append(segment)
         end += len(segment)
         if offset <= end:
             break
         end += 1
     names = in_lambdas(view, names_at(view, offset, place), offset)
-    path = tuple(kept)
+    path = tuple(head)
     written = binding_text(names, path) if len(path) == 1 else ""
     written = written or path_text(view, names, path)
     store = path[1:] if path[0] == "ctx" else () if names.is_bound(path[0]) else path
@@ -200,7 +200,7 @@ def path_text(view: View, names: ReadableNames, path: tuple[str, ...], type: Fie
 
 
 def _field_lines(names: ReadableNames, path: tuple[str, ...]) -> list[str]:
-    field = next((one for one in names.fields_at(path[:-1]) if one.name == path[-1]), None)
+    field = next((candidate for candidate in names.fields_at(path[:-1]) if candidate.name == path[-1]), None)
     if field is None:
         return []
     lines = [f"A field of {code(type_text(names.type_at(path[:-1])))}."]
@@ -218,9 +218,9 @@ def _store_lines(view: View, names: ReadableNames, store: str) -> list[str]:
         return []
     lines = []
     if is_input(pipeline, store):
-        field = next((one for one in pipeline.input or () if one.name == store), None)
-        said = "An input" + ("." if field is not None else ", because it is read and no step has written it.")
-        lines.append(said)
+        field = next((candidate for candidate in pipeline.input or () if candidate.name == store), None)
+        kind = "An input" + ("." if field is not None else ", because it is read and no step has written it.")
+        lines.append(kind)
         if field is not None and field.description:
             lines.append(field.description)
         if field is not None and field.default is not UNSET:
@@ -238,19 +238,19 @@ def _store_lines(view: View, names: ReadableNames, store: str) -> list[str]:
 def function_text(name: str) -> str:
     """Return the meaning of a function of expressions, with examples; empty for a name that is not one."""
     if name in SEED_FUNCTIONS:
-        form, said = SEED_FUNCTIONS[name]
-        return f"**{code(form)}**\n\n{said}"
-    found = FUNCTIONS.get(name)
-    if found is None:
+        form, text = SEED_FUNCTIONS[name]
+        return f"**{code(form)}**\n\n{text}"
+    function = FUNCTIONS.get(name)
+    if function is None:
         return ""
-    forms = "\n".join(found.forms)
-    examples = "\n".join(f"{text}  →  {value}" for text, value in found.examples)
-    said = f"Gives {found.gives}." if found.gives not in ("any", "same") else ""
-    return paragraphs(fenced(forms), found.meaning, said, fenced(examples))
+    forms = "\n".join(function.forms)
+    examples = "\n".join(f"{text}  →  {value}" for text, value in function.examples)
+    text = f"Gives {function.gives}." if function.gives not in ("any", "same") else ""
+    return paragraphs(fenced(forms), function.meaning, text, fenced(examples))
 
 
 def schema_text(file: PipelineFile, name: str) -> str:
-    schema = next((one for one in file.schemas if one.name == name), None)
+    schema = next((schema for schema in file.schemas if schema.name == name), None)
     if schema is None:
         return ""
     lines = [
@@ -272,11 +272,11 @@ def target_text(view: View, name: str) -> str:
     interface = interface_of(view, name)
     if interface is not None:
         fields = input_fields(view, name)
-        given = []
-        for one in interface.known if interface.known is not None else interface.required:
-            type = f": {type_words(fields[one].type)}" if one in fields else ""
-            given.append(f"{one}{type}" + ("" if one in interface.required else " (optional)"))
-        lines.append(fenced("\n".join(given)) if given else "It takes no inputs.")
+        inputs = []
+        for input in interface.known if interface.known is not None else interface.required:
+            type = f": {type_words(fields[input].type)}" if input in fields else ""
+            inputs.append(f"{input}{type}" + ("" if input in interface.required else " (optional)"))
+        lines.append(fenced("\n".join(inputs)) if inputs else "It takes no inputs.")
         result = interface.gives if callee.tree is None else _result_of(view, name)
         lines.append(f"Gives {code(type_text(result))}.")
     lines.append(_short_path(view, callee.path))
@@ -290,7 +290,7 @@ def _result_of(view: View, name: str) -> FieldType | None:
     home = view if callee is None or callee.path == view.path else view.folder.view(callee.path)
     if callee is None or callee.tree is None or home is None or home.format != "pipeline":
         return None
-    pipeline = next((one for one in file_of(home).pipelines if one.name.text == callee.declared), None)
+    pipeline = next((pipeline for pipeline in file_of(home).pipelines if pipeline.name.text == callee.declared), None)
     return scope_before(home, pipeline, len(pipeline.steps)).types.pipe if pipeline is not None else None
 
 
@@ -338,8 +338,8 @@ def _server_tool_text(view: View, server: str, tool: str) -> str:
 
 def _argument(about: Mapping[str, Any]) -> str:
     type = about.get("type") or ("one of " + ", ".join(map(str, about["enum"])) if "enum" in about else "any value")
-    said = about.get("description")
-    return f"{type}" + (f" – {said}" if said else "")
+    description = about.get("description")
+    return f"{type}" + (f" – {description}" if description else "")
 
 
 def _granted(view: View, tool: BuiltInTool) -> str:
@@ -365,19 +365,19 @@ def key_text(view: View, place: YamlPlace, key: str, word: Span) -> str:
         return f"**{key}**: a branch. {code('collect')} reads its result by this name."
     if place.kind == "fields":
         return _declared_text(view, place, key, word)
-    said = meaning(place.kind, place.step, key)
-    return f"**{key}**\n\n{said}" if said else ""
+    text = meaning(place.kind, place.step, key)
+    return f"**{key}**\n\n{text}" if text else ""
 
 
 def _declared_text(view: View, place: YamlPlace, key: str, word: Span) -> str:
     file = file_of(view)
     if place.name == "input":
         for pipeline in file.pipelines:
-            found = next((one for one in pipeline.input or () if one.name == key), None)
-            if found is not None and any(name.span.holds(word.start) for name in pipeline.input_names):
-                return f"**input** {code(key)}\n\n{fields_words((found,))}"
+            input = next((field for field in pipeline.input or () if field.name == key), None)
+            if input is not None and any(name.span.holds(word.start) for name in pipeline.input_names):
+                return f"**input** {code(key)}\n\n{fields_words((input,))}"
     for schema in file.schemas:
-        field = next((one for one in schema.fields if one.name == key), None)
+        field = next((field for field in schema.fields if field.name == key), None)
         if field is not None and schema.span.start < word.start:
             return f"**field** {code(key)} of {code(schema.name)}\n\n{fields_words((field,))}"
     return ""

@@ -55,9 +55,9 @@ class StoreNames:
         pipeline = self._pipeline
         steps = list(labelled(pipeline))
         outputs = [step.output for _, step in steps if step.output is not None]
-        written = {one.text for one in outputs}
+        written = {name.text for name in outputs}
         reading = self._reading = list(uses(pipeline))
-        declared = [one.text for one in pipeline.input_names]
+        declared = [name.text for name in pipeline.input_names]
         inputs = set(declared)
         if pipeline.input is None:
             inputs = {use.store for use in reading if use.store and not use.written(use.store) and _certain(use)}
@@ -107,16 +107,16 @@ class StoreNames:
             return None
         written = use.span.of(text.text)
         if use.in_prompt:
-            start = use.span.start + 1 + sum(len(one) + 1 for one in use.path[:at])
+            start = use.span.start + 1 + sum(len(segment) + 1 for segment in use.path[:at])
             return self._place(text, Span(start, start + len(use.path[at])))
         if written.replace(" ", "") == ".".join(use.path) and not use.optional:
             starts = [match.start() for match in re.finditer(r"[A-Za-z_][A-Za-z0-9_]*", written)]
             start = use.span.start + starts[at]
             return self._place(text, Span(start, start + len(use.path[at])))
-        found = re.search(rf"""['"]{re.escape(use.path[at])}(?=[.'"])""", written)
-        if found is None:
+        quoted = re.search(rf"""['"]{re.escape(use.path[at])}(?=[.'"])""", written)
+        if quoted is None:
             return None
-        start = use.span.start + found.start() + 1
+        start = use.span.start + quoted.start() + 1
         return self._place(text, Span(start, start + len(use.path[at])))
 
     def _place(self, text: Text, part: Span) -> Span:
@@ -195,9 +195,9 @@ def _pipeline_symbol(view: View, part: Part, pipeline: Pipeline, span: Span) -> 
 def _step_symbol(view: View, name: str, step: Step, span: Span) -> Symbol:
     fan = isinstance(step.body, ParallelBody)
     children = []
-    for part, one in parts(step):
-        inside = extent_of(view, one)
-        children.append(_step_symbol(view, part, one, Span(max(inside.start, span.start), min(inside.end, span.end))))
+    for part, inner in parts(step):
+        inside = extent_of(view, inner)
+        children.append(_step_symbol(view, part, inner, Span(max(inside.start, span.start), min(inside.end, span.end))))
         if fan and part != "collect":
             last = children[-1]
             children[-1] = Symbol(last.name, "branch", last.span, last.selection, last.detail, last.children)
@@ -217,7 +217,7 @@ def step_detail(step: Step) -> str:
             what = getattr(source, "text", "")
         case _:
             what = ""
-    return " ".join(one for one in (what, f"→ {step.output.text}" if step.output else "") if one)
+    return " ".join(word for word in (what, f"→ {step.output.text}" if step.output else "") if word)
 
 
 def _trimmed(view: View, span: Span) -> Span:
@@ -252,7 +252,7 @@ def index(view: View) -> Index:
             names.append(Name("step", label, step.span, "declares", scope, renames=False))
             names += _step_names(view, step)
             links += _prompt_links(view, step)
-    for field in (one for pipeline in file.pipelines for one in pipeline.input or ()):
+    for field in (field for pipeline in file.pipelines for field in pipeline.input or ()):
         names += [Name("schema", ref.schema, ref.span, "reads") for ref in refs(Schema("", (field,))) if ref.span.end]
     return Index(tuple(names), symbols_of(view), tuple(links))
 
@@ -304,9 +304,9 @@ def _target_names(view: View, target: Target) -> Iterator[Name]:
             yield Name("pipeline", called[:dot], key, "reads", "", callee.path, renames=False)
             place = Span(place.start + dot + 1, place.end)
         yield Name("pipeline", callee.declared, place, "reads", callee.declared, callee.path)
-    for one in target.passes:
+    for passed in target.passes:
         document = callee.path if callee.path != view.path else ""
-        yield Name("input", one.name.text, _bare(view, one.name), "reads", callee.scope, document)
+        yield Name("input", passed.name.text, _bare(view, passed.name), "reads", callee.scope, document)
 
 
 def _prompt_links(view: View, step: Step) -> Iterator[Link]:

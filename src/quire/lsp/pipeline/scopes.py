@@ -123,20 +123,20 @@ def _around(root: Node, offset: int) -> Iterator[Node]:
 
 def _bindings(view: View, offset: int, place: CursorPlace, scope: Scope) -> dict[str, FieldType | None]:
     """Return the bindings at a place of a step that cannot be read, by the keys around it."""
-    found: dict[str, FieldType | None] = {}
+    bindings: dict[str, FieldType | None] = {}
     for around in place_of(place.path).depth or _depth(place.path):
         step, _, key = around.partition(".")
-        loop = {name: type for name, type in found.items() if name in LOOP_NAMES and "round" in found}
+        loop = {name: type for name, type in bindings.items() if name in LOOP_NAMES and "round" in bindings}
         match step, key:
             case "for_each", "do":
-                found = {**loop, "item": _item(view, offset, scope)}
+                bindings = {**loop, "item": _item(view, offset, scope)}
             case "fold", "do":
-                found = {**loop, "item": _item(view, offset, scope), "acc": None}
+                bindings = {**loop, "item": _item(view, offset, scope), "acc": None}
             case "repeat", "do":
-                found = {**found, "acc": None, "round": NUMBER}
+                bindings = {**bindings, "acc": None, "round": NUMBER}
             case "for_each" | "parallel", "collect":
-                found = {**loop, "errors": None}
-    return found
+                bindings = {**loop, "errors": None}
+    return bindings
 
 
 def _depth(path: tuple[str, ...]) -> tuple[str, ...]:
@@ -164,18 +164,18 @@ def writers_of(pipeline: Pipeline, name: str) -> list[tuple[str, Step]]:
 
 def is_input(pipeline: Pipeline, name: str) -> bool:
     """Tell whether a pipeline declares an input, or can only mean one because no step writes it."""
-    declared = any(one.text == name for one in pipeline.input_names)
+    declared = any(input.text == name for input in pipeline.input_names)
     return declared or (pipeline.input is None and not writers_of(pipeline, name))
 
 
 def store_names(pipeline: Pipeline) -> list[str]:
     """Return the names of all stores and inputs that a pipeline mentions."""
-    found = dict.fromkeys(name.text for name in pipeline.input_names)
-    found |= dict.fromkeys(step.output.text for _, step in labelled(pipeline) if step.output is not None)
-    found |= dict.fromkeys(
+    names = dict.fromkeys(name.text for name in pipeline.input_names)
+    names |= dict.fromkeys(step.output.text for _, step in labelled(pipeline) if step.output is not None)
+    names |= dict.fromkeys(
         use.store for use in uses(pipeline) if use.store and (not use.in_prompt or use.path[0] == "ctx")
     )
-    return list(found)
+    return list(names)
 
 
 class _Results(Mapping[str, "FieldType"]):
@@ -245,11 +245,11 @@ def scope_before(view: View, pipeline: Pipeline, number: int) -> Scope:
 
 def scope_at(view: View, way: Way) -> Scope:
     """Return the types that a step can read, and that of its result."""
-    wanted = id(way.step)
-    walker = QuietWalker(view, frozenset({wanted}))
+    step = id(way.step)
+    walker = QuietWalker(view, frozenset({step}))
     types = _before(way.pipeline, way.number, walker)
     walker.step(way.steps[0][1], types)
-    return Scope(walker.before.get(wanted, types), walker.shapes, walker.results.get(wanted))
+    return Scope(walker.before.get(step, types), walker.shapes, walker.results.get(step))
 
 
 def types_of_results(view: View, pipeline: Pipeline, steps: list[Step]) -> dict[int, FieldType | None]:

@@ -34,18 +34,18 @@ def signature(view: View, offset: int) -> Signature | None:
 
 
 def _function(text: str) -> Signature | None:
-    found = _open_call(text)
-    name = _NAME.search(text[: found[0]]) if found else None
-    if found is None or name is None:
+    call = _open_call(text)
+    name = _NAME.search(text[: call[0]]) if call else None
+    if call is None or name is None:
         return None
-    forms, said = _forms(name[1])
+    forms, about = _forms(name[1])
     if not forms:
         return None
     # The form with enough parameters for what is typed already.
-    form = next((one for one in forms if len(_parameters(one)) > found[1]), forms[-1])
+    form = next((form for form in forms if len(_parameters(form)) > call[1]), forms[-1])
     parameters = _parameters(form)
     return Signature(
-        form, tuple((parameter, "") for parameter in parameters), min(found[1], max(len(parameters) - 1, 0)), said
+        form, tuple((parameter, "") for parameter in parameters), min(call[1], max(len(parameters) - 1, 0)), about
     )
 
 
@@ -74,17 +74,17 @@ def _open_call(text: str) -> tuple[int, int] | None:
 
 def _forms(name: str) -> tuple[tuple[str, ...], str]:
     if name in SEED_FUNCTIONS:
-        form, said = SEED_FUNCTIONS[name]
-        return (form,), said
+        form, text = SEED_FUNCTIONS[name]
+        return (form,), text
     from quire.expr.functions import FUNCTIONS
 
-    found = FUNCTIONS.get(name)
-    return (found.forms, found.meaning) if found else ((), "")
+    function = FUNCTIONS.get(name)
+    return (function.forms, function.meaning) if function else ((), "")
 
 
 def _parameters(form: str) -> list[str]:
     inside = form[form.find("(") + 1 : form.rfind(")")]
-    return [one.strip() for one in inside.split(",") if one.strip()]
+    return [parameter.strip() for parameter in inside.split(",") if parameter.strip()]
 
 
 def _step(view: View, offset: int, place: CursorPlace, path: tuple[str, ...], typed: str) -> Signature | None:
@@ -98,7 +98,7 @@ def _step(view: View, offset: int, place: CursorPlace, path: tuple[str, ...], ty
     active = next((at for at, key in enumerate(keys) if key == typed), None)
     if active is None:
         active = next((at for at, key in enumerate(keys) if key not in place.keys and key.startswith(typed)), 0)
-    parameters = tuple((one, meaning("body", where.step, key)) for one, key in zip(shown, keys, strict=True))
+    parameters = tuple((word, meaning("body", where.step, key)) for word, key in zip(shown, keys, strict=True))
     return Signature(f"{where.step}: {{{', '.join(shown)}}}", parameters, active, KIND_MEANINGS[where.step])
 
 

@@ -59,8 +59,8 @@ def cut_of(view: View) -> tuple[Part, ...]:
 
 def part_at(view: View, offset: int) -> Part:
     """Return the document of the file that holds an offset."""
-    found = cut_of(view)
-    return next((part for part in reversed(found) if part.start <= offset), found[0])
+    cut = cut_of(view)
+    return next((part for part in reversed(cut) if part.start <= offset), cut[0])
 
 
 def item_at(part: Part, offset: int) -> Span | None:
@@ -139,13 +139,13 @@ def way_to(view: View, offset: int) -> Way | None:
     while True:
         label, step = chain[-1]
         inner = [
-            (f"{label}.{name}", one)
-            for name, one in parts(step)
-            if one.span.start <= offset and offset <= extent_of(view, one).end
+            (f"{label}.{name}", part)
+            for name, part in parts(step)
+            if part.span.start <= offset and offset <= extent_of(view, part).end
         ]
         if not inner:
             return Way(pipeline, tuple(chain), at)
-        chain.append(max(inner, key=lambda one: one[1].span.start))
+        chain.append(max(inner, key=lambda pair: pair[1].span.start))
 
 
 def _last_before(pipeline: Pipeline, offset: int) -> int | None:
@@ -281,8 +281,8 @@ def keys_at(place: YamlPlace, dialect: bool) -> tuple[str, ...]:
         case "step":
             return tuple(kinds(dialect))
         case "body":
-            known = kinds(dialect)
-            return known.get(place.step, KEYS.get(place.step, DIALECT_KINDS.get(place.step, ())))
+            by_kind = kinds(dialect)
+            return by_kind.get(place.step, KEYS.get(place.step, DIALECT_KINDS.get(place.step, ())))
         case "target":
             return TARGET_KEYS if dialect else TARGET_KEYS[:2]
         case "capabilities":

@@ -44,14 +44,14 @@ def _target(view: View, offset: int) -> tuple[str, int | None] | None:
     tree = view.reading.playbook
     if part is None or tree is None:
         return None
-    step = next((one for one in tree.steps if one.start == part.top.heading.start), None)
+    step = next((step for step in tree.steps if step.start == part.top.heading.start), None)
     if step is None:
         return None
     if part.parent is None and part.heading.holds(offset):
         return step.label, None
     line = view.source.position(offset).line
     for number, arm in enumerate(step.arms):
-        starts = [arm.start, *(one.start for one in arm.steps)]
+        starts = [arm.start, *(inner.start for inner in arm.steps)]
         if any(view.source.position(start).line == line for start in starts):
             return step.label, number
     return None
@@ -77,13 +77,13 @@ def actions(view: View, span: Span, findings: Sequence[Diagnostic]) -> list[Acti
 
 def _allow(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
     """Yield a comment for each finding that may be hidden. Errors may not, and neither may findings about comments."""
-    seen: set[tuple[str, int]] = set()
+    offered: set[tuple[str, int]] = set()
     for finding in findings:
         if finding.severity is Severity.ERROR or finding.code.id.startswith(_COMMENTS):
             continue
         at, text = _comment(view, finding)
-        if (finding.code.id, at) not in seen:
-            seen.add((finding.code.id, at))
+        if (finding.code.id, at) not in offered:
+            offered.add((finding.code.id, at))
             title = f"Allow {finding.code.id} because …"
             yield change(view.path, title, insertion(at, text), codes=(finding.code.id,))
 
@@ -121,12 +121,12 @@ def _declare(view: View, tree: Playbook, span: Span) -> Iterator[Action]:
 def input_edit(view: View, tree: Playbook, line: str) -> Edit | None:
     """Return the edit that adds a line to the inputs, with the section if there is none."""
     layout, text = layout_of(view), view.source.text
-    section = next((one for one in layout.sections if one.kind == "inputs"), None)
+    section = next((section for section in layout.sections if section.kind == "inputs"), None)
     if section is None:
         starts = [part.start for part in layout.parts[:1]]
-        starts += [one.start for one in layout.sections if one.kind != "system"]
+        starts += [section.start for section in layout.sections if section.kind != "system"]
         return insertion(min(starts), f"## INPUTS\n\n{line}\n\n") if starts else None
-    inside = [one for one in tree.inputs if section.start <= one.start < section.end]
+    inside = [input for input in tree.inputs if section.start <= input.start < section.end]
     at = inside[-1].end if inside else section.heading.end
     end = line_end(text, at)
     return insertion(end, f"\n{line}" if inside else f"\n\n{line}")
@@ -137,7 +137,7 @@ def _add_else(view: View, tree: Playbook, span: Span) -> Iterator[Action]:
     layout = layout_of(view)
     part = layout.part_at(span.start)
     top = part.top if part else None
-    step = next((one for one in tree.steps if top is not None and one.start == top.heading.start), None)
+    step = next((step for step in tree.steps if top is not None and step.start == top.heading.start), None)
     if top is None or step is None or not step.arms or any(arm.condition is None for arm in step.arms):
         return
     if top.branches is None or not top.branches.holds(span.start):

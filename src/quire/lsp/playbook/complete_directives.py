@@ -46,20 +46,20 @@ def readable_names(view: View, offset: int, *, own: bool = False) -> Iterator[tu
     """Yield the names that can be read at a place, with their type, who gives them, and their order. A text that is not
     well-formed gives at least the names of captures that it has."""
     layout = layout_of(view)
-    seen: set[str] = set()
+    names: set[str] = set()
     for declared in layout.inputs.values():
-        seen.add(declared.name)
+        names.add(declared.name)
         yield declared.name, input_words(declared), declared.description, _SECOND
     for capture in islice(layout.readable(offset, own=own), MOST):
-        if capture.name not in seen:
-            seen.add(capture.name)
+        if capture.name not in names:
+            names.add(capture.name)
             about = f"step {capture.label} keeps {HOW_WORDS[capture.how]}"
             order = _THIRD if capture.name.startswith(ASKED) else _FIRST
             yield capture.name, capture.type_words, about, order
     if layout.part_at(offset) is None or layout.scan.blocks:
         for match in islice(_CAPTURED.finditer(view.source.text, 0, offset), MOST):
-            if match[1] not in seen:
-                seen.add(match[1])
+            if match[1] not in names:
+                names.add(match[1])
                 yield match[1], "", "kept before", _LAST
 
 
@@ -77,7 +77,7 @@ def placeholder_names(view: View, start: int, offset: int, reads: tuple[View, in
 
 
 def placeholder_types(start: int, offset: int) -> list[Completion]:
-    return [Completion(one, "keyword", span=Span(start, offset)) for one in dict.fromkeys(INPUT_TYPES.values())]
+    return [Completion(type, "keyword", span=Span(start, offset)) for type in dict.fromkeys(INPUT_TYPES.values())]
 
 
 def condition_names(view: View, start: int, offset: int) -> list[Completion]:
@@ -93,20 +93,20 @@ def values_of(view: View, name: str) -> tuple[str, ...]:
     layout = layout_of(view)
     if (declared := layout.inputs.get(name)) is not None:
         return declared.options or (("true", "false") if declared.type == "boolean" else ())
-    found: dict[str, None] = {}
+    options: dict[str, None] = {}
     for capture in layout.captures:
         if capture.name == name:
             if not capture.options:
                 return ("true", "false") if capture.type == "boolean" else ()
-            found |= dict.fromkeys(capture.options)
-    return tuple(found)
+            options |= dict.fromkeys(capture.options)
+    return tuple(options)
 
 
 def condition_values(view: View, name: str, span: Span, opening: str, closing: str) -> list[Completion]:
     """Return the texts that a name can be compared with."""
     return [
-        Completion(one, "enum", opening + one + closing, detail=f"value of {name}", order=1, span=span)
-        for one in values_of(view, name)
+        Completion(value, "enum", opening + value + closing, detail=f"value of {name}", order=1, span=span)
+        for value in values_of(view, name)
     ]
 
 
@@ -202,12 +202,12 @@ def _keys(view: View, arguments: Sequence[Argument], first: int, start: int, off
     """Return the arguments that the call does not have yet."""
     text = view.source.text
     end = line_end(text, offset)
-    given = {one.span.of(text) for one in json_texts(text, first, end) if one.is_key and one.depth == 1}
+    present = {key.span.of(text) for key in json_texts(text, first, end) if key.is_key and key.depth == 1}
     is_quoted = start > 0 and text[start - 1] == '"'
     has_end = text[offset : offset + 1] == '"'
     completions = []
     for argument in arguments:
-        if argument.name in given and argument.name != text[start:offset]:
+        if argument.name in present and argument.name != text[start:offset]:
             continue
         insert = f"{argument.name}" if has_end else f'{argument.name}": ' if is_quoted else f'"{argument.name}": '
         order = 1 if argument.required else 3
@@ -219,7 +219,7 @@ def _keys(view: View, arguments: Sequence[Argument], first: int, start: int, off
 
 
 def _values(view: View, arguments: Sequence[Argument], key: str, start: int, offset: int) -> list[Completion]:
-    argument = next((one for one in arguments if one.name == key), None)
+    argument = next((argument for argument in arguments if argument.name == key), None)
     if argument is None:
         return []
     in_quotes = view.source.text[start - 1 : start] == '"'
@@ -256,7 +256,9 @@ def complete_prompt(view: View, typed: str, start: int, offset: int) -> list[Com
     if not colon:
         span = Span(start, offset)
         texts = {"library:": "of the prompt library", "file:": "beside the playbook", "mcp:": "of a server"}
-        completions = [Completion(one, "keyword", detail=about, order=1, span=span) for one, about in texts.items()]
+        completions = [
+            Completion(scheme_text, "keyword", detail=about, order=1, span=span) for scheme_text, about in texts.items()
+        ]
         return [
             *completions,
             Completion("{{name}}", "snippet", "{{${1:name}}}", True, "the text of a value", span=span),
@@ -294,11 +296,11 @@ def _files(view: View, where: str, offset: int) -> list[Completion]:
         return []
     span = Span(offset - len(name), offset)
     completions = []
-    for one in _names_in(place):
-        if (place / one).is_dir():
-            completions.append(Completion(f"{one}/", "folder", order=2, span=span))
-        elif str(place / one) != view.path:
-            completions.append(Completion(one, "file", order=1 if one.endswith((".md", ".txt")) else 3, span=span))
+    for file in _names_in(place):
+        if (place / file).is_dir():
+            completions.append(Completion(f"{file}/", "folder", order=2, span=span))
+        elif str(place / file) != view.path:
+            completions.append(Completion(file, "file", order=1 if file.endswith((".md", ".txt")) else 3, span=span))
     return completions[:MOST_FILES]
 
 
@@ -352,7 +354,7 @@ def _output(view: View, typed: str, begin: int, offset: int) -> list[Completion]
         return []
     if match := _OUTPUT_TYPE.match(typed):
         span = Span(offset - len(match[1]), offset)
-        kinds = [Completion(one, "keyword", span=span, order=2) for one in dict.fromkeys(OUTPUT_TYPES.values())]
+        kinds = [Completion(type, "keyword", span=span, order=2) for type in dict.fromkeys(OUTPUT_TYPES.values())]
         return [snippet('enum, "a", "b"', 'enum, "${1:a}", "${2:b}"', "one of a few texts", 1, span), *kinds]
     if match := _AFTER_COMMA.search(typed):
         span = Span(offset - len(match[1]), offset)
@@ -374,18 +376,18 @@ def _missing(view: View) -> list[str]:
     if tree is None:
         return []
     names = KnownNames(tree)
-    found: dict[str, None] = {}
+    missing: dict[str, None] = {}
     for parent in tree.steps:
         for step in family(parent):
-            found |= {
+            missing |= {
                 placeholder.name: None for placeholder in step.placeholders if not names.is_known(placeholder.name)
             }
         for arm in parent.arms:
             if arm.condition and not names.is_known(arm.condition.variable):
-                found[arm.condition.variable] = None
-        if len(found) > _MOST_MISSING:
+                missing[arm.condition.variable] = None
+        if len(missing) > _MOST_MISSING:
             break
-    return [name for name in found if not name.startswith(ASKED) and not name[0].isdigit()]
+    return [name for name in missing if not name.startswith(ASKED) and not name[0].isdigit()]
 
 
 def _elicit(typed: str, begin: int, offset: int) -> list[Completion]:

@@ -263,7 +263,7 @@ def _tool(view: View, start: int, offset: int) -> Signature | None:
     place, key, _ = open_place(view.source.text, call.arguments, offset)
     parameters = tuple((_argument(argument), argument.description) for argument in arguments)
     active = next((at for at, argument in enumerate(arguments) if argument.name == key), 0) if place == "value" else 0
-    label = f"@tool({call.connection}, {call.tool}, {{{', '.join(one for one, _ in parameters)}}})"
+    label = f"@tool({call.connection}, {call.tool}, {{{', '.join(label for label, _ in parameters)}}})"
     return Signature(label, parameters, active, "Arguments with a ? may be left out.")
 
 

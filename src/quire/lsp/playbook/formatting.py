@@ -76,8 +76,12 @@ def _edits(view: View, tree: Playbook) -> Iterator[Edit]:
         if kind in (STEP, SUBSTEP):
             new = _heading(part) if part is not None and place.start in starts else ""
         elif kind == SECTION:
-            known = " ".join(line[SECTION].split()).upper()
-            new = f"## {known}" if known in ("SYSTEM", "SYSTEM PROMPT", "INPUTS", "ARTIFACTS", "OUTPUT") else ""
+            section_name = " ".join(line[SECTION].split()).upper()
+            new = (
+                f"## {section_name}"
+                if section_name in ("SYSTEM", "SYSTEM PROMPT", "INPUTS", "ARTIFACTS", "OUTPUT")
+                else ""
+            )
         elif kind == TITLE:
             new = f"# {tree.title}" if line is layout.scan.title else ""
         elif kind in (MARKER, CONDITION):
@@ -97,11 +101,11 @@ def _edits(view: View, tree: Playbook) -> Iterator[Edit]:
 def _directives(tree: Playbook) -> set[int]:
     """Return where the directives are that have an effect. Others are text, or are replaced by a later one."""
     return {
-        one.start
+        directive.start
         for parent in tree.steps
         for step in family(parent)
-        for one in (step.prompt, step.output, step.elicitation, step.tool, step.context, step.model)
-        if one is not None
+        for directive in (step.prompt, step.output, step.elicitation, step.tool, step.context, step.model)
+        if directive is not None
     }
 
 
@@ -146,14 +150,14 @@ def _directive(text: str, kind: int, line: Match[str], place: Span) -> str:
 def _output(line: Match[str]) -> str:
     name, type, quoted, field = line.group(NAME, TYPE, OPTIONS, FIELD)
     kind = f": {type.lower() if type.lower() in OUTPUT_TYPES else type}" if type else ""
-    options = "".join(f', "{one}"' for one in quoted.split('"')[1::2]) if quoted else ""
+    options = "".join(f', "{option}"' for option in quoted.split('"')[1::2]) if quoted else ""
     return f"@output({name}{kind}{options}" + (f', extract:"{field}")' if field else ")")
 
 
 def _elicit(line: Match[str]) -> str:
     kind, quoted, default = line.group(KIND, TEXTS, DEFAULT)
     kind = kind.lower() if kind.lower() in ELICIT_KINDS else kind
-    texts = "".join(f', "{one}"' for one in (quoted or "").split('"')[1::2])
+    texts = "".join(f', "{text}"' for text in (quoted or "").split('"')[1::2])
     return f"@elicit({kind}{texts}" + (f', default:"{default}")' if default is not None else ")")
 
 

@@ -41,11 +41,11 @@ def quoted(text: str) -> str:
 
 def listed(labels: Iterable[str], most: int = 8) -> str:
     """Return the labels of steps in words: `step 1`, `steps 1, 3a and 2 more`."""
-    found = list(dict.fromkeys(labels))
-    if not found:
+    names = list(dict.fromkeys(labels))
+    if not names:
         return ""
-    shown = ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "")
-    return f"step {shown}" if len(found) == 1 else f"steps {shown}"
+    shown = ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return f"step {shown}" if len(names) == 1 else f"steps {shown}"
 
 
 _MOST_WRITERS = 8
@@ -99,8 +99,8 @@ def _shadowed(writers: list[Capture]) -> str:
 def _readers(view: View, name: Name) -> str:
     """Return the steps that read a value."""
     layout = layout_of(view)
-    reading = [one for one in view.index.same(name) if one.role == "reads"]
-    labels = [part.label for one in reading if (part := layout.part_at(one.span.start))]
+    reading = [place for place in view.index.same(name) if place.role == "reads"]
+    labels = [part.label for place in reading if (part := layout.part_at(place.span.start))]
     return f"Read in {listed(labels)}." if labels else "No step reads it." if name.role != "reads" else ""
 
 
@@ -178,7 +178,7 @@ def _arms_text(step: Step) -> str:
         return ""
     lines = []
     for arm in step.arms:
-        labels = ", ".join(one.label for one in arm.steps) or "nothing"
+        labels = ", ".join(inner.label for inner in arm.steps) or "nothing"
         lines.append(f"- {quoted(arm_words(arm))} → {labels}")
     if all(arm.condition for arm in step.arms):
         lines.append("- otherwise no arm is taken")
@@ -239,10 +239,10 @@ def tool_class(view: View, connection: str, tool: str) -> str:
     return f"It {_EFFECTS.get(authority.effect, authority.effect)}{tier}. {granted}"
 
 
-def argument_lines(known: Sequence[Argument] | None) -> str:
+def argument_lines(arguments: Sequence[Argument] | None) -> str:
     """Return the arguments as a list, the required ones first."""
     lines = []
-    for argument in sorted(known or (), key=lambda one: not one.required):
+    for argument in sorted(arguments or (), key=lambda argument: not argument.required):
         about = f": {escaped(argument.description)}" if argument.description else ""
         lines.append(
             f"- {quoted(argument.name)} ({escaped(argument.type)}{', required' if argument.required else ''}){about}"
@@ -315,8 +315,8 @@ _MARKER = late_pattern(r"[^\S\n]*+```(if|elif|else|endif)\b")
 def hover(view: View, offset: int) -> Hover | None:
     """Return what is known about the place: a name, a step, a directive, the title, or else a finding."""
     name = view.index.at(offset)
-    found = _name(view, name, offset) if name is not None else None
-    return found or _line(view, offset) or _finding(view, offset)
+    answer = _name(view, name, offset) if name is not None else None
+    return answer or _line(view, offset) or _finding(view, offset)
 
 
 def _name(view: View, name: Name, offset: int) -> Hover | None:
@@ -346,8 +346,8 @@ def _line(view: View, offset: int) -> Hover | None:
     start = line_start(text, offset)
     part = layout.part_at(offset)
     if part is not None and part.heading.holds(offset):
-        said = step_hover(view, part.label)  # empty for a heading that looks like a step and is not one
-        return Hover(part.heading, said) if said else None
+        about = step_hover(view, part.label)  # empty for a heading that looks like a step and is not one
+        return Hover(part.heading, about) if about else None
     title = layout.scan.title
     if title is not None and title.start() == start:
         return Hover(view.source.line_span(view.source.position(offset).line), _title(view))
@@ -367,7 +367,9 @@ def _line(view: View, offset: int) -> Hover | None:
 def _title(view: View) -> str:
     tree = view.reading.partial
     bound = bound_words(view, quick=True)
-    about = f"Inputs: {', '.join(quoted(one.name) for one in tree.inputs[:20])}" if tree and tree.inputs else ""
+    about = (
+        f"Inputs: {', '.join(quoted(declared.name) for declared in tree.inputs[:20])}" if tree and tree.inputs else ""
+    )
     return paragraphs(
         f"**{escaped(tree.title)}** · playbook" if tree else "",
         escaped(tree.description) if tree else "",
@@ -381,6 +383,6 @@ def _finding(view: View, offset: int) -> Hover | None:
     inside = [finding for finding in view.findings if finding.span.holds(offset)]
     if not inside:
         return None
-    found = min(inside, key=lambda finding: finding.span.end - finding.span.start)
-    head = f"**{found.code.id}** · {found.code.name} · {found.severity}"
-    return Hover(found.span, paragraphs(head, escaped(found.message), fenced(found.code.explanation, "text")))
+    finding = min(inside, key=lambda finding: finding.span.end - finding.span.start)
+    head = f"**{finding.code.id}** · {finding.code.name} · {finding.severity}"
+    return Hover(finding.span, paragraphs(head, escaped(finding.message), fenced(finding.code.explanation, "text")))

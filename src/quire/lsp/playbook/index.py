@@ -63,8 +63,8 @@ def work_words(step: Step) -> str:
         words.append("asks a person")
     if not step.tool and (step.has_text or step.prompt):
         words.append("asks a model")
-    kept = f" → {step.output.name}" if step.output else ""
-    return ", ".join(words) + kept
+    result = f" → {step.output.name}" if step.output else ""
+    return ", ".join(words) + result
 
 
 def input_words(declared: InputDeclaration) -> str:
@@ -81,7 +81,8 @@ def _section_symbol(section: Section, tree: Playbook) -> Symbol:
         first = bisect_left(tree.inputs, section.start, key=attrgetter("start"))
         last = bisect_left(tree.inputs, section.end, key=attrgetter("start"))
         children = tuple(
-            Symbol(one.name, "input", one.span, one.name_span, input_words(one)) for one in tree.inputs[first:last]
+            Symbol(declared.name, "input", declared.span, declared.name_span, input_words(declared))
+            for declared in tree.inputs[first:last]
         )
     return Symbol(section.name, "element", Span(section.start, section.end), section.heading, "", children)
 
@@ -145,9 +146,9 @@ def _passed(view: View, callee: CalledDocument, start: int, end: int) -> list[Na
     """Return the inputs of a callee that a call gives values to."""
     text = view.source.text
     return [
-        Name("input", one.span.of(text), one.span, "writes", callee.scope, callee.path)
-        for one in json_texts(text, start, end)
-        if one.is_key and one.depth == 1
+        Name("input", key.span.of(text), key.span, "writes", callee.scope, callee.path)
+        for key in json_texts(text, start, end)
+        if key.is_key and key.depth == 1
     ]
 
 
@@ -210,7 +211,7 @@ class KnownNames:
     """The kind of thing that a name means in one playbook."""
 
     def __init__(self, tree: Playbook) -> None:
-        self.inputs = {one.name for one in tree.inputs}
+        self.inputs = {declared.name for declared in tree.inputs}
         self.outputs = {step.output.name for parent in tree.steps for step in family(parent) if step.output}
         self.labels = {step.label for parent in tree.steps for step in family(parent)}
 
@@ -283,13 +284,13 @@ def _conditions(arms: tuple[Arm, ...], names: KnownNames) -> Iterator[Name]:
             yield from value(arm.condition.variable, arm.condition.variable_start, names)
 
 
-def value(name: str, start: int, known: KnownNames, role: Role = "reads") -> Iterator[Name]:
+def value(name: str, start: int, names: KnownNames, role: Role = "reads") -> Iterator[Name]:
     """Yield the name of a value that is read. In the name of an answer, the label of the step is a name too."""
     span = Span(start, start + len(name))
-    is_answer = name.startswith(ASKED) and name not in known.inputs and name not in known.outputs
-    yield Name(known.kind(name), name, span, role, renames=not is_answer)
+    is_answer = name.startswith(ASKED) and name not in names.inputs and name not in names.outputs
+    yield Name(names.kind(name), name, span, role, renames=not is_answer)
     label = name.removeprefix(ASKED)
-    if is_answer and label in known.labels:
+    if is_answer and label in names.labels:
         yield Name("step", label, Span(span.end - len(label), span.end), "reads")
 
 

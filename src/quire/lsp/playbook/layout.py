@@ -192,7 +192,7 @@ class Layout:
     @cached_property
     def inputs(self) -> dict[str, InputDeclaration]:
         """The declared inputs. Of several declarations of a name, the first."""
-        return {one.name: one for one in self._tree.inputs} if self._tree else {}
+        return {declared.name: declared for declared in self._tree.inputs} if self._tree else {}
 
     @cached_property
     def captures(self) -> list[Capture]:

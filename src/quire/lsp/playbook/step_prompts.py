@@ -38,22 +38,22 @@ def composed_prompt(view: View, label: str) -> ComposedPrompt:
     if settings is None:
         return ComposedPrompt(problem="the settings of the workspace cannot be read")
     problem = ""
-    for given in ({}, _first_options(document.plan)):
+    for inputs in ({}, _first_options(document.plan)):
         try:
-            preview = prompt_of_document(document, label, given, settings)
+            preview = prompt_of_document(document, label, inputs, settings)
         except QuireError as error:
             problem = problem or str(error)
             continue
-        notes = (*preview.notes, *(f"with {name} = {value}" for name, value in given.items()))
+        notes = (*preview.notes, *(f"with {name} = {value}" for name, value in inputs.items()))
         return ComposedPrompt(prompt_text(preview.request), notes)
     return ComposedPrompt(problem=problem)
 
 
 def _first_options(plan: Plan | None) -> dict[str, Value]:
-    return {one.name: one.options[0] for one in (plan.inputs if plan else ()) if one.options}
+    return {declared.name: declared.options[0] for declared in (plan.inputs if plan else ()) if declared.options}
 
 
-def model_of_step(view: View, label: str, asked: str) -> str:
+def model_of_step(view: View, label: str, named: str) -> str:
     """Return the model of a step in words. `asked` is the name in its `@model`; empty without one."""
     settings = view.folder.settings
     if settings is None:
@@ -61,10 +61,10 @@ def model_of_step(view: View, label: str, asked: str) -> str:
     from quire.library.step_models import playbook_settings
 
     chosen = playbook_settings(view.path, settings)[1]
-    for name in (chosen.steps.get(label, ""), asked, chosen.model):
-        found = resolved_model(settings, name) if name else ""
-        if found:
-            return found
+    for name in (chosen.steps.get(label, ""), named, chosen.model):
+        model = resolved_model(settings, name) if name else ""
+        if model:
+            return model
     agent = settings.agents.get(chosen.agent)
     return shown_model((agent.model if agent and agent.model else settings.models.default) or RUN_MODEL)
 

@@ -42,16 +42,16 @@ def callable_documents(view: View) -> list[tuple[str, str]]:
     library = view.folder.snapshot
     if library is None:
         return []
-    found: list[tuple[str, str]] = []
+    documents: list[tuple[str, str]] = []
     try:
-        found += [(name, "pipeline") for name in sorted(library.registry().pipelines)]
+        documents += [(name, "pipeline") for name in sorted(library.registry().pipelines)]
         here = Path(view.path)
-        found += [(name, "playbook") for name, path in library.playbooks().paths.items() if path != here]
-        found += [(one, "directive") for one in sorted(library.ids("directive"))]
+        documents += [(name, "playbook") for name, path in library.playbooks().paths.items() if path != here]
+        documents += [(item_id, "directive") for item_id in sorted(library.ids("directive"))]
     except QuireError:
         pass
-    circles = _circles(view, library, reads=len(found) <= MOST_READ)
-    return [(name, kind) for name, kind in found if kind == "directive" or not circles.is_closed_by(name)]
+    circles = _circles(view, library, reads=len(documents) <= MOST_READ)
+    return [(name, kind) for name, kind in documents if kind == "directive" or not circles.is_closed_by(name)]
 
 
 def _circles(view: View, library: Snapshot, *, reads: bool) -> CallCircles:
@@ -62,7 +62,7 @@ def _circles(view: View, library: Snapshot, *, reads: bool) -> CallCircles:
         is_short = name != "" and (library.playbooks().find(last) or ("",))[0] == name
     except QuireError:
         is_short = False
-    names = {one: "" for one in ((name, last) if is_short else (name,)) if one}
+    names = {own_name: "" for own_name in ((name, last) if is_short else (name,)) if own_name}
     return CallCircles(library, "", {"": ()}, names, reads=reads)
 
 
@@ -188,9 +188,8 @@ def json_texts(text: str, at: int, end: int) -> Iterator[JsonText]:
 def open_place(text: str, start: int, end: int) -> tuple[str, str, int]:
     """Return what is being typed at the end of a JSON text: `key`, `value` or an empty text for neither, the key of a
     value, and where the typed part begins. Only the outermost object counts."""
-    last = None
-    for one in json_texts(text, start, end):
-        last = one
+    texts = list(json_texts(text, start, end))
+    last = texts[-1] if texts else None
     if last is not None and last.is_open and last.depth == 1:
         return ("key", "", last.span.start) if last.is_key else ("value", last.key, last.span.start)
     if last is not None and last.is_open:
@@ -213,23 +212,23 @@ _USE = late_pattern(r'@tool\([^\S\n]*+"?+([^",()\n]++)"?+[^\S\n]*+,[^\S\n]*+"?+(
 def connections(view: View) -> list[tuple[str, str]]:
     """Return the names that can stand first in `@tool`, each with what it is."""
     settings = view.folder.settings
-    found = [(OWN, "built-in tools and documents")]
+    names = [(OWN, "built-in tools and documents")]
     if settings is not None:
-        found += [(PYTHON, "functions of this workspace")] if settings.tools.modules else []
-        found += [(name, "MCP server") for name in settings.servers]
-    return found
+        names += [(PYTHON, "functions of this workspace")] if settings.tools.modules else []
+        names += [(name, "MCP server") for name in settings.servers]
+    return names
 
 
 def tool_names(view: View, connection: str) -> list[str]:
     """Return the names of tools of a server that are known without asking it: from the lock, and from calls in other
     documents."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for path in view.folder.files:
         if path.endswith(".md") and (other := view.folder.view(path)) is not None and "@tool(" in other.source.text:
-            found |= {match[2]: None for match in _USE.finditer(other.source.text) if match[1].strip() == connection}
-    found |= {match[2]: None for match in _USE.finditer(view.source.text) if match[1].strip() == connection}
-    found |= dict.fromkeys(_locked(view, connection))
-    return sorted(found)
+            names |= {match[2]: None for match in _USE.finditer(other.source.text) if match[1].strip() == connection}
+    names |= {match[2]: None for match in _USE.finditer(view.source.text) if match[1].strip() == connection}
+    names |= dict.fromkeys(_locked(view, connection))
+    return sorted(names)
 
 
 def _locked(view: View, connection: str) -> list[str]:
@@ -285,7 +284,7 @@ def authority_of(view: View, connection: str, tool: str) -> Authority | None:
     words = view.folder.foresight.words
     try:
         needed = words.tool(connection, tool)
-        grants = [granted_by(settings, one) for one in needed]
+        grants = [granted_by(settings, capability) for capability in needed]
     except QuireError:
         return None
     return Authority(words.effect(needed[0]), words.tier(needed[0]), grants[0] if all(grants) else "")

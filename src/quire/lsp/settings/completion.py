@@ -98,21 +98,21 @@ def _keys(table: TomlTable, tables: list[TomlTable], typed: str, offset: int) ->
     here = Span(offset - len(word), offset)
     present = {
         key.path[len(path)]
-        for one in tables
-        for key in one.keys
+        for other in tables
+        for key in other.keys
         if key.path[: len(path)] == path and len(key.path) > len(path) and key.parts[-1].span.end != offset
     }
-    for name, known in below(path).items():
+    for name, setting in below(path).items():
         if name in present:
             continue
-        if known is None and not table.parts and not above:
+        if setting is None and not table.parts and not above:
             continue  # tables are written with brackets
-        insert = f"{name}." if known is None else f"{name} = {_template(known)}"
-        detail = f"default: {known.default}" if known and known.default not in ("", "–", "needed") else ""
-        needed = known is not None and known.default == "needed"
+        insert = f"{name}." if setting is None else f"{name} = {_template(setting)}"
+        detail = f"default: {setting.default}" if setting and setting.default not in ("", "–", "needed") else ""
+        needed = setting is not None and setting.default == "needed"
         yield Completion(
-            name, "module" if known is None else "property", insert, snippet=known is not None, detail=detail,
-            documentation=known.text if known else "", order=1 if needed else 2, span=here,
+            name, "module" if setting is None else "property", insert, snippet=setting is not None, detail=detail,
+            documentation=setting.text if setting else "", order=1 if needed else 2, span=here,
         )  # fmt: skip
 
 
@@ -138,22 +138,22 @@ def _in_value(view: View, path: tuple[str, ...], typed: str, offset: int) -> Ite
         if named := _INNER.search(inner):
             path, typed = (*path, named[1]), named[2] + named[3]
         elif key := _OPEN_KEY.search(inner):
-            for name, known in below(path).items():
-                insert = f"{name} = {_template(known)}" if known else f"{name} = "
+            for name, setting in below(path).items():
+                insert = f"{name} = {_template(setting)}" if setting else f"{name} = "
                 span = Span(offset - len(key[1]), offset)
-                yield Completion(name, "property", insert, snippet=known is not None, order=1, span=span,
-                                 documentation=known.text if known else "")  # fmt: skip
+                yield Completion(name, "property", insert, snippet=setting is not None, order=1, span=span,
+                                 documentation=setting.text if setting else "")  # fmt: skip
             return
-    known = key_at(path)
-    if known is None:
+    setting = key_at(path)
+    if setting is None:
         return
     quote = _open_quote(typed)
     word = typed[quote + 1 :] if quote >= 0 else re.search(r"[A-Za-z0-9_./:*=-]*$", typed)[0]  # type: ignore[index]
     span = Span(offset - len(word), offset)
-    plain = known.words == ("true", "false")
-    for name, detail in _words(view, known):
+    plain = setting.words == ("true", "false")
+    for name, detail in _words(view, setting):
         insert = name if quote >= 0 or plain else f'"{name}"'
-        yield Completion(name, "enum" if known.words else "value", insert, detail=detail, order=1, span=span)
+        yield Completion(name, "enum" if setting.words else "value", insert, detail=detail, order=1, span=span)
 
 
 def _open_quote(typed: str) -> int:
@@ -198,14 +198,18 @@ def _models(view: View) -> Iterator[tuple[str, str]]:
 
 def _names(view: View, table: tuple[str, ...]) -> list[str]:
     """Return the names that the user has chosen in a table of this file."""
-    found = [one.path[len(table)] for one in tables_of(view.source.text) if one.path[: len(table)] == table != one.path]
-    found += [
+    names = [
+        other.path[len(table)]
+        for other in tables_of(view.source.text)
+        if other.path[: len(table)] == table != other.path
+    ]
+    names += [
         key.path[len(table)]
-        for one in tables_of(view.source.text)
-        for key in one.keys
+        for other in tables_of(view.source.text)
+        for key in other.keys
         if key.path[: len(table)] == table and len(key.path) > len(table)
     ]
-    return list(dict.fromkeys(found)) if takes_names(table) else []
+    return list(dict.fromkeys(names)) if takes_names(table) else []
 
 
 def _entries(view: View, *, folders: bool) -> list[str]:
@@ -216,10 +220,10 @@ def _entries(view: View, *, folders: bool) -> list[str]:
         names = [Path(os.path.relpath(path, home)).as_posix() for path in paths[:MOST_ENTRIES]]
         return [name for name in names if not name.endswith(".test.yaml")]
     try:
-        found = sorted(entry.name for entry in os.scandir(home) if entry.is_dir())
+        folder_names = sorted(entry.name for entry in os.scandir(home) if entry.is_dir())
     except OSError:
         return []
-    return [name for name in found if not name.startswith(".")][:MOST_ENTRIES]
+    return [name for name in folder_names if not name.startswith(".")][:MOST_ENTRIES]
 
 
 _CHOSEN = {
@@ -241,17 +245,17 @@ def hover(view: View, offset: int) -> Hover | None:
         if table.header.holds(offset) and table.parts:
             return _in_header(table, offset)
         for key in reversed(table.keys):
-            found = _in_key(view, key, offset)
-            if found is not None:
-                return found
+            answer = _in_key(view, key, offset)
+            if answer is not None:
+                return answer
     return None
 
 
 def _in_header(table: TomlTable, offset: int) -> Hover | None:
     for depth, part in enumerate(table.parts):
         if part.span.holds(offset):
-            told = table_text(table.path[: depth + 1])
-            return Hover(part.span, told) if told else None
+            text = table_text(table.path[: depth + 1])
+            return Hover(part.span, text) if text else None
     return None
 
 
@@ -270,22 +274,22 @@ def _in_key(view: View, key: TomlKey, offset: int) -> Hover | None:
     above = len(key.path) - len(key.parts)
     for depth, part in enumerate(key.parts):
         if part.span.holds(offset):
-            told = table_text(key.path[: above + depth + 1])
-            return Hover(part.span, told) if told else None
+            text = table_text(key.path[: above + depth + 1])
+            return Hover(part.span, text) if text else None
     if not key.value.holds(offset):
         return None
-    known = key_at(key.path)
+    setting = key_at(key.path)
     span, word = next(
         ((span, word) for word, span in texts_in(view.source.text, key.value) if span.holds(offset)),
         (key.value, ""),
     )
-    told = _named_text(view, known, word) if known else ""
-    return _value(known, span, told)
+    text = _named_text(view, setting, word) if setting else ""
+    return _value(setting, span, text)
 
 
-def _value(key: SettingKey | None, span: Span, told: str) -> Hover | None:
-    if told:
-        return Hover(span, told)
+def _value(key: SettingKey | None, span: Span, text: str) -> Hover | None:
+    if text:
+        return Hover(span, text)
     return Hover(span, key_text(key)) if key is not None and key.text else None
 
 
@@ -307,10 +311,10 @@ def _named_text(view: View, key: SettingKey, word: str) -> str:
     return paragraphs(f"**tool {code(name)}**", tool.description, f"Risk: {tool.risk}.", granted, takes)
 
 
-def key_text(known: SettingKey) -> str:
+def key_text(key: SettingKey) -> str:
     """Return the meaning and the default of a key."""
-    default = f"Default: {known.default}" if known.default not in ("", "–", "needed") else ""
-    needed = "It is needed." if known.default == "needed" else ""
-    meaning = known.text[:1].upper() + known.text[1:]
-    words = f"One of {', '.join(map(code, known.words))}." if known.words and known.words[0] not in meaning else ""
-    return paragraphs(f"**{known.key}**", meaning, default, needed, words)
+    default = f"Default: {key.default}" if key.default not in ("", "–", "needed") else ""
+    needed = "It is needed." if key.default == "needed" else ""
+    meaning = key.text[:1].upper() + key.text[1:]
+    words = f"One of {', '.join(map(code, key.words))}." if key.words and key.words[0] not in meaning else ""
+    return paragraphs(f"**{key.key}**", meaning, default, needed, words)

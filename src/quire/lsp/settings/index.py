@@ -73,23 +73,23 @@ def _declared(table: TomlTable) -> Iterator[Name]:
     for key in table.keys:
         above = len(key.path) - len(key.parts)
         written += [(key.path[: above + depth], part) for depth, part in enumerate(key.parts)]
-    seen: set[tuple[str, str]] = set()
+    names: set[tuple[str, str]] = set()
     for path, part in written:
         kind = _NAMED.get(path)
         if kind is not None:
-            again = (kind, part.text) in seen
-            seen.add((kind, part.text))
+            again = (kind, part.text) in names
+            names.add((kind, part.text))
             yield Name(kind, part.text, part.span, "writes" if again else "declares")
 
 
 def _read(text: str, key: TomlKey, declared: set[tuple[NameKind, str]]) -> Iterator[Name]:
     """Yield the tiers and agents that a value names. A model that is not a tier is not a name of this file."""
-    known = key_at(key.path)
-    if known is None or known.names not in ("model", "agent"):
+    setting = key_at(key.path)
+    if setting is None or setting.names not in ("model", "agent"):
         return
-    kinds: tuple[NameKind, ...] = ("agent",) if known.names == "agent" else ("model", "agent")
+    kinds: tuple[NameKind, ...] = ("agent",) if setting.names == "agent" else ("model", "agent")
     for written, span in texts_in(text, key.value):
-        kind = next((one for one in kinds if (one, written) in declared), None)
+        kind = next((kind for kind in kinds if (kind, written) in declared), None)
         if kind is not None:
             yield Name(kind, written, span, "reads")
 
@@ -107,13 +107,13 @@ def _registered(view: View, table: TomlTable) -> Iterator[Name]:
 
 def _links(view: View, key: TomlKey) -> Iterator[Link]:
     """Yield the files and folders that a value names, if they are there."""
-    known = key_at(key.path)
-    if known is None or known.names not in ("folder", "pipeline"):
+    setting = key_at(key.path)
+    if setting is None or setting.names not in ("folder", "pipeline"):
         return
     for written, span in texts_in(view.source.text, key.value):
         path = os.path.abspath(Path(view.path).parent / Path(written).expanduser())  # noqa: PTH100
         if written and os.path.exists(path):  # noqa: PTH110
-            yield Link(span, path, known.text)
+            yield Link(span, path, setting.text)
 
 
 def _symbol(text: str, table: TomlTable) -> Symbol:
@@ -147,7 +147,7 @@ def check(view: View) -> list[Diagnostic]:
     path, source = Path(view.path), view.source
     workspace = Workspace(path.parent, path)
     tables = tables_of(source.text)
-    findings = [_finding(source, tables, one) for one in _told(path, source, workspace)]
+    findings = [_finding(source, tables, problem) for problem in _told(path, source, workspace)]
     return sorted([*findings, *_grants(view, tables)], key=lambda finding: finding.span.start)
 
 
@@ -251,5 +251,5 @@ def name_problem(view: View, name: Name, new: str) -> str:
     """Return why a name must not become another one; empty if it may."""
     if not _BARE.fullmatch(new):
         return f"{new} would need quotes: use letters, digits, _ and -"
-    taken = {one.text for one in view.index.names if one.kind == name.kind and one.role == "declares"}
+    taken = {other.text for other in view.index.names if other.kind == name.kind and other.role == "declares"}
     return f"there is a {'tier' if name.kind == 'model' else name.kind} {new} already" if new in taken else ""

@@ -120,7 +120,7 @@ def end_of_value(text: str, at: int) -> int:
     start = at
     while at < len(text):
         sign = text[at]
-        quote = next((one for one in _QUOTES if text.startswith(one, at)), "")
+        quote = next((quote for quote in _QUOTES if text.startswith(quote, at)), "")
         if quote:
             at = _end_of_quote(text, at, quote)
             continue

@@ -32,17 +32,17 @@ _TODO = "TODO"
 
 def actions(view: View, span: Span, findings: Sequence[Diagnostic]) -> list[Action]:
     """Return the changes that are offered at a place."""
-    found = [*_meant_names(view, findings), *_seen_values(view, span)]
+    actions = [*_meant_names(view, findings), *_seen_values(view, span)]
     tree = view.reading.tree if view.reading is not None else None
     case = _case_at(tree, span)
     if case is not None and isinstance(tree, Mapping):
         document = tested(view)
-        found += [
+        actions += [
             action
             for action in (_missing_inputs(view, document, tree, case), _missing_replies(view, document, tree, case))
             if action
         ]
-    return [*found, *_missing_cases(view, tree)]
+    return [*actions, *_missing_cases(view, tree)]
 
 
 def _meant_names(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
@@ -119,10 +119,12 @@ def _unscripted(document: TestedDocument, tree: Mapping, case: Mapping) -> list[
 def _unanswered(document: TestedDocument, tree: Mapping, case: Mapping) -> list[str]:
     """Return the steps that certainly ask a person and have no answer in a case. Acts may answer later, and a case
     without a person takes the defaults."""
-    alone = any(isinstance(one, Scalar) and one.value is True for one in _settings(tree, case, "unattended"))
+    alone = any(
+        isinstance(setting, Scalar) and setting.value is True for setting in _settings(tree, case, "unattended")
+    )
     if alone or case.get("then") is not None:
         return []
-    present = {name for one in _settings(tree, case, "answers") for name in _keys(one)}
+    present = {name for setting in _settings(tree, case, "answers") for name in _keys(setting)}
     return [label for label in _own(document.labels("person step"), present) if document.asks(label)]
 
 
@@ -139,8 +141,8 @@ def _own(labels: list[str], present: set[str]) -> list[str]:
 
 def _answer(document: TestedDocument, label: str) -> str:
     """Return the first known answer to the question of a step, or a placeholder."""
-    known = document.answers(label)
-    return encode(known[0] if known else f"{_TODO}: an answer to step {label}")
+    answers = document.answers(label)
+    return encode(answers[0] if answers else f"{_TODO}: an answer to step {label}")
 
 
 def _steps(labels: list[str]) -> str:
@@ -163,7 +165,7 @@ def _missing_cases(view: View, tree: Node | None) -> Iterator[Action]:
     end = text.find("\n", max(last.span.start, last.span.end - 1))
     at, begin = (len(text), "\n") if end < 0 else (end + 1, "")
     for draft in record.drafts:
-        lines = "".join(text[line:mark] + one[2:] + "\n" for one in draft.text.splitlines())
+        lines = "".join(text[line:mark] + row[2:] + "\n" for row in draft.text.splitlines())
         edit = insertion(at, begin + lines)
         yield change(view.path, f"Add a case: {draft.name}", edit, kind="refactor.rewrite")
 
@@ -206,12 +208,12 @@ def _case_at(tree: Node | None, span: Span) -> Mapping | None:
 def _entry_at(node: Node | None, offset: int) -> Entry | None:
     """Return the entry whose key begins at an offset."""
     if isinstance(node, YamlSequence):
-        return next((found for item in node.items if (found := _entry_at(item, offset))), None)
+        return next((entry_there for item in node.items if (entry_there := _entry_at(item, offset))), None)
     for entry in node.entries if isinstance(node, Mapping) else ():
         if entry.key.span.start == offset:
             return entry
-        if entry.key.span.start < offset and (found := _entry_at(entry.value, offset)) is not None:
-            return found
+        if entry.key.span.start < offset and (entry_there := _entry_at(entry.value, offset)) is not None:
+            return entry_there
     return None
 
 

@@ -189,8 +189,8 @@ def _matchers(place: Place) -> Iterator[Completion]:
             span=place.word,
         )
     if matcher:
-        told = "The value that is kept beside the test, in its .snap.yaml."
-        yield Completion("!snapshot", "keyword", documentation=told, order=4, span=place.word)
+        meaning = "The value that is kept beside the test, in its .snap.yaml."
+        yield Completion("!snapshot", "keyword", documentation=meaning, order=4, span=place.word)
         for name, meaning in keys_at(("cases", ITEM, "expect", "output")).items():
             yield Completion(
                 name, "keyword", f"{{{name}: ${{1}}}}", snippet=True, detail="matcher", documentation=meaning, order=3,
@@ -208,9 +208,9 @@ def _value_names(view: View, document: TestedDocument, role: Role, path: tuple[s
             label = path[path.index("answers" if "answers" in path else "answer") + 1]
             return ((answer, "answer") for answer in document.answers(label))
         case "input value":
-            return ((one, "value") for one in _words_of(document.inputs.get(path[-1], {})))
+            return ((word, "value") for word in _words_of(document.inputs.get(path[-1], {})))
         case "made value":
-            return ((one, "value") for one in document.values.get(path[-1], ()))
+            return ((word, "value") for word in document.values.get(path[-1], ()))
         case "grant":
             return ((name, "tool") for name in _grantable())
         case "tag":
@@ -225,7 +225,7 @@ def _value_names(view: View, document: TestedDocument, role: Role, path: tuple[s
 def _words_of(schema: object) -> list[str]:
     if not isinstance(schema, dict):
         return []
-    words = [str(one) for one in schema.get("enum", ())]
+    words = [str(value) for value in schema.get("enum", ())]
     if schema.get("type") == "boolean":
         words += ["true", "false"]
     if "default" in schema and str(schema["default"]) not in words:
@@ -240,8 +240,8 @@ def _grantable() -> list[str]:
 
 
 def _tags(text: str) -> list[str]:
-    found = (word.strip(" \"'") for line in _TAG.findall(text) for word in line.split(","))
-    return [word for word in dict.fromkeys(found) if word]
+    words = (word.strip(" \"'") for line in _TAG.findall(text) for word in line.split(","))
+    return [word for word in dict.fromkeys(words) if word]
 
 
 def _documents(view: View) -> Iterator[tuple[str, str]]:

@@ -110,5 +110,5 @@ def _keys_of_block(text: str, at: int) -> frozenset[str]:
         start = first.end() if first else 0
     last = re.compile(less_indented).search(text, end)
     others = text[start:line] + text[end : last.start() if last else len(text)]
-    found = re.compile(rf"\n[ \t-]{{{column}}}{KEY.pattern}").findall("\n" + others)
-    return frozenset(map(bare, found))
+    keys = re.compile(rf"\n[ \t-]{{{column}}}{KEY.pattern}").findall("\n" + others)
+    return frozenset(map(bare, keys))

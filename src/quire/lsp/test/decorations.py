@@ -25,7 +25,7 @@ def lenses(view: View) -> list[Lens]:
     if not symbols:
         return []
     uri = uri_of(view.path)
-    lens = [Lens(Span(0, 0), "Run all", "quire.test", (uri,))]
+    lenses = [Lens(Span(0, 0), "Run all", "quire.test", (uri,))]
     record = view.folder.test_memory.of_test(view)
     failed = {case.name for case in record.cases if case.failed} if record else set()
     passed = {case.name for case in record.cases if case.passed and not case.failed} if record else set()
@@ -34,10 +34,10 @@ def lenses(view: View) -> list[Lens]:
         if not symbol.name:
             continue
         sign = " ✗" if symbol.name in failed else " ✓" if symbol.name in passed else ""
-        lens.append(Lens(symbol.selection, f"Run case{sign}", "quire.test", (uri, symbol.name)))
+        lenses.append(Lens(symbol.selection, f"Run case{sign}", "quire.test", (uri, symbol.name)))
         if text.find(_SNAPSHOT, symbol.span.start, symbol.span.end) >= 0:
-            lens.append(Lens(symbol.selection, "Update snapshot", UPDATE, (uri, symbol.name)))
-    return lens
+            lenses.append(Lens(symbol.selection, "Update snapshot", UPDATE, (uri, symbol.name)))
+    return lenses
 
 
 LONGEST_VALUE = 40
@@ -48,17 +48,17 @@ def hints(view: View, span: Span) -> list[Hint]:
     record = view.folder.test_memory.of_test(view)
     if record is None:
         return []
-    found: list[Hint] = []
+    hints: list[Hint] = []
     cases = {case.name: case for case in record.cases}
     for symbol in view.index.symbols:
         case = cases.get(symbol.name)
         if case is None or symbol.span.start > span.end or symbol.span.end < span.start:
             continue
-        found.append(
+        hints.append(
             Hint(line_end(view.source.text, symbol.selection.end), _result_label(case), tooltip=case_text(case))
         )
-        found += [_check_hint(view, mark) for mark in case.marks]
-    return found
+        hints += [_check_hint(view, mark) for mark in case.marks]
+    return hints
 
 
 def _result_label(case: CaseRecord) -> str:

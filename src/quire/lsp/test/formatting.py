@@ -64,7 +64,7 @@ def _changes(text: str, node: Node, path: tuple[str, ...]) -> Iterator[tuple[Spa
     texts = [_applied(text, piece, some) for piece, some in zip(pieces, inner, strict=True)]
     column = _column(text, node.entries[0])
     moved = [texts[at] for at in order]
-    new = moved[0] + "".join(f"\n{' ' * column}{one}" for one in moved[1:])
+    new = moved[0] + "".join(f"\n{' ' * column}{entry_text}" for entry_text in moved[1:])
     yield Span(pieces[0].start, pieces[-1].end), new
 
 
@@ -72,9 +72,9 @@ def _order(node: Mapping, path: tuple[str, ...]) -> list[int] | None:
     """Return the new order of the entries; None if they stay as they are."""
     if key_role(path) is not None or (path and takes_matcher(path)):
         return None
-    known = keys_at(path)
+    ranked = keys_at(path)
     keys = [entry.key.text for entry in node.entries]
-    if len(keys) < 2 or any(key not in known for key in keys):
+    if len(keys) < 2 or any(key not in ranked for key in keys):
         return None
     order = sorted(range(len(keys)), key=lambda at: _FIRST.get(keys[at], 0) + _LAST.get(keys[at], 0))
     return None if order == list(range(len(keys))) else order
@@ -151,7 +151,7 @@ def _column(text: str, entry: Entry) -> int:
 
 
 def _applied(text: str, piece: Span, changes: Sequence[tuple[Span, str]]) -> str:
-    found = piece.of(text)
-    for span, new in sorted(changes, key=lambda one: one[0].start, reverse=True):
-        found = found[: span.start - piece.start] + new + found[span.end - piece.start :]
-    return found
+    new_text = piece.of(text)
+    for span, new in sorted(changes, key=lambda change: change[0].start, reverse=True):
+        new_text = new_text[: span.start - piece.start] + new + new_text[span.end - piece.start :]
+    return new_text

@@ -34,10 +34,12 @@ def hover(view: View, offset: int) -> Hover | None:
         return None
     word = place.word.of(text).strip()
     document = tested(view)
-    told = _expression(document, text, place, offset) if place.tag == "!expr" else ""
-    told = told or (_value(document, place.path, word) if place.kind == "value" else _key(document, place, word))
+    text_about = _expression(document, text, place, offset) if place.tag == "!expr" else ""
+    text_about = text_about or (
+        _value(document, place.path, word) if place.kind == "value" else _key(document, place, word)
+    )
     result = _result(view, offset)
-    whole = paragraphs(told, result)
+    whole = paragraphs(text_about, result)
     return Hover(place.word, whole) if whole else None
 
 
@@ -46,10 +48,10 @@ def _key(document: TestedDocument, place: Place, word: str) -> str:
         return ""
     path = (*place.path, word)
     role = key_role(place.path)
-    if role is not None and (told := name_text(document, role, word, place.path)):
-        return told
-    if place.path[-1:] == (ITEM,) and (told := _value(document, place.path, word)):
-        return told
+    if role is not None and (text := name_text(document, role, word, place.path)):
+        return text
+    if place.path[-1:] == (ITEM,) and (text := _value(document, place.path, word)):
+        return text
     description = description_of(path)
     if not description:
         return ""
@@ -75,32 +77,32 @@ def _expression(document: TestedDocument, text: str, place: Place, offset: int) 
     return ""
 
 
-def name_text(found: TestedDocument, role: Role, name: str, path: tuple[str, ...]) -> str:
+def name_text(document: TestedDocument, role: Role, name: str, path: tuple[str, ...]) -> str:
     """Return what is known about a name of the tested document, as Markdown; empty if nothing is."""
     match role:
         case "input":
-            return input_text(found, name)
+            return input_text(document, name)
         case "model step" | "person step" | "step":
-            return step_text(found, name)
+            return step_text(document, name)
         case "named" | "store" | "output":
-            return _value_text(found, name)
+            return _value_text(document, name)
         case "tool":
-            return tool_text(found, name)
+            return tool_text(document, name)
         case "argument":
-            return _argument_text(found, name, path)
+            return _argument_text(document, name, path)
         case "document":
-            return _document_text(found)
-        case "hook" if name in found.hooks:
-            return f"**hook {code(name)}** of {_file(found)}"
+            return _document_text(document)
+        case "hook" if name in document.hooks:
+            return f"**hook {code(name)}** of {_file(document)}"
     return ""
 
 
-def input_text(found: TestedDocument, name: str) -> str:
-    schema = found.inputs.get(name)
+def input_text(document: TestedDocument, name: str) -> str:
+    schema = document.inputs.get(name)
     if schema is None:
         return ""
-    facts = [f"**input {code(name)}** of {_file(found)}", *_facts(schema)]
-    facts += ["It is needed." if name in found.required else ""]
+    facts = [f"**input {code(name)}** of {_file(document)}", *_facts(schema)]
+    facts += ["It is needed." if name in document.required else ""]
     return paragraphs(*facts)
 
 
@@ -108,29 +110,29 @@ def _facts(schema: Mapping[str, Any]) -> list[str]:
     kind = schema.get("type")
     facts = [f"Type: {code(kind)}" if isinstance(kind, str) else ""]
     if "enum" in schema:
-        facts.append("One of " + ", ".join(code(str(one)) for one in schema["enum"]))
+        facts.append("One of " + ", ".join(code(str(word)) for word in schema["enum"]))
     if "default" in schema:
         facts.append(f"Default: {code(str(schema['default']))}")
     return [*(fact for fact in facts if fact), str(schema.get("description", ""))]
 
 
-def step_text(found: TestedDocument, label: str) -> str:
+def step_text(document: TestedDocument, label: str) -> str:
     """Return the step with a label: its title, its work, and the messages that its model would get."""
-    step = found.step(label)
+    step = document.step(label)
     if step is None:
         return ""
     from quire.plan.descriptions import instead_of_model, step_title
 
     title = step_title(step)
     asks = step.work is not None and step.work.asks_model
-    lines = [f"**step {code(label)}** {title}".rstrip(), f"in {_file(found)}"]
+    lines = [f"**step {code(label)}** {title}".rstrip(), f"in {_file(document)}"]
     if step.ask is not None:
         lines.append(f"It asks a person ({step.ask.kind}).")
     if step.capture is not None and title == step.title:  # otherwise the title names it
         lines.append(f"Its result is named {code(step.capture.name)}.")
     if not asks and step.ask is None:
         lines.append(f"It asks no model: {instead_of_model(step)}.")
-    prompt = _prompt(found, label) if asks else ""
+    prompt = _prompt(document, label) if asks else ""
     return paragraphs(*lines, fenced(prompt) if prompt else "")
 
 
@@ -145,14 +147,14 @@ def _prompt(document: TestedDocument, label: str) -> str:
     return text if len(text) <= LONGEST_PROMPT else text[:LONGEST_PROMPT] + " …"
 
 
-def tool_text(found: TestedDocument, name: str) -> str:
+def tool_text(document: TestedDocument, name: str) -> str:
     """Return the arguments of a tool, if they are known without starting anything."""
-    facts = found.tool(name)
+    facts = document.tool(name)
     if facts is None:
         unknown = "Its arguments are known to its server or module, which is not started here."
         return f"**tool {code(name)}**\n\n{unknown}"
     again = f"Calling it again: {facts.effect}." if facts.effect else ""
-    arguments = "\n".join(f"- {_parameter(facts.schema, one)}" for one in facts.schema.get("properties", {}))
+    arguments = "\n".join(f"- {_parameter(facts.schema, argument)}" for argument in facts.schema.get("properties", {}))
     return paragraphs(f"**tool {code(name)}**", facts.description, again, arguments)
 
 
@@ -207,14 +209,14 @@ def _result(view: View, offset: int) -> str:
         for mark in case.marks:
             if mark.start <= offset <= mark.end:
                 return _mark_text(mark)
-    symbol = next((one for one in view.index.symbols if one.selection.holds(offset)), None)
-    found = next((one for one in record.cases if symbol is not None and one.name == symbol.name), None)
-    return case_text(found) if found else ""
+    symbol = next((symbol for symbol in view.index.symbols if symbol.selection.holds(offset)), None)
+    cases = (case for case in record.cases if symbol is not None and case.name == symbol.name)
+    return next(map(case_text, cases), "")
 
 
 def _mark_text(mark: CheckMark) -> str:
-    told = "✓ held in the last run" if mark.holds else f"✗ {mark.message}"
-    return f"{told}\n\n{fenced(mark.value)}" if mark.value else told
+    verdict = "✓ held in the last run" if mark.holds else f"✗ {mark.message}"
+    return f"{verdict}\n\n{fenced(mark.value)}" if mark.value else verdict
 
 
 def case_text(case: CaseRecord) -> str:

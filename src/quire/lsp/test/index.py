@@ -113,11 +113,11 @@ def value_role(path: tuple[str, ...]) -> Role | None:
         return "tool"
     if below in _VALUES:
         return _VALUES[below]
-    return next((role for known, role in _VALUES.items() if _fits(known, below)), None)
+    return next((role for pattern, role in _VALUES.items() if _fits(pattern, below)), None)
 
 
-def _fits(known: tuple[str, ...], path: tuple[str, ...]) -> bool:
-    return len(known) == len(path) and all(one in (_ANY, other) for one, other in zip(known, path, strict=True))
+def _fits(pattern: tuple[str, ...], path: tuple[str, ...]) -> bool:
+    return len(pattern) == len(path) and all(part in (_ANY, other) for part, other in zip(pattern, path, strict=True))
 
 
 _KINDS: Final[dict[Role, NameKind]] = {
@@ -187,9 +187,9 @@ class _Walk:
         """Add the outputs that a scripted model returns from a directive."""
         from quire.plan.built_in_tools import RETURN
 
-        given = call.get("input")
-        if text_of(call.get("name")) == RETURN and isinstance(given, YamlMapping):
-            for entry in given.entries:
+        outputs = call.get("input")
+        if text_of(call.get("name")) == RETURN and isinstance(outputs, YamlMapping):
+            for entry in outputs.entries:
                 self._name("output", entry.key.text, entry.key)
 
     def _scalar(self, node: Scalar, path: tuple[str, ...]) -> None:
@@ -273,9 +273,9 @@ def _act(node: YamlMapping) -> Symbol:
     return Symbol(f"then {first.text}", "step", node.span, first.span)
 
 
-def _pipeline_of(found: TestedDocument) -> str:
+def _pipeline_of(tested_document: TestedDocument) -> str:
     """Return the name of the pipeline that is tested, in a file of several."""
-    document = found.document
+    document = tested_document.document
     return document.declared if document and document.declared != document.id else ""
 
 
@@ -318,7 +318,7 @@ def name_problem(view: View, name: Name, new: str) -> str:
             return f"the name of a case is one line of at most {LONGEST_NAME} characters"
         if _needs_quotes(view, name, new):
             return f"{new} needs quotes in YAML here: put the name in quotes first"
-        others = {one.text for one in view.index.names if one.kind == "case" and one.text != name.text}
+        others = {name.text for name in view.index.names if name.kind == "case" and name.text != name.text}
         return f"there is a case {new} already" if new in others else ""
     if not name.document:
         return ""
@@ -326,7 +326,11 @@ def name_problem(view: View, name: Name, new: str) -> str:
     if document is None:
         return "the document of the test cannot be read"
     declared = next(
-        (one for one in document.index.names if (one.kind, one.text, one.scope) == (name.kind, name.text, name.scope)),
+        (
+            other
+            for other in document.index.names
+            if (other.kind, other.text, other.scope) == (name.kind, name.text, name.scope)
+        ),
         None,
     )
     if declared is None:

@@ -136,8 +136,8 @@ class TestedDocument:
     @cached_property
     def inputs(self) -> Mapping[str, Mapping[str, Any]]:
         """The schemas of the inputs, by name."""
-        found: Mapping[str, Mapping[str, Any]] = self._input_schema.get("properties", {})
-        return found
+        schemas: Mapping[str, Mapping[str, Any]] = self._input_schema.get("properties", {})
+        return schemas
 
     @property
     def required(self) -> list[str]:
@@ -165,12 +165,12 @@ class TestedDocument:
             return {
                 output.name: ["true", "false"] if output.type == "boolean" else [] for output in plan.thread.outputs
             }
-        found: dict[str, list[str]] = {}
+        values: dict[str, list[str]] = {}
         for _, step in plan.steps():
             if step.capture is not None:
-                known = found.setdefault(step.capture.name, [])
-                known += [word for word in _options(step) if word not in known]
-        return found
+                words = values.setdefault(step.capture.name, [])
+                words += [word for word in _options(step) if word not in words]
+        return values
 
     @cached_property
     def tools(self) -> list[str]:
@@ -178,12 +178,12 @@ class TestedDocument:
         from quire.plan.built_in_tools import BUILT_IN_TOOLS, RETURN
         from quire.trust.capabilities import flat_name
 
-        found = self.steps.tools() if self.steps else []
+        called = self.steps.tools() if self.steps else []
         thread = self.plan.thread if self.plan else None
         if thread is None:
-            return found
+            return called
         own = [RETURN] if thread.outputs else []
-        return [*own, *_ITEM_TOOLS, *found, *(flat_name(tool.id) for tool in BUILT_IN_TOOLS)]
+        return [*own, *_ITEM_TOOLS, *called, *(flat_name(tool.id) for tool in BUILT_IN_TOOLS)]
 
     @cached_property
     def hooks(self) -> list[str]:
@@ -237,8 +237,8 @@ def _offered(step: Step) -> Iterator[str]:
     from quire.plan.built_in_tools import ASK
     from quire.plan.pipeline_work import Invoke, Literal
 
-    given = dict(step.work.arguments) if isinstance(step.work, Invoke) and step.work.tool == ASK else {}
-    kind, options = given.get("type"), given.get("options")
+    arguments = dict(step.work.arguments) if isinstance(step.work, Invoke) and step.work.tool == ASK else {}
+    kind, options = arguments.get("type"), arguments.get("options")
     if isinstance(kind, Literal) and kind.value == "confirm":
         yield from ("yes", "no")
     elif isinstance(options, Literal) and isinstance(options.value, list | tuple):
