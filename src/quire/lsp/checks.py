@@ -370,10 +370,8 @@ class Checks:
     def cancelled(self, request: object) -> bool:
         """Drop a request that waits. Return False if it does not."""
         for uri, waiting in self._asked.items():
-            if any(waiting_request == request for waiting_request, _ in waiting):
-                self._asked[uri] = [
-                    (waiting_request, result_id) for waiting_request, result_id in waiting if waiting_request != request
-                ]
+            if any(other == request for other, _ in waiting):
+                self._asked[uri] = [(other, result_id) for other, result_id in waiting if other != request]
                 return True
         return self.survey.cancelled(request)
 

@@ -35,6 +35,7 @@ from quire.formats.test.expected import Equal
 from quire.formats.test.parse import parse
 from quire.library.document import load
 from quire.lsp.answers import Action, FileEdit, insertion
+from quire.lsp.texts import free_name
 from quire.patterns import late_pattern
 from quire.source import MAX_TEST_BYTES, read_source
 from quire.testing.discovery import Selection, bench_for, own_test
@@ -241,28 +242,16 @@ def added_case(view: View, draft: Draft) -> FileEdit:
     cases = _CASES.search(text)
     if not cases:
         raise QuireError(f"{Path(path).name} has no list of cases that a case can be added to")
-    draft.name = _free_name(draft.name, existing)
+    file = existing.reading.file if existing.format == "test" else None
+    draft.name = free_name(draft.name, {case.name for case in file.cases} if file else (), "{} ({})")
     after = _NEXT_KEY.search(text, cases.end())
     end = after.start() if after and after.start() < len(text) else len(text)
     block = text[cases.end() : end]
     at = cases.end() + len(block.rstrip())
     item = _ITEM.search(block)
-    new = _indented(case_text(draft), item[1] if item else "  ").rstrip("\n")
+    indent = item[1] if item else "  "
+    new = "\n".join(indent + line.removeprefix("  ") for line in case_text(draft).splitlines())
     return FileEdit(path, (insertion(at, ("\n" if block.strip() else "") + new),))
-
-
-def _free_name(name: str, test: View) -> str:
-    file = test.reading.file if test.format == "test" else None
-    taken = {case.name for case in file.cases} if file is not None else set()
-    number, free = 2, name
-    while free in taken:
-        free, number = f"{name} ({number})", number + 1
-    return free
-
-
-def _indented(text: str, indent: str) -> str:
-    """Return the lines of a case with another indentation than two spaces."""
-    return "".join(indent + line.removeprefix("  ") for line in text.splitlines(keepends=True))
 
 
 LONGEST_VALUE = 400
@@ -307,11 +296,8 @@ def _record(path: str, document: str, reading: TestReading, result: FileResult) 
         if (results := by_line.get(reading.source.position(case.span.start).line))
     ]
     problems = tuple(_line(problem.finding.message) for problem in result.problems if problem.fails)
-    sha256 = result.details.get("document_sha256")
-    document_sha256 = sha256 if isinstance(sha256, str) else ""
-    return TestRecord(
-        path, document if document_sha256 else "", reading.source.sha256, document_sha256, tuple(cases), problems
-    )
+    sha256 = str(result.details.get("document_sha256") or "")
+    return TestRecord(path, document if sha256 else "", reading.source.sha256, sha256, tuple(cases), problems)
 
 
 def _drafts(result: FileResult) -> Iterator[DraftedCase]:
@@ -341,7 +327,9 @@ def _case(case: Case, rows: Sequence[CaseResult]) -> CaseRecord:
     passed = sum(row.outcome is Outcome.PASSED for row in rows)
     failed = sum(row.failed for row in rows)
     messages = dict.fromkeys(
-        _line(_told(problem.finding.message, problem.value)) for row in rows for problem in row.problems
+        _line(f"{problem.finding.message}: {problem.value}" if problem.value else problem.finding.message)
+        for row in rows
+        for problem in row.problems
     )
     return CaseRecord(
         case.name,
@@ -355,10 +343,6 @@ def _case(case: Case, rows: Sequence[CaseResult]) -> CaseRecord:
     )
 
 
-def _told(message: str, value: str) -> str:
-    return f"{message}: {value}" if value else message
-
-
 def _line(text: str) -> str:
     return cut(" ".join(text.split()), LONGEST_MESSAGE)
 
@@ -368,9 +352,8 @@ def _marks(case: Case, rows: Sequence[CaseResult]) -> Iterator[CheckMark]:
     looked = [row for row in rows if row.observation is not None and not _did_not_start(row)]
     if not looked:
         return
-    expected = [*(case.expect.checks if case.expect else ())]
-    later = [check for act in case.then if act.expect for check in act.expect.checks]
-    for check in (*expected, *later):
+    expected = (case.expect, *(act.expect for act in case.then))
+    for check in (check for part in expected if part for check in part.checks):
         start, end = check.span.start, max(check.span.end, check.matcher.span.end)
         wrong = [problem for row in looked for problem in row.problems if start <= problem.finding.span.start < end]
         # The observation is the last one: after an act, earlier values are not known any more.

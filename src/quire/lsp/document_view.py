@@ -146,6 +146,10 @@ class View:
         """Return the text of the line behind an offset."""
         return self.source.text[offset : line_end(self.source.text, offset)]
 
+    def line(self, offset: int) -> Span:
+        """Return the line of an offset, without its end."""
+        return self.source.line_span(self.source.position(offset).line)
+
     def word(self, offset: int) -> Span:
         """Return the word that ends or stands at an offset."""
         text = self.source.text

@@ -152,13 +152,9 @@ def _moved(finding: Diagnostic, move: TextMove, name: str) -> Diagnostic | None:
     if span is None:
         return None
     related = tuple(
-        replace(related_place, span=place)
-        for related_place in finding.related
-        if (
-            place := related_place.span
-            if related_place.source is not None and related_place.source.name != name
-            else move.place(related_place.span)
-        )
+        replace(near, span=place)
+        for near in finding.related
+        if (place := near.span if near.source is not None and near.source.name != name else move.place(near.span))
     )
     # A fix says itself which text it replaces, so it is offered only where that text is still there.
     edits = [(edit, place) for edit in (finding.fix.edits if finding.fix else ()) if (place := move.place(edit.span))]

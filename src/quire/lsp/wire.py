@@ -67,8 +67,8 @@ def diagnostic(text: EditorText, finding: Diagnostic, desk: Desk) -> Json:
         data["tags"] = [_UNNECESSARY]
     if finding.related:
         data["relatedInformation"] = [
-            {"location": related_location(text, place, desk), "message": visible(place.message)}
-            for place in finding.related
+            {"location": related_location(text, near, desk), "message": visible(near.message)}
+            for near in finding.related
         ]
     return data
 

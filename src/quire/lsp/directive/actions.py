@@ -238,9 +238,8 @@ class _Actions:
         else:
             return
         old = finding.span.of(self._text)
-        yield self._one(
-            f"Write {new or 'no category'}, as the place of the file is", Edit(finding.span, old, new), finding
-        )
+        title = f"Write {new or 'no category'}, as the place of the file is"
+        yield self._one(title, Edit(finding.span, old, new), finding)
 
     # Tests and comments
 

@@ -215,9 +215,5 @@ def parameters_of(view: View, item_type: str, item_id: str) -> dict[str, str]:
     if home is None:
         return {}
     if home.format == "directive":
-        return {
-            parameter.name: " ".join(parameter.description.split())
-            for parameter in home.reading.partial.inputs
-            if parameter.name
-        }
-    return {parameter.name: parameter.description for parameter in home.plan.inputs} if home.plan else {}
+        return {input.name: " ".join(input.description.split()) for input in home.reading.partial.inputs if input.name}
+    return {input.name: input.description for input in home.plan.inputs} if home.plan else {}

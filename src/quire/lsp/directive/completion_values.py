@@ -122,11 +122,9 @@ def items(view: View, item_type: str, span: Span) -> list[Completion]:
     own = id_of(view.path)
     for kind in kinds:
         completions += [
-            Completion(
-                item_id, "reference", detail=f"{kind}, {entry.space}", span=span, resolve=f"item:{kind}:{item_id}"
-            )
-            for item_id, entry in entries(view.folder, kind).items()
-            if not (kind == view.format and item_id == own)
+            Completion(id, "reference", detail=f"{kind}, {entry.space}", span=span, resolve=f"item:{kind}:{id}")
+            for id, entry in entries(view.folder, kind).items()
+            if not (kind == view.format and id == own)
         ]
     return completions
 
@@ -155,12 +153,10 @@ def grants(view: View, primary: str, item_type: str, span: Span) -> list[Complet
     completions = []
     for at, pattern in enumerate(patterns):
         label = pattern.replace("/", mark) if pattern.startswith("rye/") else pattern
-        capability = f"rye.{primary}.{item_type}.{pattern.replace('/', '.')}"
+        granted = f"rye.{primary}.{item_type}.{pattern.replace('/', '.')}"
         order = 4 if at < len(ids) else 6
         completions.append(
-            Completion(
-                label, "value", detail=_tier(view, capability), order=order, span=span, resolve=f"grant:{capability}"
-            )
+            Completion(label, "value", detail=_tier(view, granted), order=order, span=span, resolve=f"grant:{granted}")
         )
     return [
         *completions,
@@ -330,10 +326,8 @@ def _keys(view: View, call: SpelledCall, depth: int, span: Span, quote: str, aft
     if depth > 2:
         if canonical(item_id) != FORK:
             return []
-        meanings, within = (
-            parameters_of(view, "directive", call.value("directive_id", "parameters")),
-            "parameters.inputs",
-        )
+        within = "parameters.inputs"
+        meanings = parameters_of(view, "directive", call.value("directive_id", "parameters"))
     else:
         meanings = parameters_of(view, call.item_type, item_id)
     taken = {argument.name for argument in call.arguments if argument.within == within}

@@ -13,6 +13,8 @@ from bisect import bisect_left, bisect_right
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from quire.diagnostics import Edit, Severity
 from quire.formats.directive import codes
 from quire.formats.directive.parse import METADATA
@@ -172,26 +174,17 @@ def lenses(view: View) -> list[Lens]:
     if root is None or not root.finished:
         return []
     uri = uri_of(view.path)
-    head = _title(view)
+    text = view.source.text
+    start = len(signature_line(text))
+    start += len(text[start:]) - len(text[start:].lstrip())
+    head = Span(start, start)
     cases = count_cases(view)
     sign = f"Sign ({signature_words(view)})"
     lenses = [*document_lenses(view, head, cases=cases, bound=bound_words(view), sign=sign)]
     lenses.append(Lens(head, "Prompt", "quire.showPrompt", (uri, "")))
     permissions = scanned.below("metadata", "permissions")
     lenses.append(Lens(permissions.span if permissions else head, "Can…", "quire.can", (uri,)))
-    return [Lens(_first_line(view, lens.span), lens.title, lens.command, lens.arguments) for lens in lenses]
-
-
-def _title(view: View) -> Span:
-    """Return the first line below the signature that is not empty."""
-    text = view.source.text
-    start = len(signature_line(text))
-    start += len(text[start:]) - len(text[start:].lstrip())
-    return Span(start, start)
-
-
-def _first_line(view: View, span: Span) -> Span:
-    return view.source.line_span(view.source.position(span.start).line)
+    return [replace(lens, span=view.line(lens.span.start)) for lens in lenses]
 
 
 def hints(view: View, span: Span) -> list[Hint]:

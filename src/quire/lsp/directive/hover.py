@@ -43,7 +43,7 @@ def _title(view: View, scanned: Scan, offset: int) -> Hover | None:
     named = root.attribute("name") if root else None
     if named is not None and _touches(named.value_span, offset):
         return Hover(named.value_span, prompt_markdown(view))
-    line = view.source.line_span(view.source.position(offset).line)
+    line = view.line(offset)
     before_fence = scanned.opening is not None and offset < scanned.opening.start
     if before_fence and view.source.text.startswith("# ", line.start):
         return Hover(line, prompt_markdown(view))
@@ -124,7 +124,8 @@ def _value(view: View, tag: Tagged, attribute: Attribute, offset: int) -> Hover 
         case "condition", "path" if meaning := path_meaning(value):
             return Hover(attribute.value_span, f"**value** {code(value)} — {meaning}")
         case "acknowledge", "risk":
-            return _tier(value, attribute.value_span)
+            tier = next((tier for tier in Tier if tier.value == value), None)
+            return Hover(attribute.value_span, f"**tier** {code(value)} — {tier.meaning}") if tier else None
     return None
 
 
@@ -135,11 +136,6 @@ def _limit(tag: Tagged, attribute: str) -> str | None:
     if tag.path == "cost>context":
         return {"turns": "turns", "spawn_threshold": "spawns"}.get(attribute)
     return None
-
-
-def _tier(value: str, span: Span) -> Hover | None:
-    tier = next((tier for tier in Tier if tier.value == value), None)
-    return Hover(span, f"**tier** {code(value)} — {tier.meaning}") if tier else None
 
 
 def _in_body(view: View, scanned: Scan, offset: int) -> Hover | None:

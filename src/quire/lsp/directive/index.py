@@ -251,8 +251,7 @@ class _Names:
         path = self._folder.settings_file
         home = self._folder.view(path) if self._folder.settings and Path(path).is_file() else None
         declared = home is not None and any(
-            (declared_name.kind, declared_name.text, declared_name.role) == (kind, name, "declares")
-            for declared_name in home.index.names
+            (other.kind, other.text, other.role) == (kind, name, "declares") for other in home.index.names
         )
         return Name(kind, name, span, "reads", document=path if declared else "", renames=declared)
 

@@ -116,11 +116,7 @@ def permitted_pipeline(folder: Folder, pattern: str) -> str:
     none, or more than one by a wildcard."""
     listed = entries(folder, "pipeline") if is_static(pattern) else {}
     dotted = pattern.replace("/", ".")
-    return (
-        pattern
-        if pattern in listed
-        else next((pipeline_id for pipeline_id in listed if pipeline_id.replace("/", ".") == dotted), "")
-    )
+    return pattern if pattern in listed else next((item for item in listed if item.replace("/", ".") == dotted), "")
 
 
 def is_static(item_id: str) -> bool:
@@ -207,9 +203,7 @@ def described(home: View) -> str:
 
 def _inputs(home: View) -> str:
     inputs = home.reading.partial.inputs if home.format == "directive" else home.plan.inputs if home.plan else ()
-    return ", ".join(
-        code(parameter.name) + (" (required)" if parameter.required else "") for parameter in inputs if parameter.name
-    )
+    return ", ".join(code(input.name) + (" (required)" if input.required else "") for input in inputs if input.name)
 
 
 def parameter_markdown(view: View, name: Name) -> str:

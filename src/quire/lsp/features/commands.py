@@ -104,10 +104,7 @@ def _is_wanted(kind: str, kinds: object) -> bool:
     """Tell whether the editor asks for a kind. Without a wish, changes of the whole document are left out."""
     if not isinstance(kinds, list) or not kinds:
         return kind != FIX_ALL
-    return any(
-        isinstance(asked_kind, str) and (kind == asked_kind or kind.startswith(f"{asked_kind}."))
-        for asked_kind in kinds
-    )
+    return any(isinstance(only, str) and (kind == only or kind.startswith(f"{only}.")) for only in kinds)
 
 
 def _written(session: Session, view: View, action: Action, touched: list[Diagnostic]) -> dict[str, Any] | None:

@@ -49,7 +49,9 @@ def called_name(view: View, name: Name, moves: Mapping[str, str]) -> str:
     """Return the text that a place has to have after the moves; the old one if no name fits."""
     text = name.span.of(view.source.text)
     kind = "directive" if name.kind == "directive" else "playbook"
-    before, after = (_id(view.folder, kind, path) for path in (name.document, moves.get(name.document, name.document)))
+    paths = name.document, moves.get(name.document, name.document)
+    home = view.folder.path
+    before, after = (id_of(path) if kind == "directive" else playbook_name(Path(path), home) for path in paths)
     if not after or not before:
         return _path(view, name, moves) if view.format == "test" else text
     if "/" in before and text == before.replace("/", "."):
@@ -67,11 +69,6 @@ def _path(view: View, name: Name, moves: Mapping[str, str]) -> str:
     """Return the path of a document from its test, which may name it so."""
     beside = Path(moves.get(view.path, view.path)).parent
     return Path(os.path.relpath(moves.get(name.document, name.document), beside)).as_posix()
-
-
-def _id(folder: Folder, kind: str, path: str) -> str:
-    """Return the whole name of a document; empty for a file that has none."""
-    return id_of(path) if kind == "directive" else playbook_name(Path(path), folder.path)
 
 
 def _ids_after(folder: Folder, kind: str, moves: Mapping[str, str]) -> list[str]:
@@ -125,7 +122,8 @@ def will_rename(session: Session, params: Mapping[str, Any]) -> dict[str, Any] |
         for view in folder.views():
             for edit in _followed(view, folder.path, moves):
                 by_path.setdefault(view.path, {}).setdefault(edit.span, edit)
-    tests = _tests(session, moves) if _can_rename(session) else []
+    can_rename = "rename" in (session.client.value("workspace.workspaceEdit.resourceOperations") or [])
+    tests = _tests(session, moves) if can_rename else []
     if not by_path and not tests:
         return None
     edits = [
@@ -135,10 +133,6 @@ def will_rename(session: Session, params: Mapping[str, Any]) -> dict[str, Any] |
     if written is not None and "documentChanges" in written:
         written["documentChanges"] += tests
     return written
-
-
-def _can_rename(session: Session) -> bool:
-    return "rename" in (session.client.value("workspace.workspaceEdit.resourceOperations") or [])
 
 
 def _tests(session: Session, moves: Mapping[str, str]) -> list[wire.Json]:

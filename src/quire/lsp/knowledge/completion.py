@@ -134,8 +134,7 @@ def _actions(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
         if finding.severity is not Severity.ERROR and not finding.code.id.startswith("AL"):
             part = metadata(view).part
             if part is not None:
-                at = view.source.line_span(view.source.position(finding.span.start).line).start
-                at = max(at, part.start)
+                at = max(view.line(finding.span.start).start, part.start)
                 comment = f'# quire: allow {finding.code.id} because "say why"\n'
                 yield change(
                     view.path, f"Allow {finding.code.id} because …", insertion(at, comment), codes=(finding.code.id,)
@@ -152,13 +151,9 @@ def _missing(view: View) -> Edit | None:
         "version": 'version: "1.0.0"',
         "entry_type": "entry_type: reference",
     }
-    filled = {entry.key for entry in read.entries if entry.values}
-    lines = [texts[name] for name in REQUIRED if name not in filled and not _has_key(view, name)]
+    present = {entry.key for entry in read.entries}
+    lines = [texts[name] for name in REQUIRED if name not in present]
     return insertion(read.part.start, "".join(f"{line}\n" for line in lines)) if lines else None
-
-
-def _has_key(view: View, name: str) -> bool:
-    return any(entry.key == name for entry in metadata(view).entries)
 
 
 def _place(view: View, finding: Diagnostic) -> Edit | None:
@@ -185,10 +180,9 @@ def used_by(view: View) -> tuple[list[str], list[str]]:
             continue
         if stem in other.source.text and any(name.document == view.path for name in other.index.names):
             naming.append(id_of(other.path))
-        elif "<fetch>" in other.source.text and Grants.of(pattern for pattern, _, _ in permissions(other)).covers(
-            needed
-        ):
-            fetching.append(id_of(other.path))
+        elif "<fetch>" in other.source.text:
+            grants = Grants.of(pattern for pattern, _, _ in permissions(other))
+            fetching += [id_of(other.path)] if grants.covers(needed) else []
     return naming, fetching
 
 
@@ -247,8 +241,7 @@ def lenses(view: View) -> list[Lens]:
     read = metadata(view)
     if read.part is None:
         return []
-    start = view.source.line_span(view.source.position(max(0, read.part.start - 1)).line)
-    line = Span(start.start, start.end)
+    line = view.line(max(0, read.part.start - 1))
     naming, fetching = used_by(view)
     used = f"used by {len(naming)} {pluralize('directive', len(naming))}"
     if fetching:

@@ -15,6 +15,7 @@ from quire.formats.pipeline.syntax import AgentBody, FoldBody, ForEachBody, Matc
 from quire.formats.pipeline.walks import expressions
 from quire.lsp.answers import Action, ActionKind, change, insertion
 from quire.lsp.pipeline.tree import cursor_place, item_at, labelled, part_at, pipeline_at, way_to
+from quire.lsp.texts import free_name
 from quire.lsp.yaml_scan import closing
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import ASK, built_in_tool
@@ -146,16 +147,11 @@ def _gets(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
         holder, _, name = path.rpartition(".")
         if not holder or text[start - 1 : start] == "{" or text[finding.span.end : finding.span.end + 1] == ".":
             continue  # a prompt has no functions, and what comes after a get cannot be read as a path
-        quote = '"' if _inner_quote(view, start) == '"' else "'"
+        quote = '"' if cursor_place(view, start).quote == "'" else "'"
         new = f"get({holder}, {quote}{name}{quote})"
         edit = Edit(Span(start, finding.span.end), path, new)
         action = change(view.path, f"Read it with {new}", edit, codes=(finding.code.id,))
         yield replace(action, preferred=True)
-
-
-def _inner_quote(view: View, offset: int) -> str:
-    """Return the quote that can be used inside of the scalar around an offset."""
-    return '"' if cursor_place(view, offset).quote == "'" else "'"
 
 
 def _limits(view: View, way: Way, findings: Sequence[Diagnostic]) -> Iterator[Action]:
@@ -192,9 +188,7 @@ def _gate(view: View, way: Way, findings: Sequence[Diagnostic]) -> Iterator[Acti
     if shown is None:
         return
     taken = {other.output.text for _, other in labelled(way.pipeline) if other.output is not None}
-    name = next(
-        candidate for candidate in ("approved", *(f"approved_{n}" for n in range(2, 1_000))) if candidate not in taken
-    )
+    name = free_name("approved", taken, "{}_{}")
     condition = key_edit(view, step, "when", f"\"{name} == 'yes'\"")
     what = step.body.name.text if isinstance(step.body, ToolBody) else "the command"
     question = (
@@ -246,7 +240,7 @@ def _schema(view: View, way: Way) -> Iterator[Action]:
             fields.setdefault(inside[0])
     taken = {schema_of_file.name for schema_of_file in view.reading.file.schemas} if view.reading.file else set()
     base = "".join(part.capitalize() for part in store.split("_") if part) or "Reply"
-    name = next(candidate for candidate in (base, *(f"{base}{n}" for n in range(2, 1_000))) if candidate not in taken)
+    name = free_name(base, taken, "{}{}")
     edit = key_edit(view, step, "schema", name)
     if edit is None:
         return

@@ -59,7 +59,9 @@ def complete_value(view: View, offset: int, place: CursorPlace, parent: YamlPlac
     if parent.kind == "body" and key == "name":
         return _tools(view, span)
     if parent.kind == "body" and key == "identity":
-        return _agents(view, span)
+        settings = view.folder.settings
+        names = ["default", *(settings.agents if settings is not None else ())]
+        return [Completion(name, "reference", span=span) for name in dict.fromkeys(names)]
     if parent.kind == "body" and key == "model":
         return _models(view, span)
     if parent.kind == "body" and key == "on_error":
@@ -156,12 +158,6 @@ def _tools(view: View, span: Span) -> list[Completion]:
             Completion(f"{server}__", "module", detail=f"A tool of the server {server}.", order=6, span=span)
         )
     return completions
-
-
-def _agents(view: View, span: Span) -> list[Completion]:
-    settings = view.folder.settings
-    names = ["default", *(settings.agents if settings is not None else ())]
-    return [Completion(name, "reference", span=span) for name in dict.fromkeys(names)]
 
 
 def _models(view: View, span: Span) -> list[Completion]:

@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 
 _NEEDED_FIRST = 2
+_INSTEAD = {"over": "items", "items": "over"}
+"""Keys of which a step has only one."""
 
 
 def complete(view: View, offset: int) -> list[Completion]:
@@ -114,12 +116,8 @@ def _keys(view: View, offset: int, place: CursorPlace, where: YamlPlace) -> list
     return [
         _key(where, key, place, span, number)
         for number, key in enumerate(keys)
-        if key not in place.keys and not _excluded(key, place.keys)
+        if key not in place.keys and _INSTEAD.get(key) not in place.keys
     ]
-
-
-def _excluded(key: str, present: tuple[str, ...]) -> bool:
-    return (key == "over" and "items" in present) or (key == "items" and "over" in present)
 
 
 def _document_keys(view: View, offset: int, keys: tuple[str, ...], dialect: bool) -> tuple[str, ...]:
@@ -200,10 +198,7 @@ def complete_reference(view: View, offset: int, place: CursorPlace) -> list[Comp
     completions = _members(view, offset, names, path, span, "") if path else _roots(view, offset, names, span, "")
     if view.source.text[offset : offset + 1] == "}":
         return completions
-    return [
-        completion if completion.label == "ctx" else replace(completion, insert=f"{completion.label}}}")
-        for completion in completions
-    ]
+    return [item if item.label == "ctx" else replace(item, insert=f"{item.label}}}") for item in completions]
 
 
 def ends_in_text(expression: str) -> bool:

@@ -308,9 +308,7 @@ def _step_tokens(view: View, step: Step) -> Iterator[Token]:
             yield from _prompt_tokens(view, body.prompt)
     for target in targets(step):
         yield Token(target.pipeline.span, "namespace")
-        yield from (
-            Token(passed.name.span, "parameter") for passed in target.passes if not _is_quoted(view, passed.name)
-        )
+        yield from (Token(item.name.span, "parameter") for item in target.passes if not _is_quoted(view, item.name))
 
 
 def _is_quoted(view: View, name: Name) -> bool:

@@ -181,8 +181,9 @@ def symbols_of(view: View) -> tuple[Symbol, ...]:
 def _pipeline_symbol(view: View, part: Part, pipeline: Pipeline, span: Span) -> Symbol:
     types = {field.name: type_words(field.type) for field in pipeline.input or ()}
     children = [
-        Symbol(name.text, "input", _rest_of_line(view, name.span), name.span, types.get(name.text, ""))
+        Symbol(name.text, "input", Span(name.span.start, end), name.span, types.get(name.text, ""))
         for name in pipeline.input_names
+        for end in (line_end(view.source.text, name.span.end),)
     ]
     for number, step in enumerate(pipeline.steps, 1):
         item = item_at(part, step.span.start)
@@ -229,10 +230,6 @@ def _trimmed(view: View, span: Span) -> Span:
     while start < end and text[start] in " \n":
         start += 1
     return Span(start, max(end, start))
-
-
-def _rest_of_line(view: View, span: Span) -> Span:
-    return Span(span.start, line_end(view.source.text, span.end))
 
 
 def index(view: View) -> Index:

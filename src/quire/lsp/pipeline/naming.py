@@ -213,13 +213,8 @@ def _taken(view: View, name: Name, new: str) -> str:
     home = view if thing.document == view.path else view.folder.view(thing.document)
     kinds = ("store", "input") if name.kind in ("store", "input") else (name.kind,)
     for other in home.index.names if home is not None else ():
-        same_scope = other.scope == name.scope or name.kind == "pipeline"
-        if (
-            other.kind in kinds
-            and other.text == new
-            and same_scope
-            and (other.document or thing.document) == thing.document
-        ):
+        is_here = other.document in ("", thing.document) and (other.scope == name.scope or name.kind == "pipeline")
+        if is_here and other.kind in kinds and other.text == new:
             return f"there is a {other.kind} {new} already"
     if name.kind == "pipeline" and view.folder.snapshot is not None:
         try:

@@ -124,7 +124,7 @@ def _around(root: Node, offset: int) -> Iterator[Node]:
 def _bindings(view: View, offset: int, place: CursorPlace, scope: Scope) -> dict[str, FieldType | None]:
     """Return the bindings at a place of a step that cannot be read, by the keys around it."""
     bindings: dict[str, FieldType | None] = {}
-    for around in place_of(place.path).depth or _depth(place.path):
+    for around in place_of(place.path).depth or (place_of(place.path[:-1]).depth if place.path else ()):
         step, _, key = around.partition(".")
         loop = {name: type for name, type in bindings.items() if name in LOOP_NAMES and "round" in bindings}
         match step, key:
@@ -137,10 +137,6 @@ def _bindings(view: View, offset: int, place: CursorPlace, scope: Scope) -> dict
             case "for_each" | "parallel", "collect":
                 bindings = {**loop, "errors": None}
     return bindings
-
-
-def _depth(path: tuple[str, ...]) -> tuple[str, ...]:
-    return place_of(path[:-1]).depth if path else ()
 
 
 def _item(view: View, offset: int, scope: Scope) -> FieldType | None:

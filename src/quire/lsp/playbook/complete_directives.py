@@ -190,12 +190,9 @@ def _all_arguments(arguments: Sequence[Argument], span: Span) -> Completion:
 
 
 def _pair(argument: Argument, at: int) -> str:
-    sign = '"' if _is_quoted(argument) else ""
+    is_plain = argument.type.startswith(("integer", "number", "array", "object", "boolean"))
+    sign = '"' if argument.is_text and not is_plain else ""
     return f'"{argument.name}": {sign}${{{at}:{argument.options[0] if argument.options else argument.name}}}{sign}'
-
-
-def _is_quoted(argument: Argument) -> bool:
-    return argument.is_text and not argument.type.startswith(("integer", "number", "array", "object", "boolean"))
 
 
 def _keys(view: View, arguments: Sequence[Argument], first: int, start: int, offset: int) -> list[Completion]:
@@ -256,9 +253,7 @@ def complete_prompt(view: View, typed: str, start: int, offset: int) -> list[Com
     if not colon:
         span = Span(start, offset)
         texts = {"library:": "of the prompt library", "file:": "beside the playbook", "mcp:": "of a server"}
-        completions = [
-            Completion(scheme_text, "keyword", detail=about, order=1, span=span) for scheme_text, about in texts.items()
-        ]
+        completions = [Completion(text, "keyword", detail=about, order=1, span=span) for text, about in texts.items()]
         return [
             *completions,
             Completion("{{name}}", "snippet", "{{${1:name}}}", True, "the text of a value", span=span),

@@ -77,7 +77,9 @@ def complete(view: View, offset: int) -> list[Completion]:
     if _HASH.match(before):
         return [] if _is_fenced(view, start) else _headings(view, start, offset)
     if section is not None:
-        return _in_section(view, section.kind, start, offset)
+        if section.kind == "inputs":
+            return _input_lines(view, start, offset)
+        return _artifact_lines(view, start, offset) if section.kind == "artifacts" else []
     if layout.scan.title is None or start < layout.scan.title.start():
         return _comments(view, start, offset) if _COMMENT.match(before) else []
     if not in_step or _is_fenced(view, start):
@@ -93,12 +95,6 @@ def resolve(view: View, what: str) -> str:
     """Return the page of a completion that is looked at."""
     kind, _, name = what.partition(":")
     return tool_page(view, name) if kind == "tool" else ""
-
-
-def _in_section(view: View, kind: str, start: int, offset: int) -> list[Completion]:
-    if kind == "inputs":
-        return _input_lines(view, start, offset)
-    return _artifact_lines(view, start, offset) if kind == "artifacts" else []
 
 
 def _is_fenced(view: View, start: int) -> bool:
@@ -142,10 +138,8 @@ def _in_arm(layout: Layout, offset: int) -> Part | None:
 def free_label(layout: Layout, parent: Part) -> str:
     """Return the first label that no sub-step of a step has."""
     taken = {part.label for part in layout.parts if part.parent is parent}
-    return next(
-        (f"{parent.number}{letter}" for letter in _LETTERS if f"{parent.number}{letter}" not in taken),
-        f"{parent.number}a",
-    )
+    labels = [f"{parent.number}{letter}" for letter in _LETTERS]
+    return next((label for label in labels if label not in taken), labels[0])
 
 
 def _markers(view: View, start: int, offset: int) -> list[Completion]:

@@ -76,12 +76,8 @@ def _edits(view: View, tree: Playbook) -> Iterator[Edit]:
         if kind in (STEP, SUBSTEP):
             new = _heading(part) if part is not None and place.start in starts else ""
         elif kind == SECTION:
-            section_name = " ".join(line[SECTION].split()).upper()
-            new = (
-                f"## {section_name}"
-                if section_name in ("SYSTEM", "SYSTEM PROMPT", "INPUTS", "ARTIFACTS", "OUTPUT")
-                else ""
-            )
+            name = " ".join(line[SECTION].split()).upper()
+            new = f"## {name}" if name in ("SYSTEM", "SYSTEM PROMPT", "INPUTS", "ARTIFACTS", "OUTPUT") else ""
         elif kind == TITLE:
             new = f"# {tree.title}" if line is layout.scan.title else ""
         elif kind in (MARKER, CONDITION):

@@ -120,7 +120,7 @@ def _unset(view: View, name: Name, offset: int) -> str:
 
 def _passed(view: View, name: Name) -> str:
     """Return the facts about an input of a callee."""
-    line = view.source.line_span(view.source.position(name.span.start).line)
+    line = view.line(name.span.start)
     call = read_tool(view.source.text, line.start, line.end)
     arguments = arguments_of(view, call.connection, call.tool) if call else None
     for argument in arguments or ():
@@ -350,7 +350,7 @@ def _line(view: View, offset: int) -> Hover | None:
         return Hover(part.heading, about) if about else None
     title = layout.scan.title
     if title is not None and title.start() == start:
-        return Hover(view.source.line_span(view.source.position(offset).line), _title(view))
+        return Hover(view.line(offset), _title(view))
     if part is None:
         return None
     if (directive := _DIRECTIVE.match(text, start)) and directive[1] in FORMS and offset <= directive.end():
@@ -367,9 +367,7 @@ def _line(view: View, offset: int) -> Hover | None:
 def _title(view: View) -> str:
     tree = view.reading.partial
     bound = bound_words(view, quick=True)
-    about = (
-        f"Inputs: {', '.join(quoted(declared.name) for declared in tree.inputs[:20])}" if tree and tree.inputs else ""
-    )
+    about = f"Inputs: {', '.join(quoted(input.name) for input in tree.inputs[:20])}" if tree and tree.inputs else ""
     return paragraphs(
         f"**{escaped(tree.title)}** · playbook" if tree else "",
         escaped(tree.description) if tree else "",

@@ -11,7 +11,6 @@ from quire.workspace.secrets import shown_model
 
 if TYPE_CHECKING:
     from quire.lsp.document_view import View
-    from quire.plan.nodes import Plan
     from quire.values import Value
     from quire.workspace.settings import Settings
 
@@ -38,7 +37,8 @@ def composed_prompt(view: View, label: str) -> ComposedPrompt:
     if settings is None:
         return ComposedPrompt(problem="the settings of the workspace cannot be read")
     problem = ""
-    for inputs in ({}, _first_options(document.plan)):
+    options: dict[str, Value] = {input.name: input.options[0] for input in document.plan.inputs if input.options}
+    for inputs in ({}, options):
         try:
             preview = prompt_of_document(document, label, inputs, settings)
         except QuireError as error:
@@ -47,10 +47,6 @@ def composed_prompt(view: View, label: str) -> ComposedPrompt:
         notes = (*preview.notes, *(f"with {name} = {value}" for name, value in inputs.items()))
         return ComposedPrompt(prompt_text(preview.request), notes)
     return ComposedPrompt(problem=problem)
-
-
-def _first_options(plan: Plan | None) -> dict[str, Value]:
-    return {declared.name: declared.options[0] for declared in (plan.inputs if plan else ()) if declared.options}
 
 
 def model_of_step(view: View, label: str, named: str) -> str:

@@ -198,18 +198,10 @@ def _models(view: View) -> Iterator[tuple[str, str]]:
 
 def _names(view: View, table: tuple[str, ...]) -> list[str]:
     """Return the names that the user has chosen in a table of this file."""
-    names = [
-        other.path[len(table)]
-        for other in tables_of(view.source.text)
-        if other.path[: len(table)] == table != other.path
-    ]
-    names += [
-        key.path[len(table)]
-        for other in tables_of(view.source.text)
-        for key in other.keys
-        if key.path[: len(table)] == table and len(key.path) > len(table)
-    ]
-    return list(dict.fromkeys(names)) if takes_names(table) else []
+    tables = tables_of(view.source.text)
+    paths = [*(other.path for other in tables), *(key.path for other in tables for key in other.keys)]
+    names = dict.fromkeys(path[len(table)] for path in paths if path[: len(table)] == table != path)
+    return list(names) if takes_names(table) else []
 
 
 def _entries(view: View, *, folders: bool) -> list[str]:

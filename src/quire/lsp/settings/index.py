@@ -208,7 +208,7 @@ def place_of(tables: list[TomlTable], name: str) -> tuple[tuple[str, ...], Span]
     for table in tables:
         for key in table.keys:
             if ".".join(key.path) == name:
-                return key.path, _last(key)
+                return key.path, key.parts[-1].span
         if table.path and ".".join(table.path) == name:
             return table.path, table.parts[-1].span
     for table in tables:  # a table that is only written as a part of a longer name
@@ -216,10 +216,6 @@ def place_of(tables: list[TomlTable], name: str) -> tuple[tuple[str, ...], Span]
             if ".".join(table.path[:depth]) == name:
                 return table.path[:depth], table.parts[depth - 1].span
     return (), Span(0, 0)
-
-
-def _last(key: TomlKey) -> Span:
-    return key.parts[-1].span
 
 
 def _fix(source: Source, path: tuple[str, ...], span: Span) -> Fix | None:

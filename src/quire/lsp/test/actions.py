@@ -119,12 +119,10 @@ def _unscripted(document: TestedDocument, tree: Mapping, case: Mapping) -> list[
 def _unanswered(document: TestedDocument, tree: Mapping, case: Mapping) -> list[str]:
     """Return the steps that certainly ask a person and have no answer in a case. Acts may answer later, and a case
     without a person takes the defaults."""
-    alone = any(
-        isinstance(setting, Scalar) and setting.value is True for setting in _settings(tree, case, "unattended")
-    )
+    alone = any(isinstance(node, Scalar) and node.value is True for node in _settings(tree, case, "unattended"))
     if alone or case.get("then") is not None:
         return []
-    present = {name for setting in _settings(tree, case, "answers") for name in _keys(setting)}
+    present = {name for node in _settings(tree, case, "answers") for name in _keys(node)}
     return [label for label in _own(document.labels("person step"), present) if document.asks(label)]
 
 

@@ -125,7 +125,8 @@ def _names(view: View, document: TestedDocument, role: Role, path: tuple[str, ..
             facts = document.tool(tool)
             return facts.schema.get("properties", {}) if facts else ()
         case "named" | "store" | "output":
-            return _made(document, role)
+            right = {"playbook": "named", "pipeline": "store", "directive": "output"}.get(document.format)
+            return document.values if role == right else ()
         case "hook":
             return document.hooks
         case "limit":
@@ -142,12 +143,6 @@ def _names(view: View, document: TestedDocument, role: Role, path: tuple[str, ..
 def names_at(view: View, role: Role, place: Place) -> list[str]:
     """Return the names of the document that can stand at a place."""
     return list(_names(view, tested(view), role, place.path, place.word.start))
-
-
-def _made(document: TestedDocument, role: Role) -> Iterable[str]:
-    """Return the values of the document, if its format has values of this kind."""
-    right = {"playbook": "named", "pipeline": "store", "directive": "output"}.get(document.format)
-    return document.values if role == right else ()
 
 
 def _tool_around(text: str, path: tuple[str, ...], offset: int) -> str:

@@ -137,12 +137,9 @@ def _last(node: Node) -> int:
         last = node.entries[-1]
         return max(last.key.span.end, _last(last.value))
     if isinstance(node, YamlSequence) and node.items:
-        return max(node.span.end if _is_flow(node) else 0, _last(node.items[-1]))
+        is_flow = node.span.start < node.items[0].span.start
+        return max(node.span.end if is_flow else 0, _last(node.items[-1]))
     return node.span.end
-
-
-def _is_flow(node: YamlSequence) -> bool:
-    return bool(node.items) and node.span.start < node.items[0].span.start
 
 
 def _column(text: str, entry: Entry) -> int:

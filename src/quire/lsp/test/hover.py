@@ -17,7 +17,7 @@ from quire.lsp.test.tested import TestedDocument, tested
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from quire.lsp.document_tests import CaseRecord, CheckMark
+    from quire.lsp.document_tests import CaseRecord
     from quire.lsp.document_view import View
 
 LONGEST_PROMPT = 3_000
@@ -34,12 +34,10 @@ def hover(view: View, offset: int) -> Hover | None:
         return None
     word = place.word.of(text).strip()
     document = tested(view)
-    text_about = _expression(document, text, place, offset) if place.tag == "!expr" else ""
-    text_about = text_about or (
-        _value(document, place.path, word) if place.kind == "value" else _key(document, place, word)
-    )
+    about = _expression(document, text, place, offset) if place.tag == "!expr" else ""
+    about = about or (_value(document, place.path, word) if place.kind == "value" else _key(document, place, word))
     result = _result(view, offset)
-    whole = paragraphs(text_about, result)
+    whole = paragraphs(about, result)
     return Hover(place.word, whole) if whole else None
 
 
@@ -208,15 +206,11 @@ def _result(view: View, offset: int) -> str:
     for case in record.cases:
         for mark in case.marks:
             if mark.start <= offset <= mark.end:
-                return _mark_text(mark)
+                verdict = "✓ held in the last run" if mark.holds else f"✗ {mark.message}"
+                return f"{verdict}\n\n{fenced(mark.value)}" if mark.value else verdict
     symbol = next((symbol for symbol in view.index.symbols if symbol.selection.holds(offset)), None)
     cases = (case for case in record.cases if symbol is not None and case.name == symbol.name)
     return next(map(case_text, cases), "")
-
-
-def _mark_text(mark: CheckMark) -> str:
-    verdict = "✓ held in the last run" if mark.holds else f"✗ {mark.message}"
-    return f"{verdict}\n\n{fenced(mark.value)}" if mark.value else verdict
 
 
 def case_text(case: CaseRecord) -> str:

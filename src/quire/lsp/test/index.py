@@ -113,11 +113,17 @@ def value_role(path: tuple[str, ...]) -> Role | None:
         return "tool"
     if below in _VALUES:
         return _VALUES[below]
-    return next((role for pattern, role in _VALUES.items() if _fits(pattern, below)), None)
-
-
-def _fits(pattern: tuple[str, ...], path: tuple[str, ...]) -> bool:
-    return len(pattern) == len(path) and all(part in (_ANY, other) for part, other in zip(pattern, path, strict=True))
+    return next(
+        (
+            role
+            for pattern, role in _VALUES.items()
+            if (
+                len(pattern) == len(below)
+                and all(part in (_ANY, other) for part, other in zip(pattern, below, strict=True))
+            )
+        ),
+        None,
+    )
 
 
 _KINDS: Final[dict[Role, NameKind]] = {
@@ -318,21 +324,15 @@ def name_problem(view: View, name: Name, new: str) -> str:
             return f"the name of a case is one line of at most {LONGEST_NAME} characters"
         if _needs_quotes(view, name, new):
             return f"{new} needs quotes in YAML here: put the name in quotes first"
-        others = {name.text for name in view.index.names if name.kind == "case" and name.text != name.text}
+        others = {other.text for other in view.index.names if other.kind == "case" and other.text != name.text}
         return f"there is a case {new} already" if new in others else ""
     if not name.document:
         return ""
     document = view.folder.view(name.document)
     if document is None:
         return "the document of the test cannot be read"
-    declared = next(
-        (
-            other
-            for other in document.index.names
-            if (other.kind, other.text, other.scope) == (name.kind, name.text, name.scope)
-        ),
-        None,
-    )
+    key = name.kind, name.text, name.scope
+    declared = next((one for one in document.index.names if (one.kind, one.text, one.scope) == key), None)
     if declared is None:
         return f"{Path(name.document).name} has no {name.kind} {name.text}"
     if not declared.renames:
