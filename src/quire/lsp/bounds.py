@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from quire.errors import CannotStart
@@ -21,8 +22,6 @@ from quire.wording import pluralize
 from quire.workspace.locate import find_workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from quire.analysis.proof import Proof
     from quire.analysis.quantities import Quantity
     from quire.lsp.desk import Folder

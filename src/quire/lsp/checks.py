@@ -14,6 +14,7 @@ How long the checks of documents take, by which it is decided where and when the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import process_time
 from typing import TYPE_CHECKING
 
@@ -33,8 +34,6 @@ from quire.lsp.jobs import Job, packed, unpacked
 from quire.lsp.workspace_checks import Survey
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from quire.diagnostics import Diagnostic
     from quire.library.check import QuickFindings
     from quire.lsp.desk import Desk, OpenDocument

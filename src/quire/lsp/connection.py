@@ -13,6 +13,7 @@ import os
 import select
 import signal
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from quire.lsp.protocol import BadFraming, FrameReader, framed
@@ -20,7 +21,6 @@ from quire.lsp.session import Session
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Iterator
 
     from quire.lsp.jobs import Job
 

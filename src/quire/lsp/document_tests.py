@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
@@ -48,8 +49,6 @@ from quire.testing.snapshots import SnapshotMode
 from quire.wording import cut
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-
     from quire.formats.test.expected import Check
     from quire.formats.test.syntax import Case, TestFile, TestReading
     from quire.lsp.document_view import View

@@ -11,6 +11,7 @@ Tell the editor about findings: unasked, or as the answer to a request.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +24,6 @@ from quire.source import Span, line_end, line_start
 from quire.text_diff import common_prefix, common_suffix
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from quire.diagnostics import Diagnostic
     from quire.library.check import QuickFindings
     from quire.lsp.document_view import View

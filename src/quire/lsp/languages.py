@@ -28,16 +28,14 @@ The table of all methods, and what the server says of itself in `initialize`.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from functools import lru_cache, partial
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from quire import __version__
 from quire.lsp.protocol import COMMANDS, INCREMENTAL, TOKEN_MARKS, TOKEN_TYPES, TRIGGERS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 FORMATS = ("playbook", "pipeline", "directive", "knowledge", "test", "settings")
 MODULES: dict[str, dict[str, str]] = {

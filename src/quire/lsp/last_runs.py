@@ -16,6 +16,7 @@ import datetime
 import os
 import pickle
 import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -26,8 +27,6 @@ from quire.lsp.jobs import Job, packed, unpacked
 from quire.wording import cut
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from quire.lsp.document_view import View
     from quire.models.choose import ModelSettings
     from quire.models.prices import Rate

@@ -9,6 +9,7 @@ Find out which calls would lead a document back to itself, so that completion do
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,8 +21,6 @@ from quire.lsp.prompts import VALUES, all_names
 from quire.source import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from quire.formats.pipeline.syntax import Pipeline
     from quire.library.snapshot import Snapshot
     from quire.lsp.desk import Folder

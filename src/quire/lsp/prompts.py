@@ -9,6 +9,7 @@ documents may use one file.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,8 +21,6 @@ from quire.patterns import late_pattern
 from quire.source import PLACEHOLDER, Span, real_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from quire.engine.interpreter.preview import Preview
     from quire.lsp.answers import Completion
     from quire.lsp.desk import Folder

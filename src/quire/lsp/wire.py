@@ -9,6 +9,7 @@ says what this version means. It is looked for and read when the first finding i
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +19,6 @@ from quire.display.visible import visible
 from quire.lsp.desk import uri_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from quire.diagnostics import Diagnostic, Edit
     from quire.lsp.answers import Completion, FileEdit, NameKind, Symbol
     from quire.lsp.desk import Desk

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -14,8 +15,6 @@ from quire.lsp.findings import findings_of, problem_of, report
 from quire.lsp.jobs import Job, packed, unpacked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from quire.lsp.desk import Desk, OpenDocument
     from quire.lsp.findings import Publisher
     from quire.lsp.jobs import Progress, ProgressBoard, Tell, Token

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,6 @@ from quire.source import Span, line_start
 from quire.testing.discovery import own_test
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from quire.diagnostics import Diagnostic
     from quire.formats.directive.item_references import Call
     from quire.lsp.directive.tags import Scan, Tagged

@@ -6,6 +6,7 @@ A call goes on to its closing parenthesis, else to the end of its backticks or t
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -19,8 +20,6 @@ from quire.source import Span
 from quire.trust.capabilities import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from quire.lsp.document_view import View
     from quire.values import Value
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -41,8 +42,6 @@ from quire.source import Span, line_start
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from quire.lsp.answers import TokenKind
     from quire.lsp.directive.tags import Attribute, Scan, Tagged
     from quire.lsp.document_view import View

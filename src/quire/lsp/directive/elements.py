@@ -6,7 +6,7 @@ itself lists come from there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from msgspec import Struct
 
@@ -25,9 +25,6 @@ from quire.plan.vocabulary import (
     SENT_EVENTS,
     TIERS,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 TRUTH = ("true", "false")
 OWN_CONTENT = (*ROOT[:3], *METADATA)

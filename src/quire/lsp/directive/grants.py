@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -17,8 +18,6 @@ from quire.trust.risk import NO_RULES, Tier, project_risk, tier_of
 from quire.wording import first_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from quire.formats.directive.item_references import Call
     from quire.lsp.desk import Folder
     from quire.lsp.directive.tags import Tagged

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from quire.lsp.answers import code
@@ -9,8 +10,6 @@ from quire.lsp.directive.tags import declared_inputs, declared_outputs, scan
 from quire.plan.vocabulary import HOOK_COST, HOOK_EVENTS, LIMITS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from quire.formats.directive.syntax import Hook
     from quire.lsp.answers import Name
     from quire.lsp.directive.tags import Tagged

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -33,8 +34,6 @@ from quire.trust.capabilities import canonical
 from quire.wording import cut_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from quire.lsp.answers import NameKind
     from quire.lsp.document_view import View
 

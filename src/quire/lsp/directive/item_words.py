@@ -10,6 +10,7 @@ The first messages of a directive, its bound and its signature, as Markdown.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -28,8 +29,6 @@ from quire.wording import cut_line
 from quire.workspace.secrets import shown_model
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from quire.library.items import Entry, ItemType
     from quire.library.registered import Registered
     from quire.lsp.answers import Name, NameKind

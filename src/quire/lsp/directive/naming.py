@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from quire.diagnostics import Edit
@@ -18,8 +19,6 @@ from quire.lsp.directive.item_words import KINDS, entries, id_of
 from quire.lsp.directive.tags import scan
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from quire.lsp.answers import Name
     from quire.lsp.document_view import View
     from quire.source import Span

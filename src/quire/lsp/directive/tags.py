@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
@@ -18,9 +18,6 @@ from quire.formats.markdown import Fence, find_fence
 from quire.patterns import late_pattern
 from quire.plan.vocabulary import OPAQUE
 from quire.source import Span
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _PIECE = re.compile(r"<!--|<!\[CDATA\[|<(/?)([A-Za-z_][\w.-]*+)(?:((?:[^<>\"'\n]|\"[^\"<\n]*+\"|'[^'<\n]*+')*)>)?")
 """A comment, or a tag; the third group is the rest of a tag that is whole and stands on one line."""

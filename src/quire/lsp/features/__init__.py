@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from quire.lsp import wire
@@ -10,8 +11,6 @@ from quire.lsp.prompts import names_at as prompt_names_at
 from quire.lsp.protocol import uri_in
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from quire.lsp.answers import FileEdit, Name
     from quire.lsp.document_view import View
     from quire.lsp.session import Session

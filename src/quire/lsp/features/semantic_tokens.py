@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from quire.lsp.answers import Token
@@ -11,8 +12,6 @@ from quire.lsp.texts import units
 from quire.source import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from quire.lsp.answers import Hint
     from quire.lsp.document_view import View
     from quire.lsp.session import Session

@@ -4,6 +4,7 @@ and formatting.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from quire.lsp import wire
@@ -11,8 +12,6 @@ from quire.lsp.features import ask, view_in
 from quire.source import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from quire.diagnostics import Edit
     from quire.lsp.answers import Fold, Symbol
     from quire.lsp.document_view import View

@@ -7,6 +7,7 @@ Explain the place under the cursor of a knowledge file: its keys, its name, its 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,6 @@ from quire.trust.capabilities import Grants, capability
 from quire.wording import first_of, pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from quire.diagnostics import Diagnostic
     from quire.lsp.document_view import View
 

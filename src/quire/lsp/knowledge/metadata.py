@@ -8,6 +8,7 @@ Let a knowledge file follow its own place: the category is the folder that it li
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -24,8 +25,6 @@ from quire.source import Span
 from quire.wording import cut_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from quire.diagnostics import Edit
     from quire.lsp.document_view import View
 

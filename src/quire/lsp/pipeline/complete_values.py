@@ -9,6 +9,7 @@ document that calls this pipeline, at any depth, is not offered.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,6 @@ from quire.schema import Enum, Kind, Simple, refs
 from quire.source import Span, real_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from quire.library.snapshot import Snapshot
     from quire.lsp.document_view import View
     from quire.lsp.pipeline.tree import YamlPlace

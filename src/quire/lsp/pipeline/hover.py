@@ -6,6 +6,7 @@ The texts of hovers in pipelines.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +28,6 @@ from quire.values import encode
 from quire.workspace.secrets import shown_model
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from quire.formats.pipeline.syntax import PipelineFile
     from quire.lsp.document_view import View
     from quire.lsp.pipeline.scopes import ReadableNames

@@ -7,6 +7,7 @@ list a mapping, `pass: {NAME: ctx.NAME}`. It means the same and has a place for 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,8 +27,6 @@ from quire.lsp.pipeline.tree import file_of, labelled
 from quire.source import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from quire.formats.pipeline.syntax import Target
     from quire.formats.yaml import Node
     from quire.lsp.answers import Name

@@ -6,8 +6,8 @@ The cut looks only at how lines begin, so it is there whatever is half typed ins
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,9 +16,6 @@ from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.syntax import PipelineFile
 from quire.formats.yaml import Node, Sequence, read_yaml
 from quire.source import Source, Span
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _STEPS = re.compile(r"^steps:[ \t]*(?:#[^\n]*)?\n(?:[ \t]*(?:#[^\n]*)?\n)*(?=( *)-[ \n])", re.MULTILINE)
 _AFTER_DASH = (" ", "\n")

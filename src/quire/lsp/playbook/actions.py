@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from quire.diagnostics import Edit, Severity
@@ -16,8 +17,6 @@ from quire.source import NOWHERE, Span, line_end
 from quire.testing.coverage.decisions import decision_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from quire.diagnostics import Diagnostic
     from quire.formats.playbook.syntax import Playbook
     from quire.lsp.document_view import View

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,8 +32,6 @@ from quire.plan.built_in_tools import BUILT_IN_TOOLS, built_in_tool
 from quire.source import Span, line_end
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from quire.lsp.document_view import View
     from quire.lsp.tool_arguments import Argument
 

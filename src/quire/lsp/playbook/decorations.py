@@ -5,6 +5,7 @@ None of the lines above costs anything.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from quire.formats.markdown import signature_line
@@ -23,7 +24,6 @@ from quire.source import PLACEHOLDER, Span, line_end
 from quire.wording import cut_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from re import Match
 
     from quire.formats.playbook.syntax import InputDeclaration, Playbook, Step

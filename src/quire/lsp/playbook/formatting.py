@@ -5,6 +5,7 @@ The meaning stays the same: the tree before and after is compared, and a change 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from quire.diagnostics import Edit
@@ -40,7 +41,6 @@ from quire.patterns import late_pattern
 from quire.source import Source, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from re import Match
 
     from quire.formats.playbook.syntax import InputDeclaration, Playbook

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from quire.display.visible import visible
@@ -19,8 +20,6 @@ from quire.source import PLACEHOLDER, Span, line_end, line_start
 from quire.wording import cut_line, cut_off
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from quire.formats.playbook.syntax import InputDeclaration, Playbook, Step
     from quire.lsp.document_view import View
     from quire.lsp.tool_arguments import Argument

@@ -6,6 +6,7 @@ Rules for new names of inputs, outputs and steps of a playbook.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterator
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,6 @@ from quire.patterns import late_pattern
 from quire.source import PLACEHOLDER, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from quire.formats.playbook.syntax import (
         Arm,
         InputDeclaration,

@@ -7,6 +7,7 @@ a step does and keeps is told by the tree of the reader, which reads broken text
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -18,7 +19,6 @@ from quire.formats.playbook.sections import section_kind
 from quire.source import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from re import Match
 
     from quire.formats.playbook.syntax import Elicitation, InputDeclaration, OutputCapture, Playbook, Step

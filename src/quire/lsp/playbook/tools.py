@@ -6,6 +6,7 @@ No server is started and no module is imported: tools of servers are known by th
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,8 +21,6 @@ from quire.plan.built_in_tools import built_in_tool
 from quire.source import PLACEHOLDER, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from quire.library.snapshot import Snapshot
     from quire.lsp.document_view import View
 

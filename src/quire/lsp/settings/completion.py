@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,6 @@ from quire.source import Span
 from quire.workspace.setting_keys import SETTING_KEYS, SettingKey, below, key_at, takes_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from quire.lsp.document_view import View
 
 

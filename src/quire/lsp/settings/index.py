@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -23,8 +24,6 @@ from quire.workspace.locate import Workspace, user_space
 from quire.workspace.setting_keys import below, key_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from quire.diagnostics import Fix
     from quire.lsp.document_view import View
     from quire.source import Source

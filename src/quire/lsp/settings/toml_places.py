@@ -6,15 +6,12 @@ Python's reader of TOML has no places. This one reads no values: it only knows w
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from quire.source import Span, line_end
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _PART = re.compile(r"""[ \t]*(?:([A-Za-z0-9_-]+)|"((?:[^"\\\n]|\\.)*)"|'([^'\n]*)')[ \t]*""")
 _TEXT = re.compile(r""""((?:[^"\\\n]|\\.)*)"|'([^'\n]*)'|#[^\n]*""")

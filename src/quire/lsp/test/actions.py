@@ -3,6 +3,7 @@ for arms that no case takes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -20,8 +21,6 @@ from quire.values import encode
 from quire.wording import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from quire.diagnostics import Diagnostic
     from quire.lsp.document_view import View
 

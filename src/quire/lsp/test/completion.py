@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,6 @@ from quire.lsp.test.tested import TestedDocument, tested
 from quire.source import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from quire.lsp.document_view import View
 
 MOST_FILES = 200

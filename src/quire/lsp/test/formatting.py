@@ -8,6 +8,7 @@ The new text is read again; a change after which it has other values is not made
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,6 @@ from quire.lsp.texts import plain_value, safe_edits
 from quire.source import MAX_TEST_BYTES, Source, Span, line_end, line_start
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from quire.lsp.document_view import View
 
 _FIRST = {key: rank for rank, key in enumerate(("document", "about", "name", "tags", "status", "exit"), start=-10)}

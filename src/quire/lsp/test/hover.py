@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,6 @@ from quire.lsp.test.index import ITEM, Role, below_world, key_role, value_role
 from quire.lsp.test.tested import TestedDocument, tested
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from quire.lsp.document_tests import CaseRecord
     from quire.lsp.document_view import View
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -21,8 +22,6 @@ from quire.lsp.test.tested import TestedDocument, tested
 from quire.source import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from quire.lsp.document_view import View
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,6 @@ from quire.errors import QuireError
 from quire.source import NOWHERE, real_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from quire.formats.test.check import DocumentSteps
     from quire.library.document import Document
     from quire.lsp.document_view import View
