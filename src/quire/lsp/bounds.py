@@ -1,10 +1,7 @@
-"""Bounds of a document in a few words, from its proof, and the lenses above every document.
+"""Bounds and proofs of a document in words, the lenses above every document, and the difference to the lock.
 
-A proof of a large document takes long. Hovers and hints ask for it only if it is there already or quickly made.
-
-Texts that commands of the editor return: what is proven of a document, and how a workspace differs from its lock.
-
-Both are made of the texts that the editor has. No server is started, no price list is loaded and no run is read.
+All are made of the texts that the editor has: no server is started and no run is read. A proof of a large document
+takes long, so hovers and hints ask for it only if it is there already or quickly made.
 """
 
 from __future__ import annotations

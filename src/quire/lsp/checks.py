@@ -1,4 +1,4 @@
-"""Decide when each open document is checked, and tell the editor.
+"""Decide when and in which process each open document is checked, and tell the editor.
 
 A check has two parts. The quick one needs only the text; the thorough one needs the whole plan and its proof. An editor
 is told the quick findings first, and with them the thorough ones of the text before, moved to their places; they are
@@ -6,10 +6,7 @@ replaced when the new ones have been found, by a copy of this process where that
 takes next to no time is made before the editor is told anything, and one that an editor has asked for.
 
 A check starts at once, unless another change came just before: then when the user pauses. Only the newest version is
-checked. A quick part that takes long is made in a process of its own as well, so that requests are answered meanwhile.
-A finding about the word that is being typed waits until the user pauses.
-
-How long the checks of documents take, by which it is decided where and when they are made.
+checked. A finding about the word that is being typed waits until the user pauses.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""The documents that an editor has open, and the workspaces around them.
+"""The documents that an editor has open, and the workspaces around them: library, settings and foresight.
 
 The open texts are put before the files on disk (`quire.source.OPEN_TEXTS`), so an unsaved callee counts everywhere.
-
-The workspace around open documents: its library, settings and foresight, with the editor's texts before the disk.
-
-Nothing is started and no module of the workspace is imported. Everything is made anew after a change, when it is first
+Nothing is started and no module of a workspace is imported. Everything is made anew after a change, when it is first
 asked for; parsed texts are remembered by the library itself.
 """
 

@@ -1,19 +1,8 @@
-"""Find the tests of a document, saved or not, and count their cases. Lenses and the command that runs tests agree.
+"""The tests of a document for its editor: find them, run them, keep their results, and write new cases.
 
-The results of tests that were run in this session, with the texts that they belong to.
-
-Cases run in a process of their own; only these records come back. They are shown as lenses, hints and hovers, and count
-as old once the test or its document has another text.
-
-Write a case of a test that takes one decision of a document, such as an arm.
-
-To find the values that lead there, the document is run with placeholders on the bench of tests, as `quire new test`
-does. That takes long, so the action is a command: it drafts the case in a process of its own, and then asks the editor
-to change the test.
-
-Run cases for an editor, in a process of its own, and keep of the results what the editor shows.
-
-It is the machinery of `quire test`: no model is asked, nothing reaches the network, and snapshots are not written.
+Cases run in a process of their own, with the machinery of `quire test`: no model is asked, nothing reaches the network,
+and snapshots are not written. Their records count as old once the test or its document has another text. Drafting a
+case runs the document with placeholders, as `quire new test` does, so it is a command as well.
 """
 
 from __future__ import annotations

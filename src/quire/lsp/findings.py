@@ -1,12 +1,6 @@
-"""Find what is wrong with a document: all at once, or first what is found quickly and then the rest.
+"""Find what is wrong with a document, keep findings at their places while it is typed, and send them to the editor.
 
-The two parts together are always the findings of the whole check.
-
-Move findings about a text to their places in the text that it was changed to.
-
-So findings that take long to find stay where they belong until they have been found again.
-
-Tell the editor about findings: unasked, or as the answer to a request.
+The quick and the thorough part together are always the findings of the whole check.
 """
 
 from __future__ import annotations

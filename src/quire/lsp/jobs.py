@@ -1,9 +1,7 @@
-"""Work that takes long: done in a process of its own, so that the editor is answered meanwhile.
+"""Work that takes long, done in a process of its own while the editor is answered, and its progress in the editor.
 
-Show in the editor how far work in the background is (`window/workDoneProgress` and `$/progress`).
-
-Work is shown once it has taken half a second, so that short work does not flicker. A request may bring the token under
-which its progress is shown; without one, an editor that can show progress is asked for a place first.
+Work is shown (`window/workDoneProgress` and `$/progress`) once it has taken half a second, so that short work does not
+flicker. A request may bring the token under which it is shown; without one, the editor is asked for a place first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The functions that each format has for editors.
+"""The functions that each format has for editors, the table of all requests, and the capabilities of the server.
 
 A function stands in a module of the format's folder: `quire.lsp.playbook.hover` has `hover(view, offset)`. A format
 without the module has no such answers. `MODULES` names those that stand in a module of another name. Modules are
@@ -21,8 +21,6 @@ imported when they are first asked.
 | `naming` | `place_edits(view, names, new)` | list of `Edit` for places that get a new name, or why they cannot |
 | `file_moves` | `moved(view, new)` | list of `Edit`: what the document says about its own place |
 | `file_moves` | `followed(view, moves)` | list of `Edit`: other texts that depend on moved files |
-
-The table of all methods, and what the server says of itself in `initialize`.
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ MODULES: dict[str, dict[str, str]] = {
         **dict.fromkeys(("hover", "actions", "decorations"), "completion"),
         **dict.fromkeys(("index", "file_moves"), "metadata"),
     },
-    "test": {"naming": "index"},
+    "test": {"naming": "index", "decorations": "hover"},
     "settings": {"hover": "completion", "naming": "index", "check": "index"},
 }
 """The modules of a format that answer for what the table above names, where they do not have its name."""

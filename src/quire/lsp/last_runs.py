@@ -1,13 +1,8 @@
-"""Values of the last runs of open documents, for hovers.
+"""Values of the last runs of open documents, for hovers, and prices of their models, for lenses.
 
-Runs are read in a process of their own, one document at a time, when a document is opened or hovered. A hover shows the
-values that are known by then and never waits. They are read again once the store or the agreement of the user has
-changed, and after a while.
-
-Prices of the models of open documents, for the lens that says what a run costs at most.
-
-The list of prices takes long to load and much memory, so it is read in a process of its own, once a day for each model.
-A lens shows no price until then, and is asked for again when there is one. A hover shows it the next time.
+Both are read in a process of their own, when a document is opened or looked at; a hover and a lens show what is known
+by then and never wait. Runs are read again once the store or the agreement of the user has changed, and after a while;
+a price is read once a day.
 """
 
 from __future__ import annotations

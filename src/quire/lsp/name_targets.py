@@ -1,9 +1,7 @@
-"""Tell which thing a name means, in all documents of a workspace.
+"""Tell which thing a name means, in all documents of a workspace, and which calls would lead a document back to itself.
 
 A thing belongs to one document: an input, a step, a schema. A name of a document (a callee, a prompt file) means the
 whole document, however it is written.
-
-Find out which calls would lead a document back to itself, so that completion does not offer them.
 """
 
 from __future__ import annotations

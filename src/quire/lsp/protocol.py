@@ -1,10 +1,6 @@
-"""Numbers and names of the protocol, and the errors that a request can end with.
+"""Messages of the Language Server Protocol: their numbers and names, frames, parameters, and the errors of requests.
 
-Frame messages as the Language Server Protocol does: a header with the length of the body, then the body as JSON.
-
-The messages for the editor, until they are sent: answers, errors, and requests of the server's own.
-
-Read the parameters of messages, of which nothing is certain.
+Nothing is certain about the parameters of a message, so each is read with a default.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""The text of a document as an editor has it, and the places in it as the protocol counts them.
+"""The text of a document as an editor has it, the places in it as the protocol counts them, and edits of it.
 
 A `Source` has its byte order mark dropped and its line ends normalised; the editor counts in the text as it is. Lines
 are the same in both, so a place is found by its line. Columns are counted in units of the encoding that was agreed on:
 bytes of UTF-8, units of UTF-16, or characters.
-
-Keep the edits of formatting that leave the meaning of a text as it is.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Write answers as the JSON of the protocol.
 
-The address of the page about a code, for editors that open it when the code is clicked.
-
-The page comes with the package (`docs/codes.md`, in a wheel `quire/codes.md`), so it is there without a network and
-says what this version means. It is looked for and read when the first finding is written.
+A finding links to the page about its code, which comes with the package (`docs/codes.md`, in a wheel `quire/codes.md`),
+so it is there without a network and says what this version means.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Complete what is being typed in a directive.
+"""Complete what is being typed in a directive, and show the arguments of a call in its instructions.
 
 The place is found by looking back from the cursor (`open_at`), so it is known in text that is not well-formed. Elements
-and attributes come from `elements`, values and texts from `completion_values`, calls from `completion_calls`.
-
-Show the arguments of a call that is being typed in the instructions, and the parameters of its item.
+and attributes come from `elements`, values, texts and calls from `completion_values`.
 """
 
 from __future__ import annotations

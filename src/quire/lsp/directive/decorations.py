@@ -1,9 +1,7 @@
-"""Marks of a directive: colours, notes inside of lines, lines above it, and parts that can be folded.
+"""Marks of a directive (colours, notes inside of lines, lines above it, folds), and the format of its fence.
 
-Format the fence of a directive: the indentation of tags, and the spaces between attributes.
-
-Texts are never touched: only white space between elements changes, and only where the engine reads the elements. A
-`<process>` in the fence is sent to the model as it is, and stays so. Nothing is done while the XML is not well-formed.
+Formatting never touches texts: only white space between elements changes, and only where the engine reads the elements.
+A `<process>` in the fence is sent to the model as it is, and stays so. Nothing is done while the XML is not well-formed.
 """
 
 from __future__ import annotations

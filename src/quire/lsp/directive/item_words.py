@@ -1,10 +1,6 @@
-"""Items: the files behind their ids, their signatures, and what a directive says of them in words.
+"""Items in words: the files behind their ids, their signatures, limits, models, bounds and first messages.
 
-The folders are listed once for each state of the workspace. Nothing is verified here.
-
-Limits and models of a directive in words: what happens when a limit is reached, and what a tier stands for.
-
-The first messages of a directive, its bound and its signature, as Markdown.
+The folders are listed once for each state of the workspace.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Rules for new names of inputs, outputs and hooks of a directive.
+"""Rules for new names in a directive, and the edits by which it follows its own place and moved items.
 
-Let a directive or a knowledge file follow its own place: the category is the folder that it lies in.
-
-The name follows as well, because it is indexed as a name of the file. A permission for all items of a folder follows
+The category is the folder that a directive or a knowledge file lies in. A permission for all items of a folder follows
 when all of them move together.
 """
 

@@ -1,9 +1,4 @@
-"""Complete the metadata of a knowledge file: its keys and their values.
-
-Offer changes in a knowledge file: add missing fields, follow the place of the file, allow a finding.
-
-Explain the place under the cursor of a knowledge file: its keys, its name, its users, and items that it names.
-"""
+"""Complete and explain the metadata of a knowledge file, offer changes of it, and show its marks."""
 
 from __future__ import annotations
 

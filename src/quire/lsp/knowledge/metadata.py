@@ -1,9 +1,4 @@
-"""The metadata of a knowledge file as lines of `key: value`, also while they are being typed.
-
-The names of a knowledge file: its own, its tags, and the items that its metadata and its text name.
-
-Let a knowledge file follow its own place: the category is the folder that it lies in.
-"""
+"""The metadata of a knowledge file as lines of `key: value`, also while they are being typed, and the names in it."""
 
 from __future__ import annotations
 

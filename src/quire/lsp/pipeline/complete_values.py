@@ -1,8 +1,6 @@
 """Complete values that are not expressions: schemas, targets, tools and their arguments, agents, models, words.
 
-The names that a call of a pipeline may have: those of documents that the check accepts at this place.
-
-A name is the one of a pipeline, `KEY.NAME`, or the last part of the name of a playbook or a directive in a folder. A
+A target is the name of a pipeline, `KEY.NAME`, or the last part of the name of a playbook or a directive in a folder. A
 document that calls this pipeline, at any depth, is not offered.
 """
 

@@ -1,7 +1,4 @@
-"""Complete pipelines: keys by place, names and values, and expressions (`complete_expressions`).
-
-Complete expressions and the references in prompts: bindings, stores, fields by type, functions, values of enums.
-"""
+"""Complete pipelines: keys by place, expressions, and references in prompts (values: `complete_values`)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""Marks of a pipeline: colours, types and bounds inside of lines, and lines above it and its steps.
+"""Marks of a pipeline (colours, types and bounds inside of lines, lines above steps), and the order of its keys.
 
-Put the keys of steps into the order of the format. Nothing else changes: no line is broken or joined, texts stay as
-they are, and a comment stays with its key.
-
-The new text is read again; the edit of a step after which its tree is not the same is not made.
+Formatting puts the keys of steps into the order of the format and changes nothing else: no line is broken or joined,
+and a comment stays with its key. An edit of a step after which its tree is not the same is not made.
 """
 
 from __future__ import annotations
@@ -28,8 +26,7 @@ from quire.lsp.desk import uri_of
 from quire.lsp.document_tests import count_cases
 from quire.lsp.pipeline.index import input_fields, placed
 from quire.lsp.pipeline.scopes import types_of_results
-from quire.lsp.pipeline.step_texts import node_of
-from quire.lsp.pipeline.tree import YamlPlace, cut_of, file_of, labelled, place_below, tree_of
+from quire.lsp.pipeline.tree import YamlPlace, cut_of, file_of, labelled, node_of, place_below, tree_of
 from quire.lsp.texts import plain_value, safe_edits
 from quire.plan.type_words import type_words
 from quire.source import Source, Span, line_end, line_start

@@ -1,7 +1,4 @@
-"""Hovers of pipelines: paths with their types and writers, steps with their prompts, targets, tools, schemas, keys.
-
-The texts of hovers in pipelines.
-"""
+"""Hovers of pipelines: paths with their types and writers, steps with their prompts, targets, tools, schemas, keys."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The names and parts of a pipeline file, with their places.
-
-The documents that a pipeline calls: where they are, what they take and what they give.
-"""
+"""The names and parts of a pipeline file, with their places, and the documents that it calls."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ if TYPE_CHECKING:
     from quire.formats.pipeline.syntax import Pipeline, Step, Target, Text
     from quire.lsp.answers import NameKind, Role
     from quire.lsp.document_view import View
-    from quire.lsp.pipeline.step_texts import Part
+    from quire.lsp.pipeline.tree import Part
     from quire.schema import Field
 
 

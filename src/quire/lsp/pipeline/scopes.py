@@ -1,7 +1,5 @@
 """The names that can be read at a place of a pipeline, with their types and writers.
 
-Types of the stores and bindings at a place of a pipeline, for hovers and completions.
-
 The types flow through the steps as in the checks (`quire.formats.pipeline.check_types`), without reporting anything.
 """
 

@@ -15,7 +15,6 @@ from quire.lsp.playbook.directive_forms import FORMS
 from quire.lsp.playbook.hover import argument_lines, escaped, tool_class
 from quire.lsp.playbook.index import KnownNames, input_words
 from quire.lsp.playbook.layout import ASKED, HOW_WORDS, layout_of
-from quire.lsp.playbook.step_prompts import resolved_model
 from quire.lsp.playbook.tools import (
     OWN,
     arguments_of,
@@ -27,6 +26,7 @@ from quire.lsp.playbook.tools import (
     read_tool,
     tool_names,
 )
+from quire.lsp.prompts import resolved_model
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import BUILT_IN_TOOLS, built_in_tool
 from quire.source import Span, line_end

@@ -18,7 +18,7 @@ from quire.lsp.desk import uri_of
 from quire.lsp.document_tests import count_cases
 from quire.lsp.playbook.index import KnownNames, comments, tree_of
 from quire.lsp.playbook.layout import HOW_WORDS, Capture, Layout, layout_of
-from quire.lsp.playbook.step_prompts import model_of_step
+from quire.lsp.prompts import model_of_step
 from quire.patterns import late_pattern
 from quire.source import PLACEHOLDER, Span, line_end
 from quire.wording import cut_line

@@ -1,7 +1,4 @@
-"""The directives and markers of playbooks: their forms, parameters and meanings.
-
-Show the parameters of the directive that is being typed.
-"""
+"""The directives and markers of playbooks: their forms, parameters and meanings, and the one that is being typed."""
 
 from __future__ import annotations
 

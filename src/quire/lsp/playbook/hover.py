@@ -12,8 +12,8 @@ from quire.lsp.bounds import bound_words
 from quire.lsp.playbook.directive_forms import FORMS, MARKER_MEANINGS, MEANINGS
 from quire.lsp.playbook.index import arm_words, tree_of, work_words
 from quire.lsp.playbook.layout import HOW_WORDS, Capture, layout_of
-from quire.lsp.playbook.step_prompts import RUN_MODEL, composed_prompt, model_of_step, resolved_model
 from quire.lsp.playbook.tools import OWN, PYTHON, arguments_of, authority_of, read_tool
+from quire.lsp.prompts import RUN_MODEL, composed_prompt, model_of_step, resolved_model
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import built_in_tool
 from quire.source import PLACEHOLDER, Span, line_end, line_start

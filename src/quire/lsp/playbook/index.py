@@ -1,7 +1,4 @@
-"""The names and parts of a playbook: its outline, and its own names and those of other things.
-
-Rules for new names of inputs, outputs and steps of a playbook.
-"""
+"""The names and parts of a playbook: its outline, its own names, those of other things, and the rules for new ones."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Complete `quire.toml`: tables, keys, words, and the tools, models, agents, files and folders that values name.
+"""Complete and explain `quire.toml`: tables, keys, words, and the tools, models, agents and files that values name.
 
-Say what a table, a key or a value of `quire.toml` means. Values of variables and secrets are never shown.
+Values of variables and secrets are never shown.
 """
 
 from __future__ import annotations

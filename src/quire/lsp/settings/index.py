@@ -1,9 +1,4 @@
-"""The tables of `quire.toml` as an outline, the agents and tiers that documents name, and the files that it names.
-
-Findings about `quire.toml`, each at its place, in the words that the verbs print.
-
-Decide whether an agent or a tier of `quire.toml` can get another name.
-"""
+"""The tables and names of `quire.toml`, the findings about it at their places, and the rules for new names."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""The names, cases and linked files of a test file.
+"""The names, cases and linked files of a test file, and the rules for new names.
 
 Names of inputs, steps and values belong to the document that is tested, so they follow when they are renamed there. All
 features ask the same table for them, so a name that is completed is also shown, found and renamed.
-
-Decide whether a name in a test file can be changed to another one.
 """
 
 from __future__ import annotations
