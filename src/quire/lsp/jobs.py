@@ -62,10 +62,6 @@ def unpacked(result: bytes) -> Any:
     return pickle.loads(result)  # noqa: S301  # written by our own child
 
 
-def _as_it_is(result: Any) -> Any:
-    return result
-
-
 class Later(Exception):  # not an error: the answer comes later
     """Ends the handling of a request whose answer comes later."""
 
@@ -95,7 +91,7 @@ class Errands:
         self,
         request: object,
         work: Callable[[Tell], Any],
-        then: Callable[[Any], Any] = _as_it_is,
+        then: Callable[[Any], Any] = lambda result: result,
         progress: Progress | None = None,
     ) -> None:
         """Answer a request with the result of a function, once it is done. The function may tell how far it is. `then`
@@ -141,16 +137,12 @@ class Errands:
             if request in self._cancelled:
                 self._cancelled.discard(request)
                 return
-            if isinstance(request, Unasked):
-                answer, problem = unpacked(result) if result is not None else (None, "it died")
-                if not problem:
-                    then(answer)
-                return
-            if result is None:
-                self._fail(request, "the process that did the work has ended")
-                return
-            answer, problem = unpacked(result)
-            self._fail(request, problem) if problem else self._answer(request, then(answer))
+            died = "the process that did the work has ended"
+            answer, problem = unpacked(result) if result is not None else (None, died)
+            if not problem:
+                answer = then(answer)
+            if not isinstance(request, Unasked):
+                self._fail(request, problem) if problem else self._answer(request, answer)
 
         def heard(message: bytes) -> None:
             if progress is not None:

@@ -1,4 +1,4 @@
-"""The prompt of a step as a model would get it, with the texts of the editor, and the files that become part of prompts.
+"""The prompt of a step as a model would get it, with the texts of the editor, and the files that prompts are made of.
 
 A prompt file is not a document: `{{x}}` or `{x}` in it means a value of the document that uses it, and several
 documents may use one file.

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 
 Json = dict[str, Any]
+START: Json = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
+"""The range of the start of a text."""
 
 _SEVERITIES = {Severity.ERROR: 1, Severity.WARNING: 2, Severity.LINT: 3, Severity.NOTE: 4}
 _UNNECESSARY = 1
@@ -91,8 +93,7 @@ def uri_at(desk: Desk, path: str) -> str:
 def location(desk: Desk, path: str, span: Any) -> Json:
     """Write a place in a document, open or not."""
     view = desk.view_of(path)
-    whole = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
-    return {"uri": uri_at(desk, path), "range": view.text.range(span) if view else whole}
+    return {"uri": uri_at(desk, path), "range": view.text.range(span) if view else START}
 
 
 def text_edit(text: EditorText, edit: Edit) -> Json:
@@ -111,8 +112,7 @@ def workspace_edit(desk: Desk, edits: Iterable[FileEdit], *, versioned: bool, cr
             if not creates:
                 return None
             changes.append({"kind": "create", "uri": uri, "options": {"ignoreIfExists": True}})
-            start = {"line": 0, "character": 0}
-            written = [{"range": {"start": start, "end": start}, "newText": edit.new} for edit in file.edits]
+            written = [{"range": START, "newText": edit.new} for edit in file.edits]
         elif view is None:
             continue
         else:
@@ -152,8 +152,6 @@ def completion(offer: Completion, where: Json, *, snippets: bool, number: int, u
 
 def plain(snippet: str) -> str:
     """Return a snippet without its places: `${1:name}` becomes `name`."""
-    import re
-
     return re.sub(r"\$\{\d+:([^}]*)\}|\$\{\d+\}|\$\d+", lambda match: match[1] or "", snippet).replace("\\$", "$")
 
 
@@ -171,8 +169,10 @@ def symbol(text: EditorText, part: Symbol) -> Json:
     return data
 
 
-def symbol_kind(kind: NameKind) -> int:
-    return _SYMBOL_KINDS[kind]
+def flat_symbol(part: Symbol, uri: str, where: Json, container: str) -> Json:
+    """Write a part for an editor that knows no trees."""
+    name, kind = part.name or "(no name)", _SYMBOL_KINDS[part.kind]
+    return {"name": name, "kind": kind, "location": {"uri": uri, "range": where}, "containerName": container}
 
 
 def flat_symbols(symbols: Sequence[Symbol], container: str = "") -> Iterable[tuple[Symbol, str]]:

@@ -101,7 +101,11 @@ class _Actions:
     def all(self) -> Iterator[Action]:
         for finding in self._findings:
             yield from self._for_finding(finding)
-        yield from self._for_permissions()
+        for pattern, span, tag in permissions(self._view):
+            if span.meets(self._span):
+                yield from self._acknowledge(pattern)
+                if "*" in pattern and tag.tag != "permissions":
+                    yield from self._narrow(pattern, tag)
         yield from self._tests()
         for finding in self._findings:
             yield from self._allow(finding)
@@ -111,8 +115,8 @@ class _Actions:
             case all_codes.UNGRANTED:
                 yield from self._grant(finding)
             case all_codes.LEAST_PRIVILEGE:
-                tag = self._grant_at(finding.span.start)
-                if tag is not None:
+                tags = (tag for _, span, tag in permissions(self._view) if span.holds(finding.span.start))
+                if (tag := next(tags, None)) is not None:
                     yield self._one("Remove the permission that no step uses", replaced(self._text, tag, ()), finding)
             case all_codes.UNKNOWN_INPUT:
                 yield from self._declare(finding)
@@ -135,13 +139,6 @@ class _Actions:
         edit = with_grant(self._text, self._scan, call.primary, element)
         if edit is not None:
             yield self._one(f"Grant {element} in <{call.primary}>", edit, finding)
-
-    def _for_permissions(self) -> Iterator[Action]:
-        touched = [permission for permission in permissions(self._view) if self._touches(permission[1])]
-        for pattern, _, tag in touched:
-            yield from self._acknowledge(pattern)
-            if "*" in pattern and tag.tag not in ("permissions",):
-                yield from self._narrow(pattern, tag)
 
     def _acknowledge(self, pattern: str) -> Iterator[Action]:
         risk = tier(self._view, pattern)
@@ -167,9 +164,6 @@ class _Actions:
         shown = ", ".join(elements[:3]) + (" …" if len(elements) > 3 else "")
         title = f"Narrow to what the steps use: {shown}"
         yield change(self._view.path, title, replaced(self._text, tag, elements), kind="refactor.rewrite")
-
-    def _grant_at(self, offset: int) -> Tagged | None:
-        return next((tag for _, span, tag in permissions(self._view) if span.holds(offset)), None)
 
     # Inputs and fields
 
@@ -273,9 +267,6 @@ class _Actions:
 
     def _one(self, title: str, edit: Edit, *findings: Diagnostic) -> Action:
         return change(self._view.path, title, edit, codes=tuple(finding.code.id for finding in findings))
-
-    def _touches(self, span: Span) -> bool:
-        return span.meets(self._span)
 
 
 def _element_for(call: Call) -> str:

@@ -6,7 +6,6 @@ A call goes on to its closing parenthesis, else to the end of its backticks or t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -77,24 +76,19 @@ class SpelledCall(Struct, frozen=True):
 @lru_cache(maxsize=32)
 def spelled_calls(text: str, start: int, end: int) -> tuple[SpelledCall, ...]:
     """Return the calls in a part of a text."""
-    return tuple(_calls(text, start, end))
-
-
-def _calls(text: str, start: int, end: int) -> Iterator[SpelledCall]:
-    at = start
-    while match := CALL.search(text, at, end):
-        call = call_at(text, match, min(end, match.end() + LONGEST))
-        yield call
-        at = max(call.end, match.end())
+    calls: list[SpelledCall] = []
+    while match := CALL.search(text, start, end):
+        calls.append(call_at(text, match, min(end, match.end() + LONGEST)))
+        start = max(calls[-1].end, match.end())
+    return tuple(calls)
 
 
 def call_at(text: str, match: re.Match[str], end: int) -> SpelledCall:
     """Read the call whose name was matched."""
     reader = _Reader(text)
     stop = reader.read(match.end(), end)
-    name = Span(match.start(), match.end())
-    parts = tuple(reader.arguments), tuple(reader.commas)
-    return SpelledCall(match[1], name, match.end() + 1, stop, *parts, reader.levels)
+    parts = tuple(reader.arguments), tuple(reader.commas), reader.levels
+    return SpelledCall(match[1], Span(*match.span()), match.end() + 1, stop, *parts)
 
 
 class _Reader:
@@ -116,7 +110,9 @@ class _Reader:
                 self._flush()
                 return token.start()
             if sign in _OPENS:
-                self._open()
+                name = self._pending[0] if self._pending else ""
+                self._flush()
+                self._keys.append(name)
             elif sign in _CLOSES:
                 self._flush()
                 if self._keys:
@@ -124,7 +120,8 @@ class _Reader:
                 if not self._keys:
                     return token.end()
             elif sign in "=:":
-                self._pending, self._word = (self._word if self._is_key(sign) else None), None
+                is_key = sign == ("=" if len(self._keys) == 1 else ":")
+                self._pending, self._word = (self._word if is_key else None), None
             elif sign == ",":
                 self._flush()
                 if len(self._keys) == 1:
@@ -133,14 +130,6 @@ class _Reader:
                 self._take(token)
         self._flush()
         return end
-
-    def _open(self) -> None:
-        name = self._pending[0] if self._pending else ""
-        self._flush()
-        self._keys.append(name)
-
-    def _is_key(self, sign: str) -> bool:
-        return sign == "=" if len(self._keys) == 1 else sign == ":"
 
     def _take(self, token: re.Match[str]) -> None:
         """Take a word or a text: the value of the key before it, or else a key itself, perhaps."""

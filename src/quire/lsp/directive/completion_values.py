@@ -37,12 +37,12 @@ def values_of(
     """Complete the value of an attribute."""
     parent = around[-1] if around else None
     if words := VALUES.get(f"{tag}.{attribute}"):
-        return [Completion(word, "enum", documentation=_MEANINGS.get(word, ""), span=span) for word in words]
+        return _words(words, span)
     match tag, attribute:
         case "directive", "extends":
             return items(view, "directive", span)
         case "directive", "name":
-            return [Completion(_stem(view), "value", detail="the name of the file", span=span)]
+            return [Completion(PurePath(view.path).stem, "value", detail="the name of the file", span=span)]
         case "directive", "version":
             return [Completion("1.0.0", "value", span=span)]
         case "model", "tier" | "fallback":
@@ -64,14 +64,17 @@ def values_of(
     return []
 
 
+def _words(words: tuple[str, ...], span: Span) -> list[Completion]:
+    return [Completion(word, "enum", documentation=_MEANINGS.get(word, ""), span=span) for word in words]
+
+
 def texts_of(view: View, offset: int, around: list[Tagged]) -> list[Completion]:
     """Complete the text of the innermost element."""
     tag = around[-1]
     typed = view.source.text[tag.inner_start : offset]
     if tag.children or "<" in typed:
         return []
-    start = offset - len(typed.lstrip())
-    span = Span(start, offset)
+    span = Span(offset - len(typed.lstrip()), offset)
     parent = around[-2] if len(around) > 1 else None
     if parent is not None and parent.tag in PRIMARIES and tag.tag in ITEM_TYPES:
         return grants(view, parent.tag, tag.tag, span)
@@ -113,7 +116,10 @@ def references(view: View, offset: int, around: list[Tagged]) -> list[Completion
 def items(view: View, item_type: str, span: Span) -> list[Completion]:
     """Return the ids of items of a type; tools of Quire for tools; everything for a type that is not written yet."""
     if item_type == "tool" or not item_type:
-        completions = [_tool(tool_id, span) for tool_id in tool_ids(view)]
+        completions = [
+            Completion(tool_id, "function", detail="tool", span=span, resolve=f"tool:{tool_id}")
+            for tool_id in tool_ids(view)
+        ]
         if item_type:
             return completions
         kinds: tuple[str, ...] = ("directive", "knowledge")
@@ -134,10 +140,6 @@ def tool_ids(view: View) -> list[str]:
     settings = view.folder.settings
     servers = [f"mcp/{name}/" for name in settings.servers] if settings else []
     return [*(tool.id for tool in BUILT_IN_TOOLS), FORK, ORCHESTRATOR, CONTROL, *servers]
-
-
-def _tool(item_id: str, span: Span) -> Completion:
-    return Completion(item_id, "function", detail="tool", span=span, resolve=f"tool:{item_id}")
 
 
 def grants(view: View, primary: str, item_type: str, span: Span) -> list[Completion]:
@@ -217,14 +219,6 @@ def _default(name: str, span: Span) -> list[Completion]:
     return [Completion(f"{value}", "value", detail="the default", span=span)] if value is not None else []
 
 
-def _words(words: tuple[str, ...], span: Span) -> list[Completion]:
-    return [Completion(word, "enum", documentation=_MEANINGS.get(word, ""), span=span) for word in words]
-
-
-def _stem(view: View) -> str:
-    return PurePath(view.path).stem
-
-
 _NAME = late_pattern(r"(?<![\w/.])(r|ry|rye|rye_\w*)$")
 _VALUE = late_pattern(r"(\w+)\s*=\s*([\"'])([^\"'\n]*)$")
 _KEY = late_pattern(r"[{,]\s*([\"']?)(\w*)$")
@@ -235,24 +229,20 @@ _ARGUMENT = late_pattern(r"[(,]\s*(\w*)$")
 def call_around(text: str, offset: int, start: int) -> SpelledCall | None:
     """Return the call whose parentheses are around an offset, as far as it is written before that."""
     begin = max(start, offset - LONGEST)
-    last = None
-    for match in CALL.finditer(text, begin, offset):
-        last = match
-    if last is None or last.end() >= offset:
+    matches = list(CALL.finditer(text, begin, offset))
+    if not matches or matches[-1].end() >= offset:
         return None
-    call = call_at(text, last, offset)
+    call = call_at(text, matches[-1], offset)
     return None if call.end < offset or not call.levels else call
 
 
 def in_call(view: View, offset: int, start: int) -> list[Completion] | None:
     """Complete a call; None if no call is being typed."""
-    text = view.source.text
-    call = call_around(text, offset, start)
+    call = call_around(view.source.text, offset, start)
     if call is not None:
         return _inside(view, offset, call)
-    if (typed := _NAME.search(view.line_before(offset))) is not None:
-        return _names(Span(offset - len(typed[1]), offset))
-    return None
+    typed = _NAME.search(view.line_before(offset))
+    return _names(Span(offset - len(typed[1]), offset)) if typed else None
 
 
 def _names(span: Span) -> list[Completion]:

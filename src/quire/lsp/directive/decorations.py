@@ -1,7 +1,7 @@
 """Marks of a directive (colours, notes inside of lines, lines above it, folds), and the format of its fence.
 
 Formatting never touches texts: only white space between elements changes, and only where the engine reads the elements.
-A `<process>` in the fence is sent to the model as it is, and stays so. Nothing is done while the XML is not well-formed.
+A `<process>` in the fence is sent to the model as it is, and stays so. Nothing is done in XML that is not well-formed.
 """
 
 from __future__ import annotations
@@ -62,10 +62,8 @@ def format(view: View, span: Span) -> list[Edit]:
 
 def _is_whole(view: View) -> bool:
     """Tell whether the XML of the fence could be read to its end."""
-    errors = view.reading.of(Severity.ERROR)
-    return view.reading.partial.root.end > 0 and all(
-        error.code.id in _READABLE or not error.code.id.startswith("DR00") for error in errors
-    )
+    errors = {error.code.id for error in view.reading.of(Severity.ERROR)} - _READABLE
+    return view.reading.partial.root.end > 0 and not any(code.startswith("DR00") for code in errors)
 
 
 def _is_in_child(tag: Tagged, offset: int) -> bool:
@@ -119,14 +117,11 @@ class _Formatter:
     def _is_structure(self, tag: Tagged) -> bool:
         """Tell whether there is nothing but elements, comments and white space in an element."""
         at = tag.inner_start
-        parts = [
-            *((child.start, child.end) for child in tag.children),
-            *((comment.start, comment.end) for comment in self._comments(tag)),
-        ]
-        for start, end in sorted(parts):
-            if self._text[at:start].strip():
+        parts = [*(child.span for child in tag.children), *self._comments(tag)]
+        for part in sorted(parts, key=attrgetter("start")):
+            if self._text[at : part.start].strip():
                 return False
-            at = end
+            at = part.end
         return not self._text[at : tag.inner_end].strip()
 
     def _indent(self, offset: int, depth: int) -> Iterator[Edit]:

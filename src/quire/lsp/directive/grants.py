@@ -120,10 +120,8 @@ def users(view: View, pattern: str) -> list[str]:
 
 def _heading(text: str, start: int, at: int) -> str:
     """Return the heading, or the line in bold letters, before an offset of the instructions."""
-    last = None
-    for match in _BOLD.finditer(text, start, at):
-        last = match
-    return f"“{last[1].strip()}”" if last else "the instructions"
+    matches = list(_BOLD.finditer(text, start, at))
+    return f"“{matches[-1][1].strip()}”" if matches else "the instructions"
 
 
 _SHOWN = 12

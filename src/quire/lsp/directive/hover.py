@@ -41,7 +41,7 @@ def _title(view: View, scanned: Scan, offset: int) -> Hover | None:
     """Return the first message to the model, at the name of the directive and at the heading of the file."""
     root = scanned.root
     named = root.attribute("name") if root else None
-    if named is not None and _touches(named.value_span, offset):
+    if named is not None and named.value_span.holds(offset):
         return Hover(named.value_span, prompt_markdown(view))
     line = view.line(offset)
     before_fence = scanned.opening is not None and offset < scanned.opening.start
@@ -54,18 +54,18 @@ def _in_fence(view: View, scanned: Scan, offset: int) -> Hover | None:
     tag = scanned.at(offset)
     if tag is None:
         return None
-    if _touches(tag.name_span, offset) or (tag.closing is not None and _touches(tag.closing, offset)):
-        span = tag.name_span if _touches(tag.name_span, offset) else tag.closing or tag.name_span
+    if tag.name_span.holds(offset) or (tag.closing is not None and tag.closing.holds(offset)):
+        span = tag.name_span if tag.name_span.holds(offset) else tag.closing or tag.name_span
         return _element(view, tag, span)
     if offset < tag.inner_start:
         for attribute in tag.attributes:
-            if _touches(attribute.name_span, offset):
+            if attribute.name_span.holds(offset):
                 return _attribute(view, tag, attribute)
-            if _touches(attribute.value_span, offset):
+            if attribute.value_span.holds(offset):
                 return _value(view, tag, attribute, offset)
         return None
     named = _named(view, offset)
-    if (permission := permission_at(tag)) is not None and _touches(permission[1], offset):
+    if (permission := permission_at(tag)) is not None and permission[1].holds(offset):
         item = f"\n\n{named.markdown}" if named is not None and tag.tag != "tool" else ""
         return Hover(permission[1], permission_markdown(view, permission[0]) + item)
     return named
@@ -145,15 +145,15 @@ def _in_body(view: View, scanned: Scan, offset: int) -> Hover | None:
         return named
     text = view.source.text
     for call in spelled_calls(text, scanned.body_start, len(text)):
-        if _touches(call.name_span, offset):
+        if call.name_span.holds(offset):
             return Hover(call.name_span, call_markdown(call.primary))
         if call.name_span.start <= offset <= call.end:
             for argument in call.arguments:
-                if _touches(argument.name_span, offset) and (text := call_markdown(call.primary, call, argument)):
+                if argument.name_span.holds(offset) and (text := call_markdown(call.primary, call, argument)):
                     return Hover(argument.name_span, text)
             return None
     tag = scanned.at(offset)
-    if tag is not None and _touches(tag.name_span, offset) and (meaning := meaning_of(tag.path)):
+    if tag is not None and tag.name_span.holds(offset) and (meaning := meaning_of(tag.path)):
         return Hover(tag.name_span, f"{code(f'<{tag.tag}>')} — {meaning.meaning}")
     return None
 
@@ -180,7 +180,3 @@ def _name_words(view: View, name: Name) -> str:
 
             return hook_named(view, name)
     return ""
-
-
-def _touches(span: Span, offset: int) -> bool:
-    return span.holds(offset)

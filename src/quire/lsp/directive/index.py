@@ -190,24 +190,24 @@ class _Names:
         for tag in self._scan.tags:
             if self._scan.holds(tag.start):
                 yield from self._in_fence(tag)
-            yield from self._anywhere(tag)
+            if tag.tag == "step" and (named := tag.attribute("name")) and named.value:
+                yield Name("step", named.value, named.value_span, "declares", renames=False)
+            elif tag.tag in (*PRIMARIES, "action") and not tag.inside("permissions"):
+                yield from self._action(tag)
         for reference in value_references(self._text, self._scan):
             yield Name(reference.kind, reference.name, reference.span, "reads")
         for call in spelled_calls(self._text, self._scan.body_start, len(self._text)):
             yield from self._call(call)
 
-    def _anywhere(self, tag: Tagged) -> Iterator[Name]:
-        """Yield the names of elements that may stand in the fence or after it."""
-        if tag.tag == "step" and (named := tag.attribute("name")) and named.value:
-            yield Name("step", named.value, named.value_span, "declares", renames=False)
-        elif tag.tag in (*PRIMARIES, "action") and not tag.inside("permissions"):
-            yield from self._action(tag)
-
     def _in_fence(self, tag: Tagged) -> Iterator[Name]:
         parent = tag.parent.tag if tag.parent else ""
         match tag.tag:
             case "directive" if tag is self._scan.root:
-                yield from self._root(tag)
+                if (named := tag.attribute("name")) and named.value.strip():
+                    own = self._view.path
+                    yield Name("directive", named.value, named.value_span, "declares", document=own, renames=False)
+                if (extended := tag.attribute("extends")) and extended.value.strip():
+                    yield from self._item("directive", extended.value, extended.value_span)
             case "input" if parent == "inputs":
                 yield from self._parameter(tag, "input")
             case "output" if parent == "outputs":
@@ -225,13 +225,6 @@ class _Names:
                 yield from self._layer(tag)
             case _ if parent in PRIMARIES and tag.inside("permissions"):
                 yield from self._permission(tag, parent)
-
-    def _root(self, tag: Tagged) -> Iterator[Name]:
-        if (named := tag.attribute("name")) and named.value.strip():
-            path = self._view.path
-            yield Name("directive", named.value, named.value_span, "declares", document=path, renames=False)
-        if (parent := tag.attribute("extends")) and parent.value.strip():
-            yield from self._item("directive", parent.value, parent.value_span)
 
     def _parameter(self, tag: Tagged, kind: NameKind) -> Iterator[Name]:
         if (named := tag.attribute("name")) and named.value.strip():

@@ -41,7 +41,9 @@ def name_problem(view: View, name: Name, new: str) -> str:
     home = view.folder.view(name.document) if name.document else view
     if home is None or home.format != "directive":
         return ""
-    if name.kind == "output" and _is_keyed(home, name.text):
+    outputs = scan(home.source.text).below("outputs")
+    is_tag = outputs is not None and outputs.child(name.text) is not None and name.text not in _RESERVED
+    if name.kind == "output" and is_tag:
         if new in _RESERVED:
             return f"<{new}> in <outputs> has a meaning of its own"
         if not _TAG.fullmatch(new):
@@ -52,12 +54,6 @@ def name_problem(view: View, name: Name, new: str) -> str:
     ):
         return f"there is already an {name.kind} {new}" if name.kind != "hook" else f"there is already a hook {new}"
     return ""
-
-
-def _is_keyed(home: View, name: str) -> bool:
-    """Tell whether an output is written in the form in which its tag is its name."""
-    outputs = scan(home.source.text).below("outputs")
-    return outputs is not None and outputs.child(name) is not None and name not in _RESERVED
 
 
 def moved(view: View, new: str) -> list[Edit]:

@@ -130,7 +130,8 @@ def execute(session: Session, params: Mapping[str, Any]) -> Any:
         case "quire.showPrompt":
             return prompt_text_of(_view(session, texts), texts[1] if len(texts) > 1 else "")
         case "quire.fixAll":
-            return _fix_all(session, _view(session, texts))
+            action = fix_all(_view(session, texts))
+            return workspace_edit(session, action.edits) if action is not None else None
         case "quire.test":
             return _test(session, _view(session, texts), texts[1] if len(texts) > 1 else "")
         case "quire.writeTest":
@@ -150,13 +151,6 @@ def _view(session: Session, arguments: Sequence[str]) -> View:
     if view is None or not view.format:
         raise RequestFailed("the command needs the address of a document", INVALID_PARAMS)
     return view
-
-
-def _fix_all(session: Session, view: View) -> Any:
-    action = fix_all(view)
-    if action is None:
-        return None
-    return workspace_edit(session, action.edits)
 
 
 def _test(session: Session, view: View, case: str) -> NoReturn:

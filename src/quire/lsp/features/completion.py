@@ -54,9 +54,9 @@ def hover(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None:
     text = answer.markdown if len(answer.markdown) <= LONGEST else answer.markdown[:LONGEST] + "\n\n…"
     if answer.value and (last := session.desk.last_runs.markdown(home, answer.value, answer.part)):
         text += f"\n\n{last}"
-    if "markdown" not in (session.client.value("textDocument.hover.contentFormat") or ["markdown"]):
-        return {"contents": {"kind": "plaintext", "value": text}, "range": view.text.range(answer.span)}
-    return {"contents": {"kind": "markdown", "value": text}, "range": view.text.range(answer.span)}
+    kinds = session.client.value("textDocument.hover.contentFormat") or ["markdown"]
+    kind = "markdown" if "markdown" in kinds else "plaintext"
+    return {"contents": {"kind": kind, "value": text}, "range": view.text.range(answer.span)}
 
 
 def _in_prompt(prompt: View, offset: int) -> tuple[View, Hover | None]:

@@ -10,7 +10,7 @@ from quire.lsp import wire
 from quire.lsp.answers import Name
 from quire.lsp.features import names_at, place_in, view_in
 from quire.lsp.name_targets import definitions_of, places_of
-from quire.source import Span
+from quire.source import NOWHERE, Span
 
 if TYPE_CHECKING:
     from quire.lsp.document_view import View
@@ -84,18 +84,14 @@ def _target(session: Session, params: Mapping[str, Any]) -> tuple[View, Name] | 
 
 def _item(session: Session, path: str, scope: str, text: str) -> dict[str, Any]:
     view = session.desk.view_of(path)
-    zero = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
-    chosen = zero
-    if view is not None:
-        places = definitions_of(view, Name("document", text, Span(0, 0), "reads", scope, path))
-        chosen = view.text.range(places[0][1]) if places else zero
+    places = definitions_of(view, Name("document", text, NOWHERE, "reads", scope, path)) if view else []
     return {
         "name": text or Path(path).name,
         "kind": _MODULE,
         "detail": Path(path).name,
         "uri": wire.uri_at(session.desk, path),
-        "range": view.text.whole if view else zero,
-        "selectionRange": chosen,
+        "range": view.text.whole if view else wire.START,
+        "selectionRange": view.text.range(places[0][1]) if view and places else wire.START,
         "data": {"path": path, "scope": scope},
     }
 

@@ -53,7 +53,10 @@ def called_name(view: View, name: Name, moves: Mapping[str, str]) -> str:
     home = view.folder.path
     before, after = (id_of(path) if kind == "directive" else playbook_name(Path(path), home) for path in paths)
     if not after or not before:
-        return _path(view, name, moves) if view.format == "test" else text
+        if view.format != "test":
+            return text
+        beside = Path(moves.get(view.path, view.path)).parent  # a test may name a path
+        return Path(os.path.relpath(paths[1], beside)).as_posix()
     if "/" in before and text == before.replace("/", "."):
         return after.replace("/", ".")
     ids = _ids_after(view.folder, kind, moves)
@@ -63,12 +66,6 @@ def called_name(view: View, name: Name, moves: Mapping[str, str]) -> str:
         if _is_found(view.folder, candidate, after, ids) and _can_be_written(view, name, candidate):
             return candidate
     return text
-
-
-def _path(view: View, name: Name, moves: Mapping[str, str]) -> str:
-    """Return the path of a document from its test, which may name it so."""
-    beside = Path(moves.get(view.path, view.path)).parent
-    return Path(os.path.relpath(moves.get(name.document, name.document), beside)).as_posix()
 
 
 def _ids_after(folder: Folder, kind: str, moves: Mapping[str, str]) -> list[str]:
@@ -171,18 +168,14 @@ def _followed(view: View, workspace: Path, moves: Mapping[str, str]) -> Iterator
         text = name.span.of(view.source.text)
         if is_called(view, name):
             written = called_name(view, name, moves)
-            if written != text:
-                yield Edit(name.span, text, written)
-            continue
-        if name.kind == "prompt" and view.format == "playbook":
-            written = _library_id(view, moves.get(old, old)) or text
-            if written != text:
-                yield Edit(name.span, text, written)
-            continue
-        before, after = _forms(old, here, workspace), _forms(moves.get(old, old), there, workspace)
-        written = next((later for form, later in zip(before, after, strict=True) if form == text), "")
-        leaves = written.startswith("../") and name.kind in ("prompt", "file") and view.format != "test"
-        if written and written != text and not leaves:  # a prompt is a file below the folder of its document
+        elif name.kind == "prompt" and view.format == "playbook":
+            written = _library_id(view, moves.get(old, old))
+        else:
+            before, after = _forms(old, here, workspace), _forms(moves.get(old, old), there, workspace)
+            written = next((later for form, later in zip(before, after, strict=True) if form == text), "")
+            if written.startswith("../") and name.kind in ("prompt", "file") and view.format != "test":
+                written = ""  # a prompt is a file below the folder of its document
+        if written and written != text:
             yield Edit(name.span, text, written)
     if view.path in moves:
         yield from ask(view, "file_moves", "moved", moves[view.path]) or ()

@@ -25,7 +25,7 @@ def folding(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]]
         return None
     source = view.source
     folds: dict[tuple[int, int], dict[str, Any]] = {}
-    for symbol in _all(view.index.symbols):
+    for symbol, _ in wire.flat_symbols(view.index.symbols):
         text = symbol.span.of(source.text).rstrip()
         first = source.position(symbol.span.start).line
         last = source.position(symbol.span.start + len(text)).line
@@ -36,12 +36,6 @@ def folding(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]]
         if fold.last > fold.first:
             folds[fold.first, fold.last] = {"startLine": fold.first - 1, "endLine": fold.last - 1, "kind": fold.kind}
     return [folds[key] for key in sorted(folds)]
-
-
-def _all(symbols: Sequence[Symbol]) -> Iterator[Symbol]:
-    for symbol in symbols:
-        yield symbol
-        yield from _all(symbol.children)
 
 
 def selection(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]] | None:
@@ -115,12 +109,7 @@ def document(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]
         return [wire.symbol(view.text, symbol) for symbol in view.index.symbols]
     uri = wire.uri_at(session.desk, view.path)
     return [
-        {
-            "name": symbol.name or "(no name)",
-            "kind": wire.symbol_kind(symbol.kind),
-            "location": {"uri": uri, "range": view.text.range(symbol.span)},
-            "containerName": container,
-        }
+        wire.flat_symbol(symbol, uri, view.text.range(symbol.span), container)
         for symbol, container in wire.flat_symbols(view.index.symbols)
     ]
 
@@ -134,20 +123,10 @@ def workspace(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any
         for view in folder.views():
             uri = wire.uri_at(session.desk, view.path)
             for symbol, container in wire.flat_symbols(view.index.symbols):
-                if _has_letters(symbol.name.lower(), letters):
-                    symbols.append(
-                        {
-                            "name": symbol.name or "(no name)",
-                            "kind": wire.symbol_kind(symbol.kind),
-                            "location": {"uri": uri, "range": view.text.range(symbol.selection)},
-                            "containerName": container or view.path.rpartition("/")[2],
-                        }
-                    )
+                rest = iter(symbol.name.lower())
+                if all(letter in rest for letter in letters):
+                    around = container or view.path.rpartition("/")[2]
+                    symbols.append(wire.flat_symbol(symbol, uri, view.text.range(symbol.selection), around))
                     if len(symbols) >= MOST:
                         return symbols
     return symbols
-
-
-def _has_letters(name: str, query: str) -> bool:
-    letters = iter(name)
-    return all(letter in letters for letter in query)
