@@ -115,9 +115,8 @@ def result_names(view: View, offset: int, span: Span) -> list[Completion]:
     completions: dict[str, Completion] = {}
     for capture in islice(layout.readable(offset), MOST):
         about = f"step {capture.label} keeps {HOW_WORDS[capture.how]}"
-        completions.setdefault(
-            capture.name, Completion(capture.name, "variable", detail=about, order=_FIRST, span=span)
-        )
+        completion = Completion(capture.name, "variable", detail=about, order=_FIRST, span=span)
+        completions.setdefault(capture.name, completion)
     here = layout.part_at(offset)
     for part in layout.parts:
         is_before = part.start < offset and (here is None or part.top is not here.top or part is here.parent)
@@ -197,8 +196,8 @@ def _pair(argument: Argument, at: int) -> str:
 def _keys(view: View, arguments: Sequence[Argument], first: int, start: int, offset: int) -> list[Completion]:
     """Return the arguments that the call does not have yet."""
     text = view.source.text
-    end = line_end(text, offset)
-    present = {key.span.of(text) for key in json_texts(text, first, end) if key.is_key and key.depth == 1}
+    keys = json_texts(text, first, line_end(text, offset))
+    present = {key.span.of(text) for key in keys if key.is_key and key.depth == 1}
     is_quoted = start > 0 and text[start - 1] == '"'
     has_end = text[offset : offset + 1] == '"'
     completions = []
@@ -372,10 +371,8 @@ def _missing(view: View) -> list[str]:
     names = KnownNames(tree)
     missing: dict[str, None] = {}
     for parent in tree.steps:
-        for step in family(parent):
-            missing |= {
-                placeholder.name: None for placeholder in step.placeholders if not names.is_known(placeholder.name)
-            }
+        placeholders = [placeholder.name for step in family(parent) for placeholder in step.placeholders]
+        missing |= {name: None for name in placeholders if not names.is_known(name)}
         for arm in parent.arms:
             if arm.condition and not names.is_known(arm.condition.variable):
                 missing[arm.condition.variable] = None

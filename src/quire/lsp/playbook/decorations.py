@@ -17,7 +17,7 @@ from quire.lsp.bounds import bound_words, document_lenses
 from quire.lsp.desk import uri_of
 from quire.lsp.document_tests import count_cases
 from quire.lsp.playbook.index import KnownNames, comments, tree_of
-from quire.lsp.playbook.layout import HOW_WORDS, Capture, Layout, layout_of
+from quire.lsp.playbook.layout import HOW_WORDS, Layout, directives_of, layout_of, steps_of
 from quire.lsp.prompts import model_of_step
 from quire.patterns import late_pattern
 from quire.source import PLACEHOLDER, Span, line_end
@@ -26,7 +26,7 @@ from quire.wording import cut_line
 if TYPE_CHECKING:
     from re import Match
 
-    from quire.formats.playbook.syntax import InputDeclaration, Playbook, Step
+    from quire.formats.playbook.syntax import Playbook, Step
     from quire.lsp.document_view import View
 
 
@@ -49,11 +49,10 @@ def lenses(view: View) -> list[Lens]:
     title = Span(tree.title_start, tree.title_end)
     lenses = [*document_lenses(view, title, cases=count_cases(view), bound=bound_words(view), sign=sign)]
     parts = {part.heading.start: part for part in layout_of(view).parts}
-    for parent in tree.steps:
-        for step in family(parent):
-            part = parts.get(step.start)
-            if part is not None and not step.tool and (step.has_text or step.prompt):
-                lenses.append(Lens(part.heading, "Prompt", "quire.showPrompt", (uri, step.label)))
+    for step in steps_of(tree):
+        part = parts.get(step.start)
+        if part is not None and not step.tool and (step.has_text or step.prompt):
+            lenses.append(Lens(part.heading, "Prompt", "quire.showPrompt", (uri, step.label)))
     return lenses
 
 
@@ -71,8 +70,9 @@ def hints(view: View, span: Span) -> list[Hint]:
     if title is not None and tree.title and span.holds(tree.title_end) and (bound := bound_words(view)):
         hints.append(Hint(tree.title_end, bound, tooltip="The most that a run asks of models and people."))
     for capture in layout.captures:
-        if span.holds(capture.span.end) and not capture.name.startswith("__"):
-            hints += _capture_hint(view, capture)
+        if span.holds(capture.span.end) and not capture.name.startswith("__") and not capture.type:
+            tooltip = f"Step {capture.label} keeps {HOW_WORDS[capture.how]}."
+            hints.append(Hint(capture.span.end, f": {cut_line(capture.type_words, LONGEST)}", tooltip=tooltip))
     ends = {marker.step.start: marker.span.end for marker in layout.markers if marker.word == "endif"}
     for parent in tree.steps:
         if parent.start > span.end:
@@ -81,13 +81,6 @@ def hints(view: View, span: Span) -> list[Hint]:
             hints += _model_hint(view, step, span)
         hints += _arm_hints(view, parent, ends.get(parent.start))
     return sorted((hint for hint in hints if span.holds(hint.offset)), key=lambda hint: hint.offset)
-
-
-def _capture_hint(view: View, capture: Capture) -> Iterator[Hint]:
-    """Yield the type of a capture that has none in the text."""
-    if not capture.type:
-        tooltip = f"Step {capture.label} keeps {HOW_WORDS[capture.how]}."
-        yield Hint(capture.span.end, f": {cut_line(capture.type_words, LONGEST)}", tooltip=tooltip)
 
 
 def _model_hint(view: View, step: Step, span: Span) -> Iterator[Hint]:
@@ -162,10 +155,11 @@ def _group(line: Match[str], group: int) -> Span:
 
 def _document_tokens(text: str, tree: Playbook, names: KnownNames) -> Iterator[Token]:
     for declared in tree.inputs:
-        yield from _input_tokens(text, declared)
-    for parent in tree.steps:
-        for step in family(parent):
-            yield from _step_tokens(text, step, names)
+        yield Token(declared.name_span, "parameter", ("declaration",))
+        if match := _TYPE.search(text, declared.name_span.end, declared.end):
+            yield Token(Span(*match.span(1)), "type")
+    for step in steps_of(tree):
+        yield from _step_tokens(text, step, names)
     artifact = tree.artifact
     if artifact and artifact.end > artifact.start:
         if match := PLACEHOLDER.fullmatch(text, artifact.start, artifact.end):
@@ -176,19 +170,12 @@ def _document_tokens(text: str, tree: Playbook, names: KnownNames) -> Iterator[T
         yield Token(artifact.source_span, _value(artifact.source, names))
 
 
-def _input_tokens(text: str, declared: InputDeclaration) -> Iterator[Token]:
-    yield Token(declared.name_span, "parameter", ("declaration",))
-    if match := _TYPE.search(text, declared.name_span.end, declared.end):
-        yield Token(Span(*match.span(1)), "type")
-
-
 def _step_tokens(text: str, step: Step, names: KnownNames) -> Iterator[Token]:
     for start, end in step.pieces:
         for match in PLACEHOLDER.finditer(text, start, end):
             yield from _placeholder(match, names)
-    for directive in (step.prompt, step.output, step.elicitation, step.tool, step.context, step.model):
-        if directive is not None:
-            yield from _directive_tokens(text, directive.start, directive.end, names)
+    for directive in directives_of(step):
+        yield from _directive_tokens(text, directive.start, directive.end, names)
 
 
 def _directive_tokens(text: str, start: int, end: int, names: KnownNames) -> Iterator[Token]:

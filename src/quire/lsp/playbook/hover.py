@@ -6,12 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from quire.display.visible import visible
-from quire.formats.playbook.names import family
 from quire.lsp.answers import Hover, Name, code, fenced, kind_word, paragraphs
 from quire.lsp.bounds import bound_words
 from quire.lsp.playbook.directive_forms import FORMS, MARKER_MEANINGS, MEANINGS
 from quire.lsp.playbook.index import arm_words, tree_of, work_words
-from quire.lsp.playbook.layout import HOW_WORDS, Capture, layout_of
+from quire.lsp.playbook.layout import HOW_WORDS, Capture, layout_of, steps_of
 from quire.lsp.playbook.tools import OWN, PYTHON, arguments_of, authority_of, read_tool
 from quire.lsp.prompts import RUN_MODEL, composed_prompt, model_of_step, resolved_model
 from quire.patterns import late_pattern
@@ -58,7 +57,9 @@ def value_hover(view: View, name: Name, offset: int) -> str:
     declared = layout.inputs.get(name.text)
     writers = [capture for capture in layout.captures if capture.name == name.text]
     if declared is not None and name.kind == "input":
-        return paragraphs(_input(declared), _readers(view, name), _shadowed(writers))
+        steps = listed(writer.label for writer in writers)
+        shadowed = f"The `@output` of {steps} has the same name, and can never be read." if steps else ""
+        return paragraphs(_input(declared), _readers(view, name), shadowed)
     if not writers:
         return _unset(view, name, offset)
     late = ""
@@ -67,12 +68,9 @@ def value_hover(view: View, name: Name, offset: int) -> str:
     lines = "\n".join(f"- {_writer(writer)}" for writer in writers[:_MOST_WRITERS])
     more = f"\n- and {len(writers) - _MOST_WRITERS} more" if len(writers) > _MOST_WRITERS else ""
     kinds = " or ".join(dict.fromkeys(quoted(writer.type_words) for writer in writers[:_MOST_WRITERS]))
-    head = f"**{quoted(name.text)}** · {_kind(writers[0])}, {kinds}"
+    kind = "answer" if writers[0].how == "answer" else "kept result"
+    head = f"**{quoted(name.text)}** · {kind}, {kinds}"
     return paragraphs(head, lines + more, late, _readers(view, name))
-
-
-def _kind(writer: Capture) -> str:
-    return "answer" if writer.how == "answer" else "kept result"
 
 
 def _writer(capture: Capture) -> str:
@@ -87,12 +85,6 @@ def _input(declared: InputDeclaration) -> str:
         kind = " | ".join(f'"{option}"' for option in declared.options)
     default = "required" if declared.default is None else f"default {quoted(declared.default)}"
     return paragraphs(f"**{quoted(declared.name)}** · input, {quoted(kind)}, {default}", escaped(declared.description))
-
-
-def _shadowed(writers: list[Capture]) -> str:
-    if not writers:
-        return ""
-    return f"The `@output` of {listed(writer.label for writer in writers)} has the same name, and can never be read."
 
 
 def _readers(view: View, name: Name) -> str:
@@ -136,11 +128,7 @@ LONGEST_PROMPT = 8_000
 
 def step_of(tree: Playbook | None, label: str) -> Step | None:
     """Return the first step or sub-step of a label."""
-    for parent in tree.steps if tree else ():
-        for step in family(parent):
-            if step.label == label:
-                return step
-    return None
+    return next((step for step in steps_of(tree) if step.label == label), None)
 
 
 def step_hover(view: View, label: str) -> str:
@@ -215,7 +203,8 @@ def tool_hover(view: View, name: Name) -> str:
         return paragraphs(
             f"**{quoted(name.text)}** · not known", "Neither a built-in tool nor a document has this name."
         )
-    head = f"**{quoted(name.text)}** · " + ("built-in tool" if own else _place(connection))
+    place = "function of this workspace" if connection == PYTHON else f"tool of the server {quoted(connection)}"
+    head = f"**{quoted(name.text)}** · {'built-in tool' if own else place}"
     arguments = arguments_of(view, connection, name.text)
     more = "" if own else "Its arguments are known when its server or module is started."
     return paragraphs(
@@ -247,10 +236,6 @@ def argument_lines(arguments: Sequence[Argument] | None) -> str:
             f"- {quoted(argument.name)} ({escaped(argument.type)}{', required' if argument.required else ''}){about}"
         )
     return "\n".join(lines)
-
-
-def _place(connection: str) -> str:
-    return "function of this workspace" if connection == PYTHON else f"tool of the server {quoted(connection)}"
 
 
 def _connection(view: View, name: str) -> str:

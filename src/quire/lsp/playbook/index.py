@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from quire.formats.playbook.names import family
-from quire.lsp.answers import Index, Link, Name, NameKind, Role, Symbol
+from quire.lsp.answers import Index, Link, Name, NameKind, Symbol
 from quire.lsp.name_targets import CalledDocument, pipeline_names
-from quire.lsp.playbook.layout import ASKED, Part, Section, layout_of
+from quire.lsp.playbook.layout import ASKED, Part, Section, layout_of, steps_of
 from quire.lsp.playbook.tools import (
     OWN,
     called_by_tool,
@@ -189,10 +188,9 @@ def index(view: View) -> Index:
         return Index()
     names = [*own_names(view, tree)]
     links: list[Link] = []
-    for parent in tree.steps:
-        for step in family(parent):
-            if step.tool or step.prompt or step.model:
-                references(view, step, names, links)
+    for step in steps_of(tree):
+        if step.tool or step.prompt or step.model:
+            references(view, step, names, links)
     names.sort(key=lambda name: (name.span.start, name.span.end))
     return Index(tuple(names), outline(view, tree), tuple(links))
 
@@ -208,8 +206,8 @@ class KnownNames:
 
     def __init__(self, tree: Playbook) -> None:
         self.inputs = {declared.name for declared in tree.inputs}
-        self.outputs = {step.output.name for parent in tree.steps for step in family(parent) if step.output}
-        self.labels = {step.label for parent in tree.steps for step in family(parent)}
+        self.outputs = {step.output.name for step in steps_of(tree) if step.output}
+        self.labels = {step.label for step in steps_of(tree)}
 
     def kind(self, name: str) -> NameKind:
         """Return the kind of a value. An input wins over an output; a name of nothing counts as an input, because that
@@ -229,14 +227,14 @@ def own_names(view: View, tree: Playbook) -> Iterator[Name]:
     names, source = KnownNames(tree), view.source
     for declared in tree.inputs:
         yield Name("input", declared.name, declared.name_span, "declares")
-    starts = {step.start for parent in tree.steps for step in family(parent)}
+    starts = {step.start for step in steps_of(tree)}
     for part in layout_of(view).parts:
         if part.heading.start in starts:
             yield Name("step", part.label, part.label_span, "declares")
-    for parent in tree.steps:
-        for step in family(parent):
-            yield from _step_names(step, names)
-        yield from _conditions(parent.arms, names)
+    for step in steps_of(tree):
+        yield from _step_names(step, names)
+        for condition in (arm.condition for arm in step.arms if arm.condition):
+            yield from value(condition.variable, condition.variable_start, names)
     if tree.artifact:
         for match in PLACEHOLDER.finditer(source.text, tree.artifact.start, tree.artifact.end):
             yield from value(match[1], match.start(1), names)
@@ -274,17 +272,11 @@ def _step_names(step: Step, names: KnownNames) -> Iterator[Name]:
                 yield _result(word[0], Span(*word.span()), names)
 
 
-def _conditions(arms: tuple[Arm, ...], names: KnownNames) -> Iterator[Name]:
-    for arm in arms:
-        if arm.condition:
-            yield from value(arm.condition.variable, arm.condition.variable_start, names)
-
-
-def value(name: str, start: int, names: KnownNames, role: Role = "reads") -> Iterator[Name]:
+def value(name: str, start: int, names: KnownNames) -> Iterator[Name]:
     """Yield the name of a value that is read. In the name of an answer, the label of the step is a name too."""
     span = Span(start, start + len(name))
     is_answer = name.startswith(ASKED) and name not in names.inputs and name not in names.outputs
-    yield Name(names.kind(name), name, span, role, renames=not is_answer)
+    yield Name(names.kind(name), name, span, "reads", renames=not is_answer)
     label = name.removeprefix(ASKED)
     if is_answer and label in names.labels:
         yield Name("step", label, Span(span.end - len(label), span.end), "reads")
@@ -342,15 +334,13 @@ def _value(tree: Playbook, name: Name, new: str) -> str:
         return f"{new} is the label of a step"
     if name.kind == "input" and name.text in names.outputs:
         return f"an output is named {name.text} too: {{{{{name.text}}}}} would mean it from then on"
-    read = any(
-        new == placeholder.name for parent in tree.steps for step in family(parent) for placeholder in step.placeholders
-    )
+    read = any(new == placeholder.name for step in steps_of(tree) for placeholder in step.placeholders)
     return f"{{{{{new}}}}} is read already, and nothing sets it yet: it would be filled in" if read else ""
 
 
 def _label(tree: Playbook, old: str, new: str) -> str:
     """Return the problem of a new label. A step with sub-steps keeps its number, because theirs begin with it."""
-    labels = {step.label for parent in tree.steps for step in family(parent)}
+    labels = {step.label for step in steps_of(tree)}
     if new in labels:
         return f"there is a step {new} already"
     for parent in tree.steps:

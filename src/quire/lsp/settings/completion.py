@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire.lsp.answers import Completion, Hover, code, paragraphs
-from quire.lsp.settings.toml_places import TomlKey, TomlTable, tables_of, texts_in
+from quire.lsp.settings.toml_places import TomlKey, TomlPart, TomlTable, tables_of, texts_in
 from quire.models.choose import MODEL_BY_KEY
 from quire.source import Span
 from quire.workspace.setting_keys import SETTING_KEYS, SettingKey, below, key_at, takes_names
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 
 MOST_ENTRIES = 200
+_TABLES = tuple(dict.fromkeys(".".join(key.parts[:-1]) for key in SETTING_KEYS if len(key.parts) > 1))
+"""The names of all tables; a part in capitals is a name that the user chooses."""
 _HEADER = re.compile(r"\[+[ \t]*([^\]#\n]*)$")
 _KEY = re.compile(r"[ \t]*([A-Za-z0-9_.\"'-]*)$")
 _VALUE = re.compile(r"""[ \t]*([A-Za-z0-9_."'-]+)[ \t]*=[ \t]*(.*)$""")
@@ -35,7 +37,8 @@ def complete(view: View, offset: int) -> list[Completion]:
     tables = tables_of(view.source.text)
     if header := _HEADER.fullmatch(line.strip()):
         return list(_tables(view, header[1], offset))
-    table = _table_at(tables, offset)
+    before = [table for table in tables if table.header.end <= offset and table.span.start <= offset]
+    table = before[-1] if before else tables[0]
     if value := _VALUE.fullmatch(line):
         path = (*table.path, *_split(value[1]))
         return list(_in_value(view, path, value[2], offset))
@@ -49,18 +52,11 @@ def complete(view: View, offset: int) -> list[Completion]:
 
 def resolve(view: View, what: str) -> str:
     """Return the meaning of a table or a key: `runs.expiry`."""
-
     return table_text(tuple(what.split(".")))
 
 
 def _split(name: str) -> tuple[str, ...]:
     return tuple(part.strip(" \t\"'") for part in name.split("."))
-
-
-def _table_at(tables: list[TomlTable], offset: int) -> TomlTable:
-    """Return the table that a line belongs to: the last one whose name stands before it."""
-    before = [table for table in tables if table.header.end <= offset and table.span.start <= offset]
-    return before[-1] if before else tables[0]
 
 
 def _key_around(table: TomlTable, offset: int) -> tuple[str, ...]:
@@ -73,9 +69,8 @@ def _tables(view: View, typed: str, offset: int) -> Iterator[Completion]:
     """Yield the names of tables; a part that the user chooses is a place to fill in."""
     span = Span(offset - len(typed), offset)
     close = "" if view.source.text[offset : offset + 1] == "]" else "]"
-    names = dict.fromkeys(".".join(key.parts[:-1]) for key in SETTING_KEYS if len(key.parts) > 1)
-    for name in names:
-        if name.endswith(("NAME", "KEY", "PROVIDER", "STEP")) or any(part.isupper() for part in name.split(".")):
+    for name in _TABLES:
+        if any(part.isupper() for part in name.split(".")):
             numbered = iter(range(1, 9))
             parts = [f"${{{next(numbered)}:{part.lower()}}}" if part.isupper() else part for part in name.split(".")]
             yield Completion(name, "module", ".".join(parts) + close, snippet=True, order=3, span=span, resolve=name)
@@ -86,7 +81,7 @@ def _tables(view: View, typed: str, offset: int) -> Iterator[Completion]:
 def _headers(typed: str, offset: int) -> Iterator[Completion]:
     """Yield whole lines that begin a table, for a line in which only a word is typed."""
     span = Span(offset - len(typed), offset)
-    for name in dict.fromkeys(".".join(key.parts[:-1]) for key in SETTING_KEYS if len(key.parts) > 1):
+    for name in _TABLES:
         if not any(part.isupper() for part in name.split(".")):
             yield Completion(f"[{name}]", "module", order=6, span=span, resolve=name)
 
@@ -170,7 +165,8 @@ def _words(view: View, key: SettingKey) -> Iterator[tuple[str, str]]:
         case "tool":
             yield from _tools(view)
         case "model":
-            yield from _models(view)
+            yield from ((name, "tier") for name in _names(view, ("models", "tiers")))
+            yield from ((name, "") for name in dict.fromkeys(MODEL_BY_KEY.values()))
         case "agent":
             yield from ((name, "agent") for name in _names(view, ("agents",)))
         case "folder":
@@ -188,11 +184,6 @@ def _tools(view: View) -> Iterator[tuple[str, str]]:
     settings = view.folder.settings
     for server in settings.servers if settings else ():
         yield f"{server}/*", "all tools of a server"
-
-
-def _models(view: View) -> Iterator[tuple[str, str]]:
-    yield from ((name, "tier") for name in _names(view, ("models", "tiers")))
-    yield from ((name, "") for name in dict.fromkeys(MODEL_BY_KEY.values()))
 
 
 def _names(view: View, table: tuple[str, ...]) -> list[str]:
@@ -234,18 +225,18 @@ def hover(view: View, offset: int) -> Hover | None:
         if not table.span.holds(offset):
             continue
         if table.header.holds(offset) and table.parts:
-            return _in_header(table, offset)
-        for key in reversed(table.keys):
-            answer = _in_key(view, key, offset)
-            if answer is not None:
-                return answer
+            return _in_parts(table.parts, table.path, offset)
+        answers = (_in_key(view, key, offset) for key in reversed(table.keys))
+        if (answer := next(filter(None, answers), None)) is not None:
+            return answer
     return None
 
 
-def _in_header(table: TomlTable, offset: int) -> Hover | None:
-    for depth, part in enumerate(table.parts):
+def _in_parts(parts: Sequence[TomlPart], path: tuple[str, ...], offset: int) -> Hover | None:
+    """Return the meaning of the part of a dotted name at an offset; `path` is that of the last part."""
+    for depth, part in enumerate(parts, len(path) - len(parts) + 1):
         if part.span.holds(offset):
-            text = table_text(table.path[: depth + 1])
+            text = table_text(path[:depth])
             return Hover(part.span, text) if text else None
     return None
 
@@ -262,32 +253,21 @@ def table_text(path: tuple[str, ...]) -> str:
 
 
 def _in_key(view: View, key: TomlKey, offset: int) -> Hover | None:
-    above = len(key.path) - len(key.parts)
-    for depth, part in enumerate(key.parts):
-        if part.span.holds(offset):
-            text = table_text(key.path[: above + depth + 1])
-            return Hover(part.span, text) if text else None
+    if any(part.span.holds(offset) for part in key.parts):
+        return _in_parts(key.parts, key.path, offset)
     if not key.value.holds(offset):
         return None
     setting = key_at(key.path)
-    span, word = next(
-        ((span, word) for word, span in texts_in(view.source.text, key.value) if span.holds(offset)),
-        (key.value, ""),
-    )
-    text = _named_text(view, setting, word) if setting else ""
-    return _value(setting, span, text)
+    if setting is None:
+        return None
+    texts = texts_in(view.source.text, key.value)
+    word, span = next(((word, span) for word, span in texts if span.holds(offset)), ("", key.value))
+    text = _tool_text(word) if setting.names == "tool" and word else ""
+    return Hover(span, text or key_text(setting)) if text or setting.text else None
 
 
-def _value(key: SettingKey | None, span: Span, text: str) -> Hover | None:
-    if text:
-        return Hover(span, text)
-    return Hover(span, key_text(key)) if key is not None and key.text else None
-
-
-def _named_text(view: View, key: SettingKey, word: str) -> str:
+def _tool_text(word: str) -> str:
     """Return what is known about a tool that a value names."""
-    if key.names != "tool" or not word:
-        return ""
     from quire.plan.built_in_tools import built_in_tool
 
     name = word.partition("=")[0]
@@ -295,10 +275,8 @@ def _named_text(view: View, key: SettingKey, word: str) -> str:
     if tool is None:
         return ""
     granted = "" if tool.granted == "on request" else f"Granted without this entry: {tool.granted}."
-    detail = {"host": "=HOST[:PORT]", "place": "=PLACE", "sandbox": "=network, =unsandboxed, =env:NAME"}.get(
-        tool.detail
-    )
-    takes = f"A detail may follow: {code(detail)}." if detail else ""
+    details = {"host": "=HOST[:PORT]", "place": "=PLACE", "sandbox": "=network, =unsandboxed, =env:NAME"}
+    takes = f"A detail may follow: {code(details[tool.detail])}." if tool.detail else ""
     return paragraphs(f"**tool {code(name)}**", tool.description, f"Risk: {tool.risk}.", granted, takes)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from quire.diagnostics import Code, Diagnostic
+from quire.diagnostics import Diagnostic
 from quire.formats.near_names import word_fix
 from quire.lsp.answers import Index, Link, Name, NameKind, Symbol
 from quire.lsp.settings.toml_places import TomlKey, TomlPart, TomlTable, tables_of, texts_in
@@ -19,7 +19,6 @@ from quire.workspace.locate import Workspace, user_space
 from quire.workspace.setting_keys import below, key_at
 
 if TYPE_CHECKING:
-    from quire.diagnostics import Fix
     from quire.lsp.document_view import View
     from quire.source import Source
 
@@ -141,13 +140,9 @@ def check(view: View) -> list[Diagnostic]:
     path, source = Path(view.path), view.source
     workspace = Workspace(path.parent, path)
     tables = tables_of(source.text)
-    findings = [_finding(source, tables, problem) for problem in _told(path, source, workspace)]
-    return sorted([*findings, *_grants(view, tables)], key=lambda finding: finding.span.start)
-
-
-def _told(path: Path, source: Source, workspace: Workspace) -> list[str]:
     problems = problems_in(path, source.text, workspace, user_space())
-    return [problem.removeprefix(f"{path}: ") for problem in problems]
+    findings = [_finding(source, tables, problem.removeprefix(f"{path}: ")) for problem in problems]
+    return sorted([*findings, *_grants(view, tables)], key=lambda finding: finding.span.start)
 
 
 def _finding(source: Source, tables: list[TomlTable], problem: str) -> Diagnostic:
@@ -156,18 +151,11 @@ def _finding(source: Source, tables: list[TomlTable], problem: str) -> Diagnosti
         return Diagnostic(codes.NOT_TOML, _AT_LINE.sub("", problem), place)
     code = next((code for words, code in _TOLD.items() if words in problem), codes.WRONG_SETTING)
     path, span = _place(tables, problem)
-    message, help = _parted(problem, code)
-    return Diagnostic(
-        code, message, span, "", help, _fix(source, path, span) if code is codes.UNKNOWN_SETTING else None
-    )
-
-
-def _parted(problem: str, code: Code) -> tuple[str, str]:
-    """Return the message and the help of a problem: the advice stands behind a semicolon."""
     if code is not codes.UNKNOWN_SETTING:
-        return problem, ""
-    message, _, help = problem.partition("; ")
-    return message, help
+        return Diagnostic(code, problem, span)
+    message, _, help = problem.partition("; ")  # the advice stands behind a semicolon
+    fix = word_fix(span.of(source.text), list(below(path[:-1])), span) if path else None
+    return Diagnostic(code, message, span, "", help, fix)
 
 
 def _toml_place(source: Source, problem: str) -> Span:
@@ -210,12 +198,6 @@ def place_of(tables: list[TomlTable], name: str) -> tuple[tuple[str, ...], Span]
             if ".".join(table.path[:depth]) == name:
                 return table.path[:depth], table.parts[depth - 1].span
     return (), Span(0, 0)
-
-
-def _fix(source: Source, path: tuple[str, ...], span: Span) -> Fix | None:
-    """Return the edit that corrects a misspelled key, if there is one certain word for it."""
-    written = span.of(source.text)
-    return word_fix(written, list(below(path[:-1])), span) if path else None
 
 
 def _grants(view: View, tables: list[TomlTable]) -> Iterator[Diagnostic]:

@@ -32,15 +32,12 @@ _TODO = "TODO"
 def actions(view: View, span: Span, findings: Sequence[Diagnostic]) -> list[Action]:
     """Return the changes that are offered at a place."""
     actions = [*_meant_names(view, findings), *_seen_values(view, span)]
-    tree = view.reading.tree if view.reading is not None else None
+    tree = view.reading.tree
     case = _case_at(tree, span)
     if case is not None and isinstance(tree, Mapping):
         document = tested(view)
-        actions += [
-            action
-            for action in (_missing_inputs(view, document, tree, case), _missing_replies(view, document, tree, case))
-            if action
-        ]
+        missing = _missing_inputs(view, document, tree, case), _missing_replies(view, document, tree, case)
+        actions += filter(None, missing)
     return [*actions, *_missing_cases(view, tree)]
 
 
@@ -66,7 +63,7 @@ def _seen_values(view: View, span: Span) -> Iterator[Action]:
         for mark in case.marks:
             if not mark.literal or mark.start > span.end or span.start > mark.end:
                 continue
-            entry = _entry_at(view.reading.tree, mark.start) if view.reading is not None else None
+            entry = _entry_at(view.reading.tree, mark.start)
             if entry is not None and isinstance(entry.value, Scalar) and not entry.value.tag:
                 place = entry.value.body
                 old = place.of(view.source.text)
@@ -76,8 +73,7 @@ def _seen_values(view: View, span: Span) -> Iterator[Action]:
 
 def _missing_inputs(view: View, document: TestedDocument, tree: Mapping, case: Mapping) -> Action | None:
     """Return the change that adds the inputs without which a run of the case does not start."""
-    defaults = tree.get("defaults")
-    present = {*_keys(case.get("inputs")), *(_keys(defaults.get("inputs")) if isinstance(defaults, Mapping) else ())}
+    present = {name for node in _settings(tree, case, "inputs") for name in _keys(node)}
     missing = [name for name in document.required if name not in present]
     if not missing or case.get("each") is not None or case.get("matrix") is not None:
         return None
@@ -96,14 +92,13 @@ def _missing_replies(view: View, document: TestedDocument, tree: Mapping, case: 
     answers = _unanswered(document, tree, case)
     replied = [f'{_key(label)}: "{_TODO}: a reply to step {label}"' for label in replies]
     answered = [f"{_key(label)}: {_answer(document, label)}" for label in answers]
-    edits = [
-        _added(text, case, "model", replied) if replied else None,
-        _added(text, case, "answers", answered) if answered else None,
-    ]
-    words = [f"replies for {_steps(replies)}"] if edits[0] else []
-    words += [f"answers for {_steps(answers)}"] if edits[1] else []
-    title, written = f"Add {' and '.join(words)}", (edit for edit in edits if edit is not None)
-    return change(view.path, title, *written, kind="refactor.rewrite") if words else None
+    edits: dict[str, Edit] = {}
+    if replied and (edit := _added(text, case, "model", replied)):
+        edits[f"replies for {_steps(replies)}"] = edit
+    if answered and (edit := _added(text, case, "answers", answered)):
+        edits[f"answers for {_steps(answers)}"] = edit
+    title = f"Add {' and '.join(edits)}"
+    return change(view.path, title, *edits.values(), kind="refactor.rewrite") if edits else None
 
 
 def _unscripted(document: TestedDocument, tree: Mapping, case: Mapping) -> list[str]:

@@ -32,7 +32,7 @@ _ANCHOR = re.compile(r"(?:^|[\s\[{,])[&*][A-Za-z0-9_-]", re.MULTILINE)
 
 def format(view: View, span: Span) -> list[Edit]:
     """Return the edits that put keys in order, for the mappings that a span touches."""
-    tree = view.reading.tree if view.reading is not None else None
+    tree = view.reading.tree
     if not isinstance(tree, Mapping):
         return []
     text, before = view.source.text, plain_value(tree)

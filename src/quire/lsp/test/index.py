@@ -144,7 +144,7 @@ _DEFAULT = "default"
 
 def index(view: View) -> Index:
     """Return the names of a test file. In a text that is not YAML only the cases are found."""
-    tree = view.reading.tree if view.reading is not None else None
+    tree = view.reading.tree
     if not isinstance(tree, YamlMapping):
         return Index(symbols=tuple(_cases_by_lines(view.source.text)))
     walk = _Walk(view)
