@@ -17,7 +17,7 @@ from quire.formats.pipeline.syntax import is_name
 from quire.formats.pipeline.walks import targets, walk
 from quire.lsp.answers import Completion
 from quire.lsp.name_targets import MOST_READ, CallCircles
-from quire.lsp.pipeline.tree import cursor_place, file_of, item_at, part_at, pipeline_at
+from quire.lsp.pipeline.tree import cursor_place, file_of, is_dialect, item_at, part_at, pipeline_at
 from quire.lsp.tool_arguments import meaning_of, properties_of
 from quire.schema import Enum, Kind, Simple, refs
 from quire.source import Span, real_path
@@ -49,7 +49,7 @@ def complete_value(view: View, offset: int, place: CursorPlace, parent: YamlPlac
     span = Span(place.start, offset)
     if place.tag == "!file" or (key == "prompt" and place.text.startswith("!")):
         return _files(view, offset, place) if place.tag else _tags(span, ("!file",))
-    if parent.kind in ("body", "field", "document") and key == "schema" and parent.kind != "document":
+    if parent.kind in ("body", "field") and key == "schema":
         return _schemas(view, span, inside=parent.kind == "field")
     if key == "pipeline" and parent.kind in ("body", "target"):
         return _targets(view, span)
@@ -60,10 +60,10 @@ def complete_value(view: View, offset: int, place: CursorPlace, parent: YamlPlac
         names = ["default", *(settings.agents if settings is not None else ())]
         return [Completion(name, "reference", span=span) for name in dict.fromkeys(names)]
     if parent.kind == "body" and key == "model":
-        return _models(view, span)
+        snapshot = view.folder.snapshot
+        names = sorted(map(str, snapshot.models())) if snapshot is not None else []
+        return [Completion(name, "reference", span=span) for name in names]
     if parent.kind == "body" and key == "on_error":
-        from quire.lsp.pipeline.completion import is_dialect
-
         more = ('"retry(2), continue"',) if is_dialect(view, offset) and not place.quote else ()
         return [Completion(word, "value", span=span) for word in (*_POLICIES, *more)]
     if parent.kind == "args":
@@ -98,19 +98,13 @@ def _schemas(view: View, span: Span, *, inside: bool) -> list[Completion]:
     schemas = {schema.name: ", ".join(field.name for field in schema.fields) for schema in file_of(view).schemas}
     for name in re.findall(r"^schema:[ ]*([\w-]+)", view.source.text, re.MULTILINE):
         schemas.setdefault(name, "")
-    here = _schema_around(view, span.start) if inside else ""
+    around = _SCHEMA.search(view.source.text, part_at(view, span.start).start, span.start) if inside else None
+    here = around[1] if around else ""
     return [
         Completion(name, "class", detail=about, span=span, resolve=f"schema:{name}")
         for name, about in schemas.items()
         if not (here and _contains(view, name, here))
     ]
-
-
-def _schema_around(view: View, offset: int) -> str:
-    """Return the schema whose fields hold an offset; empty in a document that is not a schema."""
-    part = part_at(view, offset)
-    match = _SCHEMA.search(view.source.text, part.start, offset)
-    return match[1] if match else ""
 
 
 def _contains(view: View, name: str, inner_name: str) -> bool:
@@ -128,18 +122,11 @@ def _contains(view: View, name: str, inner_name: str) -> bool:
 
 
 def _targets(view: View, span: Span) -> list[Completion]:
-
-    return [
-        Completion(
-            name,
-            "module",
-            detail=about or format,
-            order=4 if format == "pipeline" else 5,
-            span=span,
-            resolve=f"target:{name}",
-        )
-        for name, format, about in target_names(view, span.end)
-    ]
+    completions = []
+    for name, format, about in target_names(view, span.end):
+        order, page = 4 if format == "pipeline" else 5, f"target:{name}"
+        completions.append(Completion(name, "module", detail=about or format, order=order, span=span, resolve=page))
+    return completions
 
 
 def _tools(view: View, span: Span) -> list[Completion]:
@@ -150,17 +137,10 @@ def _tools(view: View, span: Span) -> list[Completion]:
         for tool in BUILT_IN_TOOLS
     ]
     settings = view.folder.settings
-    for server in settings.servers if settings is not None else ():
-        completions.append(
-            Completion(f"{server}__", "module", detail=f"A tool of the server {server}.", order=6, span=span)
-        )
-    return completions
-
-
-def _models(view: View, span: Span) -> list[Completion]:
-    snapshot = view.folder.snapshot
-    names = sorted(map(str, snapshot.models())) if snapshot is not None else []
-    return [Completion(name, "reference", span=span) for name in names]
+    return completions + [
+        Completion(f"{server}__", "module", detail=f"A tool of the server {server}.", order=6, span=span)
+        for server in (settings.servers if settings is not None else ())
+    ]
 
 
 def _files(view: View, offset: int, place: CursorPlace) -> list[Completion]:
@@ -294,7 +274,10 @@ def target_names(view: View, offset: int) -> list[tuple[str, str, str]]:
     if snapshot is not None:
         for name, format, about in _named(snapshot):
             targets.setdefault(name, (name, format, about))
-    named = [target for target in targets.values() if _can_be_written(target[0])]
+    # The reader takes no other name of a callee.
+    named = [
+        target for target in targets.values() if target[0].count(".") < 2 and all(map(is_name, target[0].split(".")))
+    ]
     circles = _circles(view, offset, reads=len(named) <= MOST_READ)
     return [target for target in named if not circles.is_closed_by(target[0])]
 
@@ -320,12 +303,6 @@ def _last_parts(names: Iterable[str]) -> Iterator[str]:
         last = name.rpartition("/")[2]
         counts[last] = counts.get(last, 0) + 1
     return (last for last, count in counts.items() if count == 1)
-
-
-def _can_be_written(name: str) -> bool:
-    """Tell whether a call can have a name: the reader takes no other."""
-    parts = name.split(".")
-    return len(parts) <= 2 and all(map(is_name, parts))
 
 
 def _circles(view: View, offset: int, *, reads: bool) -> CallCircles:

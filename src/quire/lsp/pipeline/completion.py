@@ -28,10 +28,10 @@ from quire.lsp.pipeline.tree import (
     YamlPlace,
     cursor_place,
     file_of,
+    is_dialect,
     is_expression,
     keys_at,
     part_at,
-    pipeline_at,
     place_of,
 )
 from quire.plan.type_words import type_words
@@ -83,15 +83,6 @@ def resolve(view: View, what: str) -> str:
         case "schema":
             return schema_text(file_of(view), name)
     return ""
-
-
-def is_dialect(view: View, offset: int) -> bool:
-    """Tell whether the pipeline around an offset is in the Quire dialect, also if it cannot be read."""
-    pipeline = pipeline_at(view, offset)
-    if pipeline is not None:
-        return pipeline.dialect
-    part = part_at(view, offset)
-    return "\ndialect:" in view.source.text[part.start : part.end]
 
 
 def _keys(view: View, offset: int, place: CursorPlace, where: YamlPlace) -> list[Completion]:

@@ -29,7 +29,7 @@ from quire.lsp.pipeline.scopes import types_of_results
 from quire.lsp.pipeline.tree import YamlPlace, cut_of, file_of, labelled, node_of, place_below, tree_of
 from quire.lsp.texts import plain_value, safe_edits
 from quire.plan.type_words import type_words
-from quire.source import Source, Span, line_end, line_start
+from quire.source import Source, Span, line_end
 from quire.wording import cut_line
 from quire.workspace.secrets import shown_model
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from quire.analysis.proof import Proof
-    from quire.formats.pipeline.syntax import ExpressionText, Name, Pipeline, Step, Text
+    from quire.formats.pipeline.syntax import Pipeline, Step, Text
     from quire.lsp.answers import TokenKind
     from quire.lsp.document_view import View
 
@@ -143,7 +143,8 @@ class _Order:
             rest = text[end : line_end(text, end)].rstrip()
             if rest and not rest.lstrip().startswith("#"):
                 return None
-            if at == 0 and text[:start].rstrip(" ").endswith("\n") and _is_comment(_line_before(text, start)):
+            before = text[:start].rstrip(" ")
+            if at == 0 and before.endswith("\n") and _is_comment(before[:-1].rpartition("\n")[2]):
                 return None  # the comment is above the mapping
             if at > 0:
                 above = text[chunks[-1].end : start]
@@ -159,11 +160,6 @@ class _Order:
 
 def _is_comment(line: str) -> bool:
     return line.strip().startswith("#")
-
-
-def _line_before(text: str, offset: int) -> str:
-    end = text.rfind("\n", 0, offset)
-    return text[line_start(text, end) : end] if end > 0 else ""
 
 
 def _order(place: YamlPlace) -> tuple[str, ...]:
@@ -293,7 +289,8 @@ def _step_tokens(view: View, step: Step) -> Iterator[Token]:
         yield Token(schema.span, "type")
     for expression in (*expressions(step), *inner_expressions(step)):
         yield from _tag_token(expression)
-        yield from _expression_tokens(view, expression)
+        for start, end, kind in expression_kinds(expression.text):
+            yield Token(placed(view, expression, Span(start, end)), kind)
     body = step.body
     if isinstance(body, ToolBody):
         yield Token(body.name.span, "function")
@@ -305,11 +302,8 @@ def _step_tokens(view: View, step: Step) -> Iterator[Token]:
             yield from _prompt_tokens(view, body.prompt)
     for target in targets(step):
         yield Token(target.pipeline.span, "namespace")
-        yield from (Token(item.name.span, "parameter") for item in target.passes if not _is_quoted(view, item.name))
-
-
-def _is_quoted(view: View, name: Name) -> bool:
-    return view.source.text[name.span.start : name.span.start + 1] in ("'", '"')
+        names = [passed.name.span for passed in target.passes]
+        yield from (Token(name, "parameter") for name in names if view.source.text[name.start] not in "'\"")
 
 
 def _tag_token(text: Text) -> Iterator[Token]:
@@ -327,11 +321,6 @@ def _prompt_tokens(view: View, prompt: Text) -> Iterator[Token]:
             kind: TokenKind = "variable" if number == 0 or (number == 1 and reference.path[0] == "ctx") else "property"
             yield Token(placed(view, prompt, Span(at, at + len(segment))), kind)
             at += len(segment) + 1
-
-
-def _expression_tokens(view: View, expression: ExpressionText) -> Iterator[Token]:
-    for start, end, kind in expression_kinds(expression.text):
-        yield Token(placed(view, expression, Span(start, end)), kind)
 
 
 @lru_cache(maxsize=4_000)

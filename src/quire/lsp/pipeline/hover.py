@@ -27,6 +27,7 @@ from quire.workspace.secrets import shown_model
 if TYPE_CHECKING:
     from quire.formats.pipeline.syntax import PipelineFile
     from quire.lsp.document_view import View
+    from quire.lsp.name_targets import CalledDocument
     from quire.lsp.pipeline.scopes import ReadableNames
     from quire.lsp.yaml_scan import CursorPlace
     from quire.schema import FieldType
@@ -47,16 +48,16 @@ def hover(view: View, offset: int) -> Hover | None:
     if word is not None and re.match(r"['\"]?[ ]*:(?:[ \n]|\Z)", text[word.end : word.end + 12]):
         start = cursor_place(view, word.start)
         if start.mode in ("key", "item") and not (place.mode == "value" and place.quote):
-            return _key(view, start, word, word.of(text))
+            written = key_text(view, place_of(start.path), word.of(text), word)
+            return Hover(word, written) if written else None
     parent = place_of(place.path[:-1]) if place.mode == "value" and place.path else place_of(place.path)
     key = place.path[-1] if place.path else ""
     if place.mode == "value" and key == "prompt" and parent.kind == "body" and place.tag != "!file":
-        return _reference(view, offset, place)
+        reference = _around(_REFERENCE, text, offset)
+        return _path(view, offset, place, Span(reference.start + 1, reference.end - 1)) if reference else None
     if place.mode == "value" and is_expression(parent, key, place.tag):
         return _expression(view, offset, place)
-    if word is None:
-        return None
-    return _value(view, parent, place, key, word)
+    return _value(view, parent, place, key, word) if word is not None else None
 
 
 def _around(pattern: re.Pattern[str], text: str, offset: int) -> Span | None:
@@ -64,14 +65,6 @@ def _around(pattern: re.Pattern[str], text: str, offset: int) -> Span | None:
     for match in pattern.finditer(text, line_start(text, offset), line_end(text, offset)):
         if match.start() <= offset <= match.end():
             return Span(*match.span())
-    return None
-
-
-def _reference(view: View, offset: int, place: CursorPlace) -> Hover | None:
-    text = view.source.text
-    for match in _REFERENCE.finditer(text, line_start(text, offset), line_end(text, offset)):
-        if match.start() <= offset <= match.end():
-            return _path(view, offset, place, Span(*match.span(1)))
     return None
 
 
@@ -89,20 +82,14 @@ def _expression(view: View, offset: int, place: CursorPlace) -> Hover | None:
 
 
 def _path(view: View, offset: int, place: CursorPlace, span: Span) -> Hover | None:
-    segments = span.of(view.source.text).split(".")
-    end, head = span.start, []
-    for segment in segments:
-        head.append(segment)
-        end += len(segment)
-        if offset <= end:
-            break
-        end += 1
+    end = view.source.text.find(".", offset, span.end)
+    end = span.end if end < 0 else end
+    path = tuple(view.source.text[span.start : end].split("."))
     names = in_lambdas(view, names_at(view, offset, place), offset)
-    path = tuple(head)
     written = binding_text(names, path) if len(path) == 1 else ""
     written = written or path_text(view, names, path)
     store = path[1:] if path[0] == "ctx" else () if names.is_bound(path[0]) else path
-    return _of_store(view, Span(span.start, min(end, span.end)), written, names, store) if written else None
+    return _of_store(view, Span(span.start, end), written, names, store) if written else None
 
 
 def _of_store(view: View, span: Span, written: str, names: ReadableNames | None, store: tuple[str, ...]) -> Hover:
@@ -113,19 +100,14 @@ def _of_store(view: View, span: Span, written: str, names: ReadableNames | None,
     return Hover(span, written, ("stores", *store), part)
 
 
-def _key(view: View, place: CursorPlace, word: Span, key: str) -> Hover | None:
-    written = key_text(view, place_of(place.path), key, word)
-    return Hover(word, written) if written else None
-
-
 def _value(view: View, parent: YamlPlace, place: CursorPlace, key: str, word: Span) -> Hover | None:
     text = word.of(view.source.text)
     written = ""
     store: tuple[str, ...] = ()
     names = None
-    if (parent.kind in ("body", "field") and key == "schema") or (parent.kind == "document" and key == "schema"):
+    if parent.kind in ("body", "field", "document") and key == "schema":
         written = schema_text(file_of(view), text)
-    elif (parent.kind in ("body", "target") and key == "pipeline") or (parent.kind == "document" and key == "pipeline"):
+    elif parent.kind in ("body", "target", "document") and key == "pipeline":
         written = target_text(view, text)
     elif (parent.kind == "body" and parent.step == "tool" and key == "name") or parent.kind == "tools":
         written = tool_text(view, text)
@@ -146,12 +128,10 @@ def _agent_text(view: View, name: str) -> str:
     agent = settings.agents.get(name) if settings is not None else None
     if agent is None:
         return f"**agent** {code(name)}" if name == "default" else ""
-    model = getattr(agent, "model", None)
-    tools = getattr(agent, "tools", None)
     return paragraphs(
         f"**agent** {code(name)}",
-        f"model {code(shown_model(str(model)))}" if model else "",
-        "tools " + ", ".join(code(str(tool)) for tool in tools) if tools else "",
+        f"model {code(shown_model(agent.model))}" if agent.model else "",
+        "tools " + ", ".join(map(code, agent.tools)) if agent.tools else "",
     )
 
 
@@ -192,20 +172,16 @@ def path_text(view: View, names: ReadableNames, path: tuple[str, ...], type: Fie
         lines.append(f"Inside of {code(root)}: {_binding(names, root)}")
     elif names.pipeline is not None:
         lines += _store_lines(view, names, store)
-    return "\n\n".join(lines)
+    return paragraphs(*lines)
 
 
 def _field_lines(names: ReadableNames, path: tuple[str, ...]) -> list[str]:
     field = next((candidate for candidate in names.fields_at(path[:-1]) if candidate.name == path[-1]), None)
     if field is None:
         return []
-    lines = [f"A field of {code(type_text(names.type_at(path[:-1])))}."]
-    if not field.required:
-        holder = ".".join(path[:-1])
-        lines.append(f"It may be missing: {code(f'get({holder}, {path[-1]!r})')} gives null then.")
-    if field.description:
-        lines.append(field.description)
-    return lines
+    get = code(f"get({'.'.join(path[:-1])}, {path[-1]!r})")
+    missing = "" if field.required else f"It may be missing: {get} gives null then."
+    return [f"A field of {code(type_text(names.type_at(path[:-1])))}.", missing, field.description]
 
 
 def _store_lines(view: View, names: ReadableNames, store: str) -> list[str]:
@@ -215,10 +191,8 @@ def _store_lines(view: View, names: ReadableNames, store: str) -> list[str]:
     lines = []
     if is_input(pipeline, store):
         field = next((candidate for candidate in pipeline.input or () if candidate.name == store), None)
-        kind = "An input" + ("." if field is not None else ", because it is read and no step has written it.")
-        lines.append(kind)
-        if field is not None and field.description:
-            lines.append(field.description)
+        lines.append("An input" + ("." if field else ", because it is read and no step has written it."))
+        lines += [field.description] if field else []
         if field is not None and field.default is not UNSET:
             lines.append(f"It may be left out: it is {code(encode(field.default))} then.")
     writers = writers_of(pipeline, store)
@@ -249,10 +223,10 @@ def schema_text(file: PipelineFile, name: str) -> str:
     schema = next((schema for schema in file.schemas if schema.name == name), None)
     if schema is None:
         return ""
-    lines = [
+    fields = "\n".join(
         f"{field.name}: {type_words(field.type)}{'' if field.required else ' (optional)'}" for field in schema.fields
-    ]
-    return f"**schema** {code(name)}\n\n{fenced(chr(10).join(lines))}"
+    )
+    return f"**schema** {code(name)}\n\n{fenced(fields)}"
 
 
 def target_text(view: View, name: str) -> str:
@@ -262,9 +236,7 @@ def target_text(view: View, name: str) -> str:
     callee = callee_of(view, name)
     if callee is None:
         return ""
-    lines = [f"**{kind_word(callee.kind)}** {code(name)}"]
-    if callee.tree is not None and callee.tree.description:
-        lines.append(callee.tree.description)
+    lines = [f"**{kind_word(callee.kind)}** {code(name)}", callee.tree.description if callee.tree else ""]
     interface = interface_of(view, name)
     if interface is not None:
         fields = input_fields(view, name)
@@ -273,26 +245,18 @@ def target_text(view: View, name: str) -> str:
             type = f": {type_words(fields[input].type)}" if input in fields else ""
             inputs.append(f"{input}{type}" + ("" if input in interface.required else " (optional)"))
         lines.append(fenced("\n".join(inputs)) if inputs else "It takes no inputs.")
-        result = interface.gives if callee.tree is None else _result_of(view, name)
+        result = interface.gives if callee.tree is None else _result_of(view, callee)
         lines.append(f"Gives {code(type_text(result))}.")
-    lines.append(_short_path(view, callee.path))
-    return "\n\n".join(lines)
+    shown = view.folder.shown(callee.path)
+    return paragraphs(*lines, code(Path(shown).name if Path(shown).is_absolute() else shown))
 
 
-def _result_of(view: View, name: str) -> FieldType | None:
-    from quire.lsp.pipeline.index import callee_of
-
-    callee = callee_of(view, name)
-    home = view if callee is None or callee.path == view.path else view.folder.view(callee.path)
-    if callee is None or callee.tree is None or home is None or home.format != "pipeline":
+def _result_of(view: View, callee: CalledDocument) -> FieldType | None:
+    home = view if callee.path == view.path else view.folder.view(callee.path)
+    if home is None:
         return None
     pipeline = next((pipeline for pipeline in file_of(home).pipelines if pipeline.name.text == callee.declared), None)
     return scope_before(home, pipeline, len(pipeline.steps)).types.pipe if pipeline is not None else None
-
-
-def _short_path(view: View, path: str) -> str:
-    whole = Path(path)
-    return code(str(whole.relative_to(view.folder.path)) if whole.is_relative_to(view.folder.path) else whole.name)
 
 
 def tool_text(view: View, name: str) -> str:
@@ -321,15 +285,15 @@ def _server_tool_text(view: View, server: str, tool: str) -> str:
     """Return the hover of a tool of a server, which is not asked about it."""
     from quire.lsp.playbook.tools import authority_of
 
-    lines = [f"**tool** {code(tool)} of the server {code(server)}"]
+    head = f"**tool** {code(tool)} of the server {code(server)}"
+    unknown = "The server is not started here, so its arguments are not known."
     authority = authority_of(view, server, tool)
-    if authority is not None:
-        tier = f", tier {code(authority.tier)}" if authority.tier else ""
-        lines.append(f"Class {code(authority.effect)}{tier}.")
-        missing = "Not granted: agree to this workspace with `quire trust`."
-        lines.append(f"Granted by {authority.granted_by}." if authority.granted_by else missing)
-    lines.append("The server is not started here, so its arguments are not known.")
-    return "\n\n".join(lines)
+    if authority is None:
+        return paragraphs(head, unknown)
+    tier = f", tier {code(authority.tier)}" if authority.tier else ""
+    missing = "Not granted: agree to this workspace with `quire trust`."
+    granted = f"Granted by {authority.granted_by}." if authority.granted_by else missing
+    return paragraphs(head, f"Class {code(authority.effect)}{tier}.", granted, unknown)
 
 
 def _argument(about: Mapping[str, Any]) -> str:

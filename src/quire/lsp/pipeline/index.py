@@ -234,7 +234,8 @@ def index(view: View) -> Index:
     names: list[Name] = []
     links: list[Link] = []
     for schema in file.schemas:
-        names += _schema_names(schema)
+        names.append(Name("schema", schema.name, schema.span, "declares"))
+        names += [Name("schema", ref.schema, ref.span, "reads") for ref in refs(schema)]
     several = len(file.pipelines) > 1
     for pipeline in file.pipelines:
         declared = pipeline.name.text
@@ -245,16 +246,11 @@ def index(view: View) -> Index:
         for label, step in labelled(pipeline):
             names.append(Name("step", label, step.span, "declares", scope, renames=False))
             names += _step_names(view, step)
-            links += _prompt_links(view, step)
+            if isinstance(step.body, AgentBody) and step.body.is_file:
+                links.append(Link(step.body.prompt.span, _beside(view, step.body.prompt.text), "Open the prompt"))
     for field in (field for pipeline in file.pipelines for field in pipeline.input or ()):
         names += [Name("schema", ref.schema, ref.span, "reads") for ref in refs(Schema("", (field,))) if ref.span.end]
     return Index(tuple(names), symbols_of(view), tuple(links))
-
-
-def _schema_names(schema: Schema) -> Iterator[Name]:
-    yield Name("schema", schema.name, schema.span, "declares")
-    for ref in refs(schema):
-        yield Name("schema", ref.schema, ref.span, "reads")
 
 
 def _bare(view: View, name: TreeName) -> Span:
@@ -301,11 +297,6 @@ def _target_names(view: View, target: Target) -> Iterator[Name]:
     for passed in target.passes:
         document = callee.path if callee.path != view.path else ""
         yield Name("input", passed.name.text, _bare(view, passed.name), "reads", callee.scope, document)
-
-
-def _prompt_links(view: View, step: Step) -> Iterator[Link]:
-    if isinstance(step.body, AgentBody) and step.body.is_file:
-        yield Link(step.body.prompt.span, _beside(view, step.body.prompt.text), "Open the prompt")
 
 
 def _beside(view: View, name: str) -> str:

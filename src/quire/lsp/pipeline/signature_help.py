@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from quire.formats.pipeline.language import NEEDED
 from quire.formats.pipeline.language_words import KIND_MEANINGS, SEED_FUNCTIONS, meaning
 from quire.lsp.answers import Signature
-from quire.lsp.pipeline.tree import cursor_place, is_expression, keys_at, place_of
+from quire.lsp.pipeline.tree import cursor_place, is_dialect, is_expression, keys_at, place_of
 from quire.lsp.tool_arguments import meaning_of, properties_of, required_in
 
 if TYPE_CHECKING:
@@ -88,8 +88,6 @@ def _parameters(form: str) -> list[str]:
 
 
 def _step(view: View, offset: int, place: CursorPlace, path: tuple[str, ...], typed: str) -> Signature | None:
-    from quire.lsp.pipeline.completion import is_dialect
-
     where = place_of(path)
     if where.kind != "body" or not place.flow:
         return None

@@ -210,6 +210,15 @@ def pipeline_at(view: View, offset: int) -> Pipeline | None:
     return next((pipeline for pipeline in pipelines if part.start <= pipeline.span.start < part.end), None)
 
 
+def is_dialect(view: View, offset: int) -> bool:
+    """Tell whether the pipeline around an offset is in the Quire dialect, also if it cannot be read."""
+    pipeline = pipeline_at(view, offset)
+    if pipeline is not None:
+        return pipeline.dialect
+    part = part_at(view, offset)
+    return "\ndialect:" in view.source.text[part.start : part.end]
+
+
 def count_until(pipeline: Pipeline, offset: int) -> int:
     """Return the number of steps of the list that begin before an offset, or at it."""
     return bisect_right(pipeline.steps, offset, key=attrgetter("span.start"))
