@@ -37,8 +37,31 @@ class Span(Struct, frozen=True, gc=False):
     start: int
     end: int
 
+    def of(self, text: str) -> str:
+        """Return the characters of a text at this place."""
+        return text[self.start : self.end]
+
+    def holds(self, offset: int) -> bool:
+        """Tell whether an offset is here; the end counts too, because a cursor stands behind a word that was typed."""
+        return self.start <= offset <= self.end
+
+    def meets(self, other: Span) -> bool:
+        """Tell whether this place and another one have an offset in common, ends included."""
+        return self.start <= other.end and other.start <= self.end
+
 
 NOWHERE = Span(0, 0)
+
+
+def line_start(text: str, offset: int) -> int:
+    """Return where the line of an offset begins."""
+    return text.rfind("\n", 0, offset) + 1
+
+
+def line_end(text: str, offset: int) -> int:
+    """Return where the line of an offset ends, before its line end."""
+    end = text.find("\n", offset)
+    return len(text) if end < 0 else end
 
 
 class Position(Struct, frozen=True):

@@ -1,9 +1,7 @@
-"""Answers about documents, before they are written as the protocol wants them.
+"""Answers about documents, before they are written as the protocol wants them, and the Markdown in them.
 
 The modules of a format (`quire.lsp.playbook`, `pipeline`, `directive`, `knowledge`, `test`, `settings`) return these
 values. They count in offsets of the source and know nothing about the protocol; `quire.lsp.wire` writes them as JSON.
-
-Write texts of documents as Markdown that they cannot break out of.
 """
 
 from __future__ import annotations
@@ -13,12 +11,11 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
 
+from quire.diagnostics import Edit
+from quire.source import Span
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from quire.diagnostics import Edit
-    from quire.source import Span
-
 
 NameKind: TypeAlias = Literal[
     "input",
@@ -100,17 +97,22 @@ class Index(Struct, frozen=True):
 
     def at(self, offset: int) -> Name | None:
         """Return the name at an offset; its end counts too, because a cursor stands behind the word that was typed."""
-        inside = [name for name in self.names if name.span.start <= offset <= name.span.end]
+        inside = [name for name in self.names if name.span.holds(offset)]
         return min(inside, key=lambda name: (name.span.end == offset, name.span.end - name.span.start), default=None)
 
     def same(self, name: Name) -> list[Name]:
         """Return all places of the same thing in this document."""
         key = _key(name)
-        return [one for one in self.names if _key(one) == key]
+        return [other for other in self.names if _key(other) == key]
 
 
 DOCUMENTS: frozenset[NameKind] = frozenset({"pipeline", "document", "directive", "knowledge", "prompt", "file"})
 """Kinds of names that mean a whole document, which may be written in several ways."""
+
+
+def kind_word(kind: NameKind) -> str:
+    """Return the word for a kind of document."""
+    return "playbook" if kind == "document" else kind
 
 
 def _key(name: Name) -> tuple[str, ...]:
@@ -143,8 +145,6 @@ reading a thousand takes longer than finding them."""
 def fits_typed(typed: str) -> Callable[[str], object]:
     """Return a test of whether an editor keeps a completion when so much has been typed: the letters are in its label,
     in this order. It takes linear time, whatever was typed."""
-    import re
-
     letters = [re.escape(letter) for letter in typed[:_MOST_LETTERS]]
     return re.compile("".join(f"[^{letter}]*{letter}" for letter in letters), re.IGNORECASE | re.DOTALL).match
 
@@ -231,11 +231,14 @@ class FileEdit(Struct, frozen=True):
     creates: bool = False
 
 
+ActionKind: TypeAlias = Literal["quickfix", "refactor", "refactor.extract", "refactor.rewrite", "source.fixAll.quire"]
+
+
 class Action(Struct, frozen=True):
     """A change that the user can choose at a place."""
 
     title: str
-    kind: Literal["quickfix", "refactor", "refactor.extract", "refactor.rewrite", "source", "source.fixAll.quire"]
+    kind: ActionKind
     edits: tuple[FileEdit, ...] = ()
     codes: tuple[str, ...] = ()
     """The codes of the findings that it corrects."""
@@ -244,6 +247,16 @@ class Action(Struct, frozen=True):
     """A command of the server that makes the edits, because they take long to find; then `edits` names the files that
     it changes. Its arguments are the address of the document and `arguments`."""
     arguments: tuple[str, ...] = ()
+
+
+def insertion(at: int, new: str) -> Edit:
+    """Return the edit that puts a text at an offset."""
+    return Edit(Span(at, at), "", new)
+
+
+def change(path: str, title: str, *edits: Edit, kind: ActionKind = "quickfix", codes: tuple[str, ...] = ()) -> Action:
+    """Return a change of one document, which corrects the findings with some codes."""
+    return Action(title, kind, (FileEdit(path, edits),), codes)
 
 
 class Fold(Struct, frozen=True):
@@ -259,13 +272,18 @@ _TICKS = re.compile(r"`+")
 
 def fenced(text: str, language: str = "") -> str:
     """Return a text in a fence that is longer than any in it."""
-    ticks = "`" * max(3, 1 + max((len(one) for one in _TICKS.findall(text)), default=0))
+    ticks = "`" * max(3, 1 + max((len(ticks_in) for ticks_in in _TICKS.findall(text)), default=0))
     return f"{ticks}{language}\n{text.rstrip()}\n{ticks}"
 
 
 def code(text: str) -> str:
     """Return a text as code in a line. Line ends become spaces."""
     line = " ".join(text.split())
-    ticks = "`" * (1 + max((len(one) for one in _TICKS.findall(line)), default=0))
+    ticks = "`" * (1 + max((len(run) for run in _TICKS.findall(line)), default=0))
     space = " " if line.startswith("`") or line.endswith("`") or not line else ""
     return f"{ticks}{space}{line}{space}{ticks}"
+
+
+def paragraphs(*parts: str) -> str:
+    """Join the parts of a hover; empty ones are left out."""
+    return "\n\n".join(part for part in parts if part)

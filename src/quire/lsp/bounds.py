@@ -1,10 +1,7 @@
-"""Bounds of a document in a few words, from its proof, and the lenses above every document.
+"""Bounds and proofs of a document in words, the lenses above every document, and the difference to the lock.
 
-A proof of a large document takes long. Hovers and hints ask for it only if it is there already or quickly made.
-
-Texts that commands of the editor return: what is proven of a document, and how a workspace differs from its lock.
-
-Both are made of the texts that the editor has. No server is started, no price list is loaded and no run is read.
+All are made of the texts that the editor has: no server is started and no run is read. A proof of a large document
+takes long, so hovers and hints ask for it only if it is there already or quickly made.
 """
 
 from __future__ import annotations
@@ -15,9 +12,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from quire.errors import CannotStart
+from quire.library.collect import collect
 from quire.lsp.answers import Lens
 from quire.lsp.desk import uri_of
 from quire.wording import pluralize
+from quire.workspace.locate import find_workspace
 
 if TYPE_CHECKING:
     from quire.analysis.proof import Proof
@@ -46,10 +45,10 @@ def bound_words(view: View, *, quick: bool = False) -> str:
         return ""
     from quire.analysis.quantities import quantities
 
-    found = {quantity.name: quantity for quantity in quantities(proof, view.folder.foresight.world().premises)}
-    parts = [_counted(found["model_calls"], "call")]
-    if not found["questions"].most.is_nothing:
-        parts.append(_counted(found["questions"], "question"))
+    by_name = {quantity.name: quantity for quantity in quantities(proof, view.folder.foresight.world().premises)}
+    parts = [_counted(by_name["model_calls"], "call")]
+    if not by_name["questions"].most.is_nothing:
+        parts.append(_counted(by_name["questions"], "question"))
     if proof.unknown:
         parts.append(f"and what {', '.join(proof.unknown[:3])} does")
     return ", ".join(parts)
@@ -105,11 +104,11 @@ def proof_text(view: View) -> str:
         raise CannotStart("the document has errors, so nothing is proven of it yet")
     document, settings = view.document, view.folder.settings
     today = datetime.datetime.now(datetime.UTC).date()
-    found = prove_document(document, settings, model="", today=today, environ=os.environ)
+    proven = prove_document(document, settings, model="", today=today, environ=os.environ)
     lines = [
-        *bound_lines(found.quantities, assumed_sizes(settings, (), None)),
-        *gate_lines(gates_of(found.proof)),
-        *flow_lines(flows_of(found.proof)),
+        *bound_lines(proven.quantities, assumed_sizes(settings, (), None)),
+        *gate_lines(gates_of(proven.proof)),
+        *flow_lines(flows_of(proven.proof)),
         *envelope_lines(view.folder.foresight.envelope(document.runnable(), document.name)),
     ]
     return _COLOURS.sub("", "\n".join(lines).strip("\n")) + "\n"
@@ -120,10 +119,8 @@ def lock_text(folder: Folder) -> str:
     is no lock, or if it cannot be read."""
     from quire.analysis.lock.compare import compare
     from quire.display.lock_diff import diff_markdown
-    from quire.library.collect import collect
     from quire.library.lock_check import load_lock, lock_path, require_lock
     from quire.library.lock_facts import LockFacts
-    from quire.workspace.locate import find_workspace
 
     workspace = find_workspace(folder.path)
     reading = load_lock(lock_path(workspace))
@@ -136,5 +133,5 @@ def lock_text(folder: Folder) -> str:
     new = facts.lock(documents)
     broken = sorted(document.key for document in documents if document.plan is None)
     changes = tuple(change for change in compare(before, new) if change.document not in broken)
-    told = "".join(f"\n{key} has errors and cannot be compared.\n" for key in broken)
-    return diff_markdown(changes, new.assumed) + told
+    broken_lines = "".join(f"\n{key} has errors and cannot be compared.\n" for key in broken)
+    return diff_markdown(changes, new.assumed) + broken_lines

@@ -1,4 +1,4 @@
-"""Decide when each open document is checked, and tell the editor.
+"""Decide when and in which process each open document is checked, and tell the editor.
 
 A check has two parts. The quick one needs only the text; the thorough one needs the whole plan and its proof. An editor
 is told the quick findings first, and with them the thorough ones of the text before, moved to their places; they are
@@ -6,10 +6,7 @@ replaced when the new ones have been found, by a copy of this process where that
 takes next to no time is made before the editor is told anything, and one that an editor has asked for.
 
 A check starts at once, unless another change came just before: then when the user pauses. Only the newest version is
-checked. A quick part that takes long is made in a process of its own as well, so that requests are answered meanwhile.
-A finding about the word that is being typed waits until the user pauses.
-
-How long the checks of documents take, by which it is decided where and when they are made.
+checked. A finding about the word that is being typed waits until the user pauses.
 """
 
 from __future__ import annotations
@@ -122,8 +119,8 @@ class Checks:
             self._publisher.publish(document.uri, None, [])
             shown = []
         self.survey.closed(document, shown)
-        for request, known in self._asked.pop(document.uri, []):
-            self.survey.asked_about(request, document.uri, known)
+        for request, result_id in self._asked.pop(document.uri, []):
+            self.survey.asked_about(request, document.uri, result_id)
 
     # Time
 
@@ -279,14 +276,14 @@ class Checks:
             if document.checked is not document.text:
                 self._due.setdefault(uri, self._clock())
             return
-        found = unpacked(result) if result is not None else None
+        parts = unpacked(result) if result is not None else None
         view = self._desk.view(uri)
-        if found is None or isinstance(found, str) or view is None:
-            self._publisher.log(found or f"the process that checked {document.path} has ended")
+        if parts is None or isinstance(parts, str) or view is None:
+            self._publisher.log(parts or f"the process that checked {document.path} has ended")
             document.checked = document.text
             self._answer_asked(uri)
             return
-        quick, took, thorough, more_took = found
+        quick, took, thorough, more_took = parts
         self._more_took.note(uri, more_took)
         if took is not None:
             self._took.note(uri, took)
@@ -304,24 +301,22 @@ class Checks:
         document.checked = document.text
         self._tell(document, self._without_typed(document, document.findings), late=was_checked)
 
-    def _without_typed(self, document: OpenDocument, found: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
+    def _without_typed(self, document: OpenDocument, findings: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
         """Leave out new findings about the word that is being typed, and see to it that they are shown later."""
         changed = self._changed_at.get(document.uri)
         now = self._clock()
         if changed is None or now - changed >= CURSOR_SECONDS:
-            return found
+            return findings
         word = word_around(document.edited, document.text.source.text)
-        about = [
-            finding for finding in found if word and finding.span.start <= word.end and word.start <= finding.span.end
-        ]
+        about = [finding for finding in findings if word and finding.span.meets(word)]
         if not about:
-            return found
-        known = {(one["code"], one["message"].partition("\n")[0]) for one in self._told.get(document.uri, ())}
-        held = {id(finding) for finding in about if (finding.code.id, finding.message.partition("\n")[0]) not in known}
+            return findings
+        shown = {(item["code"], item["message"].partition("\n")[0]) for item in self._told.get(document.uri, ())}
+        held = {id(finding) for finding in about if (finding.code.id, finding.message.partition("\n")[0]) not in shown}
         if not held:
-            return found
+            return findings
         self._shown_at[document.uri] = changed + CURSOR_SECONDS
-        return tuple(finding for finding in found if id(finding) not in held)
+        return tuple(finding for finding in findings if id(finding) not in held)
 
     def _show_held_back(self, uri: str) -> None:
         del self._shown_at[uri]
@@ -331,8 +326,8 @@ class Checks:
 
     # Telling
 
-    def _tell(self, document: OpenDocument, found: tuple[Diagnostic, ...], *, late: bool = False) -> None:
-        items = [wire.diagnostic(document.text, finding, self._desk) for finding in found]
+    def _tell(self, document: OpenDocument, findings: tuple[Diagnostic, ...], *, late: bool = False) -> None:
+        items = [wire.diagnostic(document.text, finding, self._desk) for finding in findings]
         before = self._told.get(document.uri)
         self._told[document.uri] = items
         self._answer_asked(document.uri)
@@ -347,18 +342,18 @@ class Checks:
         thorough part too."""
         if uri in self._more_due and not self._publisher.can_refresh:
             return
-        for request, known in self._asked.pop(uri, []):
-            self._publisher.answer(request, report(self._told.get(uri, []), known))
+        for request, result_id in self._asked.pop(uri, []):
+            self._publisher.answer(request, report(self._told.get(uri, []), result_id))
 
     # Requests of editors that ask for findings
 
-    def asked(self, request: object, uri: str, known: str) -> None:
+    def asked(self, request: object, uri: str, result_id: str) -> None:
         """Answer a request for the findings of a document, now or when its check has ended."""
         document = self._desk.documents.get(uri)
         if document is None:
-            self.survey.asked_about(request, uri, known)
+            self.survey.asked_about(request, uri, result_id)
             return
-        self._asked.setdefault(uri, []).append((request, known))
+        self._asked.setdefault(uri, []).append((request, result_id))
         if uri in self._due or document.checked is not document.text:
             if not self._is_slow(uri):
                 self._due.pop(uri, None)
@@ -371,8 +366,8 @@ class Checks:
     def cancelled(self, request: object) -> bool:
         """Drop a request that waits. Return False if it does not."""
         for uri, waiting in self._asked.items():
-            if any(one == request for one, _ in waiting):
-                self._asked[uri] = [(one, known) for one, known in waiting if one != request]
+            if any(other == request for other, _ in waiting):
+                self._asked[uri] = [(other, result_id) for other, result_id in waiting if other != request]
                 return True
         return self.survey.cancelled(request)
 

@@ -1,10 +1,7 @@
-"""The documents that an editor has open, and the workspaces around them.
+"""The documents that an editor has open, and the workspaces around them: library, settings and foresight.
 
 The open texts are put before the files on disk (`quire.source.OPEN_TEXTS`), so an unsaved callee counts everywhere.
-
-The workspace around open documents: its library, settings and foresight, with the editor's texts before the disk.
-
-Nothing is started and no module of the workspace is imported. Everything is made anew after a change, when it is first
+Nothing is started and no module of a workspace is imported. Everything is made anew after a change, when it is first
 asked for; parsed texts are remembered by the library itself.
 """
 
@@ -21,21 +18,23 @@ from urllib.parse import quote, unquote, urlsplit
 from msgspec import Struct
 
 from quire.errors import QuireError, Unreadable
+from quire.formats import most_bytes
+from quire.library.collect import documents_below
 from quire.library.document import Places
+from quire.library.library import Library
 from quire.lsp.document_tests import TestMemory
-from quire.lsp.document_view import View
+from quire.lsp.document_view import SETTINGS_FILE, View
 from quire.lsp.last_runs import LastRuns, ModelPrices
 from quire.lsp.texts import EditorText, Encoding
-from quire.source import OPEN_TEXTS
-from quire.workspace.locate import MARKERS
+from quire.source import OPEN_TEXTS, Span, normalise, read_source
+from quire.workspace.configuration import load_settings
+from quire.workspace.locate import MARKERS, find_workspace
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
     from quire.library.check import DocumentCheck, QuickFindings
     from quire.library.foresight import Foresight
-    from quire.library.library import Library
     from quire.library.snapshot import Snapshot
-    from quire.source import Span
     from quire.workspace.settings import Settings
 
 
@@ -205,13 +204,11 @@ class Desk:
     def beside(self, document: OpenDocument) -> Iterator[OpenDocument]:
         """Yield the other open documents of the same workspace, whose findings may depend on this one."""
         home = self.folder_of(document.path).path
-        for one in self.documents.values():
-            if one is not document and self.folder_of(one.path).path == home:
-                yield one
+        for other in self.documents.values():
+            if other is not document and self.folder_of(other.path).path == home:
+                yield other
 
     def _workspace(self, folder: Path) -> Path:
-        from quire.workspace.locate import find_workspace
-
         # The folder of a new file may not be there yet; `isdir` of a name that cannot be one is False.
         place = next((path for path in (folder, *folder.parents) if os.path.isdir(path)), folder)  # noqa: PTH112
         with contextlib.suppress(QuireError):  # a workspace of another account: its settings are not read
@@ -254,8 +251,6 @@ def uri_of(path: str) -> str:
 
 def _inserted(text: EditorText, changes: Sequence[object]) -> Span | None:
     """Return the place of the last change in the text that it has led to; None if the whole text was replaced."""
-    from quire.source import Span, normalise
-
     last = changes[-1] if changes else None
     if not isinstance(last, Mapping) or not isinstance(last.get("range"), Mapping):
         return None
@@ -285,9 +280,6 @@ class Folder:
     @cached_property
     def settings(self) -> Settings | None:
         """The settings; None if they cannot be read."""
-        from quire.workspace.configuration import load_settings
-        from quire.workspace.locate import find_workspace
-
         try:
             return load_settings(find_workspace(self.path))
         except QuireError:  # wrong settings, or a workspace of another account
@@ -302,8 +294,6 @@ class Folder:
 
     @cached_property
     def library(self) -> Library | None:
-        from quire.library.library import Library
-
         return Library(self.settings) if self.settings else None
 
     @cached_property
@@ -327,17 +317,17 @@ class Folder:
         """The absolute paths of all documents and tests here, with open ones that were never saved. A folder that is
         neither a workspace nor open in the editor is not searched below itself: it may be the home folder, in which
         one file was opened."""
-        from quire.library.collect import documents_below
-
-        found = map(str, documents_below(self.path, deep=self._desk.is_searched(self.path), most=MOST_FILES))
-        return tuple(dict.fromkeys((*found, *self._desk.unsaved(self.path))))
+        paths = map(str, documents_below(self.path, deep=self._desk.is_searched(self.path), most=MOST_FILES))
+        return tuple(dict.fromkeys((*paths, *self._desk.unsaved(self.path))))
 
     @property
     def settings_file(self) -> str:
         """The absolute path of the workspace's `quire.toml`, which need not exist."""
-        from quire.lsp.document_view import SETTINGS_FILE
-
         return str(self.path / SETTINGS_FILE)
+
+    def shown(self, path: str) -> str:
+        """Return a path as it is shown: from the workspace, if the file is in it."""
+        return str(Path(path).relative_to(self.path)) if Path(path).is_relative_to(self.path) else path
 
     def view(self, path: str) -> View | None:
         """Return another document, open or not; None for a file that cannot be read."""
@@ -360,9 +350,6 @@ class Folder:
 
 def read_closed(path: str) -> str | None:
     """Return the text of a file that is not open; None if it cannot be read."""
-    from quire.formats import most_bytes
-    from quire.source import read_source
-
     try:
         return read_source(Path(path), limit=most_bytes(path)).text
     except (Unreadable, QuireError):

@@ -1,19 +1,8 @@
-"""Find the tests of a document, saved or not, and count their cases. Lenses and the command that runs tests agree.
+"""The tests of a document for its editor: find them, run them, keep their results, and write new cases.
 
-The results of tests that were run in this session, with the texts that they belong to.
-
-Cases run in a process of their own; only these records come back. They are shown as lenses, hints and hovers, and count
-as old once the test or its document has another text.
-
-Write a case of a test that takes one decision of a document, such as an arm.
-
-To find the values that lead there, the document is run with placeholders on the bench of tests, as `quire new test`
-does. That takes long, so the action is a command: it drafts the case in a process of its own, and then asks the editor
-to change the test.
-
-Run cases for an editor, in a process of its own, and keep of the results what the editor shows.
-
-It is the machinery of `quire test`: no model is asked, nothing reaches the network, and snapshots are not written.
+Cases run in a process of their own, with the machinery of `quire test`: no model is asked, nothing reaches the network,
+and snapshots are not written. Their records count as old once the test or its document has another text. Drafting a
+case runs the document with placeholders, as `quire new test` does, so it is a command as well.
 """
 
 from __future__ import annotations
@@ -28,18 +17,19 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.diagnostics import Edit
 from quire.display.test_report import case_data, file_data, summary_data
 from quire.errors import QuireError
 from quire.formats import TEST_SUFFIX
 from quire.formats.test import codes
 from quire.formats.test.expected import Equal
 from quire.formats.test.parse import parse
-from quire.lsp.answers import Action, FileEdit
+from quire.library.document import load
+from quire.lsp.answers import Action, FileEdit, insertion
+from quire.lsp.texts import free_name
 from quire.patterns import late_pattern
-from quire.source import MAX_TEST_BYTES, Span, read_source
-from quire.testing.discovery import Selection
-from quire.testing.drafts import flow
+from quire.source import MAX_TEST_BYTES, read_source
+from quire.testing.discovery import Selection, bench_for, own_test
+from quire.testing.drafts import case_text, file_text, flow
 from quire.testing.expectations import seen_value
 from quire.testing.file_run import FileOptions, run_file
 from quire.testing.matchers import MISSING, Missing, shown
@@ -164,11 +154,11 @@ class TestMemory:
     def keep(self, records: Iterable[TestRecord]) -> None:
         """Keep results. Cases that did not run this time keep their results if the texts are the same."""
         for record in records:
-            known = self._records.pop(record.path, None)
-            if known is not None and _texts(known) == _texts(record):
+            before = self._records.pop(record.path, None)
+            if before is not None and _texts(before) == _texts(record):
                 ran = {case.name for case in record.cases}
-                cases = (*(case for case in known.cases if case.name not in ran), *record.cases)
-                record = replace(record, cases=cases, drafts=record.drafts or known.drafts)
+                cases = (*(case for case in before.cases if case.name not in ran), *record.cases)
+                record = replace(record, cases=cases, drafts=record.drafts or before.drafts)
             self._records[record.path] = record
             while len(self._records) > MOST_KEPT:
                 del self._records[next(iter(self._records))]
@@ -184,9 +174,9 @@ class TestMemory:
         passed, failed = sum(record.passed for record in records), sum(record.failed for record in records)
         if not passed and not failed:
             return title
-        told = " ".join([*([f"{passed} ✓"] if passed else []), *([f"{failed} ✗"] if failed else [])])
+        counts = " ".join([*([f"{passed} ✓"] if passed else []), *([f"{failed} ✗"] if failed else [])])
         old = "" if all(self._is_fresh(view, record) for record in records) else ", before the last change"
-        return f"{title.partition(' (')[0]} ({told}{old})"
+        return f"{title.partition(' (')[0]} ({counts}{old})"
 
     def _is_fresh(self, view: View, record: TestRecord) -> bool:
         test = view if view.path == record.path else view.folder.view(record.path)
@@ -205,26 +195,23 @@ _NEXT_KEY = late_pattern(r"^(?![ \t#\n-])", re.MULTILINE)
 _ITEM = late_pattern(r"^([ \t]*+)- ", re.MULTILINE)
 
 
-def test_action(view: View, wanted: str, title: str) -> Action | None:
+def test_action(view: View, decision: str, title: str) -> Action | None:
     """Return the action that writes a case for a decision, given by its id; empty for a first case. None if the
     document cannot run, or has a test that no case can be added to."""
-    if view.document is None or view.document.plan is None:
+    if view.plan is None:
         return None
-    from quire.testing.discovery import own_test
-
     path = own_test(view.path)
     existing = view.folder.view(path)
     if existing is not None and not _CASES.search(existing.source.text):
         return None
-    return Action(title, "refactor", (FileEdit(path, (), creates=True),), command=WRITE_TEST, arguments=(wanted,))
+    return Action(title, "refactor", (FileEdit(path, (), creates=True),), command=WRITE_TEST, arguments=(decision,))
 
 
-def draft_case(view: View, wanted: str) -> Draft:
+def draft_case(view: View, decision: str) -> Draft:
     """Return a case that takes a decision. Raises `QuireError` if none was found, or if it cannot be added."""
-    from quire.testing.discovery import bench_for
     from quire.testing.scaffold import draft_for
 
-    draft = draft_for(bench_for(view.document), wanted) if view.document is not None else None
+    draft = draft_for(bench_for(view.document), decision) if view.document is not None else None
     if draft is None:
         raise QuireError("no inputs, replies and answers were found that lead there; write the case by hand")
     added_case(view, draft)
@@ -234,40 +221,25 @@ def draft_case(view: View, wanted: str) -> Draft:
 def added_case(view: View, draft: Draft) -> FileEdit:
     """Return the edit that makes the test of a document, or adds a case to it. Raises `QuireError` for a test that is
     written in another way."""
-    from quire.testing.discovery import own_test
-    from quire.testing.drafts import case_text, file_text
-
     path = own_test(view.path)
     existing = view.folder.view(path)
     if existing is None:
-        edit = Edit(Span(0, 0), "", file_text(Path(view.path).name, [draft]))
+        edit = insertion(0, file_text(Path(view.path).name, [draft]))
         return FileEdit(path, (edit,), creates=True)
     text = existing.source.text
     cases = _CASES.search(text)
     if not cases:
         raise QuireError(f"{Path(path).name} has no list of cases that a case can be added to")
-    draft.name = _free_name(draft.name, existing)
+    file = existing.reading.file if existing.format == "test" else None
+    draft.name = free_name(draft.name, {case.name for case in file.cases} if file else (), "{} ({})")
     after = _NEXT_KEY.search(text, cases.end())
     end = after.start() if after and after.start() < len(text) else len(text)
     block = text[cases.end() : end]
     at = cases.end() + len(block.rstrip())
     item = _ITEM.search(block)
-    new = _indented(case_text(draft), item[1] if item else "  ").rstrip("\n")
-    return FileEdit(path, (Edit(Span(at, at), "", ("\n" if block.strip() else "") + new),))
-
-
-def _free_name(name: str, test: View) -> str:
-    file = test.reading.file if test.format == "test" else None
-    taken = {case.name for case in file.cases} if file is not None else set()
-    number, found = 2, name
-    while found in taken:
-        found, number = f"{name} ({number})", number + 1
-    return found
-
-
-def _indented(text: str, indent: str) -> str:
-    """Return the lines of a case with another indentation than two spaces."""
-    return "".join(indent + line.removeprefix("  ") for line in text.splitlines(keepends=True))
+    indent = item[1] if item else "  "
+    new = "\n".join(indent + line.removeprefix("  ") for line in case_text(draft).splitlines())
+    return FileEdit(path, (insertion(at, ("\n" if block.strip() else "") + new),))
 
 
 LONGEST_VALUE = 400
@@ -304,17 +276,16 @@ def run_tests(
 
 def _record(path: str, document: str, reading: TestReading, result: FileResult) -> TestRecord:
     by_line: dict[int, list[CaseResult]] = {}
-    for one in result.cases:
-        by_line.setdefault(one.line, []).append(one)
+    for row in result.cases:
+        by_line.setdefault(row.line, []).append(row)
     cases = [
         _case(case, results)
         for case in (reading.file.cases if reading.file else ())
         if (results := by_line.get(reading.source.position(case.span.start).line))
     ]
     problems = tuple(_line(problem.finding.message) for problem in result.problems if problem.fails)
-    sha256 = result.details.get("document_sha256")
-    known = sha256 if isinstance(sha256, str) else ""
-    return TestRecord(path, document if known else "", reading.source.sha256, known, tuple(cases), problems)
+    sha256 = str(result.details.get("document_sha256") or "")
+    return TestRecord(path, document if sha256 else "", reading.source.sha256, sha256, tuple(cases), problems)
 
 
 def _drafts(result: FileResult) -> Iterator[DraftedCase]:
@@ -327,19 +298,16 @@ def _drafts(result: FileResult) -> Iterator[DraftedCase]:
     }  # fmt: skip
     if not missing:
         return
-    from quire.library.document import load
-    from quire.testing.discovery import bench_for
-    from quire.testing.drafts import case_text
     from quire.testing.scaffold import draft_cases
 
     taken = {case.name for case in result.cases}
-    found = 0
+    count = 0
     with suppress(QuireError):
         for draft in draft_cases(bench_for(load(result.document)), expects=True):
             new = missing.intersection(draft.takes)
-            if new and draft.name not in taken and found < MOST_DRAFTED:
+            if new and draft.name not in taken and count < MOST_DRAFTED:
                 missing -= new
-                found += 1
+                count += 1
                 yield DraftedCase(draft.name, case_text(draft))
 
 
@@ -347,7 +315,9 @@ def _case(case: Case, rows: Sequence[CaseResult]) -> CaseRecord:
     passed = sum(row.outcome is Outcome.PASSED for row in rows)
     failed = sum(row.failed for row in rows)
     messages = dict.fromkeys(
-        _line(_told(problem.finding.message, problem.value)) for row in rows for problem in row.problems
+        _line(f"{problem.finding.message}: {problem.value}" if problem.value else problem.finding.message)
+        for row in rows
+        for problem in row.problems
     )
     return CaseRecord(
         case.name,
@@ -361,10 +331,6 @@ def _case(case: Case, rows: Sequence[CaseResult]) -> CaseRecord:
     )
 
 
-def _told(message: str, value: str) -> str:
-    return f"{message}: {value}" if value else message
-
-
 def _line(text: str) -> str:
     return cut(" ".join(text.split()), LONGEST_MESSAGE)
 
@@ -374,17 +340,16 @@ def _marks(case: Case, rows: Sequence[CaseResult]) -> Iterator[CheckMark]:
     looked = [row for row in rows if row.observation is not None and not _did_not_start(row)]
     if not looked:
         return
-    expected = [*(case.expect.checks if case.expect else ())]
-    later = [check for act in case.then if act.expect for check in act.expect.checks]
-    for check in (*expected, *later):
+    expected = (case.expect, *(act.expect for act in case.then))
+    for check in (check for part in expected if part for check in part.checks):
         start, end = check.span.start, max(check.span.end, check.matcher.span.end)
         wrong = [problem for row in looked for problem in row.problems if start <= problem.finding.span.start < end]
         # The observation is the last one: after an act, earlier values are not known any more.
-        seen = _seen(check, looked) if not case.then else MISSING
-        value = "" if isinstance(seen, Missing) else cut(shown(seen), LONGEST_VALUE)
+        value_seen = _seen(check, looked) if not case.then else MISSING
+        value = "" if isinstance(value_seen, Missing) else cut(shown(value_seen), LONGEST_VALUE)
         if wrong:
-            told = cut(wrong[0].value or wrong[0].actual or "", LONGEST_VALUE) or value
-            yield CheckMark(start, end, False, told, _line(wrong[0].finding.message), _literal(check, seen))
+            text = cut(wrong[0].value or wrong[0].actual or "", LONGEST_VALUE) or value
+            yield CheckMark(start, end, False, text, _line(wrong[0].finding.message), _literal(check, value_seen))
         elif not case.then:
             written = isinstance(check.matcher, Equal) and check.subject != "calls"
             yield CheckMark(start, end, True, "" if written else value)
@@ -396,11 +361,11 @@ def _seen(check: Check, rows: Sequence[CaseResult]) -> Seen:
     return values[0] if values and all(value == values[0] for value in values) else MISSING
 
 
-def _literal(check: Check, seen: Seen) -> str:
+def _literal(check: Check, value: Seen) -> str:
     """Return a value as it can be expected; empty for a long one, or if the expectation is more than a value."""
-    if isinstance(seen, Missing) or not isinstance(check.matcher, Equal) or check.subject in ("calls", "error"):
+    if isinstance(value, Missing) or not isinstance(check.matcher, Equal) or check.subject in ("calls", "error"):
         return ""
-    text = flow(seen)
+    text = flow(value)
     return text if len(text) <= LONGEST_LITERAL else ""
 
 

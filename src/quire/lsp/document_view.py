@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from quire.errors import QuireError
 from quire.formats import format_of
 from quire.library.collect import names_steps
+from quire.library.document import parse_pipelines, read, unnamed
 from quire.library.registered import PIPELINES_FOLDER, in_folder
-from quire.source import Source, Span, real_path
+from quire.source import Source, Span, line_end, line_start, real_path
 
 if TYPE_CHECKING:
     from quire.analysis.proof import Proof
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from quire.lsp.answers import Index
     from quire.lsp.desk import Folder
     from quire.lsp.texts import EditorText
+    from quire.plan.nodes import Plan
 
 
 _PIPELINE = re.compile(r"""^(["']?)pipeline\1[ \t]*:""", re.MULTILINE)
@@ -88,8 +90,6 @@ class View:
 
                 return parse_playbook(self.source)
             case "pipeline":
-                from quire.library.document import parse_pipelines, unnamed
-
                 return parse_pipelines(unnamed(self.source), True)
             case "directive":
                 from quire.formats.directive.parse import parse as parse_directive
@@ -108,21 +108,23 @@ class View:
     @cached_property
     def document(self) -> Document | None:
         """The document as a run would read it, with its plan if it has no error; None for what cannot run."""
-        from quire.library.document import read
-
         try:
             return read(self.source)
         except QuireError:
             return None
 
+    @property
+    def plan(self) -> Plan | None:
+        """The plan of the document; None for one that cannot run."""
+        return self.document.plan if self.document else None
+
     @cached_property
     def proof(self) -> Proof | None:
         """The proof of the document; None for one that cannot run."""
-        plan = self.document.plan if self.document else None
-        if plan is None:
+        if self.plan is None:
             return None
         try:
-            return self.folder.foresight.proof(plan, self.path)
+            return self.folder.foresight.proof(self.plan, self.path)
         except QuireError:
             return None
 
@@ -138,11 +140,15 @@ class View:
     def line_before(self, offset: int) -> str:
         """Return the text of the line before an offset, for what is being typed and cannot be parsed yet."""
         text = self.source.text
-        return text[text.rfind("\n", 0, offset) + 1 : offset]
+        return text[line_start(text, offset) : offset]
 
     def line_after(self, offset: int) -> str:
         """Return the text of the line behind an offset."""
-        return self.source.text[offset:].partition("\n")[0]
+        return self.source.text[offset : line_end(self.source.text, offset)]
+
+    def line(self, offset: int) -> Span:
+        """Return the line of an offset, without its end."""
+        return self.source.line_span(self.source.position(offset).line)
 
     def word(self, offset: int) -> Span:
         """Return the word that ends or stands at an offset."""

@@ -1,30 +1,23 @@
-"""Find what is wrong with a document: all at once, or first what is found quickly and then the rest.
+"""Find what is wrong with a document, keep findings at their places while it is typed, and send them to the editor.
 
-The two parts together are always the findings of the whole check.
-
-Move findings about a text to their places in the text that it was changed to.
-
-So findings that take long to find stay where they belong until they have been found again.
-
-Tell the editor about findings: unasked, or as the answer to a request.
+The quick and the thorough part together are always the findings of the whole check.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from quire import formats
 from quire.errors import QuireError, Unreadable
 from quire.lsp.protocol import ClientCapabilities, framed
-from quire.source import Span
+from quire.source import Span, line_end, line_start
 from quire.text_diff import common_prefix, common_suffix
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from quire.diagnostics import Diagnostic
     from quire.library.check import QuickFindings
     from quire.lsp.document_view import View
@@ -53,8 +46,6 @@ def quick_findings(view: View) -> QuickFindings:
     try:
         return view.folder.check.quick(view.source)
     except QuireError:
-        from quire import formats
-
         return QuickFindings(formats.check(view.source), False, False)
 
 
@@ -76,7 +67,6 @@ def together(view: View, quick: QuickFindings, thorough: tuple[Diagnostic, ...])
 
 def _checked_alone(view: View) -> tuple[Diagnostic, ...] | None:
     """Return the findings about what is not a document; None for a document."""
-    from quire import formats
     from quire.lsp.languages import function
 
     if view.format == "settings":
@@ -112,7 +102,7 @@ class TextMove:
         self._old, self._new = old, new
         self._old_end, self._new_end = len(old) - behind, len(new) - behind
         self._is_in_line = "\n" not in old[self._start : self._old_end] + new[self._start : self._new_end]
-        self._last = -1, new.rfind("\n", 0, self._start) + 1
+        self._last = -1, line_start(new, self._start)
         """Where the line that was last looked for begins in both texts: equal lines keep their order."""
 
     def place(self, span: Span) -> Span | None:
@@ -130,11 +120,11 @@ class TextMove:
 
     def _in_same_line(self, span: Span) -> Span | None:
         """Look for the line of a place where several lines have changed."""
-        start = self._old.rfind("\n", 0, span.start) + 1
-        line, (known, at) = _line(self._old, start), self._last
-        if start < known:
-            known, at = -1, self._new.rfind("\n", 0, self._start) + 1
-        if start > known >= 0:
+        start = line_start(self._old, span.start)
+        line, (before, at) = _line(self._old, start), self._last
+        if start < before:
+            before, at = -1, line_start(self._new, self._start)
+        if start > before >= 0:
             at = self._new.find("\n", at) + 1 or -1
         while 0 <= at < self._new_end and _line(self._new, at) != line:
             at = self._new.find(f"\n{line}", at) + 1 or -1
@@ -144,10 +134,10 @@ class TextMove:
         return Span(at + span.start - start, at + span.end - start)
 
 
-def moved_findings(found: Iterable[Diagnostic], old: Source, new: Source) -> tuple[Diagnostic, ...]:
+def moved_findings(findings: Iterable[Diagnostic], old: Source, new: Source) -> tuple[Diagnostic, ...]:
     """Return findings about a text at their places in a new one, without those whose line is not there any more."""
     move = TextMove(old.text, new.text)
-    return tuple([moved for finding in found if (moved := _moved(finding, move, new.name)) is not None])
+    return tuple([moved for finding in findings if (moved := _moved(finding, move, new.name)) is not None])
 
 
 def _moved(finding: Diagnostic, move: TextMove, name: str) -> Diagnostic | None:
@@ -155,9 +145,9 @@ def _moved(finding: Diagnostic, move: TextMove, name: str) -> Diagnostic | None:
     if span is None:
         return None
     related = tuple(
-        replace(one, span=place)
-        for one in finding.related
-        if (place := one.span if one.source is not None and one.source.name != name else move.place(one.span))
+        replace(near, span=place)
+        for near in finding.related
+        if (place := near.span if near.source is not None and near.source.name != name else move.place(near.span))
     )
     # A fix says itself which text it replaces, so it is offered only where that text is still there.
     edits = [(edit, place) for edit in (finding.fix.edits if finding.fix else ()) if (place := move.place(edit.span))]
@@ -168,8 +158,7 @@ def _moved(finding: Diagnostic, move: TextMove, name: str) -> Diagnostic | None:
 
 
 def _line(text: str, start: int) -> str:
-    end = text.find("\n", start)
-    return text[start : end if end >= 0 else len(text)]
+    return text[start : line_end(text, start)]
 
 
 class Publisher:
@@ -208,12 +197,12 @@ class Publisher:
         self._send({"jsonrpc": "2.0", "method": "window/logMessage", "params": params})
 
 
-def report(items: list[Json], known: str) -> dict[str, Any]:
+def report(items: list[Json], known_id: str) -> dict[str, Any]:
     """Return a report, or only that nothing has changed since the result that the editor knows."""
     import hashlib  # only editors that ask need it
 
     result = hashlib.sha256(framed({"items": items})).hexdigest()[:16]
-    if known == result:
+    if known_id == result:
         return {"kind": "unchanged", "resultId": result}
     return {"kind": "full", "resultId": result, "items": items}
 

@@ -1,9 +1,7 @@
-"""Work that takes long: done in a process of its own, so that the editor is answered meanwhile.
+"""Work that takes long, done in a process of its own while the editor is answered, and its progress in the editor.
 
-Show in the editor how far work in the background is (`window/workDoneProgress` and `$/progress`).
-
-Work is shown once it has taken half a second, so that short work does not flicker. A request may bring the token under
-which its progress is shown; without one, an editor that can show progress is asked for a place first.
+Work is shown (`window/workDoneProgress` and `$/progress`) once it has taken half a second, so that short work does not
+flicker. A request may bring the token under which it is shown; without one, the editor is asked for a place first.
 """
 
 from __future__ import annotations
@@ -64,10 +62,6 @@ def unpacked(result: bytes) -> Any:
     return pickle.loads(result)  # noqa: S301  # written by our own child
 
 
-def _as_it_is(result: Any) -> Any:
-    return result
-
-
 class Later(Exception):  # not an error: the answer comes later
     """Ends the handling of a request whose answer comes later."""
 
@@ -97,7 +91,7 @@ class Errands:
         self,
         request: object,
         work: Callable[[Tell], Any],
-        then: Callable[[Any], Any] = _as_it_is,
+        then: Callable[[Any], Any] = lambda result: result,
         progress: Progress | None = None,
     ) -> None:
         """Answer a request with the result of a function, once it is done. The function may tell how far it is. `then`
@@ -113,13 +107,13 @@ class Errands:
         if request in self._under_way:
             self._cancelled.add(request)
             return True
-        for one, _, _, progress in self._waiting:
-            if one == request and progress is not None:
+        for waiting_request, _, _, progress in self._waiting:
+            if waiting_request == request and progress is not None:
                 progress.end()
-        kept = deque(one for one in self._waiting if one[0] != request)
-        known = len(kept) < len(self._waiting)
-        self._waiting = kept
-        return known
+        left = deque(errand for errand in self._waiting if errand[0] != request)
+        was_there = len(left) < len(self._waiting)
+        self._waiting = left
+        return was_there
 
     def next(self) -> Job | None:
         """Return the next job; None if none is due."""
@@ -143,16 +137,12 @@ class Errands:
             if request in self._cancelled:
                 self._cancelled.discard(request)
                 return
-            if isinstance(request, Unasked):
-                answer, problem = unpacked(result) if result is not None else (None, "it died")
-                if not problem:
-                    then(answer)
-                return
-            if result is None:
-                self._fail(request, "the process that did the work has ended")
-                return
-            answer, problem = unpacked(result)
-            self._fail(request, problem) if problem else self._answer(request, then(answer))
+            died = "the process that did the work has ended"
+            answer, problem = unpacked(result) if result is not None else (None, died)
+            if not problem:
+                answer = then(answer)
+            if not isinstance(request, Unasked):
+                self._fail(request, problem) if problem else self._answer(request, answer)
 
         def heard(message: bytes) -> None:
             if progress is not None:
@@ -267,7 +257,7 @@ class ProgressBoard:
     def show_due(self) -> bool:
         """Show the work that has taken long enough. Return False if there is none."""
         now = self.clock()
-        due = [one for one in self._open if one.show_at is not None and one.show_at <= now]
+        due = [progress for progress in self._open if progress.show_at is not None and progress.show_at <= now]
         for progress in due:
             progress.show()
         return bool(due)
@@ -287,11 +277,11 @@ class ProgressBoard:
 
     def stopped(self, token: object) -> None:
         """Stop the work that is shown under a token. A token that is not known is ignored."""
-        for progress in [one for one in self._open if token in one.tokens]:
+        for progress in [progress for progress in self._open if token in progress.tokens]:
             progress.stop()
 
     def send(self, token: Token, value: dict[str, object]) -> None:
         self._send({"jsonrpc": "2.0", "method": "$/progress", "params": {"token": token, "value": value}})
 
     def forget(self, progress: Progress) -> None:
-        self._open = [one for one in self._open if one is not progress]
+        self._open = [other for other in self._open if other is not progress]

@@ -1,4 +1,4 @@
-"""The functions that each format has for editors.
+"""The functions that each format has for editors, the table of all requests, and the capabilities of the server.
 
 A function stands in a module of the format's folder: `quire.lsp.playbook.hover` has `hover(view, offset)`. A format
 without the module has no such answers. `MODULES` names those that stand in a module of another name. Modules are
@@ -21,8 +21,6 @@ imported when they are first asked.
 | `naming` | `place_edits(view, names, new)` | list of `Edit` for places that get a new name, or why they cannot |
 | `file_moves` | `moved(view, new)` | list of `Edit`: what the document says about its own place |
 | `file_moves` | `followed(view, moves)` | list of `Edit`: other texts that depend on moved files |
-
-The table of all methods, and what the server says of itself in `initialize`.
 """
 
 from __future__ import annotations
@@ -42,8 +40,11 @@ MODULES: dict[str, dict[str, str]] = {
     "playbook": {"signatures": "directive_forms", "naming": "index"},
     "pipeline": {"signatures": "signature_help", "formatting": "decorations"},
     "directive": {"signatures": "completion", "formatting": "decorations", "file_moves": "naming"},
-    "knowledge": {"index": "metadata", "hover": "completion", "actions": "completion", "file_moves": "metadata"},
-    "test": {"naming": "index"},
+    "knowledge": {
+        **dict.fromkeys(("hover", "actions", "decorations"), "completion"),
+        **dict.fromkeys(("index", "file_moves"), "metadata"),
+    },
+    "test": {"naming": "index", "decorations": "hover"},
     "settings": {"hover": "completion", "naming": "index", "check": "index"},
 }
 """The modules of a format that answer for what the table above names, where they do not have its name."""
@@ -55,8 +56,8 @@ def function(format: str, module: str, name: str) -> Callable[..., Any] | None:
     place = f"quire.lsp.{format}.{MODULES.get(format, {}).get(module, module)}"
     if format not in FORMATS or find_spec(f"quire.lsp.{format}") is None or find_spec(place) is None:
         return None
-    found: Callable[..., Any] | None = getattr(import_module(place), name, None)
-    return found
+    answer: Callable[..., Any] | None = getattr(import_module(place), name, None)
+    return answer
 
 
 class ModuleLoads:
@@ -134,13 +135,13 @@ def handler(method: str) -> Callable[..., Any] | None:
     if place is None:
         return None
     module, _, name = place.partition(":")
-    found: Callable[..., Any] = getattr(import_module(f"quire.lsp.features.{module}"), name or module)
-    return found
+    answer: Callable[..., Any] = getattr(import_module(f"quire.lsp.features.{module}"), name or module)
+    return answer
 
 
 def server_capabilities(encoding: str, *, pulls: bool) -> dict[str, object]:
     """Return what the server can do, for the answer to `initialize`."""
-    said: dict[str, object] = {
+    capabilities: dict[str, object] = {
         "positionEncoding": encoding,
         "textDocumentSync": {"openClose": True, "change": INCREMENTAL, "save": {"includeText": False}},
         "hoverProvider": True,
@@ -180,13 +181,13 @@ def server_capabilities(encoding: str, *, pulls: bool) -> dict[str, object]:
         },
     }
     if pulls:
-        said["diagnosticProvider"] = {
+        capabilities["diagnosticProvider"] = {
             "identifier": "quire",
             "interFileDependencies": True,
             "workspaceDiagnostics": True,
             "workDoneProgress": True,
         }
-    return said
+    return capabilities
 
 
 SERVER_INFO = {"name": "quire", "version": __version__}

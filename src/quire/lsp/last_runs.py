@@ -1,13 +1,8 @@
-"""Values of the last runs of open documents, for hovers.
+"""Values of the last runs of open documents, for hovers, and prices of their models, for lenses.
 
-Runs are read in a process of their own, one document at a time, when a document is opened or hovered. A hover shows the
-values that are known by then and never waits. They are read again once the store or the agreement of the user has
-changed, and after a while.
-
-Prices of the models of open documents, for the lens that says what a run costs at most.
-
-The list of prices takes long to load and much memory, so it is read in a process of its own, once a day for each model.
-A lens shows no price until then, and is asked for again when there is one. A hover shows it the next time.
+Both are read in a process of their own, when a document is opened or looked at; a hover and a lens show what is known
+by then and never wait. Runs are read again once the store or the agreement of the user has changed, and after a while;
+a price is read once a day.
 """
 
 from __future__ import annotations
@@ -24,6 +19,7 @@ from msgspec import Struct
 
 from quire.lsp.answers import code
 from quire.lsp.jobs import Job, packed, unpacked
+from quire.wording import cut
 
 if TYPE_CHECKING:
     from quire.lsp.document_view import View
@@ -156,16 +152,15 @@ def _stamp(view: View, store: str) -> Stamp:
 
 def _status(path: str) -> tuple[int, int, int]:
     try:
-        found = os.stat(path)  # noqa: PTH116  # for every hover
+        status = os.stat(path)  # noqa: PTH116  # for every hover
     except OSError:
         return (0, 0, 0)
-    return (found.st_ino, found.st_size, found.st_mtime_ns)
+    return (status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def _shown(value: Value) -> str:
     from quire.display.visible import visible
     from quire.values import encode
-    from quire.wording import cut
 
     text = value if isinstance(value, str) else encode(value)
     return cut(visible(" ".join(text[: 4 * LONGEST_SHOWN].split())), LONGEST_SHOWN) or "(empty)"
@@ -206,13 +201,13 @@ class ModelPrices:
         from quire.analysis.quantities import asked_models, quantities
 
         rates = {model: self._rate(model, settings.models) for model in asked_models(proof)}
-        known = {model: rate for model, rate in rates.items() if rate is not None}
-        if not known or len(known) < len(rates):
+        priced = {model: rate for model, rate in rates.items() if rate is not None}
+        if not priced or len(priced) < len(rates):
             return ""
         from quire.display.preflight_line import money_text
 
-        found = quantities(proof, view.folder.foresight.world().premises, known.__getitem__)
-        money = next((quantity for quantity in found if quantity.name == "money"), None)
+        amounts = quantities(proof, view.folder.foresight.world().premises, priced.__getitem__)
+        money = next((quantity for quantity in amounts if quantity.name == "money"), None)
         return "unpriced" if money is not None and money.unpriced else money_text(money, {})
 
     @property
@@ -239,13 +234,13 @@ class ModelPrices:
 
         def take(result: bytes | None) -> None:
             self._reading = {}
-            found: Mapping[str, Rate] = unpacked(result) if result is not None else {}
+            rates: Mapping[str, Rate] = unpacked(result) if result is not None else {}
             for model, models in settings.items():
                 self._known.pop(model, None)
-                self._known[model] = _KnownPrice(day, models, found.get(model))
+                self._known[model] = _KnownPrice(day, models, rates.get(model))
             while len(self._known) > MOST_KEPT_PRICES:
                 del self._known[next(iter(self._known))]
-            if found:
+            if rates:
                 self.on_change()
 
         return Job(lambda: packed(_read_prices(settings, day)), take)

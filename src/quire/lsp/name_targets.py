@@ -1,27 +1,27 @@
-"""Tell which thing a name means, in all documents of a workspace.
+"""Tell which thing a name means, in all documents of a workspace, and which calls would lead a document back to itself.
 
 A thing belongs to one document: an input, a step, a schema. A name of a document (a callee, a prompt file) means the
 whole document, however it is written.
-
-Find out which calls would lead a document back to itself, so that completion does not offer them.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from quire.errors import QuireError
-from quire.lsp.answers import DOCUMENTS, Name
+from quire.lsp.answers import DOCUMENTS, Name, NameKind
 from quire.lsp.prompts import VALUES, all_names
 from quire.source import Span
 
 if TYPE_CHECKING:
+    from quire.formats.pipeline.syntax import Pipeline
     from quire.library.snapshot import Snapshot
+    from quire.lsp.desk import Folder
     from quire.lsp.document_view import View
 
 
@@ -75,12 +75,12 @@ def places_of(view: View, name: Name) -> Iterator[tuple[View, Name]]:
     # The text of a pipeline does not hold the labels of its steps: they follow from their order.
     home = view.folder.view(thing.document) if thing.document != view.path else None
     others = {home.path: home} if home is not None else {}
-    others |= {one.path: one for one in view.folder.holding(thing.word)} if shared else {}
+    others |= {other.path: other for other in view.folder.holding(thing.word)} if shared else {}
     for other in (*others.values(), view):
         if other is view or other.path != view.path:
-            yield from ((other, one) for one in other.index.names if thing.is_meant(other, one))
+            yield from ((other, name) for name in other.index.names if thing.is_meant(other, name))
     if thing.kind in VALUES and (owner := view if thing.document == view.path else view.folder.view(thing.document)):
-        yield from ((prompt, one) for prompt, one in all_names(owner) if thing.is_meant(prompt, one))
+        yield from ((prompt, named) for prompt, named in all_names(owner) if thing.is_meant(prompt, named))
 
 
 def definitions_of(view: View, name: Name) -> list[tuple[str, Span]]:
@@ -89,7 +89,7 @@ def definitions_of(view: View, name: Name) -> list[tuple[str, Span]]:
     thing = thing_of(view, name)
     home = view if thing.document == view.path else view.folder.view(thing.document)
     names = home.index.names if home else ()
-    places = [one for one in names if home and thing.is_meant(home, one)]
+    places = [place for place in names if home and thing.is_meant(home, place)]
     declared = [place for place in places if place.role == "declares"] or [
         place for place in places if place.role == "writes"
     ]
@@ -97,12 +97,46 @@ def definitions_of(view: View, name: Name) -> list[tuple[str, Span]]:
         # A document that was never saved is only in the editor. A name that is too long: False, not an exception.
         is_there = home is not None or os.path.isfile(thing.document)  # noqa: PTH113
         return [(thing.document, Span(0, 0))] if is_there else []
-    return [(thing.document, one.span) for one in declared]
+    return [(thing.document, place.span) for place in declared]
 
 
 def _bare(file: str) -> str:
     """Return the part of the name of a file that every reference to it holds."""
     return file.partition(".")[0] or file
+
+
+class CalledDocument(Struct, frozen=True):
+    """A document that a call means."""
+
+    kind: NameKind
+    path: str
+    declared: str = ""
+    """The name that the file of a pipeline declares, which can be renamed there."""
+    several: bool = False
+    """True for a pipeline in a file of several."""
+    tree: Pipeline | None = None
+
+    @property
+    def scope(self) -> str:
+        """Tells its inputs apart from those of other pipelines of the file."""
+        return self.declared if self.several else ""
+
+
+def called_document(folder: Folder, name: str, absolute: Callable[[str], str]) -> CalledDocument | None:
+    """Return the document of a workspace that a name means; None if there is none. `absolute` makes paths whole."""
+    if folder.snapshot is None:
+        return None
+    try:
+        if (pipeline := folder.snapshot.registry().pipelines.get(name)) is not None:
+            several = pipeline.name != pipeline.declared
+            path = absolute(pipeline.source.name)
+            return CalledDocument("pipeline", path, pipeline.declared, several, pipeline.tree)
+        if (playbook := folder.snapshot.playbooks().find(name)) is not None:
+            return CalledDocument("document", absolute(str(playbook[1])))
+        item = folder.snapshot.named_directive(name)
+    except QuireError:
+        return None
+    return CalledDocument("directive", os.path.abspath(item.path)) if item else None  # noqa: PTH100
 
 
 MOST_READ = 100
@@ -138,16 +172,16 @@ class CallCircles:
     def is_closed_by(self, name: str) -> bool:
         """Tell whether a call with a name would close a circle."""
         start = self._node(name, inside=True)
-        seen, left = {start}, [start]
+        reached, left = {start}, [start]
         while left:
-            one = left.pop()
-            if one == self._here:
+            document = left.pop()
+            if document == self._here:
                 return True
-            for called in self._calls(one):
-                if called not in seen and called not in self._open:
-                    seen.add(called)
+            for called in self._calls(document):
+                if called not in reached and called not in self._open:
+                    reached.add(called)
                     left.append(called)
-        self._open |= seen
+        self._open |= reached
         return False
 
     def _node(self, name: str, *, inside: bool = False) -> str:
@@ -156,11 +190,11 @@ class CallCircles:
             return f"{_OWN}{name}"
         return f"{_OWN}{self._names[name]}" if name in self._names else name
 
-    def _calls(self, one: str) -> Iterator[str]:
-        if one.startswith(_OWN):
-            yield from (self._node(name, inside=True) for name in self._own.get(one.removeprefix(_OWN), ()))
+    def _calls(self, document: str) -> Iterator[str]:
+        if document.startswith(_OWN):
+            yield from (self._node(name, inside=True) for name in self._own.get(document.removeprefix(_OWN), ()))
         elif self._snapshot is not None:
-            yield from map(self._node, _called(one, self._snapshot, playbooks=self._reads))
+            yield from map(self._node, _called(document, self._snapshot, playbooks=self._reads))
 
 
 def _called(name: str, snapshot: Snapshot, *, playbooks: bool) -> list[str]:

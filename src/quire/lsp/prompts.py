@@ -1,6 +1,4 @@
-"""The messages that a model would get at a step of a document, with the texts that the editor has.
-
-The files whose text becomes part of a prompt: which documents use them, and which of their values they name.
+"""The prompt of a step as a model would get it, with the texts of the editor, and the files that prompts are made of.
 
 A prompt file is not a document: `{{x}}` or `{x}` in it means a value of the document that uses it, and several
 documents may use one file.
@@ -13,18 +11,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.errors import CannotStart
+from quire.errors import CannotStart, QuireError
 from quire.lsp.answers import Name
 from quire.patterns import late_pattern
 from quire.source import PLACEHOLDER, Span, real_path
+from quire.workspace.secrets import shown_model
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.preview import Preview
     from quire.lsp.answers import Completion
     from quire.lsp.desk import Folder
     from quire.lsp.document_view import View
+    from quire.values import Value
+    from quire.workspace.settings import Settings
 
 
 def preview_of(view: View, step: str) -> Preview:
@@ -40,6 +42,13 @@ def preview_of(view: View, step: str) -> Preview:
     if document.plan.thread:
         return prompt_of_directive(library, os.environ, document, {})
     return prompt_of_document(document, step, {}, settings)
+
+
+def prompt_text_of(view: View, step: str) -> str:
+    """Return the messages that a model would get at a step, as text. Raises `QuireError` as `preview_of`."""
+    from quire.display.transcript import prompt_text
+
+    return prompt_text(preview_of(view, step).request)
 
 
 VALUES = ("input", "output", "store")
@@ -77,7 +86,7 @@ def names_at(prompt: View, offset: int) -> list[Name]:
     """Return the values that a place of a prompt file names: one for each document that uses the file."""
     owners = owners_of(prompt.folder, prompt.path)
     named = (name for owner in owners for name in names_in(prompt, owner))
-    return [name for name in named if name.span.start <= offset <= name.span.end]
+    return [name for name in named if name.span.holds(offset)]
 
 
 def complete(prompt: View, offset: int) -> list[Completion]:
@@ -96,10 +105,10 @@ def complete(prompt: View, offset: int) -> list[Completion]:
 def sharing_problem(owner: View, prompt: View, name: Name) -> str:
     """Return why a value of a document cannot be renamed in a prompt file; an empty text if it can."""
     folder = owner.folder
-    shown = _shown(folder, prompt.path)
+    shown = folder.shown(prompt.path)
     if not real_path(Path(prompt.path)).is_relative_to(real_path(folder.path)):
         return f"{shown} names {name.text} too, and is outside of this workspace: rename it there first"
-    others = [_shown(folder, view.path) for view in owners_of(folder, prompt.path) if view.path != owner.path]
+    others = [folder.shown(view.path) for view in owners_of(folder, prompt.path) if view.path != owner.path]
     if not others:
         return ""
     return f"{shown} names {name.text} too, and is also a prompt of {', '.join(others[:3])}: rename it there by hand"
@@ -158,8 +167,8 @@ def _of_pipeline(prompt: View, owner: View) -> Iterator[Name]:
     around = [pipeline_at(owner, use.span.start) for use in _uses(owner, prompt)]
     scopes = dict.fromkeys(pipeline.name.text if several else "" for pipeline in around if pipeline is not None)
     for scope in scopes:
-        own = (one for one in owner.index.names if one.scope == scope and not one.document)
-        kinds = {one.text: one.kind for one in own if one.kind in VALUES}
+        own = (name for name in owner.index.names if name.scope == scope and not name.document)
+        kinds = {name.text: name.kind for name in own if name.kind in VALUES}
         for reference in references(prompt.source.text):
             at = 1 if reference.path[0] == "ctx" else 0
             name = reference.path[at] if len(reference.path) > at else ""
@@ -173,12 +182,81 @@ def _may_be_read(folder: Folder, path: str) -> bool:
     real = real_path(Path(path))
     settings = folder.settings
     own = [folder.path, *([settings.user / "prompts", *settings.prompt_folders] if settings is not None else [])]
-    return any(real.is_relative_to(real_path(one)) for one in own)
-
-
-def _shown(folder: Folder, path: str) -> str:
-    return str(Path(path).relative_to(folder.path)) if Path(path).is_relative_to(folder.path) else path
+    return any(real.is_relative_to(real_path(folder)) for folder in own)
 
 
 _NAMES = {"playbook": _of_playbook, "pipeline": _of_pipeline}
 _COMPLETE = {"playbook": _complete_playbook, "pipeline": _complete_pipeline}
+
+
+RUN_MODEL = "the model of the run"
+
+
+class ComposedPrompt(Struct, frozen=True):
+    """The messages of a step, or why there are none."""
+
+    text: str = ""
+    notes: tuple[str, ...] = ()
+    problem: str = ""
+
+
+def composed_prompt(view: View, label: str) -> ComposedPrompt:
+    """Return what a model would get at a step. Inputs without a value have a stand-in; where that cannot be, the first
+    option of an enum is taken."""
+    from quire.display.transcript import prompt_text
+    from quire.runs.prompts import prompt_of_document
+
+    document, settings = view.document, view.folder.settings
+    if document is None or document.plan is None:
+        return ComposedPrompt(problem="the document has errors, so it has no prompts yet")
+    if settings is None:
+        return ComposedPrompt(problem="the settings of the workspace cannot be read")
+    problem = ""
+    options: dict[str, Value] = {input.name: input.options[0] for input in document.plan.inputs if input.options}
+    for inputs in ({}, options):
+        try:
+            preview = prompt_of_document(document, label, inputs, settings)
+        except QuireError as error:
+            problem = problem or str(error)
+            continue
+        notes = (*preview.notes, *(f"with {name} = {value}" for name, value in inputs.items()))
+        return ComposedPrompt(prompt_text(preview.request), notes)
+    return ComposedPrompt(problem=problem)
+
+
+def model_of_step(view: View, label: str, named: str) -> str:
+    """Return the model of a step in words. `asked` is the name in its `@model`; empty without one."""
+    settings = view.folder.settings
+    if settings is None:
+        return ""
+    from quire.library.step_models import playbook_settings
+
+    chosen = playbook_settings(view.path, settings)[1]
+    for name in (chosen.steps.get(label, ""), named, chosen.model):
+        model = resolved_model(settings, name) if name else ""
+        if model:
+            return model
+    agent = settings.agents.get(chosen.agent)
+    return shown_model((agent.model if agent and agent.model else settings.models.default) or RUN_MODEL)
+
+
+def resolved_model(settings: Settings, name: str) -> str:
+    """Return the model that a name means, as it may be shown: a profile, a tier, or, in the settings, a model itself;
+    empty for a name that the settings do not have."""
+    return shown_model(_meant_model(settings, name))
+
+
+def _meant_model(settings: Settings, name: str) -> str:
+    from quire.models.tiers import step_model
+
+    own = settings.models.default or ""
+    own_words = settings.models.tiers.get(own, own) or RUN_MODEL
+    if name in settings.agents:
+        model = settings.agents[name].model
+        return settings.models.tiers.get(model, model) if model else own_words
+    if ":" in name:
+        return name
+    tier = step_model(name, settings.models, own)
+    if tier is None:
+        return ""
+    return settings.models.tiers.get(tier, tier) or own_words

@@ -1,10 +1,6 @@
-"""Numbers and names of the protocol, and the errors that a request can end with.
+"""Messages of the Language Server Protocol: their numbers and names, frames, parameters, and the errors of requests.
 
-Frame messages as the Language Server Protocol does: a header with the length of the body, then the body as JSON.
-
-The messages for the editor, until they are sent: answers, errors, and requests of the server's own.
-
-Read the parameters of messages, of which nothing is certain.
+Nothing is certain about the parameters of a message, so each is read with a default.
 """
 
 from __future__ import annotations
@@ -63,18 +59,18 @@ class ClientCapabilities:
         return bool(self.value(way))
 
     def value(self, way: str) -> Any:
-        found: Any = self._said
+        value: Any = self._said
         for part in way.split("."):
-            found = found.get(part) if isinstance(found, Mapping) else None
-        return found
+            value = value.get(part) if isinstance(value, Mapping) else None
+        return value
 
     @property
     def encoding(self) -> Encoding:
         """The positions that are used: those of the editor's that are counted the fastest."""
         offered = self.value("general.positionEncodings")
         offered = offered if isinstance(offered, list) else []
-        wanted: tuple[Encoding, ...] = ("utf-32", "utf-8")
-        return next((one for one in wanted if one in offered), "utf-16")
+        fastest: tuple[Encoding, ...] = ("utf-32", "utf-8")
+        return next((encoding for encoding in fastest if encoding in offered), "utf-16")
 
     @property
     def pulls(self) -> bool:
@@ -256,9 +252,9 @@ def uri_in(params: Mapping[str, Any]) -> str:
     return uri
 
 
-def version_in(said: object) -> int:
+def version_in(document: object) -> int:
     """Return the version of a document; 0 if it has none."""
-    version = said.get("version") if isinstance(said, Mapping) else None
+    version = document.get("version") if isinstance(document, Mapping) else None
     return version if isinstance(version, int) and abs(version) < 1 << 31 else 0
 
 
@@ -274,13 +270,13 @@ def tokens_in(params: Mapping[str, Any]) -> tuple[()] | tuple[int | str]:
     return (token,) if isinstance(token, int | str) and not isinstance(token, bool) else ()
 
 
-def known_results(said: object) -> dict[str, str]:
+def known_results(results: object) -> dict[str, str]:
     """Return the results that an editor knows, by the address of their document."""
-    known = said if isinstance(said, list) else []
+    pairs = results if isinstance(results, list) else []
     return {
-        one["uri"]: one["value"]
-        for one in known
-        if isinstance(one, Mapping) and isinstance(one.get("uri"), str) and isinstance(one.get("value"), str)
+        pair["uri"]: pair["value"]
+        for pair in pairs
+        if isinstance(pair, Mapping) and isinstance(pair.get("uri"), str) and isinstance(pair.get("value"), str)
     }
 
 
@@ -298,12 +294,12 @@ def roots_in(params: Mapping[str, Any]) -> list[Path]:
     return [Path(path)] if isinstance(path, str) and path else []
 
 
-def folders_in(said: object) -> list[Path]:
+def folders_in(listed: object) -> list[Path]:
     """Return the folders of a list of the editor."""
     from pathlib import Path
 
     from quire.lsp.desk import path_of
 
-    folders = said if isinstance(said, list) else []
+    folders = listed if isinstance(listed, list) else []
     uris = [folder.get("uri") for folder in folders if isinstance(folder, Mapping)]
     return [Path(path_of(uri)) for uri in uris if isinstance(uri, str) and uri.startswith("file:")]

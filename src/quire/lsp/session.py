@@ -203,7 +203,7 @@ class Session:
             self._checks.next_at if self._checks is not None else None,
             self._progress.next_at if self._progress is not None else None,
         )
-        at = min((one for one in times if one is not None), default=None)
+        at = min((time for time in times if time is not None), default=None)
         return None if at is None else max(0.0, at - self._clock())
 
     def sent(self) -> list[Message]:
@@ -276,8 +276,8 @@ class Session:
             self._state = "shut"
             self.outbox.answer(request, None)
         elif method == "textDocument/diagnostic":
-            known = params.get("previousResultId")
-            self.checks.asked(request, uri_in(params), known if isinstance(known, str) else "")
+            result_id = params.get("previousResultId")
+            self.checks.asked(request, uri_in(params), result_id if isinstance(result_id, str) else "")
         elif method == "workspace/diagnostic":
             known_ids = known_results(params.get("previousResultIds"))
             self.checks.survey.asked(request, known_ids, *tokens_in(params))
@@ -291,9 +291,9 @@ class Session:
                 self.later(lambda _tell: (answer(self, params), self.desk.prices.wanted), self._searched)
             self.outbox.answer(request, answer(self, params))
 
-    def _searched(self, found: tuple[Any, Mapping[str, ModelSettings]]) -> Any:
+    def _searched(self, result: tuple[Any, Mapping[str, ModelSettings]]) -> Any:
         """Return the answer of a copy of this process, and have the prices read that it has asked for there."""
-        answer, settings = found
+        answer, settings = result
         self.desk.prices.want(settings)
         return answer
 
@@ -328,18 +328,18 @@ class Session:
             case "initialized":
                 self._begin()
             case "textDocument/didOpen":
-                said = params.get("textDocument")
-                if isinstance(said, Mapping) and isinstance(said.get("text"), str):
-                    opened = self.desk.open(uri_in(params), version_in(said), said["text"])
+                document = params.get("textDocument")
+                if isinstance(document, Mapping) and isinstance(document.get("text"), str):
+                    opened = self.desk.open(uri_in(params), version_in(document), document["text"])
                     if opened is not None:
                         self.checks.changed(opened, typed=False)
                         self.desk.read_last_run(opened)
                         self._load_later(opened.format)
             case "textDocument/didChange":
                 changes = params.get("contentChanges")
-                said = params.get("textDocument")
+                document = params.get("textDocument")
                 changed = self.desk.change(
-                    uri_in(params), version_in(said), changes if isinstance(changes, list) else []
+                    uri_in(params), version_in(document), changes if isinstance(changes, list) else []
                 )
                 if changed is not None:
                     self.checks.changed(changed)

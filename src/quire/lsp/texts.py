@@ -1,19 +1,17 @@
-"""The text of a document as an editor has it, and the places in it as the protocol counts them.
+"""The text of a document as an editor has it, the places in it as the protocol counts them, and edits of it.
 
 A `Source` has its byte order mark dropped and its line ends normalised; the editor counts in the text as it is. Lines
 are the same in both, so a place is found by its line. Columns are counted in units of the encoding that was agreed on:
 bytes of UTF-8, units of UTF-16, or characters.
-
-Keep the edits of formatting that leave the meaning of a text as it is.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, chain, count
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from quire.formats.yaml.nodes import Mapping as YamlMapping
@@ -174,8 +172,8 @@ def _wide_characters(line: str, encoding: Encoding) -> tuple[list[int], list[int
     there are before each of them, and in the whole line."""
     if encoding == "utf-32" or line.isascii():
         return [], [0]
-    found = [(match.start(), units(match[0], encoding) - 1) for match in _WIDE[encoding].finditer(line)]
-    return [place for place, _ in found], [0, *accumulate(more for _, more in found)]
+    wide = [(match.start(), units(match[0], encoding) - 1) for match in _WIDE[encoding].finditer(line)]
+    return [place for place, _ in wide], [0, *accumulate(more for _, more in wide)]
 
 
 def _characters(line: str, column: int, encoding: Encoding) -> int:
@@ -211,18 +209,18 @@ Plain: TypeAlias = tuple[str, object] | list["Plain"] | dict[str, "Plain"] | Non
 
 def safe_edits(text: str, edits: Sequence[Edit], means_the_same: Callable[[str], bool]) -> list[Edit]:
     """Return the edits that keep the meaning of a text: all of them, or those halves that do."""
-    kept: list[Edit] = []
+    safe: list[Edit] = []
     waiting = [list(edits)] if edits else []
     checks = 0
     while waiting and checks < MOST_CHECKS:
         some = waiting.pop()
         checks += 1
-        if means_the_same(edited(text, [*kept, *some])):
-            kept += some
+        if means_the_same(edited(text, [*safe, *some])):
+            safe += some
         elif len(some) > 1:
             middle = len(some) // 2
             waiting += [some[middle:], some[:middle]]
-    return sorted(kept, key=lambda edit: edit.span.start)
+    return sorted(safe, key=lambda edit: edit.span.start)
 
 
 def edited(text: str, edits: Sequence[Edit]) -> str:
@@ -232,6 +230,11 @@ def edited(text: str, edits: Sequence[Edit]) -> str:
         parts += [text[last : edit.span.start], edit.new]
         last = edit.span.end
     return "".join(parts) + text[last:]
+
+
+def free_name(name: str, taken: Collection[str], form: str) -> str:
+    """Return a name that is not taken: itself, or with a number from 2 on, as a form such as `{}_{}` writes it."""
+    return next(free for free in chain((name,), (form.format(name, at) for at in count(2))) if free not in taken)
 
 
 def plain_value(node: Node | None) -> Plain:

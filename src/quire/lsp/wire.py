@@ -1,9 +1,7 @@
 """Write answers as the JSON of the protocol.
 
-The address of the page about a code, for editors that open it when the code is clicked.
-
-The page comes with the package (`docs/codes.md`, in a wheel `quire/codes.md`), so it is there without a network and
-says what this version means. It is looked for and read when the first finding is written.
+A finding links to the page about its code, which comes with the package (`docs/codes.md`, in a wheel `quire/codes.md`),
+so it is there without a network and says what this version means.
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quire.diagnostics import Severity
+from quire.display.visible import visible
 from quire.lsp.desk import uri_of
 
 if TYPE_CHECKING:
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
 
 
 Json = dict[str, Any]
+START: Json = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
+"""The range of the start of a text."""
 
 _SEVERITIES = {Severity.ERROR: 1, Severity.WARNING: 2, Severity.LINT: 3, Severity.NOTE: 4}
 _UNNECESSARY = 1
@@ -48,42 +49,39 @@ _SYMBOL_KINDS: dict[NameKind, int] = {
 }  # fmt: skip
 
 
-def diagnostic(text: EditorText, found: Diagnostic, desk: Desk) -> Json:
+def diagnostic(text: EditorText, finding: Diagnostic, desk: Desk) -> Json:
     """Write one finding. Its help stands under its message, because most editors show only that."""
-    code = found.code
+    code = finding.code
     data: Json = {
-        "range": text.range(found.span),
+        "range": text.range(finding.span),
         "severity": _SEVERITIES[code.severity],
         "code": code.id,
         "source": "quire",
-        "message": _message(found.message, found.help),
-        "data": {"name": code.name, "fix": found.fix is not None},
+        "message": _message(finding.message, finding.help),
+        "data": {"name": code.name, "fix": finding.fix is not None},
     }
     if desk.links_codes and (address := code_address(code.id)):
         data["codeDescription"] = {"href": address}
     if code.id in _WITHOUT_EFFECT:
         data["tags"] = [_UNNECESSARY]
-    if found.related:
-        from quire.display.visible import visible
-
+    if finding.related:
         data["relatedInformation"] = [
-            {"location": related_location(text, one, desk), "message": visible(one.message)} for one in found.related
+            {"location": related_location(text, near, desk), "message": visible(near.message)}
+            for near in finding.related
         ]
     return data
 
 
 @lru_cache(maxsize=4_000)
 def _message(message: str, help: str) -> str:
-    from quire.display.visible import visible
-
     return visible(message) + (f"\nhelp: {visible(help)}" if help else "")
 
 
-def related_location(text: EditorText, one: Any, desk: Desk) -> Json:
+def related_location(text: EditorText, related: Any, desk: Desk) -> Json:
     """Write the place of a step of a path, which may be in another document."""
-    if one.source is None or one.source.name == text.name:
-        return {"uri": uri_at(desk, text.name), "range": text.range(one.span)}
-    return location(desk, one.source.name, one.span)
+    if related.source is None or related.source.name == text.name:
+        return {"uri": uri_at(desk, text.name), "range": text.range(related.span)}
+    return location(desk, related.source.name, related.span)
 
 
 def uri_at(desk: Desk, path: str) -> str:
@@ -95,8 +93,7 @@ def uri_at(desk: Desk, path: str) -> str:
 def location(desk: Desk, path: str, span: Any) -> Json:
     """Write a place in a document, open or not."""
     view = desk.view_of(path)
-    whole = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
-    return {"uri": uri_at(desk, path), "range": view.text.range(span) if view else whole}
+    return {"uri": uri_at(desk, path), "range": view.text.range(span) if view else START}
 
 
 def text_edit(text: EditorText, edit: Edit) -> Json:
@@ -107,20 +104,19 @@ def text_edit(text: EditorText, edit: Edit) -> Json:
 def workspace_edit(desk: Desk, edits: Iterable[FileEdit], *, versioned: bool, creates: bool) -> Json | None:
     """Write the edits of several files. None if the client cannot make a file that has to be made."""
     changes: list[Json] = []
-    for one in edits:
-        uri = uri_at(desk, one.path)
-        document = desk.at(one.path)
-        view = desk.view_of(one.path)
-        if one.creates and view is None:
+    for file in edits:
+        uri = uri_at(desk, file.path)
+        document = desk.at(file.path)
+        view = desk.view_of(file.path)
+        if file.creates and view is None:
             if not creates:
                 return None
             changes.append({"kind": "create", "uri": uri, "options": {"ignoreIfExists": True}})
-            start = {"line": 0, "character": 0}
-            written = [{"range": {"start": start, "end": start}, "newText": edit.new} for edit in one.edits]
+            written = [{"range": START, "newText": edit.new} for edit in file.edits]
         elif view is None:
             continue
         else:
-            written = [text_edit(view.text, edit) for edit in one.edits]
+            written = [text_edit(view.text, edit) for edit in file.edits]
         version = document.version if document else None
         changes.append({"textDocument": {"uri": uri, "version": version}, "edits": written})
     if versioned:
@@ -128,62 +124,62 @@ def workspace_edit(desk: Desk, edits: Iterable[FileEdit], *, versioned: bool, cr
     return {"changes": {change["textDocument"]["uri"]: change["edits"] for change in changes if "edits" in change}}
 
 
-def completion(one: Completion, where: Json, *, snippets: bool, number: int, uri: str) -> Json:
+def completion(offer: Completion, where: Json, *, snippets: bool, number: int, uri: str) -> Json:
     """Write one completion, which replaces the text at a range. `number` keeps the order of the list in editors that
     sort by text."""
-    insert = one.insert or one.label
-    if one.snippet and not snippets:
+    insert = offer.insert or offer.label
+    if offer.snippet and not snippets:
         insert = plain(insert)
     item: Json = {
-        "label": one.label,
-        "kind": _COMPLETION_KINDS[one.kind],
-        "sortText": f"{one.order}{number:04d}",
-        "filterText": one.label,
+        "label": offer.label,
+        "kind": _COMPLETION_KINDS[offer.kind],
+        "sortText": f"{offer.order}{number:04d}",
+        "filterText": offer.label,
         "textEdit": {"range": where, "newText": insert},
     }
-    if one.snippet and snippets:
+    if offer.snippet and snippets:
         item["insertTextFormat"] = 2
-    if one.detail:
-        item["detail"] = one.detail
-    if one.documentation:
-        item["documentation"] = {"kind": "markdown", "value": one.documentation}
-    if one.deprecated:
+    if offer.detail:
+        item["detail"] = offer.detail
+    if offer.documentation:
+        item["documentation"] = {"kind": "markdown", "value": offer.documentation}
+    if offer.deprecated:
         item["tags"] = [1]
-    if one.resolve:
-        item["data"] = {"uri": uri, "resolve": one.resolve}
+    if offer.resolve:
+        item["data"] = {"uri": uri, "resolve": offer.resolve}
     return item
 
 
 def plain(snippet: str) -> str:
     """Return a snippet without its places: `${1:name}` becomes `name`."""
-    import re
-
     return re.sub(r"\$\{\d+:([^}]*)\}|\$\{\d+\}|\$\d+", lambda match: match[1] or "", snippet).replace("\\$", "$")
 
 
-def symbol(text: EditorText, one: Symbol) -> Json:
+def symbol(text: EditorText, part: Symbol) -> Json:
     data: Json = {
-        "name": one.name or "(no name)",
-        "kind": _SYMBOL_KINDS[one.kind],
-        "range": text.range(one.span),
-        "selectionRange": text.range(one.selection),
+        "name": part.name or "(no name)",
+        "kind": _SYMBOL_KINDS[part.kind],
+        "range": text.range(part.span),
+        "selectionRange": text.range(part.selection),
     }
-    if one.detail:
-        data["detail"] = one.detail
-    if one.children:
-        data["children"] = [symbol(text, child) for child in one.children]
+    if part.detail:
+        data["detail"] = part.detail
+    if part.children:
+        data["children"] = [symbol(text, child) for child in part.children]
     return data
 
 
-def symbol_kind(kind: NameKind) -> int:
-    return _SYMBOL_KINDS[kind]
+def flat_symbol(part: Symbol, uri: str, where: Json, container: str) -> Json:
+    """Write a part for an editor that knows no trees."""
+    name, kind = part.name or "(no name)", _SYMBOL_KINDS[part.kind]
+    return {"name": name, "kind": kind, "location": {"uri": uri, "range": where}, "containerName": container}
 
 
 def flat_symbols(symbols: Sequence[Symbol], container: str = "") -> Iterable[tuple[Symbol, str]]:
     """Yield all parts of an outline, each with the name of the part around it."""
-    for one in symbols:
-        yield one, container
-        yield from flat_symbols(one.children, one.name)
+    for part in symbols:
+        yield part, container
+        yield from flat_symbols(part.children, part.name)
 
 
 _PACKAGE = Path(__file__).parent.parent

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -15,8 +15,6 @@ from quire.lsp.findings import findings_of, problem_of, report
 from quire.lsp.jobs import Job, packed, unpacked
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from quire.lsp.desk import Desk, OpenDocument
     from quire.lsp.findings import Publisher
     from quire.lsp.jobs import Progress, ProgressBoard, Tell, Token
@@ -103,19 +101,19 @@ class Survey:
         """Stop the survey that is under way, because the user does not want it. The next one begins after a change."""
         self._is_stopped = True
 
-    def asked_about(self, request: object, uri: str, known: str) -> None:
+    def asked_about(self, request: object, uri: str, result_id: str) -> None:
         """Answer a request for the findings about one document that is not open. One about a document that was just
         closed waits for the next survey."""
         if uri in self._unsurveyed and uri not in self._desk.documents:
-            self._waiting_about.append((request, uri, known))
+            self._waiting_about.append((request, uri, result_id))
         else:
-            self._publisher.answer(request, report(self._found.get(uri, []), known))
+            self._publisher.answer(request, report(self._found.get(uri, []), result_id))
 
-    def asked(self, request: object, known: dict[str, str], token: Token | None = None) -> None:
+    def asked(self, request: object, result_ids: dict[str, str], token: Token | None = None) -> None:
         """Answer a request for the findings about all documents that are not open. It waits until there are new
         ones. The progress of a survey for which it waits is shown under its token."""
         waits_for = None if self._is_done else self._progress
-        self._waiting.append(_Waiting(request, known, token, waits_for is not None))
+        self._waiting.append(_Waiting(request, result_ids, token, waits_for is not None))
         if waits_for is not None and token is not None:
             waits_for.show_later(token)
         if self._is_done:
@@ -125,11 +123,11 @@ class Survey:
 
     def cancelled(self, request: object) -> bool:
         """Drop a request that waits. Return False if it does not."""
-        waitings = [one for one in self._waiting if one.request != request]
+        waitings = [waiting for waiting in self._waiting if waiting.request != request]
         for waiting in self._waiting:
             if waiting.request == request and waiting.token is not None and self._progress is not None:
                 self._progress.end_under(waiting.token)
-        kept_about = [one for one in self._waiting_about if one[0] != request]
+        kept_about = [about for about in self._waiting_about if about[0] != request]
         was_there = len(waitings) < len(self._waiting) or len(kept_about) < len(self._waiting_about)
         self._waiting, self._waiting_about = waitings, kept_about
         return was_there
@@ -150,13 +148,13 @@ class Survey:
         reports, problems = unpacked(result)
         for problem in problems:
             self._publisher.log(problem)
-        found = self._found = {self._uris.get(path) or uri_of(path): items for path, items in reports}
+        findings = self._found = {self._uris.get(path) or uri_of(path): items for path, items in reports}
         if self._publisher.pulls:
             self._answer()
             self._answer_about()
             return
-        for uri in {*found, *self._told}:
-            items = found.get(uri, [])
+        for uri in {*findings, *self._told}:
+            items = findings.get(uri, [])
             if self._is_surveyed(uri) and items != self._told.get(uri, []):
                 self._publisher.publish(uri, None, items)
                 self._told[uri] = items
@@ -167,23 +165,23 @@ class Survey:
 
     def _answer_about(self) -> None:
         waiting, self._waiting_about = self._waiting_about, []
-        for request, uri, known in waiting:
-            self.asked_about(request, uri, known)
+        for request, uri, result_id in waiting:
+            self.asked_about(request, uri, result_id)
 
     def _answer(self) -> None:
         waiting, self._waiting = self._waiting, []
-        for one in waiting:
-            known = one.known
+        for waiting_request in waiting:
+            result_ids = waiting_request.known
             items: list[dict[str, Any]] = []
-            for uri, found in self._found.items():
+            for uri, items_found in self._found.items():
                 if self._is_surveyed(uri):
-                    items.append({"uri": uri, "version": None, **report(found, known.get(uri, ""))})
-            for uri in filter(self._is_surveyed, known.keys() - self._found.keys()):
-                items.append({"uri": uri, "version": None, **report([], known[uri])})
+                    items.append({"uri": uri, "version": None, **report(items_found, result_ids.get(uri, ""))})
+            for uri in filter(self._is_surveyed, result_ids.keys() - self._found.keys()):
+                items.append({"uri": uri, "version": None, **report([], result_ids[uri])})
             if items and all(item["kind"] == "unchanged" for item in items):
-                self._waiting.append(one)  # nothing is new: it is answered after the next survey
+                self._waiting.append(waiting_request)  # nothing is new: it is answered after the next survey
             else:
-                self._publisher.answer(one.request, {"items": items})
+                self._publisher.answer(waiting_request.request, {"items": items})
 
 
 def surveyed(

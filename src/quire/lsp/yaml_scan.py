@@ -273,10 +273,10 @@ class Scanner:
                     return CursorPlace(self._path(), "comment", at, text[at:])
                 at = end
             else:
-                found = self._flow_scalar(at)
-                if isinstance(found, CursorPlace):
-                    return found
-                at = found
+                place_or_end = self._flow_scalar(at)
+                if isinstance(place_or_end, CursorPlace):
+                    return place_or_end
+                at = place_or_end
         return self._typed(len(text), "", flow=True)
 
     def _flow_scalar(self, at: int) -> CursorPlace | int:
@@ -347,13 +347,13 @@ class Scanner:
         return CursorPlace(self._path(), mode, start, typed, quote, tag, flow, tuple(frame.keys))
 
     def _path(self) -> tuple[str, ...]:
-        found = list(self._root)
+        path = list(self._root)
         for number, frame in enumerate(self._frames, 1):
             if not frame.is_map:
-                found.append(ITEM)
+                path.append(ITEM)
             if frame.key or (frame.is_map and number < len(self._frames)):
-                found.append(frame.key)
-        return tuple(found)
+                path.append(frame.key)
+        return tuple(path)
 
 
 def bare(key: str) -> str:

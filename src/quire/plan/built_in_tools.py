@@ -356,6 +356,13 @@ ALIASES = {alias: tool.id for tool in BUILT_IN_TOOLS for alias in (tool.name, *t
 }
 """Other names of a tool and the one id it is known by, also for the tools of threads."""
 
+
+def built_in_tool(name: str) -> BuiltInTool | None:
+    """Return the built-in tool of a name, an id or an older id; None if there is none."""
+    identity = ALIASES.get(name, name)
+    return next((tool for tool in BUILT_IN_TOOLS if tool.id == identity), None)
+
+
 _OLD_GRANTS = {
     f"rye.execute.tool.{old.replace('/', '.')}": f"rye.execute.tool.{new.replace('/', '.')}"
     for old, new in ALIASES.items()

@@ -10,7 +10,7 @@ from tests.depth import depth
 
 from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.syntax import HOLE
-from quire.lsp.pipeline.step_texts import parts_of, readable
+from quire.lsp.pipeline.tree import parts_of, readable
 from quire.source import Source
 
 ROOT = Path(__file__).parents[3]

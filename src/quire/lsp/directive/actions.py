@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from quire.diagnostics import Edit, Severity
 from quire.formats.directive import codes as all_codes
-from quire.lsp.answers import Action, FileEdit
+from quire.lsp.answers import Action, change, insertion
 from quire.lsp.directive.grants import calls_of_view, permissions, tier
 from quire.lsp.directive.item_words import id_of
 from quire.lsp.directive.tags import scan
 from quire.lsp.document_tests import test_action
-from quire.source import Span
+from quire.plan.templates import references
+from quire.source import Span, line_start
+from quire.testing.discovery import own_test
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
@@ -26,13 +28,13 @@ _STEP = "  "
 
 def indent_of(text: str, offset: int) -> str:
     """Return the white space at the start of the line of an offset."""
-    start = text.rfind("\n", 0, offset) + 1
+    start = line_start(text, offset)
     line = text[start:offset]
     return line[: len(line) - len(line.lstrip())] if line.strip() else line
 
 
 def begins_line(text: str, offset: int) -> bool:
-    return not text[text.rfind("\n", 0, offset) + 1 : offset].strip()
+    return not text[line_start(text, offset) : offset].strip()
 
 
 def with_child(text: str, parent: Tagged, *children: str) -> Edit | None:
@@ -48,9 +50,9 @@ def with_child(text: str, parent: Tagged, *children: str) -> Edit | None:
         return None
     at = parent.inner_end
     if begins_line(text, at):
-        line = text.rfind("\n", 0, at) + 1
-        return Edit(Span(line, line), "", inner)
-    return Edit(Span(at, at), "", f"\n{inner}{indent}")
+        line = line_start(text, at)
+        return insertion(line, inner)
+    return insertion(at, f"\n{inner}{indent}")
 
 
 def with_grant(text: str, scanned: Scan, primary: str, element: str) -> Edit | None:
@@ -70,10 +72,10 @@ def replaced(text: str, tag: Tagged, elements: Sequence[str]) -> Edit:
     """Return the edit that replaces an element with others; without any, its line is taken away."""
     if elements:
         indent = indent_of(text, tag.start)
-        return Edit(tag.span, text[tag.start : tag.end], f"\n{indent}".join(elements))
+        return Edit(tag.span, tag.span.of(text), f"\n{indent}".join(elements))
     start, end = tag.start, tag.end
     if begins_line(text, start):
-        start = text.rfind("\n", 0, start) + 1
+        start = line_start(text, start)
         rest = text.find("\n", end)
         end = rest + 1 if rest >= 0 and not text[end:rest].strip() else end
     return Edit(Span(start, end), text[start:end], "")
@@ -99,47 +101,44 @@ class _Actions:
     def all(self) -> Iterator[Action]:
         for finding in self._findings:
             yield from self._for_finding(finding)
-        yield from self._for_permissions()
+        for pattern, span, tag in permissions(self._view):
+            if span.meets(self._span):
+                yield from self._acknowledge(pattern)
+                if "*" in pattern and tag.tag != "permissions":
+                    yield from self._narrow(pattern, tag)
         yield from self._tests()
         for finding in self._findings:
             yield from self._allow(finding)
 
-    def _for_finding(self, found: Diagnostic) -> Iterator[Action]:
-        match found.code:
+    def _for_finding(self, finding: Diagnostic) -> Iterator[Action]:
+        match finding.code:
             case all_codes.UNGRANTED:
-                yield from self._grant(found)
+                yield from self._grant(finding)
             case all_codes.LEAST_PRIVILEGE:
-                tag = self._grant_at(found.span.start)
-                if tag is not None:
-                    yield self._one("Remove the permission that no step uses", replaced(self._text, tag, ()), found)
+                tags = (tag for _, span, tag in permissions(self._view) if span.holds(finding.span.start))
+                if (tag := next(tags, None)) is not None:
+                    yield self._one("Remove the permission that no step uses", replaced(self._text, tag, ()), finding)
             case all_codes.UNKNOWN_INPUT:
-                yield from self._declare(found)
+                yield from self._declare(finding)
             case all_codes.UNSIGNABLE:
-                yield from self._missing(found)
+                yield from self._missing(finding)
             case all_codes.MISPLACED:
-                yield from self._move_name(found)
+                yield from self._move_name(finding)
             case all_codes.NO_MODEL:
                 metadata = self._scan.below("metadata")
                 if metadata and (edit := with_child(self._text, metadata, '<model tier="low" />')):
-                    yield self._one("Ask for a small model", edit, found)
+                    yield self._one("Ask for a small model", edit, finding)
 
     # Permissions
 
-    def _grant(self, found: Diagnostic) -> Iterator[Action]:
-        call = next((one for one in calls_of_view(self._view) if one.span == found.span), None)
+    def _grant(self, finding: Diagnostic) -> Iterator[Action]:
+        call = next((call for call in calls_of_view(self._view) if call.span == finding.span), None)
         element = _element_for(call) if call else ""
         if call is None or not element:
             return
         edit = with_grant(self._text, self._scan, call.primary, element)
         if edit is not None:
-            yield self._one(f"Grant {element} in <{call.primary}>", edit, found)
-
-    def _for_permissions(self) -> Iterator[Action]:
-        touched = [permission for permission in permissions(self._view) if self._touches(permission[1])]
-        for pattern, _, tag in touched:
-            yield from self._acknowledge(pattern)
-            if "*" in pattern and tag.tag not in ("permissions",):
-                yield from self._narrow(pattern, tag)
+            yield self._one(f"Grant {element} in <{call.primary}>", edit, finding)
 
     def _acknowledge(self, pattern: str) -> Iterator[Action]:
         risk = tier(self._view, pattern)
@@ -164,17 +163,12 @@ class _Actions:
             return
         shown = ", ".join(elements[:3]) + (" …" if len(elements) > 3 else "")
         title = f"Narrow to what the steps use: {shown}"
-        yield Action(title, "refactor.rewrite", self._edits(replaced(self._text, tag, elements)))
-
-    def _grant_at(self, offset: int) -> Tagged | None:
-        return next((tag for _, span, tag in permissions(self._view) if span.start <= offset <= span.end), None)
+        yield change(self._view.path, title, replaced(self._text, tag, elements), kind="refactor.rewrite")
 
     # Inputs and fields
 
-    def _declare(self, found: Diagnostic) -> Iterator[Action]:
-        from quire.plan.templates import references
-
-        written = self._text[found.span.start : found.span.end]
+    def _declare(self, finding: Diagnostic) -> Iterator[Action]:
+        written = finding.span.of(self._text)
         name = next((reference.name for reference in references(written)), "")
         root = self._scan.root
         if not name or root is None:
@@ -183,9 +177,9 @@ class _Actions:
         inputs = root.child("inputs")
         parent, child = (inputs, element) if inputs else (root, f"<inputs>\n  {element}\n</inputs>")
         if (edit := with_child(self._text, parent, child)) is not None:
-            yield self._one(f"Declare the input {name}", edit, found)
+            yield self._one(f"Declare the input {name}", edit, finding)
 
-    def _missing(self, found: Diagnostic) -> Iterator[Action]:
+    def _missing(self, finding: Diagnostic) -> Iterator[Action]:
         from quire.formats.directive.validate import missing_fields
 
         metadata, root = self._scan.below("metadata"), self._scan.root
@@ -200,9 +194,9 @@ class _Actions:
         edits = [self._version(root)] if "version" in missing else []
         children = []
         for name, text in texts.items():
-            written = metadata.child(name) if metadata is not None else None
-            if name in missing and written is not None:
-                edits.append(replaced(self._text, written, (text,)))
+            child = metadata.child(name) if metadata is not None else None
+            if name in missing and child is not None:
+                edits.append(replaced(self._text, child, (text,)))
             elif name in missing:
                 children.append(text)
         if children and metadata is not None:
@@ -210,41 +204,39 @@ class _Actions:
         elif children and not root.empty:
             inner = "\n".join(f"  {child}" for child in children)
             edits.append(with_child(self._text, root, f"<metadata>\n{inner}\n</metadata>"))
-        known = tuple(edit for edit in edits if edit is not None)
-        if known:
-            found_edits = (FileEdit(self._view.path, known),)
-            yield Action("Add the fields that signing requires", "quickfix", found_edits, (found.code.id,))
+        if written := [edit for edit in edits if edit is not None]:
+            title = "Add the fields that signing requires"
+            yield change(self._view.path, title, *written, codes=(finding.code.id,))
 
     def _version(self, root: Tagged) -> Edit | None:
         """Return the edit that gives the directive its first version."""
         written = next((attribute for attribute in root.attributes if attribute.name == "version"), None)
         if written is not None:
-            old = self._text[written.value_span.start : written.value_span.end]
+            old = written.value_span.of(self._text)
             return Edit(written.value_span, old, "1.0.0") if written.quoted else None
         named = next(
             (attribute for attribute in root.attributes if attribute.name == "name" and attribute.quoted), None
         )
         at = named.value_span.end + 1 if named is not None else root.name_span.end
-        return Edit(Span(at, at), "", ' version="1.0.0"')
+        return insertion(at, ' version="1.0.0"')
 
-    def _move_name(self, found: Diagnostic) -> Iterator[Action]:
+    def _move_name(self, finding: Diagnostic) -> Iterator[Action]:
         """Offer the name of the file, or its folder, where the directive says another."""
         own = id_of(self._view.path)
         directive = self._view.reading.partial
-        if directive.name is not None and directive.name.span == found.span:
+        if directive.name is not None and directive.name.span == finding.span:
             new = PurePath(own).name
-        elif directive.category is not None and directive.category.span == found.span:
+        elif directive.category is not None and directive.category.span == finding.span:
             new = own.rpartition("/")[0]
         else:
             return
-        old = self._text[found.span.start : found.span.end]
-        yield self._one(f"Write {new or 'no category'}, as the place of the file is", Edit(found.span, old, new), found)
+        old = finding.span.of(self._text)
+        title = f"Write {new or 'no category'}, as the place of the file is"
+        yield self._one(title, Edit(finding.span, old, new), finding)
 
     # Tests and comments
 
     def _tests(self) -> Iterator[Action]:
-        from quire.testing.discovery import own_test
-
         root = self._scan.root
         at_head = self._span.start <= (root.inner_start if root else 0)
         if not at_head or root is None or self._view.folder.view(own_test(self._view.path)) is not None:
@@ -253,13 +245,13 @@ class _Actions:
         if action is not None:
             yield action
 
-    def _allow(self, found: Diagnostic) -> Iterator[Action]:
+    def _allow(self, finding: Diagnostic) -> Iterator[Action]:
         """Offer the comment that hides a finding, at the nearest place where the format skips comments."""
-        if found.severity is Severity.ERROR or found.code.id.startswith("AL") or self._scan.opening is None:
+        if finding.severity is Severity.ERROR or finding.code.id.startswith("AL") or self._scan.opening is None:
             return
-        comment = f'<!-- quire: allow {found.code.id} because "{_REASON}" -->'
+        comment = f'<!-- quire: allow {finding.code.id} because "{_REASON}" -->'
         at, indent = self._scan.opening.start, ""
-        tag = self._scan.at(found.span.start) if self._scan.holds(found.span.start) else None
+        tag = self._scan.at(finding.span.start) if self._scan.holds(finding.span.start) else None
         while tag is not None:
             above = tag.parent.tag if tag.parent else ""
             if (
@@ -271,16 +263,10 @@ class _Actions:
                 at = tag.start - len(indent)
                 break
             tag = tag.parent
-        yield self._one(f"Allow {found.code.id} because …", Edit(Span(at, at), "", f"{indent}{comment}\n"), found)
+        yield self._one(f"Allow {finding.code.id} because …", insertion(at, f"{indent}{comment}\n"), finding)
 
-    def _one(self, title: str, edit: Edit, *found: Diagnostic) -> Action:
-        return Action(title, "quickfix", self._edits(edit), tuple(finding.code.id for finding in found))
-
-    def _edits(self, edit: Edit) -> tuple[FileEdit, ...]:
-        return (FileEdit(self._view.path, (edit,)),)
-
-    def _touches(self, span: Span) -> bool:
-        return span.start <= self._span.end and self._span.start <= span.end
+    def _one(self, title: str, edit: Edit, *findings: Diagnostic) -> Action:
+        return change(self._view.path, title, edit, codes=tuple(finding.code.id for finding in findings))
 
 
 def _element_for(call: Call) -> str:

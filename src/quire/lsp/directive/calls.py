@@ -6,15 +6,15 @@ A call goes on to its closing parenthesis, else to the end of its backticks or t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from quire.lsp.answers import code
-from quire.lsp.directive.item_words import path_of_item
-from quire.plan.built_in_tools import BUILT_IN_TOOLS, FORK
+from quire.lsp.directive.item_words import path_of_item, schema_lines
+from quire.lsp.tool_arguments import Schema, meaning_of, properties_of, required_in
+from quire.plan.built_in_tools import FORK, built_in_tool
 from quire.source import Span
 from quire.trust.capabilities import canonical
 
@@ -76,24 +76,19 @@ class SpelledCall(Struct, frozen=True):
 @lru_cache(maxsize=32)
 def spelled_calls(text: str, start: int, end: int) -> tuple[SpelledCall, ...]:
     """Return the calls in a part of a text."""
-    return tuple(_calls(text, start, end))
-
-
-def _calls(text: str, start: int, end: int) -> Iterator[SpelledCall]:
-    at = start
-    while match := CALL.search(text, at, end):
-        call = call_at(text, match, min(end, match.end() + LONGEST))
-        yield call
-        at = max(call.end, match.end())
+    calls: list[SpelledCall] = []
+    while match := CALL.search(text, start, end):
+        calls.append(call_at(text, match, min(end, match.end() + LONGEST)))
+        start = max(calls[-1].end, match.end())
+    return tuple(calls)
 
 
 def call_at(text: str, match: re.Match[str], end: int) -> SpelledCall:
     """Read the call whose name was matched."""
     reader = _Reader(text)
     stop = reader.read(match.end(), end)
-    name = Span(match.start(), match.end())
-    found = tuple(reader.arguments), tuple(reader.commas)
-    return SpelledCall(match[1], name, match.end() + 1, stop, *found, reader.levels)
+    parts = tuple(reader.arguments), tuple(reader.commas), reader.levels
+    return SpelledCall(match[1], Span(*match.span()), match.end() + 1, stop, *parts)
 
 
 class _Reader:
@@ -115,7 +110,9 @@ class _Reader:
                 self._flush()
                 return token.start()
             if sign in _OPENS:
-                self._open()
+                name = self._pending[0] if self._pending else ""
+                self._flush()
+                self._keys.append(name)
             elif sign in _CLOSES:
                 self._flush()
                 if self._keys:
@@ -123,7 +120,8 @@ class _Reader:
                 if not self._keys:
                     return token.end()
             elif sign in "=:":
-                self._pending, self._word = (self._word if self._is_key(sign) else None), None
+                is_key = sign == ("=" if len(self._keys) == 1 else ":")
+                self._pending, self._word = (self._word if is_key else None), None
             elif sign == ",":
                 self._flush()
                 if len(self._keys) == 1:
@@ -132,14 +130,6 @@ class _Reader:
                 self._take(token)
         self._flush()
         return end
-
-    def _open(self) -> None:
-        name = self._pending[0] if self._pending else ""
-        self._flush()
-        self._keys.append(name)
-
-    def _is_key(self, sign: str) -> bool:
-        return sign == "=" if len(self._keys) == 1 else sign == ":"
 
     def _take(self, token: re.Match[str]) -> None:
         """Take a word or a text: the value of the key before it, or else a key itself, perhaps."""
@@ -169,65 +159,49 @@ class _Reader:
         return ".".join(key for key in self._keys[1:] if key)
 
 
-def action_schema(primary: str) -> tuple[str, Mapping[str, Value], tuple[str, ...]]:
+def action_schema(primary: str) -> tuple[str, dict[str, Schema], tuple[str, ...]]:
     """Return description, arguments and required arguments of an action."""
     from quire.library.item_tools.connection import ACTIONS
 
     spec = ACTIONS[primary]
-    properties, required = spec.schema.get("properties"), spec.schema.get("required")
-    return (
-        spec.description,
-        properties if isinstance(properties, Mapping) else {},
-        tuple(str(one) for one in required) if isinstance(required, list | tuple) else (),
-    )
+    return spec.description, properties_of(spec.schema), required_in(spec.schema)
 
 
 def call_markdown(primary: str, call: SpelledCall | None = None, argument: Argument | None = None) -> str:
     """Return what a call does, or the meaning of one of its arguments."""
-    from quire.lsp.directive.item_words import schema_lines
-
     description, properties, required = action_schema(primary)
     if argument is None or call is None:
         schema: dict[str, Value] = {"properties": properties, "required": list(required)}
         return "\n".join([f"{code(f'rye_{primary}')} — {description}", "", *schema_lines(schema)])
-    if not argument.within:
-        about = properties.get(argument.name)
-        text = about.get("description") if isinstance(about, Mapping) else None
-        return f"{code(argument.name)} of {code(f'rye_{primary}')}" + (f" — {text}" if isinstance(text, str) else "")
-    about = parameters_of_tool(call.value("item_id")).get(argument.name) if argument.within == "parameters" else None
-    text = about.get("description") if isinstance(about, Mapping) else None
-    if about is None:
-        return ""
-    return f"{code(argument.name)} of {code(call.value('item_id'))}" + (f" — {text}" if isinstance(text, str) else "")
+    item_id = call.value("item_id")
+    owner, about = f"rye_{primary}", properties.get(argument.name, {})
+    if argument.within:
+        named = parameters_of_tool(item_id) if argument.within == "parameters" else {}
+        if argument.name not in named:
+            return ""
+        owner, about = item_id, named[argument.name]
+    text = about.get("description")
+    return f"{code(argument.name)} of {code(owner)}" + (f" — {text}" if isinstance(text, str) else "")
 
 
-def parameters_of_tool(item_id: str) -> Mapping[str, Value]:
+def parameters_of_tool(item_id: str) -> dict[str, Schema]:
     """Return the arguments of a tool of Quire by name; empty for another tool."""
-    identity = canonical(item_id)
-    if identity == FORK:
+    if canonical(item_id) == FORK:
         from quire.engine.interpreter.thread.setup import FORKING
 
-        schema: Mapping[str, Value] = FORKING.schema
-    else:
-        tool = next((one for one in BUILT_IN_TOOLS if one.id == identity), None)
-        schema = tool.schema if tool else {}
-    properties = schema.get("properties")
-    return properties if isinstance(properties, Mapping) else {}
+        return properties_of(FORKING.schema)
+    tool = built_in_tool(item_id)
+    return properties_of(tool.schema) if tool else {}
 
 
 def parameters_of(view: View, item_type: str, item_id: str) -> dict[str, str]:
     """Return the parameters that an item takes, with their meanings."""
     if item_type == "tool":
-        given = parameters_of_tool(item_id)
-        return {
-            name: str(about.get("description", about.get("type", ""))) if isinstance(about, Mapping) else ""
-            for name, about in given.items()
-        }
+        return {name: meaning_of(about) for name, about in parameters_of_tool(item_id).items()}
     path = path_of_item(view.folder, item_type, item_id)
     home = view.folder.view(path) if path else None
     if home is None:
         return {}
     if home.format == "directive":
-        return {one.name: " ".join(one.description.split()) for one in home.reading.partial.inputs if one.name}
-    plan = home.document.plan if home.document else None
-    return {one.name: one.description for one in plan.inputs} if plan else {}
+        return {input.name: " ".join(input.description.split()) for input in home.reading.partial.inputs if input.name}
+    return {input.name: input.description for input in home.plan.inputs} if home.plan else {}

@@ -1,22 +1,20 @@
-"""Complete what is being typed in a directive.
+"""Complete what is being typed in a directive, and show the arguments of a call in its instructions.
 
 The place is found by looking back from the cursor (`open_at`), so it is known in text that is not well-formed. Elements
-and attributes come from `elements`, values and texts from `completion_values`, calls from `completion_calls`.
-
-Show the arguments of a call that is being typed in the instructions, and the parameters of its item.
+and attributes come from `elements`, values, texts and calls from `completion_values`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from quire.formats.markdown import Fence, find_fence
-from quire.lsp.answers import Completion, Signature, code
+from quire.lsp.answers import Completion, Name, Signature, code
 from quire.lsp.directive.calls import action_schema, parameters_of
-from quire.lsp.directive.completion_values import call_around
+from quire.lsp.directive.completion_values import call_around, in_call, references, texts_of, values_of
 from quire.lsp.directive.elements import ELEMENTS, ElementMeaning, children_of, meaning_of
-from quire.lsp.directive.tags import open_at, read_attributes
+from quire.lsp.directive.item_words import KINDS, id_of, item_markdown, path_of_item, tool_markdown
+from quire.lsp.directive.tags import open_at, read_attributes, scan
 from quire.patterns import late_pattern
 from quire.source import Span
 
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
     from quire.lsp.directive.calls import SpelledCall
     from quire.lsp.directive.tags import Attribute, Tagged
     from quire.lsp.document_view import View
+    from quire.lsp.tool_arguments import Schema
 
 
 _TAG_START = late_pattern(r"<(/?)([\w.-]*)$")
@@ -34,44 +33,29 @@ _LOOK_BACK = 3_000
 
 
 def complete(view: View, offset: int) -> list[Completion]:
-    start, end = fence_around(view.source.text)
-    if start is None:
+    fence = scan(view.source.text).fence
+    if fence is None:
         return _whole(view) if not view.line_before(offset).strip() else []
-    if start <= offset <= end:
-        return _in_fence(view, offset, start)
-    return _in_body(view, offset, end) if offset > end else []
+    if fence.holds(offset):
+        return _in_fence(view, offset, fence.start)
+    return _in_body(view, offset, fence.end) if offset > fence.end else []
 
 
 def resolve(view: View, what: str) -> str:
     """Return what is known about a completion: `item:TYPE:ID`, `tool:ID` or `grant:CAPABILITY`."""
     kind, _, rest = what.partition(":")
     if kind == "tool":
-        from quire.lsp.directive.item_words import tool_markdown
-
         return tool_markdown(rest)
     if kind == "grant":
         from quire.lsp.directive.grants import permission_markdown
 
         return permission_markdown(view, rest)
     if kind == "item":
-        from quire.lsp.answers import Name
-        from quire.lsp.directive.item_words import KINDS, item_markdown, path_of_item
-
         item_type, _, item_id = rest.partition(":")
         if item_type in KINDS:
             path = path_of_item(view.folder, item_type, item_id)
             return item_markdown(view, Name(KINDS[item_type], item_id, Span(0, 0), "reads", "", path))
     return ""
-
-
-def fence_around(text: str) -> tuple[int | None, int]:
-    """Return where the content of the fence begins and ends; a fence that is not closed ends with the text."""
-    found = find_fence(text, "xml")
-    if isinstance(found, Fence):
-        return found.content.start, found.content.end
-    if found.reason == "unclosed" and found.near is not None:
-        return min(found.near.end + 1, len(text)), len(text)
-    return None, len(text)
 
 
 # In the fence
@@ -94,7 +78,7 @@ def _closing(around: list[Tagged], span: Span, text: str, offset: int) -> list[C
     if not around:
         return []
     end = "" if text.startswith(">", offset) else ">"
-    return [Completion(one.tag, "keyword", one.tag + end, order=at, span=span) for at, one in enumerate(around[::-1])]
+    return [Completion(tag.tag, "keyword", tag.tag + end, order=at, span=span) for at, tag in enumerate(around[::-1])]
 
 
 def _elements(around: list[Tagged], span: Span, text: str, offset: int, *, mark: str = "") -> list[Completion]:
@@ -123,9 +107,9 @@ def _element(name: str, parent: str, span: Span, mark: str, text: str, offset: i
 
 
 def _snippet(name: str, meaning: ElementMeaning) -> str:
-    given = "".join(f' {one}="${{{at}}}"' for at, one in enumerate(meaning.needed, 1))
+    attributes = "".join(f' {name}="${{{at}}}"' for at, name in enumerate(meaning.needed, 1))
     last = len(meaning.needed) + 1
-    return f"{name}{given} />" if meaning.empty else f"{name}{given}>${{{last}}}</{name}>"
+    return f"{name}{attributes} />" if meaning.empty else f"{name}{attributes}>${{{last}}}</{name}>"
 
 
 def _in_tag(view: View, offset: int, begin: int, name: str, around: list[Tagged]) -> list[Completion]:
@@ -133,8 +117,6 @@ def _in_tag(view: View, offset: int, begin: int, name: str, around: list[Tagged]
     attributes, _ = read_attributes(text, begin + 1 + len(name), offset)
     last = attributes[-1] if attributes else None
     if last is not None and not last.quoted and text[last.value_span.start - 1] in "\"'":
-        from quire.lsp.directive.completion_values import values_of
-
         span = Span(last.value_span.start, offset)
         return values_of(view, name, last.name, attributes, around, span)
     return _attributes(view, offset, name, attributes, around)
@@ -144,9 +126,9 @@ def _attributes(
     view: View, offset: int, name: str, attributes: tuple[Attribute, ...], around: list[Tagged]
 ) -> list[Completion]:
     parent = around[-1].tag if around else ""
-    known = meaning_of(f"{parent}>{name}" if parent else name)
+    element = meaning_of(f"{parent}>{name}" if parent else name)
     word = view.word(offset)
-    if known is None or text_before(view, word.start) not in " \n\t":
+    if element is None or view.source.text[word.start - 1 : word.start] not in " \n\t":
         return []
     after, _ = read_attributes(view.source.text, word.end, word.end + _LOOK_BACK)
     taken = {attribute.name for attribute in attributes if attribute.value_span.end < word.start} | {
@@ -160,22 +142,16 @@ def _attributes(
             attribute if rest == "=" else f'{attribute}="${{1}}"',
             snippet=rest != "=",
             documentation=meaning,
-            order=3 if attribute in known.needed else 5,
+            order=3 if attribute in element.needed else 5,
             span=Span(word.start, offset),
         )
-        for attribute, meaning in known.attributes.items()
+        for attribute, meaning in element.attributes.items()
         if attribute not in taken
     ]
 
 
-def text_before(view: View, offset: int) -> str:
-    return view.source.text[offset - 1 : offset]
-
-
 def _in_text(view: View, offset: int, around: list[Tagged]) -> list[Completion]:
     """Complete the text of an element."""
-    from quire.lsp.directive.completion_values import references, texts_of
-
     if completions := references(view, offset, around):
         return completions
     if not around:
@@ -193,8 +169,6 @@ def _in_text(view: View, offset: int, around: list[Tagged]) -> list[Completion]:
 
 
 def _in_body(view: View, offset: int, start: int) -> list[Completion]:
-    from quire.lsp.directive.completion_values import in_call, references, values_of
-
     if (completions := in_call(view, offset, start)) is not None:
         return completions
     if completions := references(view, offset, []):
@@ -208,21 +182,12 @@ def _in_body(view: View, offset: int, start: int) -> list[Completion]:
             return _closing(around, span, text, offset)
         return [_element(name, "", span, "", text, offset) for name in _BODY_ELEMENTS if name in ELEMENTS]
     if (tag := _OPEN_TAG.search(line)) is not None and tag[1] in ELEMENTS:
-        begin = offset - len(line) + tag.start()
-        attributes, _ = read_attributes(text, begin + 1 + len(tag[1]), offset)
-        last = attributes[-1] if attributes else None
-        if last is not None and not last.quoted and text[last.value_span.start - 1] in "\"'":
-            return values_of(view, tag[1], last.name, attributes, [], Span(last.value_span.start, offset))
-        return _attributes(view, offset, tag[1], attributes, [])
+        return _in_tag(view, offset, offset - len(line) + tag.start(), tag[1], [])
     return []
 
 
 def _whole(view: View) -> list[Completion]:
     """Return a whole directive, for a file that has none yet."""
-    from pathlib import PurePath
-
-    from quire.lsp.directive.item_words import id_of
-
     name = PurePath(view.path).stem
     category = id_of(view.path).rpartition("/")[0]
     insert = (
@@ -242,38 +207,29 @@ _KEY = late_pattern(r"[\"'](\w+)[\"']\s*:[^:{}]*$")
 
 def signature(view: View, offset: int) -> Signature | None:
     text = view.source.text
-    start, end = fence_around(text)
-    if start is not None and offset <= end:
+    fence = scan(text).fence
+    if fence is not None and offset <= fence.end:
         return None
-    call = call_around(text, offset, end if start is not None else 0)
+    call = call_around(text, offset, fence.end if fence is not None else 0)
     if call is None:
         return None
-    typed = text[call.open - 1 : offset]
-    if call.levels > 1 and call.arguments and any(argument.name == "parameters" for argument in call.arguments):
-        found = _parameters(view, call, typed)
-        if found is not None:
-            return found
-    return _arguments(call, offset, typed)
+    if call.levels > 1 and any(argument.name == "parameters" for argument in call.arguments):
+        return _parameters(view, call, text[call.open - 1 : offset]) or _arguments(call, offset)
+    return _arguments(call, offset)
 
 
-def _arguments(call: SpelledCall, offset: int, typed: str) -> Signature:
+def _arguments(call: SpelledCall, offset: int) -> Signature:
     description, properties, required = action_schema(call.primary)
     shown = {name: name if name in required else f"{name}?" for name in properties}
     label = f"rye_{call.primary}({', '.join(shown.values())})"
     names = list(properties)
-    last = next(
-        (
-            argument
-            for argument in reversed(call.arguments)
-            if not argument.within and argument.name_span.start < offset
-        ),
-        None,
-    )
+    written = [argument for argument in call.arguments if not argument.within]
+    last = next((argument for argument in reversed(written) if argument.name_span.start < offset), None)
     after_comma = bool(call.commas) and (last is None or call.commas[-1] >= last.name_span.start)
     if last is not None and not after_comma and last.name in names:
         active = names.index(last.name)
     else:
-        taken = {argument.name for argument in call.arguments if not argument.within}
+        taken = {argument.name for argument in written}
         active = next((at for at, name in enumerate(names) if name not in taken), len(names))
     parameters = tuple((shown[name], _meaning(properties[name])) for name in names)
     return Signature(label, parameters, active, description)
@@ -282,23 +238,21 @@ def _arguments(call: SpelledCall, offset: int, typed: str) -> Signature:
 def _parameters(view: View, call: SpelledCall, typed: str) -> Signature | None:
     """Return the parameters of the item that is called, as if it were a function; None if it is not known."""
     item_id = call.value("item_id")
-    found = parameters_of(view, call.item_type, item_id) if item_id else {}
-    if not found:
+    meanings = parameters_of(view, call.item_type, item_id) if item_id else {}
+    if not meanings:
         return None
     key = _KEY.search(typed)
-    names = list(found)
+    names = list(meanings)
     taken = {argument.name for argument in call.arguments if argument.within == "parameters"}
     if key is not None and key[1] in names:
         active = names.index(key[1])
     else:
         active = next((at for at, name in enumerate(names) if name not in taken), len(names))
     label = f"{item_id}({', '.join(names)})"
-    return Signature(label, tuple(found.items()), active, f"The parameters of the {call.item_type} {code(item_id)}.")
+    return Signature(label, tuple(meanings.items()), active, f"The parameters of the {call.item_type} {code(item_id)}.")
 
 
-def _meaning(about: object) -> str:
-    if not isinstance(about, Mapping):
-        return ""
+def _meaning(about: Schema) -> str:
     text, choices = about.get("description"), about.get("enum")
     if isinstance(choices, list | tuple):
         return f"one of {', '.join(map(str, choices))}" + (f"; {text}" if isinstance(text, str) else "")

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from quire.engine.premises import THREAD_LIMITS
 from quire.lsp.answers import Completion
 from quire.lsp.directive.calls import CALL, LONGEST, SpelledCall, action_schema, call_at, parameters_of
 from quire.lsp.directive.elements import VALUES
 from quire.lsp.directive.hooks import DECISION_MEANINGS, EVENTS, OPERATOR_MEANINGS, paths_of
 from quire.lsp.directive.item_words import KINDS, entries, id_of
 from quire.lsp.directive.tags import declared_inputs, declared_outputs
+from quire.models.choose import MODEL_BY_KEY
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import BUILT_IN_TOOLS, FORK
-from quire.plan.vocabulary import CONTEXT, CONTROL, DECISIONS, ITEM_TYPES, PRIMARIES
+from quire.plan.vocabulary import CONTEXT, CONTROL, DECISIONS, ITEM_TYPES, LIMIT_ALIASES, PRIMARIES
 from quire.source import Span
 from quire.trust.capabilities import canonical
 from quire.workspace.secrets import shown_model
@@ -29,17 +32,17 @@ ORCHESTRATOR = "rye/agent/threads/orchestrator"
 
 
 def values_of(
-    view: View, tag: str, attribute: str, given: tuple[Attribute, ...], around: list[Tagged], span: Span
+    view: View, tag: str, attribute: str, attributes: tuple[Attribute, ...], around: list[Tagged], span: Span
 ) -> list[Completion]:
     """Complete the value of an attribute."""
     parent = around[-1] if around else None
     if words := VALUES.get(f"{tag}.{attribute}"):
-        return [Completion(word, "enum", documentation=_MEANINGS.get(word, ""), span=span) for word in words]
+        return _words(words, span)
     match tag, attribute:
         case "directive", "extends":
             return items(view, "directive", span)
         case "directive", "name":
-            return [Completion(_stem(view), "value", detail="the name of the file", span=span)]
+            return [Completion(PurePath(view.path).stem, "value", detail="the name of the file", span=span)]
         case "directive", "version":
             return [Completion("1.0.0", "value", span=span)]
         case "model", "tier" | "fallback":
@@ -47,10 +50,10 @@ def values_of(
         case "model", "id":
             return models(view, span)
         case "condition", "path":
-            hook = next((one for one in reversed(around) if one.tag == "hook"), None)
+            hook = next((tag for tag in reversed(around) if tag.tag == "hook"), None)
             return paths(view, hook.value("event") if hook else "", span)
         case (("action" | "execute" | "fetch" | "sign"), "item_id"):
-            kind = next((one.value.strip() for one in given if one.name == "item_type"), "")
+            kind = next((written.value.strip() for written in attributes if written.name == "item_type"), "")
             return items(view, kind, span)
         case "param", "name" if parent is not None:
             return parameters(view, parent, span)
@@ -61,14 +64,17 @@ def values_of(
     return []
 
 
+def _words(words: tuple[str, ...], span: Span) -> list[Completion]:
+    return [Completion(word, "enum", documentation=_MEANINGS.get(word, ""), span=span) for word in words]
+
+
 def texts_of(view: View, offset: int, around: list[Tagged]) -> list[Completion]:
     """Complete the text of the innermost element."""
     tag = around[-1]
     typed = view.source.text[tag.inner_start : offset]
     if tag.children or "<" in typed:
         return []
-    start = offset - len(typed.lstrip())
-    span = Span(start, offset)
+    span = Span(offset - len(typed.lstrip()), offset)
     parent = around[-2] if len(around) > 1 else None
     if parent is not None and parent.tag in PRIMARIES and tag.tag in ITEM_TYPES:
         return grants(view, parent.tag, tag.tag, span)
@@ -94,7 +100,7 @@ def references(view: View, offset: int, around: list[Tagged]) -> list[Completion
     if (match := _EXPRESSION.search(line)) is not None:
         end = "" if "}" in text[offset : offset + 80].partition("\n")[0] else "}"
         span = Span(offset - len(match[2]), offset)
-        hook = next((one for one in reversed(around) if one.tag == "hook"), None)
+        hook = next((tag for tag in reversed(around) if tag.tag == "hook"), None)
         if hook is not None:
             return paths(view, hook.value("event"), span, end)
         names = (f"inputs.{name}" for name in declared_inputs(text))
@@ -110,7 +116,10 @@ def references(view: View, offset: int, around: list[Tagged]) -> list[Completion
 def items(view: View, item_type: str, span: Span) -> list[Completion]:
     """Return the ids of items of a type; tools of Quire for tools; everything for a type that is not written yet."""
     if item_type == "tool" or not item_type:
-        completions = [_tool(one, span) for one in tool_ids(view)]
+        completions = [
+            Completion(tool_id, "function", detail="tool", span=span, resolve=f"tool:{tool_id}")
+            for tool_id in tool_ids(view)
+        ]
         if item_type:
             return completions
         kinds: tuple[str, ...] = ("directive", "knowledge")
@@ -119,9 +128,9 @@ def items(view: View, item_type: str, span: Span) -> list[Completion]:
     own = id_of(view.path)
     for kind in kinds:
         completions += [
-            Completion(one, "reference", detail=f"{kind}, {entry.space}", span=span, resolve=f"item:{kind}:{one}")
-            for one, entry in entries(view.folder, kind).items()
-            if not (kind == view.format and one == own)
+            Completion(id, "reference", detail=f"{kind}, {entry.space}", span=span, resolve=f"item:{kind}:{id}")
+            for id, entry in entries(view.folder, kind).items()
+            if not (kind == view.format and id == own)
         ]
     return completions
 
@@ -133,27 +142,23 @@ def tool_ids(view: View) -> list[str]:
     return [*(tool.id for tool in BUILT_IN_TOOLS), FORK, ORCHESTRATOR, CONTROL, *servers]
 
 
-def _tool(item_id: str, span: Span) -> Completion:
-    return Completion(item_id, "function", detail="tool", span=span, resolve=f"tool:{item_id}")
-
-
 def grants(view: View, primary: str, item_type: str, span: Span) -> list[Completion]:
     """Return patterns for a permission: each item, and each folder of items."""
     if item_type == "tool":
-        ids = [one for one in tool_ids(view) if one != CONTROL]
+        ids = [item_id for item_id in tool_ids(view) if item_id != CONTROL]
         ids += ["python/"] if view.folder.settings and view.folder.settings.tools.modules else []
     else:
         ids = list(entries(view.folder, item_type))
-    folders = dict.fromkeys(f"{one.rpartition('/')[0]}/*" for one in ids if "/" in one)
-    mark = "." if item_type == "tool" and "/" not in view.source.text[span.start : span.end] else "/"
-    patterns = [*(one for one in ids if not one.endswith("/")), *folders]
+    folders = dict.fromkeys(f"{item_id.rpartition('/')[0]}/*" for item_id in ids if "/" in item_id)
+    mark = "." if item_type == "tool" and "/" not in span.of(view.source.text) else "/"
+    patterns = [*(item_id for item_id in ids if not item_id.endswith("/")), *folders]
     completions = []
     for at, pattern in enumerate(patterns):
         label = pattern.replace("/", mark) if pattern.startswith("rye/") else pattern
-        asked = f"rye.{primary}.{item_type}.{pattern.replace('/', '.')}"
+        granted = f"rye.{primary}.{item_type}.{pattern.replace('/', '.')}"
         order = 4 if at < len(ids) else 6
         completions.append(
-            Completion(label, "value", detail=_tier(view, asked), order=order, span=span, resolve=f"grant:{asked}")
+            Completion(label, "value", detail=_tier(view, granted), order=order, span=span, resolve=f"grant:{granted}")
         )
     return [
         *completions,
@@ -164,25 +169,23 @@ def grants(view: View, primary: str, item_type: str, span: Span) -> list[Complet
 def _tier(view: View, pattern: str) -> str:
     from quire.lsp.directive.grants import tier
 
-    found = tier(view, pattern)
-    return found.value if found else ""
+    risk = tier(view, pattern)
+    return risk.value if risk else ""
 
 
 def paths(view: View, event: str, span: Span, end: str = "") -> list[Completion]:
     """Return the values that a hook on an event can read."""
     text = view.source.text
-    found = paths_of(event, declared_inputs(text), declared_outputs(text))
-    return [Completion(one, "field", one + end, detail=meaning, span=span) for one, meaning in found.items()]
+    meanings = paths_of(event, declared_inputs(text), declared_outputs(text))
+    return [Completion(path, "field", path + end, detail=meaning, span=span) for path, meaning in meanings.items()]
 
 
 def parameters(view: View, action: Tagged, span: Span) -> list[Completion]:
     """Return the names of parameters that the item of an action takes."""
-    from quire.lsp.directive.calls import parameters_of
-
     if action.value("item_id") == CONTROL:
-        return [Completion(one, "property", span=span) for one in ("action", "message")]
-    found = parameters_of(view, action.value("item_type"), action.value("item_id"))
-    return [Completion(one, "property", documentation=meaning, span=span) for one, meaning in found.items()]
+        return [Completion(name, "property", span=span) for name in ("action", "message")]
+    meanings = parameters_of(view, action.value("item_type"), action.value("item_id"))
+    return [Completion(name, "property", documentation=meaning, span=span) for name, meaning in meanings.items()]
 
 
 def tiers(view: View, span: Span) -> list[Completion]:
@@ -191,7 +194,7 @@ def tiers(view: View, span: Span) -> list[Completion]:
 
     settings = view.folder.settings
     own = dict(settings.models.tiers) if settings else {}
-    completions = [Completion(one, "enum", detail=shown_model(spec), order=3, span=span) for one, spec in own.items()]
+    completions = [Completion(name, "enum", detail=shown_model(spec), order=3, span=span) for name, spec in own.items()]
     return completions + [
         Completion(name, "enum", detail="a size of model", order=5 if at == 0 else 7, span=span)
         for family in FAMILIES
@@ -203,32 +206,17 @@ def tiers(view: View, span: Span) -> list[Completion]:
 def models(view: View, span: Span) -> list[Completion]:
     """Return models that are configured, or that a provider has whose key is set. An address with a password is left
     out: it does not belong into a document."""
-    from quire.models.choose import MODEL_BY_KEY
-
     settings = view.folder.settings
-    found = dict.fromkeys(settings.models.tiers.values()) if settings else {}
+    specs = dict.fromkeys(settings.models.tiers.values()) if settings else {}
     if settings and settings.models.default:
-        found[settings.models.default] = None
-    found |= dict.fromkeys(spec for variable, spec in MODEL_BY_KEY.items() if os.environ.get(variable))
-    return [Completion(one, "constant", span=span) for one in found if shown_model(one) == one]
+        specs[settings.models.default] = None
+    specs |= dict.fromkeys(spec for variable, spec in MODEL_BY_KEY.items() if os.environ.get(variable))
+    return [Completion(spec, "constant", span=span) for spec in specs if shown_model(spec) == spec]
 
 
 def _default(name: str, span: Span) -> list[Completion]:
-    from quire.engine.premises import THREAD_LIMITS
-    from quire.plan.vocabulary import LIMIT_ALIASES
-
     value = THREAD_LIMITS.get(LIMIT_ALIASES.get(name, name))
     return [Completion(f"{value}", "value", detail="the default", span=span)] if value is not None else []
-
-
-def _words(words: tuple[str, ...], span: Span) -> list[Completion]:
-    return [Completion(word, "enum", documentation=_MEANINGS.get(word, ""), span=span) for word in words]
-
-
-def _stem(view: View) -> str:
-    from pathlib import PurePath
-
-    return PurePath(view.path).stem
 
 
 _NAME = late_pattern(r"(?<![\w/.])(r|ry|rye|rye_\w*)$")
@@ -241,24 +229,20 @@ _ARGUMENT = late_pattern(r"[(,]\s*(\w*)$")
 def call_around(text: str, offset: int, start: int) -> SpelledCall | None:
     """Return the call whose parentheses are around an offset, as far as it is written before that."""
     begin = max(start, offset - LONGEST)
-    last = None
-    for match in CALL.finditer(text, begin, offset):
-        last = match
-    if last is None or last.end() >= offset:
+    matches = list(CALL.finditer(text, begin, offset))
+    if not matches or matches[-1].end() >= offset:
         return None
-    call = call_at(text, last, offset)
+    call = call_at(text, matches[-1], offset)
     return None if call.end < offset or not call.levels else call
 
 
 def in_call(view: View, offset: int, start: int) -> list[Completion] | None:
     """Complete a call; None if no call is being typed."""
-    text = view.source.text
-    call = call_around(text, offset, start)
+    call = call_around(view.source.text, offset, start)
     if call is not None:
         return _inside(view, offset, call)
-    if (typed := _NAME.search(view.line_before(offset))) is not None:
-        return _names(Span(offset - len(typed[1]), offset))
-    return None
+    typed = _NAME.search(view.line_before(offset))
+    return _names(Span(offset - len(typed[1]), offset)) if typed else None
 
 
 def _names(span: Span) -> list[Completion]:
@@ -303,10 +287,9 @@ def _arguments(call: SpelledCall, span: Span, text: str, offset: int) -> list[Co
     for name, about in properties.items():
         if name in taken:
             continue
-        kind = about.get("type") if isinstance(about, dict) else None
+        kind, description = about.get("type"), about.get("description")
         value = "{${1}}" if kind == "object" else "${1}" if kind in ("integer", "boolean") else '"${1}"'
-        said = about.get("description") if isinstance(about, dict) else None
-        meaning = said if isinstance(said, str) else ""
+        meaning = description if isinstance(description, str) else ""
         order = 3 if name in required else 5
         has_value = text[offset : offset + 1] == "="
         insert = name if has_value else f"{name}={value}"
@@ -318,12 +301,11 @@ def _arguments(call: SpelledCall, span: Span, text: str, offset: int) -> list[Co
 
 def _values(view: View, call: SpelledCall, name: str, span: Span) -> list[Completion]:
     if name in ("item_type", "scope"):
-        return [Completion(one, "enum", span=span) for one in ITEM_TYPES]
+        return [Completion(word, "enum", span=span) for word in ITEM_TYPES]
     if name == "item_id":
         return items(view, call.item_type, span)
     _, properties, _ = action_schema(call.primary)
-    about = properties.get(name)
-    choices = about.get("enum") if isinstance(about, dict) else None
+    choices = properties.get(name, {}).get("enum")
     words = ["inline", "fork"] if name == "thread" else choices if isinstance(choices, list) else []
     return [Completion(str(word), "enum", span=span) for word in words]
 
@@ -334,12 +316,13 @@ def _keys(view: View, call: SpelledCall, depth: int, span: Span, quote: str, aft
     if depth > 2:
         if canonical(item_id) != FORK:
             return []
-        found, within = parameters_of(view, "directive", call.value("directive_id", "parameters")), "parameters.inputs"
+        within = "parameters.inputs"
+        meanings = parameters_of(view, "directive", call.value("directive_id", "parameters"))
     else:
-        found = parameters_of(view, call.item_type, item_id)
+        meanings = parameters_of(view, call.item_type, item_id)
     taken = {argument.name for argument in call.arguments if argument.within == within}
     result = []
-    for name, meaning in found.items():
+    for name, meaning in meanings.items():
         if name in taken:
             continue
         insert = (name + ("" if after == quote else quote)) if quote else f'"{name}": "${{1}}"'

@@ -1,9 +1,7 @@
-"""Marks of a directive: colours, notes inside of lines, lines above it, and parts that can be folded.
+"""Marks of a directive (colours, notes inside of lines, lines above it, folds), and the format of its fence.
 
-Format the fence of a directive: the indentation of tags, and the spaces between attributes.
-
-Texts are never touched: only white space between elements changes, and only where the engine reads the elements. A
-`<process>` in the fence is sent to the model as it is, and stays so. Nothing is done while the XML is not well-formed.
+Formatting never touches texts: only white space between elements changes, and only where the engine reads the elements.
+A `<process>` in the fence is sent to the model as it is, and stays so. Nothing is done in XML that is not well-formed.
 """
 
 from __future__ import annotations
@@ -14,9 +12,12 @@ from collections.abc import Iterator
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from quire.diagnostics import Edit
+from msgspec.structs import replace
+
+from quire.diagnostics import Edit, Severity
 from quire.formats.directive import codes
 from quire.formats.directive.parse import METADATA
+from quire.formats.markdown import signature_line
 from quire.lsp.answers import Fold, Hint, Lens, Token
 from quire.lsp.bounds import document_lenses
 from quire.lsp.desk import uri_of
@@ -24,11 +25,19 @@ from quire.lsp.directive.calls import spelled_calls
 from quire.lsp.directive.elements import OWN_CONTENT, VALUES, meaning_of
 from quire.lsp.directive.grants import permission_at, permissions, tier
 from quire.lsp.directive.index import value_references
-from quire.lsp.directive.item_words import amount, effective_limits, model_words, path_of_item
+from quire.lsp.directive.item_words import (
+    amount,
+    ancestors,
+    bound_words,
+    effective_limits,
+    model_words,
+    signature_words,
+)
 from quire.lsp.directive.tags import declared_inputs, declared_outputs, scan
 from quire.lsp.document_tests import count_cases
 from quire.plan.vocabulary import CONTEXT, LIMITS, OPAQUE, number
-from quire.source import Span
+from quire.source import Span, line_start
+from quire.wording import pluralize
 
 if TYPE_CHECKING:
     from quire.lsp.answers import TokenKind
@@ -47,18 +56,14 @@ def format(view: View, span: Span) -> list[Edit]:
     if root is None or scanned.fence is None or not _is_whole(view):
         return []
     edits = [edit for edit in _Formatter(text, scanned).edits(root) if edit.old != edit.new]
-    chosen = [edit for edit in edits if edit.span.start <= span.end and span.start <= edit.span.end]
+    chosen = [edit for edit in edits if edit.span.meets(span)]
     return sorted(chosen, key=lambda edit: edit.span.start)
 
 
 def _is_whole(view: View) -> bool:
     """Tell whether the XML of the fence could be read to its end."""
-    from quire.diagnostics import Severity
-
-    found = view.reading.of(Severity.ERROR)
-    return view.reading.partial.root.end > 0 and all(
-        one.code.id in _READABLE or not one.code.id.startswith("DR00") for one in found
-    )
+    errors = {error.code.id for error in view.reading.of(Severity.ERROR)} - _READABLE
+    return view.reading.partial.root.end > 0 and not any(code.startswith("DR00") for code in errors)
 
 
 def _is_in_child(tag: Tagged, offset: int) -> bool:
@@ -90,7 +95,7 @@ class _Formatter:
             elif child.closing is not None and not child.children:
                 yield from self._indent(child.inner_end, depth + 1)  # the reader drops white space around a text
         for span in self._comments(tag):
-            if "\n" not in self._text[span.start : span.end]:
+            if "\n" not in span.of(self._text):
                 yield from self._indent(span.start, depth + 1)
         if tag.closing is not None:
             yield from self._indent(tag.inner_end, depth)
@@ -112,19 +117,16 @@ class _Formatter:
     def _is_structure(self, tag: Tagged) -> bool:
         """Tell whether there is nothing but elements, comments and white space in an element."""
         at = tag.inner_start
-        parts = [
-            *((child.start, child.end) for child in tag.children),
-            *((comment.start, comment.end) for comment in self._comments(tag)),
-        ]
-        for start, end in sorted(parts):
-            if self._text[at:start].strip():
+        parts = [*(child.span for child in tag.children), *self._comments(tag)]
+        for part in sorted(parts, key=attrgetter("start")):
+            if self._text[at : part.start].strip():
                 return False
-            at = end
+            at = part.end
         return not self._text[at : tag.inner_end].strip()
 
     def _indent(self, offset: int, depth: int) -> Iterator[Edit]:
         """Yield the edit of the white space at the start of the line, if nothing else stands before the offset."""
-        start = self._text.rfind("\n", 0, offset) + 1
+        start = line_start(self._text, offset)
         old = self._text[start:offset]
         if not old.strip() and start >= (self._scan.fence.start if self._scan.fence else 0):
             yield Edit(Span(start, offset), old, _INDENT * depth)
@@ -133,7 +135,7 @@ class _Formatter:
         """Yield the edit of the white space in an opening tag that stands on one line."""
         start, end = tag.name_span.end, tag.inner_start
         old = self._text[start:end]
-        if "\n" in old or not all(one.quoted for one in tag.attributes):
+        if "\n" in old or not all(attribute.quoted for attribute in tag.attributes):
             return
         parts = [""]
         for attribute in tag.attributes:
@@ -146,61 +148,48 @@ class _Formatter:
 
 def folds(view: View) -> list[Fold]:
     source, scanned = view.source, scan(view.source.text)
-    found: list[Fold] = []
+    folds: list[Fold] = []
     if scanned.fence is not None and scanned.opening is not None:
-        found.append(Fold(source.position(scanned.opening.start).line, source.position(scanned.fence.end).line))
+        folds.append(Fold(source.position(scanned.opening.start).line, source.position(scanned.fence.end).line))
     for tag in scanned.tags:
         if tag.closing is not None and scanned.holds(tag.start):
-            found.append(Fold(source.position(tag.start).line, source.position(tag.end).line))
+            folds.append(Fold(source.position(tag.start).line, source.position(tag.end).line))
     for comment in scanned.comments:
         first, last = source.position(comment.start).line, source.position(comment.end).line
-        found.append(Fold(first, last, "comment"))
-    return [fold for fold in found if fold.last > fold.first]
+        folds.append(Fold(first, last, "comment"))
+    return [fold for fold in folds if fold.last > fold.first]
 
 
 def lenses(view: View) -> list[Lens]:
-    from quire.lsp.directive.item_words import bound_words, signature_words
-
     scanned = scan(view.source.text)
     root = scanned.root
     if root is None or not root.finished:
         return []
     uri = uri_of(view.path)
-    head = _title(view)
-    cases = count_cases(view)
-    sign = f"Sign ({signature_words(view)})"
-    lens = [*document_lenses(view, head, cases=cases, bound=bound_words(view), sign=sign)]
-    lens.append(Lens(head, "Prompt", "quire.showPrompt", (uri, "")))
-    permissions = scanned.below("metadata", "permissions")
-    lens.append(Lens(permissions.span if permissions else head, "Can…", "quire.can", (uri,)))
-    return [Lens(_first_line(view, one.span), one.title, one.command, one.arguments) for one in lens]
-
-
-def _title(view: View) -> Span:
-    """Return the first line below the signature that is not empty."""
-    from quire.formats.markdown import signature_line
-
     text = view.source.text
     start = len(signature_line(text))
     start += len(text[start:]) - len(text[start:].lstrip())
-    return Span(start, start)
-
-
-def _first_line(view: View, span: Span) -> Span:
-    return view.source.line_span(view.source.position(span.start).line)
+    head = Span(start, start)
+    cases = count_cases(view)
+    sign = f"Sign ({signature_words(view)})"
+    lenses = [*document_lenses(view, head, cases=cases, bound=bound_words(view), sign=sign)]
+    lenses.append(Lens(head, "Prompt", "quire.showPrompt", (uri, "")))
+    permissions = scanned.below("metadata", "permissions")
+    lenses.append(Lens(permissions.span if permissions else head, "Can…", "quire.can", (uri,)))
+    return [replace(lens, span=view.line(lens.span.start)) for lens in lenses]
 
 
 def hints(view: View, span: Span) -> list[Hint]:
     scanned = scan(view.source.text)
     if scanned.fence is None or scanned.fence.end < span.start or scanned.fence.start > span.end:
         return []
-    found = [
+    hints = [
         *_tier_hints(view),
         *_model_hint(view, scanned),
         *_limit_hints(view, scanned),
         *_inherited_hint(view, scanned),
     ]
-    return [hint for hint in found if span.start <= hint.offset <= span.end]
+    return [hint for hint in hints if span.holds(hint.offset)]
 
 
 def _tier_hints(view: View) -> Iterator[Hint]:
@@ -235,25 +224,15 @@ def _limit_hints(view: View, scanned: Scan) -> Iterator[Hint]:
 
 def _inherited_hint(view: View, scanned: Scan) -> Iterator[Hint]:
     """Say whose permissions count if the directive has none itself."""
-    root = scanned.root
-    if root is None or scanned.below("metadata", "permissions") is not None:
+    extends = scanned.root.attribute("extends") if scanned.root else None
+    if extends is None or scanned.below("metadata", "permissions") is not None:
         return
-    wanted, seen = root.value("extends"), {view.path}
-    extends = root.attribute("extends")
-    while wanted and extends is not None:
-        path = path_of_item(view.folder, "directive", wanted)
-        home = view.folder.view(path) if path and path not in seen else None
-        if home is None:
+    for item_id, parent in ancestors(view):
+        if scan(parent.source.text).below("metadata", "permissions") is not None:
+            patterns = [pattern for pattern, _, _ in permissions(parent)]
+            label = f"{len(patterns)} {pluralize('permission', len(patterns))} of {item_id}"
+            yield Hint(extends.value_span.end + 1, label, tooltip="\n".join(f"- `{pattern}`" for pattern in patterns))
             return
-        seen.add(path)
-        found = list(permissions(home))
-        if scan(home.source.text).below("metadata", "permissions") is not None:
-            listed = "\n".join(f"- `{pattern}`" for pattern, _, _ in found)
-            label = f"{len(found)} permissions of {wanted}" if len(found) != 1 else f"1 permission of {wanted}"
-            yield Hint(extends.value_span.end + 1, label, tooltip=listed)
-            return
-        above = scan(home.source.text).root
-        wanted = above.value("extends") if above else ""
 
 
 _IDS = frozenset({"extends", "item_id"})
@@ -302,8 +281,8 @@ def _text_token(tag: Tagged) -> Iterator[Token]:
     if tag.children or not tag.finished:
         return
     parent = tag.parent.tag if tag.parent else ""
-    if (asked := permission_at(tag)) is not None:
-        yield Token(asked[1], "namespace")
+    if (permission := permission_at(tag)) is not None:
+        yield Token(permission[1], "namespace")
     elif parent == "context" and tag.tag in CONTEXT and tag.text[0]:
         yield Token(tag.text[1], "namespace")
 
@@ -311,8 +290,8 @@ def _text_token(tag: Tagged) -> Iterator[Token]:
 def _reference_tokens(text: str, scanned: Scan) -> Iterator[Token]:
     inputs, outputs = frozenset(declared_inputs(text)), frozenset(declared_outputs(text))
     for reference in value_references(text, scanned):
-        known = inputs if reference.kind == "input" else outputs
-        missing = reference.name not in known and not reference.optional
+        declared = inputs if reference.kind == "input" else outputs
+        missing = reference.name not in declared and not reference.optional
         if text[reference.whole.start : reference.whole.start + 1] in ("{", "$"):
             yield Token(reference.whole, "macro")
         yield Token(reference.span, "unresolved" if missing else "parameter")

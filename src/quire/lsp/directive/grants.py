@@ -12,7 +12,7 @@ from quire.lsp.directive.item_words import KINDS, entries
 from quire.lsp.directive.tags import scan
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import BUILT_IN_TOOLS, FORK
-from quire.plan.vocabulary import PRIMARIES
+from quire.plan.vocabulary import EVERYTHING, PRIMARIES
 from quire.trust.capabilities import Grants, capability
 from quire.trust.risk import NO_RULES, Tier, project_risk, tier_of
 from quire.wording import first_of
@@ -62,22 +62,22 @@ def permissions(view: View) -> Iterator[tuple[str, Span, Tagged]]:
     for tag in scan(view.source.text).tags:
         if tag.tag == "permissions" and not tag.children and tag.text[0] == "*":
             yield "rye.*", tag.text[1], tag
-        elif (found := permission_at(tag)) is not None:
-            yield *found, tag
+        elif (permission := permission_at(tag)) is not None:
+            yield *permission, tag
 
 
 def offered_tools(view: View, pattern: str) -> list[str]:
     """Return the ids of the tools that a permission offers. The tools of servers and modules are not listed, because
     they are not started: `mcp/NAME/…` stands for those."""
     grants = Grants.of([pattern])
-    known = (*(tool.id for tool in BUILT_IN_TOOLS), FORK, ORCHESTRATOR)
-    found = [one for one in known if grants.covers(capability("execute", "tool", one))]
+    tool_ids = (*(tool.id for tool in BUILT_IN_TOOLS), FORK, ORCHESTRATOR)
+    offered = [tool_id for tool_id in tool_ids if grants.covers(capability("execute", "tool", tool_id))]
     settings = view.folder.settings
     for name in settings.servers if settings else ():
         head = capability("execute", "tool", f"mcp/{name}")
-        if grants.covers(f"{head}.x") or any(one.startswith(f"{head}.") for one in grants.patterns):
-            found.append(f"mcp/{name}/…")
-    return found
+        if grants.covers(f"{head}.x") or any(pattern.startswith(f"{head}.") for pattern in grants.patterns):
+            offered.append(f"mcp/{name}/…")
+    return offered
 
 
 def covered_items(view: View, pattern: str) -> list[tuple[str, str]]:
@@ -105,25 +105,23 @@ def calls_of_view(view: View) -> list[Call]:
 def users(view: View, pattern: str) -> list[str]:
     """Return where a permission is used: names of steps and hooks, each once."""
     scanned = scan(view.source.text)
-    found: dict[str, None] = {}
+    places: dict[str, None] = {}
     for call in calls_of_view(view):
         if not call.covered_by(pattern):
             continue
         at = scanned.at(call.span.start)
-        named = next((one for one in (at, *at.around()) if one.tag in ("step", "hook")), None) if at else None
+        named = next((around for around in (at, *at.around()) if around.tag in ("step", "hook")), None) if at else None
         if named is not None:
-            found[f"{named.tag} {named.value('name') or named.value('id')}".strip()] = None
+            places[f"{named.tag} {named.value('name') or named.value('id')}".strip()] = None
         else:
-            found[_heading(view.source.text, scanned.body_start, call.span.start)] = None
-    return list(found)
+            places[_heading(view.source.text, scanned.body_start, call.span.start)] = None
+    return list(places)
 
 
 def _heading(text: str, start: int, at: int) -> str:
     """Return the heading, or the line in bold letters, before an offset of the instructions."""
-    last = None
-    for match in _BOLD.finditer(text, start, at):
-        last = match
-    return f"“{last[1].strip()}”" if last else "the instructions"
+    matches = list(_BOLD.finditer(text, start, at))
+    return f"“{matches[-1][1].strip()}”" if matches else "the instructions"
 
 
 _SHOWN = 12
@@ -131,8 +129,6 @@ _SHOWN = 12
 
 def permission_markdown(view: View, pattern: str) -> str:
     """Return what is known about one permission."""
-    from quire.plan.vocabulary import EVERYTHING
-
     lines = [f"**capability** {code(pattern)}", ""]
     risk = tier(view, pattern)
     lines.append(f"- tier: **{risk.value}** — {risk.meaning}" if risk else "- tier: none is known")
@@ -157,19 +153,19 @@ def permission_markdown(view: View, pattern: str) -> str:
 
 def permissions_markdown(view: View) -> str:
     """Return a table of all permissions, to be put behind the meaning of the element."""
-    found = list(permissions(view))
-    if not found:
+    granted = list(permissions(view))
+    if not granted:
         return ""
-    rows = [f"| {code(pattern)} | {risk.value if (risk := tier(view, pattern)) else ''} |" for pattern, _, _ in found]
+    rows = [f"| {code(pattern)} | {risk.value if (risk := tier(view, pattern)) else ''} |" for pattern, _, _ in granted]
     return "\n\n| capability | tier |\n| --- | --- |\n" + "\n".join(rows[:_SHOWN])
 
 
 def _acknowledged(view: View, risk: str) -> str:
-    said = [tag for tag in scan(view.source.text).tags if tag.tag == "acknowledge" and tag.value("risk") == risk]
-    if said:
-        return "acknowledged: " + (" ".join(said[0].text[0].split()) or "without a reason")
+    tags = [tag for tag in scan(view.source.text).tags if tag.tag == "acknowledge" and tag.value("risk") == risk]
+    if tags:
+        return "acknowledged: " + (" ".join(tags[0].text[0].split()) or "without a reason")
     return "not acknowledged: it does not start" if risk == "unrestricted" else "not acknowledged: a warning"
 
 
 def _listed(names: list[str]) -> str:
-    return ", ".join(code(one) for one in first_of(names, _SHOWN)) if names else ""
+    return ", ".join(code(name) for name in first_of(names, _SHOWN)) if names else ""

@@ -74,15 +74,15 @@ OPERATOR_MEANINGS: Mapping[str, str] = {
 def paths_of(event: str, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> dict[str, str]:
     """Return the paths that a hook on an event can read, with their meanings. Of an event that is not known, or not
     written yet, all of them."""
-    found: dict[str, str] = {}
-    known = event in HOOK_EVENTS
+    paths: dict[str, str] = {}
+    is_sent = event in HOOK_EVENTS
     for name, more in _MORE.items():
-        if name == event or not known:
-            found |= more
-    if event in _WITH_OUTPUTS or not known:
-        found |= {f"outputs.{name}": "an output of the model" for name in outputs}
-    found |= {f"inputs.{name}": "an input" for name in inputs}
-    return found | dict(_COMMON)
+        if name == event or not is_sent:
+            paths |= more
+    if event in _WITH_OUTPUTS or not is_sent:
+        paths |= {f"outputs.{name}": "an output of the model" for name in outputs}
+    paths |= {f"inputs.{name}": "an input" for name in inputs}
+    return paths | dict(_COMMON)
 
 
 def path_meaning(path: str) -> str:
@@ -100,7 +100,7 @@ _SHOWN = 20
 
 def hook_markdown(view: View, tag: Tagged) -> str:
     """Return what a hook does, or the hook around a condition, to be put behind the meaning of the element."""
-    around = tag if tag.tag == "hook" else next((one for one in tag.around() if one.tag == "hook"), None)
+    around = tag if tag.tag == "hook" else next((above for above in tag.around() if above.tag == "hook"), None)
     if around is None:
         return ""
     text = view.source.text
@@ -122,7 +122,7 @@ def hook_named(view: View, name: Name) -> str:
     """Return what the hook of a name does. It may be one of a directive that this one extends."""
     home = view.folder.view(name.document) if name.document else view
     tags = scan(home.source.text).tags if home else ()
-    tag = next((one for one in tags if one.tag == "hook" and one.value("id") == name.text), None)
+    tag = next((element for element in tags if element.tag == "hook" and element.value("id") == name.text), None)
     if home is None or tag is None:
         return f"**hook** {code(name.text)}\n\nNo directive of the chain has it."
     return f"**hook** {code(name.text)}{hook_markdown(home, tag)}"
@@ -150,7 +150,7 @@ def _event(event: str) -> str:
 def _actions(hook: Hook) -> str:
     parts = []
     for action in hook.actions:
-        given = ", ".join(f"{name} = {value}" for name, value in action.parameters[:4])
+        parameters = ", ".join(f"{name} = {value}" for name, value in action.parameters[:4])
         what = f"{action.primary} {action.attribute('item_type')} {action.attribute('item_id')}"
-        parts.append(code(what) + (f" with {code(given)}" if given else ""))
+        parts.append(code(what) + (f" with {code(parameters)}" if parameters else ""))
     return "; ".join(parts)

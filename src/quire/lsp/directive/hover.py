@@ -6,8 +6,18 @@ from typing import TYPE_CHECKING
 
 from quire.lsp.answers import Hover, code
 from quire.lsp.directive.elements import is_limit, meaning_of
-from quire.lsp.directive.grants import permission_at
+from quire.lsp.directive.grants import permission_at, permission_markdown, permissions_markdown
+from quire.lsp.directive.item_words import (
+    item_markdown,
+    limit_markdown,
+    limits_markdown,
+    model_markdown,
+    parameter_markdown,
+    prompt_markdown,
+    tool_markdown,
+)
 from quire.lsp.directive.tags import scan
+from quire.trust.risk import Tier
 
 if TYPE_CHECKING:
     from quire.lsp.answers import Name
@@ -29,13 +39,11 @@ def hover(view: View, offset: int) -> Hover | None:
 
 def _title(view: View, scanned: Scan, offset: int) -> Hover | None:
     """Return the first message to the model, at the name of the directive and at the heading of the file."""
-    from quire.lsp.directive.item_words import prompt_markdown
-
     root = scanned.root
     named = root.attribute("name") if root else None
-    if named is not None and _touches(named.value_span, offset):
+    if named is not None and named.value_span.holds(offset):
         return Hover(named.value_span, prompt_markdown(view))
-    line = view.source.line_span(view.source.position(offset).line)
+    line = view.line(offset)
     before_fence = scanned.opening is not None and offset < scanned.opening.start
     if before_fence and view.source.text.startswith("# ", line.start):
         return Hover(line, prompt_markdown(view))
@@ -46,37 +54,33 @@ def _in_fence(view: View, scanned: Scan, offset: int) -> Hover | None:
     tag = scanned.at(offset)
     if tag is None:
         return None
-    if _touches(tag.name_span, offset) or (tag.closing is not None and _touches(tag.closing, offset)):
-        span = tag.name_span if _touches(tag.name_span, offset) else tag.closing or tag.name_span
+    if tag.name_span.holds(offset) or (tag.closing is not None and tag.closing.holds(offset)):
+        span = tag.name_span if tag.name_span.holds(offset) else tag.closing or tag.name_span
         return _element(view, tag, span)
     if offset < tag.inner_start:
         for attribute in tag.attributes:
-            if _touches(attribute.name_span, offset):
+            if attribute.name_span.holds(offset):
                 return _attribute(view, tag, attribute)
-            if _touches(attribute.value_span, offset):
+            if attribute.value_span.holds(offset):
                 return _value(view, tag, attribute, offset)
         return None
     named = _named(view, offset)
-    if (asked := permission_at(tag)) is not None and _touches(asked[1], offset):
-        from quire.lsp.directive.grants import permission_markdown
-
+    if (permission := permission_at(tag)) is not None and permission[1].holds(offset):
         item = f"\n\n{named.markdown}" if named is not None and tag.tag != "tool" else ""
-        return Hover(asked[1], permission_markdown(view, asked[0]) + item)
+        return Hover(permission[1], permission_markdown(view, permission[0]) + item)
     return named
 
 
 def _element(view: View, tag: Tagged, span: Span) -> Hover | None:
-    from quire.lsp.directive.grants import permissions_markdown
     from quire.lsp.directive.hooks import hook_markdown
-    from quire.lsp.directive.item_words import limits_markdown, model_markdown
 
     parent = tag.parent.tag if tag.parent else ""
     if parent == "outputs" and tag.tag not in ("output", "success", "failure"):
         return Hover(span, f"**output** {code(tag.tag)}\n\nThe short form of an output, without a type.")
-    known = meaning_of(tag.path)
-    if known is None:
+    element = meaning_of(tag.path)
+    if element is None:
         return None
-    head = f"{code(f'<{tag.tag}>')} — {known.meaning}"
+    head = f"{code(f'<{tag.tag}>')} — {element.meaning}"
     match tag.tag:
         case "hook" | "condition" | "any" | "all" | "not":
             head += hook_markdown(view, tag)
@@ -86,8 +90,8 @@ def _element(view: View, tag: Tagged, span: Span) -> Hover | None:
             head += model_markdown(view, tag)
         case "permissions":
             head += permissions_markdown(view)
-    if known.attributes and tag.tag != "limits":
-        head += "\n\n" + "\n".join(f"- {code(name)}: {meaning}" for name, meaning in known.attributes.items())
+    if element.attributes and tag.tag != "limits":
+        head += "\n\n" + "\n".join(f"- {code(name)}: {meaning}" for name, meaning in element.attributes.items())
     return Hover(span, head)
 
 
@@ -96,8 +100,6 @@ def _attribute(view: View, tag: Tagged, attribute: Attribute) -> Hover | None:
     if meaning is None or attribute.name not in meaning.attributes:
         return None
     if (limit := _limit(tag, attribute.name)) is not None:
-        from quire.lsp.directive.item_words import limit_markdown
-
         return Hover(attribute.name_span, limit_markdown(limit, attribute.value))
     return Hover(
         attribute.name_span, f"{code(attribute.name)} of {code(f'<{tag.tag}>')} — {meaning.attributes[attribute.name]}"
@@ -106,11 +108,10 @@ def _attribute(view: View, tag: Tagged, attribute: Attribute) -> Hover | None:
 
 def _value(view: View, tag: Tagged, attribute: Attribute, offset: int) -> Hover | None:
     from quire.lsp.directive.hooks import EVENTS, OPERATOR_MEANINGS, path_meaning
-    from quire.lsp.directive.item_words import limit_markdown, model_markdown
 
     value = attribute.value.strip()
-    if (found := _named(view, offset)) is not None and found.markdown and tag.tag != "model":
-        return found
+    if (named := _named(view, offset)) is not None and named.markdown and tag.tag != "model":
+        return named
     match tag.tag, attribute.name:
         case _, name if (limit := _limit(tag, name)) is not None:
             return Hover(attribute.value_span, limit_markdown(limit, value))
@@ -123,7 +124,8 @@ def _value(view: View, tag: Tagged, attribute: Attribute, offset: int) -> Hover 
         case "condition", "path" if meaning := path_meaning(value):
             return Hover(attribute.value_span, f"**value** {code(value)} — {meaning}")
         case "acknowledge", "risk":
-            return _tier(value, attribute.value_span)
+            tier = next((tier for tier in Tier if tier.value == value), None)
+            return Hover(attribute.value_span, f"**tier** {code(value)} — {tier.meaning}") if tier else None
     return None
 
 
@@ -136,29 +138,22 @@ def _limit(tag: Tagged, attribute: str) -> str | None:
     return None
 
 
-def _tier(value: str, span: Span) -> Hover | None:
-    from quire.trust.risk import Tier
-
-    tier = next((one for one in Tier if one.value == value), None)
-    return Hover(span, f"**tier** {code(value)} — {tier.meaning}") if tier else None
-
-
 def _in_body(view: View, scanned: Scan, offset: int) -> Hover | None:
     from quire.lsp.directive.calls import call_markdown, spelled_calls
 
-    if (found := _named(view, offset)) is not None:
-        return found
+    if (named := _named(view, offset)) is not None:
+        return named
     text = view.source.text
     for call in spelled_calls(text, scanned.body_start, len(text)):
-        if _touches(call.name_span, offset):
+        if call.name_span.holds(offset):
             return Hover(call.name_span, call_markdown(call.primary))
         if call.name_span.start <= offset <= call.end:
             for argument in call.arguments:
-                if _touches(argument.name_span, offset) and (text := call_markdown(call.primary, call, argument)):
+                if argument.name_span.holds(offset) and (text := call_markdown(call.primary, call, argument)):
                     return Hover(argument.name_span, text)
             return None
     tag = scanned.at(offset)
-    if tag is not None and _touches(tag.name_span, offset) and (meaning := meaning_of(tag.path)):
+    if tag is not None and tag.name_span.holds(offset) and (meaning := meaning_of(tag.path)):
         return Hover(tag.name_span, f"{code(f'<{tag.tag}>')} — {meaning.meaning}")
     return None
 
@@ -173,8 +168,6 @@ def _named(view: View, offset: int) -> Hover | None:
 
 
 def _name_words(view: View, name: Name) -> str:
-    from quire.lsp.directive.item_words import item_markdown, parameter_markdown, tool_markdown
-
     match name.kind:
         case "input" | "output":
             return parameter_markdown(view, name)
@@ -187,7 +180,3 @@ def _name_words(view: View, name: Name) -> str:
 
             return hook_named(view, name)
     return ""
-
-
-def _touches(span: Span, offset: int) -> bool:
-    return span.start <= offset <= span.end

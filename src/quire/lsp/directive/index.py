@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -15,7 +15,15 @@ from msgspec import Struct
 
 from quire.lsp.answers import Index, Link, Name, Symbol
 from quire.lsp.directive.calls import SpelledCall, spelled_calls
-from quire.lsp.directive.item_words import KINDS, entry_of, is_static, path_of_item, permitted_pipeline, pipeline_called
+from quire.lsp.directive.item_words import (
+    KINDS,
+    ancestors,
+    entry_of,
+    is_static,
+    path_of_item,
+    permitted_pipeline,
+    pipeline_called,
+)
 from quire.lsp.directive.tags import Scan, Tagged, scan
 from quire.lsp.name_targets import pipeline_names
 from quire.patterns import late_pattern
@@ -126,27 +134,33 @@ def _described(tag: Tagged) -> tuple[str, NameKind, Span, str]:
         case _ if parent in PRIMARIES and tag.inside("permissions") and text:
             return cut_line(text, _DETAIL), "capability", tag.text[1], f"{parent} {tag.tag}"
         case "limits" | "model":
-            given = ", ".join(f"{attribute.name} {attribute.value}" for attribute in tag.attributes)
-            return tag.tag, "element", tag.name_span, cut_line(given, _DETAIL)
+            settings = ", ".join(f"{attribute.name} {attribute.value}" for attribute in tag.attributes)
+            return tag.tag, "element", tag.name_span, cut_line(settings, _DETAIL)
     return tag.tag, "element", tag.name_span, short
+
+
+def headings(text: str, start: int, skips: Callable[[int], bool] = lambda _at: False) -> Iterator[Symbol]:
+    """Yield the headings behind an offset, the last one first, each with all below it."""
+    ends = [len(text)] * 5
+    for match in reversed(list(_HEADING.finditer(text, start))):
+        if not skips(match.start()):
+            level = len(match[1])
+            yield Symbol(match[2].strip(), "element", Span(match.start(), ends[level]), Span(*match.span(2)))
+            ends[level:] = [match.start()] * (5 - level)
 
 
 def _body(text: str, scanned: Scan) -> list[Symbol]:
     """Return the parts of the instructions: elements with a meaning, else headings."""
     elements = [tag for tag in scanned.tags if tag.start >= scanned.body_start and tag.tag in _BODY and tag.finished]
     top = [element for element in elements if not any(above.tag in _BODY for above in element.around())]
-    found = [(one.start, _symbol(one)) for one in top]
-    starts = [one.start for one in top]
-    ends = [len(text)] * 5
-    for match in reversed(list(_HEADING.finditer(text, scanned.body_start))):
-        level = len(match[1])
-        around = bisect_right(starts, match.start()) - 1
-        if around >= 0 and match.start() < top[around].end:
-            continue
-        span = Span(match.start(), ends[level])
-        ends[level:] = [match.start()] * (5 - level)
-        found.append((match.start(), Symbol(match[2].strip(), "element", span, Span(match.start(2), match.end(2)))))
-    return [symbol for _, symbol in sorted(found, key=lambda one: one[0])]
+    starts = [element.start for element in top]
+
+    def is_in_element(at: int) -> bool:
+        around = bisect_right(starts, at) - 1
+        return around >= 0 and at < top[around].end
+
+    symbols = [*map(_symbol, top), *headings(text, scanned.body_start, is_in_element)]
+    return sorted(symbols, key=lambda symbol: symbol.span.start)
 
 
 def index(view: View) -> Index:
@@ -154,16 +168,12 @@ def index(view: View) -> Index:
     scanned = scan(text)
     names = sorted(_Names(view, scanned).all(), key=lambda name: name.span.start)
     links = [
-        Link(name.span, name.document, _tooltip(name))
+        Link(name.span, name.document, f"{name.kind} {name.text}")
         for name in names
         if name.role == "reads" and name.kind in KINDS.values() and name.document
     ]
     pairs = [(tag.name_span, tag.closing) for tag in scanned.tags if tag.closing is not None]
     return Index(tuple(names), outline(view, scanned), tuple(links), tuple(pairs))
-
-
-def _tooltip(name: Name) -> str:
-    return f"{name.kind} {name.text}"
 
 
 class _Names:
@@ -180,24 +190,24 @@ class _Names:
         for tag in self._scan.tags:
             if self._scan.holds(tag.start):
                 yield from self._in_fence(tag)
-            yield from self._anywhere(tag)
+            if tag.tag == "step" and (named := tag.attribute("name")) and named.value:
+                yield Name("step", named.value, named.value_span, "declares", renames=False)
+            elif tag.tag in (*PRIMARIES, "action") and not tag.inside("permissions"):
+                yield from self._action(tag)
         for reference in value_references(self._text, self._scan):
             yield Name(reference.kind, reference.name, reference.span, "reads")
         for call in spelled_calls(self._text, self._scan.body_start, len(self._text)):
             yield from self._call(call)
 
-    def _anywhere(self, tag: Tagged) -> Iterator[Name]:
-        """Yield the names of elements that may stand in the fence or after it."""
-        if tag.tag == "step" and (named := tag.attribute("name")) and named.value:
-            yield Name("step", named.value, named.value_span, "declares", renames=False)
-        elif tag.tag in (*PRIMARIES, "action") and not tag.inside("permissions"):
-            yield from self._action(tag)
-
     def _in_fence(self, tag: Tagged) -> Iterator[Name]:
         parent = tag.parent.tag if tag.parent else ""
         match tag.tag:
             case "directive" if tag is self._scan.root:
-                yield from self._root(tag)
+                if (named := tag.attribute("name")) and named.value.strip():
+                    own = self._view.path
+                    yield Name("directive", named.value, named.value_span, "declares", document=own, renames=False)
+                if (extended := tag.attribute("extends")) and extended.value.strip():
+                    yield from self._item("directive", extended.value, extended.value_span)
             case "input" if parent == "inputs":
                 yield from self._parameter(tag, "input")
             case "output" if parent == "outputs":
@@ -216,13 +226,6 @@ class _Names:
             case _ if parent in PRIMARIES and tag.inside("permissions"):
                 yield from self._permission(tag, parent)
 
-    def _root(self, tag: Tagged) -> Iterator[Name]:
-        if (named := tag.attribute("name")) and named.value.strip():
-            path = self._view.path
-            yield Name("directive", named.value, named.value_span, "declares", document=path, renames=False)
-        if (parent := tag.attribute("extends")) and parent.value.strip():
-            yield from self._item("directive", parent.value, parent.value_span)
-
     def _parameter(self, tag: Tagged, kind: NameKind) -> Iterator[Name]:
         if (named := tag.attribute("name")) and named.value.strip():
             yield Name(kind, named.value.strip(), _stripped(self._text, named.value_span), "declares")
@@ -237,11 +240,10 @@ class _Names:
 
     def _configured(self, kind: NameKind, name: str, span: Span) -> Name:
         """Return a name that `quire.toml` may declare."""
-        settings = self._folder.settings
-        path = str(settings.workspace.folder / "quire.toml") if settings else ""
-        home = self._folder.view(path) if path and Path(path).is_file() else None
+        path = self._folder.settings_file
+        home = self._folder.view(path) if self._folder.settings and Path(path).is_file() else None
         declared = home is not None and any(
-            (one.kind, one.text, one.role) == (kind, name, "declares") for one in home.index.names
+            (other.kind, other.text, other.role) == (kind, name, "declares") for other in home.index.names
         )
         return Name(kind, name, span, "reads", document=path if declared else "", renames=declared)
 
@@ -258,18 +260,9 @@ class _Names:
         """Return the hook that is left out: one of this directive, or of one that it extends."""
         if text in self._hooks:
             return Name("hook", text, span, "reads")
-        root = self._scan.root
-        wanted, seen = root.value("extends") if root else "", {self._view.path}
-        while wanted:
-            path = path_of_item(self._folder, "directive", wanted)
-            home = self._folder.view(path) if path and path not in seen else None
-            if home is None:
-                break
-            seen.add(path)
-            above = scan(home.source.text)
-            if any(tag.tag == "hook" and tag.value("id") == text for tag in above.tags):
-                return Name("hook", text, span, "reads", document=path)
-            wanted = above.root.value("extends") if above.root else ""
+        for _, parent in ancestors(self._view):
+            if any(tag.tag == "hook" and tag.value("id") == text for tag in scan(parent.source.text).tags):
+                return Name("hook", text, span, "reads", document=parent.path)
         return Name("hook", text, span, "reads", renames=False)
 
     def _permission(self, tag: Tagged, primary: str) -> Iterator[Name]:
@@ -298,9 +291,9 @@ class _Names:
             yield from self._item(item_type, named.value.strip(), span)
             target = path_of_item(self._folder, item_type, named.value.strip()) if item_type != "tool" else ""
             scope = self._inputs_of(item_type, named.value)
-        given = [(child, child.attribute("name")) for child in tag.children if child.tag == "param"]
+        parameters = [(child, child.attribute("name")) for child in tag.children if child.tag == "param"]
         starts = item_type == "tool" and named is not None and canonical(named.value.strip()) == FORK
-        for param, name in given:
+        for param, name in parameters:
             if name is None or not name.value:
                 continue
             if target and tag.value("primary") in ("", "execute") and tag.tag in ("execute", "action"):
@@ -350,6 +343,6 @@ class _Names:
 
 def _stripped(text: str, span: Span) -> Span:
     """Return a span without the white space around its text."""
-    inner = text[span.start : span.end]
+    inner = span.of(text)
     start = span.start + len(inner) - len(inner.lstrip())
     return Span(start, max(start, span.start + len(inner.rstrip())))

@@ -1,28 +1,26 @@
-"""Items: the files behind their ids, their signatures, and what a directive says of them in words.
+"""Items in words: the files behind their ids, their signatures, limits, models, bounds and first messages.
 
-The folders are listed once for each state of the workspace. Nothing is verified here.
-
-Limits and models of a directive in words: what happens when a limit is reached, and what a tier stands for.
-
-The first messages of a directive, its bound and its signature, as Markdown.
+The folders are listed once for each state of the workspace.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from quire.engine.premises import THREAD_LIMITS
 from quire.errors import QuireError
-from quire.lsp.answers import code, fenced
+from quire.lsp.answers import code, fenced, kind_word
 from quire.lsp.bounds import with_price
 from quire.lsp.directive.elements import LIMIT_MEANINGS
 from quire.lsp.directive.tags import scan
+from quire.lsp.tool_arguments import properties_of, required_in
 from quire.patterns import late_pattern
-from quire.plan.built_in_tools import BUILT_IN_TOOLS
-from quire.plan.vocabulary import INTEGER_LIMITS, LIMIT_ALIASES, LIMITS
+from quire.plan.built_in_tools import built_in_tool
+from quire.plan.vocabulary import CONTROL, INTEGER_LIMITS, LIMIT_ALIASES, LIMITS
 from quire.wording import cut_line
 from quire.workspace.secrets import shown_model
 
@@ -72,12 +70,12 @@ def entry_of(folder: Folder, item_type: str, item_id: str) -> Entry | None:
     item_id = item_id.strip()
     if not item_id or item_type not in KINDS or not is_static(item_id):
         return None
-    known = entries(folder, item_type)
-    if item_id in known:
-        return known[item_id]
+    listed = entries(folder, item_type)
+    if item_id in listed:
+        return listed[item_id]
     if "/" in item_id or item_type == "pipeline":
         return None
-    named = [entry for entry in known.values() if entry.name == item_id]
+    named = [entry for entry in listed.values() if entry.name == item_id]
     return named[0] if len(named) == 1 else None
 
 
@@ -85,6 +83,19 @@ def path_of_item(folder: Folder, item_type: str, item_id: str) -> str:
     """Return the absolute path of the file of an item; empty if there is none."""
     entry = entry_of(folder, item_type, item_id)
     return os.path.abspath(entry.path) if entry else ""  # noqa: PTH100
+
+
+def ancestors(view: View) -> Iterator[tuple[str, View]]:
+    """Yield the directives that a directive extends, the nearest first, each with the id that names it."""
+    root, paths = scan(view.source.text).root, {view.path}
+    while root and (item_id := root.value("extends")):
+        path = path_of_item(view.folder, "directive", item_id)
+        parent = view.folder.view(path) if path and path not in paths else None
+        if parent is None:
+            return
+        paths.add(path)
+        yield item_id, parent
+        root = scan(parent.source.text).root
 
 
 def pipeline_called(folder: Folder, item_id: str) -> Registered | None:
@@ -98,9 +109,9 @@ def pipeline_called(folder: Folder, item_id: str) -> Registered | None:
 def permitted_pipeline(folder: Folder, pattern: str) -> str:
     """Return the id of the pipeline that a permission means, in which dots may stand for slashes; empty if it means
     none, or more than one by a wildcard."""
-    known = entries(folder, "pipeline") if is_static(pattern) else {}
+    listed = entries(folder, "pipeline") if is_static(pattern) else {}
     dotted = pattern.replace("/", ".")
-    return pattern if pattern in known else next((one for one in known if one.replace("/", ".") == dotted), "")
+    return pattern if pattern in listed else next((item for item in listed if item.replace("/", ".") == dotted), "")
 
 
 def is_static(item_id: str) -> bool:
@@ -159,13 +170,12 @@ _LONGEST = 300
 
 def item_markdown(view: View, name: Name) -> str:
     """Return title, place and signature of an item that a name means."""
-    kind = "playbook" if name.kind == "document" else name.kind
-    head = f"**{kind}** {code(name.text)}"
+    head = f"**{kind_word(name.kind)}** {code(name.text)}"
     home = view.folder.view(name.document) if name.document else None
     if home is None:
-        known = any(sign in name.text for sign in "{$*")
-        return f"{head}\n\n" + ("Its id is filled in when the hook acts." if known else "It is in no space.")
-    lines = [f"{head}\n", f"- {code(_shown(view, name.document))}"]
+        is_open = any(sign in name.text for sign in "{$*")
+        return f"{head}\n\n" + ("Its id is filled in when the hook acts." if is_open else "It is in no space.")
+    lines = [f"{head}\n", f"- {code(view.folder.shown(name.document))}"]
     if text := described(home):
         lines.insert(1, f"{text}\n")
     if home.format in ("directive", "knowledge"):
@@ -181,54 +191,40 @@ def described(home: View) -> str:
         title = home.reading.metadata.get("title")
         return cut_line(title, _LONGEST) if isinstance(title, str) else ""
     if home.format == "directive":
-        found = scan(home.source.text).below("metadata", "description")
-        return cut_line(" ".join(found.text[0].split()), _LONGEST) if found else ""
-    try:
-        plan = home.document.plan if home.document else None
-    except QuireError:
-        return ""
-    return cut_line(plan.description or plan.title, _LONGEST) if plan else ""
+        description = scan(home.source.text).below("metadata", "description")
+        return cut_line(" ".join(description.text[0].split()), _LONGEST) if description else ""
+    return cut_line(home.plan.description or home.plan.title, _LONGEST) if home.plan else ""
 
 
 def _inputs(home: View) -> str:
-    if home.format == "directive":
-        inputs = home.reading.partial.inputs
-        return ", ".join(code(one.name) + (" (required)" if one.required else "") for one in inputs if one.name)
-    plan = home.document.plan if home.document and home.format != "knowledge" else None
-    return ", ".join(code(one.name) + (" (required)" if one.required else "") for one in plan.inputs) if plan else ""
-
-
-def _shown(view: View, path: str) -> str:
-    home = str(view.folder.path)
-    return path[len(home) + 1 :] if path.startswith(f"{home}/") else path
+    inputs = home.reading.partial.inputs if home.format == "directive" else home.plan.inputs if home.plan else ()
+    return ", ".join(code(input.name) + (" (required)" if input.required else "") for input in inputs if input.name)
 
 
 def parameter_markdown(view: View, name: Name) -> str:
     """Return the declaration of an input or an output, of this directive or of one that it calls."""
     home = view.folder.view(name.document) if name.document else view
-    where = f" of {code(_shown(view, name.document))}" if name.document else ""
+    where = f" of {code(view.folder.shown(name.document))}" if name.document else ""
     head = f"**{name.kind}** {code(name.text)}{where}"
     if home is None or home.format != "directive":
         return head
     directive = home.reading.partial
-    known = directive.inputs if name.kind == "input" else directive.outputs
-    found = next((one for one in known if one.name == name.text), None)
-    if found is None:
+    parameters = directive.inputs if name.kind == "input" else directive.outputs
+    parameter = next((candidate for candidate in parameters if candidate.name == name.text), None)
+    if parameter is None:
         return f"{head}\n\nIt is not declared."
-    facts = [code(found.type), "required" if found.required else "optional"]
-    if found.default is not None:
-        facts.append(f"default {code(found.default)}")
-    text = " ".join(found.description.split())
+    facts = [code(parameter.type), "required" if parameter.required else "optional"]
+    if parameter.default is not None:
+        facts.append(f"default {code(parameter.default)}")
+    text = " ".join(parameter.description.split())
     return f"{head} — {', '.join(facts)}" + (f"\n\n{cut_line(text, _LONGEST)}" if text else "")
 
 
 def tool_markdown(item_id: str) -> str:
     """Return description and arguments of a tool; what is known of a tool of a server is its name alone."""
-    from quire.plan.vocabulary import CONTROL
-
     if item_id == CONTROL:
         return f"**tool** {code(item_id)}\n\nDecides how the thread goes on. It needs no permission."
-    tool = next((one for one in BUILT_IN_TOOLS if one.id == item_id), None)
+    tool = built_in_tool(item_id)
     if tool is None:
         if item_id.startswith("mcp/"):
             return f"**tool** {code(item_id)}\n\nA tool of an MCP server, which is not started to ask about it."
@@ -239,20 +235,15 @@ def tool_markdown(item_id: str) -> str:
 
 def schema_lines(schema: Mapping[str, Value]) -> list[str]:
     """Return the arguments of a schema, one a line."""
-    properties, required = schema.get("properties"), schema.get("required")
-    needed = required if isinstance(required, list | tuple) else ()
-    if not isinstance(properties, Mapping):
-        return []
-    found = []
-    for name, one in properties.items():
-        about = one if isinstance(one, Mapping) else {}
+    lines, needed = [], required_in(schema)
+    for name, about in properties_of(schema).items():
         type, text = about.get("type"), about.get("description")
         words = [str(type)] if isinstance(type, str) else []
         words += [f"one of {', '.join(map(str, choices))}"] if isinstance(choices := about.get("enum"), list) else []
         words += ["required"] if name in needed else []
-        said = f" — {text}" if isinstance(text, str) else ""
-        found.append(f"- {code(name)}" + (f" ({', '.join(words)})" if words else "") + said)
-    return found
+        meaning = f" — {text}" if isinstance(text, str) else ""
+        lines.append(f"- {code(name)}" + (f" ({', '.join(words)})" if words else "") + meaning)
+    return lines
 
 
 _PER_CALL = ("spawns", "depth")
@@ -261,7 +252,6 @@ _PER_CALL = ("spawns", "depth")
 def effective_limits(view: View) -> tuple[dict[str, object], set[str]]:
     """Return the limits that count, and the names of those that the directive itself sets. Values that are not numbers
     count as not set."""
-    from quire.engine.premises import THREAD_LIMITS
     from quire.formats.directive.lower import limits
 
     declared = limits(view.reading.partial)
@@ -275,7 +265,6 @@ def effective_limits(view: View) -> tuple[dict[str, object], set[str]]:
 
 def limit_markdown(name: str, value: str) -> str:
     """Return what a limit means, and what happens when it is reached."""
-    from quire.engine.premises import THREAD_LIMITS
     from quire.formats.directive.syntax import limit_problem
 
     canonical = LIMIT_ALIASES.get(name, name)
@@ -322,9 +311,9 @@ def model_words(view: View, tag: Tagged) -> tuple[str, str]:
     settings = view.folder.settings
     if settings is None:
         return "", "the settings of the workspace cannot be read"
-    asked = {attribute.name: attribute.value.strip() for attribute in tag.attributes}
+    attributes = {attribute.name: attribute.value.strip() for attribute in tag.attributes}
     try:
-        choice = model_here(asked, settings, os.environ)
+        choice = model_here(attributes, settings, os.environ)
     except QuireError as error:
         return "", str(error)
     return shown_model(choice.spec), choice.reason
@@ -361,13 +350,11 @@ def bound_words(view: View) -> str:
 
 
 def _prompt(view: View) -> str:
-    from quire.display.transcript import prompt_text
-    from quire.lsp.prompts import preview_of
+    from quire.lsp.prompts import prompt_text_of
 
     try:
-        preview = preview_of(view, "")
+        text = prompt_text_of(view, "")
     except QuireError as error:
         return f"The first message is not known: {error}"
-    text = prompt_text(preview.request)
     cut = text[:LONGEST_PROMPT] + ("\n…" if len(text) > LONGEST_PROMPT else "")
     return "The first messages, with stand-ins for values that only a run knows:\n\n" + fenced(cut)

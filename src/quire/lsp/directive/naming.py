@@ -1,8 +1,6 @@
-"""Rules for new names of inputs, outputs and hooks of a directive.
+"""Rules for new names in a directive, and the edits by which it follows its own place and moved items.
 
-Let a directive or a knowledge file follow its own place: the category is the folder that it lies in.
-
-The name follows as well, because it is indexed as a name of the file. A permission for all items of a folder follows
+The category is the folder that a directive or a knowledge file lies in. A permission for all items of a folder follows
 when all of them move together.
 """
 
@@ -43,23 +41,19 @@ def name_problem(view: View, name: Name, new: str) -> str:
     home = view.folder.view(name.document) if name.document else view
     if home is None or home.format != "directive":
         return ""
-    if name.kind == "output" and _is_keyed(home, name.text):
+    outputs = scan(home.source.text).below("outputs")
+    is_tag = outputs is not None and outputs.child(name.text) is not None and name.text not in _RESERVED
+    if name.kind == "output" and is_tag:
         if new in _RESERVED:
             return f"<{new}> in <outputs> has a meaning of its own"
         if not _TAG.fullmatch(new):
             return "the name of this output is a tag, so it begins with a letter and has only letters, digits and _"
     if new != name.text and any(
-        one.kind == name.kind and one.text == new and one.role == "declares" and not one.document
-        for one in home.index.names
+        other.kind == name.kind and other.text == new and other.role == "declares" and not other.document
+        for other in home.index.names
     ):
         return f"there is already an {name.kind} {new}" if name.kind != "hook" else f"there is already a hook {new}"
     return ""
-
-
-def _is_keyed(home: View, name: str) -> bool:
-    """Tell whether an output is written in the form in which its tag is its name."""
-    outputs = scan(home.source.text).below("outputs")
-    return outputs is not None and outputs.child(name) is not None and name not in _RESERVED
 
 
 def moved(view: View, new: str) -> list[Edit]:
@@ -78,7 +72,7 @@ def followed(view: View, moves: Mapping[str, str]) -> list[Edit]:
     folder that holds other items already is left alone, because the permission would cover these too."""
     edits: list[Edit] = []
     for _, span, tag in permissions(view):
-        text = view.source.text[span.start : span.end]
+        text = span.of(view.source.text)
         folder = text[:-2]
         if tag.tag not in KINDS or text[-2:] not in ("/*", ".*") or any(sign in folder for sign in "*?["):
             continue
@@ -91,14 +85,14 @@ def followed(view: View, moves: Mapping[str, str]) -> list[Edit]:
 
 def _new_folder(view: View, item_type: str, folder: str, moves: Mapping[str, str]) -> str:
     """Return the folder that all items of another one move to; empty if they do not move together."""
-    ids = {one: os.path.abspath(entry.path) for one, entry in entries(view.folder, item_type).items()}  # noqa: PTH100
-    inside = [one for one in ids if one.startswith(f"{folder}/")]
+    ids = {item_id: os.path.abspath(entry.path) for item_id, entry in entries(view.folder, item_type).items()}  # noqa: PTH100
+    inside = [item_id for item_id in ids if item_id.startswith(f"{folder}/")]
     targets = set()
-    for one in inside:
-        new, rest = id_of(moves.get(ids[one], "")), one[len(folder) :]
+    for item_id in inside:
+        new, rest = id_of(moves.get(ids[item_id], "")), item_id[len(folder) :]
         targets.add(new.removesuffix(rest) if new.endswith(rest) else "")
     if len(targets) != 1:
         return ""
     (target,) = targets
-    others = any(one.startswith(f"{target}/") and one not in inside for one in ids)
+    others = any(item_id.startswith(f"{target}/") and item_id not in inside for item_id in ids)
     return "" if others or target == folder else target

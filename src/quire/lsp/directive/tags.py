@@ -103,7 +103,7 @@ class Tagged(Struct, eq=False):
 
     def inside(self, tag: str) -> bool:
         """Tell whether an element of this tag is around this one."""
-        return any(one.tag == tag for one in self.around())
+        return any(above.tag == tag for above in self.around())
 
     def around(self) -> Iterator[Tagged]:
         """Yield the elements around this one, the nearest first."""
@@ -142,38 +142,38 @@ class Scan(Struct, frozen=True):
 
     def holds(self, offset: int) -> bool:
         """Tell whether an offset is in the fence."""
-        return self.fence is not None and self.fence.start <= offset <= self.fence.end
+        return self.fence is not None and self.fence.holds(offset)
 
     def below(self, *tags: str) -> Tagged | None:
         """Return the first element that is reached by these tags below the root."""
-        found = self.root
+        element = self.root
         for tag in tags:
-            found = found.child(tag) if found else None
-        return found
+            element = element.child(tag) if element else None
+        return element
 
     def at(self, offset: int) -> Tagged | None:
         """Return the innermost element around an offset."""
-        found: Tagged | None = None
+        innermost: Tagged | None = None
         level: Sequence[Tagged] = self.tops
         while level:
-            before = bisect_right(level, offset, key=lambda one: one.start) - 1
+            before = bisect_right(level, offset, key=lambda tag: tag.start) - 1
             if before < 0 or offset >= max(level[before].end, level[before].start + 1):
-                return found
-            found = level[before]
-            level = found.children
-        return found
+                return innermost
+            innermost = level[before]
+            level = innermost.children
+        return innermost
 
 
 @lru_cache(maxsize=8)
 def scan(text: str) -> Scan:
     """Scan a directive."""
-    found = find_fence(text, "xml")
-    if isinstance(found, Fence):
-        opening = Span(found.whole.start, found.content.start - 1)
-        fence, body = found.content, found.whole.end
-    elif found.reason == "unclosed" and found.near is not None:
-        start = min(found.near.end + 1, len(text))
-        opening, fence, body = found.near, Span(start, len(text)), len(text)
+    read = find_fence(text, "xml")
+    if isinstance(read, Fence):
+        opening = Span(read.whole.start, read.content.start - 1)
+        fence, body = read.content, read.whole.end
+    elif read.reason == "unclosed" and read.near is not None:
+        start = min(read.near.end + 1, len(text))
+        opening, fence, body = read.near, Span(start, len(text)), len(text)
     else:
         opening, fence, body = None, None, len(text)
     tags: list[Tagged] = []
@@ -206,16 +206,16 @@ class _Scanner:
         at, end, text = self._part.start, self._part.end, self._text
         while match := _PIECE.search(text, at, end):
             if closing := _ENDS.get(match[0]):
-                found = text.find(closing, match.end(), end)
-                at = end if found < 0 else found + len(closing)
+                close = text.find(closing, match.end(), end)
+                at = end if close < 0 else close + len(closing)
                 if match[0] == "<!--":
                     self._comments.append(Span(match.start(), at))
             elif match[1]:
                 at = self._close(match)
             else:
                 at = self._begin(match)
-        for one in self.open:
-            one.inner_end = one.end = end
+        for tag in self.open:
+            tag.inner_end = tag.end = end
 
     def _begin(self, match: re.Match[str]) -> int:
         read: tuple[Attribute, ...] | None = None
@@ -263,8 +263,8 @@ class _Scanner:
             depth -= 1
         if depth < 0:
             return at
-        for one in self.open[depth + 1 :]:
-            one.inner_end = one.end = match.start()
+        for inner in self.open[depth + 1 :]:
+            inner.inner_end = inner.end = match.start()
         tag = self.open[depth]
         tag.inner_end, tag.end, tag.closing = match.start(), at, Span(match.start(2), match.end(2))
         del self.open[depth:]
@@ -288,7 +288,7 @@ def read_attributes(text: str, at: int, end: int) -> tuple[tuple[Attribute, ...]
         else:
             value, quoted = Span(match.end(), match.end()), False
             at = match.end()
-        attributes.append(Attribute(match[1], name, text[value.start : value.end], value, quoted))
+        attributes.append(Attribute(match[1], name, value.of(text), value, quoted))
     return tuple(attributes), at
 
 

@@ -37,7 +37,7 @@ def names_at(session: Session, params: Mapping[str, Any]) -> list[tuple[View, Na
     name = view.index.at(offset) if view.format else None
     if name is not None:
         return [(view, name)]
-    return [(view, one) for one in prompt_names_at(view, offset)]
+    return [(view, name) for name in prompt_names_at(view, offset)]
 
 
 def workspace_edit(session: Session, files: Sequence[FileEdit], *, creates: bool = False) -> wire.Json | None:
@@ -50,5 +50,5 @@ def workspace_edit(session: Session, files: Sequence[FileEdit], *, creates: bool
 
 def ask(view: View, module: str, name: str, *arguments: object) -> Any:
     """Call a function of the document's format; None if the format does not have it."""
-    found = function(view.format, module, name)
-    return found(view, *arguments) if found else None
+    answer = function(view.format, module, name)
+    return answer(view, *arguments) if answer else None

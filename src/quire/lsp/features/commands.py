@@ -6,14 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from msgspec.structs import replace
+
 from quire.diagnostics import fix_of
 from quire.errors import QuireError
 from quire.lsp import wire
-from quire.lsp.answers import Action, FileEdit
-from quire.lsp.bounds import with_price
+from quire.lsp.answers import Action, change
+from quire.lsp.bounds import lock_text, proof_text, with_price
 from quire.lsp.desk import path_of, uri_of
+from quire.lsp.document_tests import added_case, draft_case, run_tests, tests_of
 from quire.lsp.features import ask, view_in, workspace_edit
 from quire.lsp.jobs import Unasked
+from quire.lsp.prompts import prompt_text_of
 from quire.lsp.protocol import INVALID_PARAMS, RequestFailed
 
 if TYPE_CHECKING:
@@ -29,13 +33,13 @@ def code_lenses(session: Session, params: Mapping[str, Any]) -> list[dict[str, A
     view = view_in(session, params)
     if view is None:
         return None
-    lens: list[Lens] = ask(view, "decorations", "lenses") or []
+    lenses: list[Lens] = ask(view, "decorations", "lenses") or []
     return [
         {
-            "range": view.text.range(one.span),
-            "command": {"title": _title(view, one), "command": one.command, "arguments": list(one.arguments)},
+            "range": view.text.range(lens.span),
+            "command": {"title": _title(view, lens), "command": lens.command, "arguments": list(lens.arguments)},
         }
-        for one in lens
+        for lens in lenses
     ]
 
 
@@ -58,31 +62,29 @@ def code_actions(session: Session, params: Mapping[str, Any]) -> list[dict[str, 
     if view is None:
         return None
     context = params.get("context")
-    wanted = context.get("only") if isinstance(context, Mapping) else None
+    kinds = context.get("only") if isinstance(context, Mapping) else None
     span = view.text.span(params.get("range"))
-    touched = [
-        finding for finding in view.findings if finding.span.start <= span.end and span.start <= finding.span.end
-    ][:MOST_FINDINGS]
+    touched = [finding for finding in view.findings if finding.span.meets(span)][:MOST_FINDINGS]
     actions = [*_fixes(view, touched), *(ask(view, "actions", "actions", span, tuple(touched)) or [])]
     if (everything := fix_all(view)) is not None:
         actions.append(everything)
     return [
         written
         for action in actions
-        if _is_wanted(action.kind, wanted) and (written := _written(session, view, action, touched)) is not None
+        if _is_wanted(action.kind, kinds) and (written := _written(session, view, action, touched)) is not None
     ]
 
 
 def _fixes(view: View, findings: list[Diagnostic]) -> list[Action]:
     """Return the fixes of findings. One that may change the meaning says so."""
-    found: dict[Action, None] = {}
+    actions: dict[Action, None] = {}
     for finding in findings:
         fix = fix_of(view.source, finding)
         if fix is not None:
             title = fix.title[:1].upper() + fix.title[1:] + ("" if fix.safe else " (may change the meaning)")
-            edits = (FileEdit(view.path, fix.edits),)
-            found[Action(title, "quickfix", edits, (finding.code.id,), preferred=fix.safe)] = None
-    return list(found)
+            action = change(view.path, title, *fix.edits, codes=(finding.code.id,))
+            actions[replace(action, preferred=fix.safe)] = None
+    return list(actions)
 
 
 def fix_all(view: View) -> Action | None:
@@ -95,16 +97,14 @@ def fix_all(view: View) -> Action | None:
         if all(edit.span.start >= last for edit in fix.edits):
             edits += fix.edits
             last = max(edit.span.end for edit in fix.edits)
-    if not edits:
-        return None
-    return Action("Fix all that is certain", FIX_ALL, (FileEdit(view.path, tuple(edits)),))
+    return change(view.path, "Fix all that is certain", *edits, kind=FIX_ALL) if edits else None
 
 
-def _is_wanted(kind: str, wanted: object) -> bool:
+def _is_wanted(kind: str, kinds: object) -> bool:
     """Tell whether the editor asks for a kind. Without a wish, changes of the whole document are left out."""
-    if not isinstance(wanted, list) or not wanted:
+    if not isinstance(kinds, list) or not kinds:
         return kind != FIX_ALL
-    return any(isinstance(one, str) and (kind == one or kind.startswith(f"{one}.")) for one in wanted)
+    return any(isinstance(only, str) and (kind == only or kind.startswith(f"{only}.")) for only in kinds)
 
 
 def _written(session: Session, view: View, action: Action, touched: list[Diagnostic]) -> dict[str, Any] | None:
@@ -125,50 +125,32 @@ def _written(session: Session, view: View, action: Action, touched: list[Diagnos
 def execute(session: Session, params: Mapping[str, Any]) -> Any:
     """Carry out a command and return its result. Raises `RequestFailed` for one that is not known."""
     command, arguments = params.get("command"), params.get("arguments")
-    given = [str(argument) for argument in arguments] if isinstance(arguments, list) else []
+    texts = [str(argument) for argument in arguments] if isinstance(arguments, list) else []
     match command:
         case "quire.showPrompt":
-            return _prompt(_view(session, given), given[1:])
+            return prompt_text_of(_view(session, texts), texts[1] if len(texts) > 1 else "")
         case "quire.fixAll":
-            return _fix_all(session, _view(session, given))
+            action = fix_all(_view(session, texts))
+            return workspace_edit(session, action.edits) if action is not None else None
         case "quire.test":
-            return _test(session, _view(session, given), given[1] if len(given) > 1 else "")
+            return _test(session, _view(session, texts), texts[1] if len(texts) > 1 else "")
         case "quire.writeTest":
-            _write_test(session, _view(session, given), given[1] if len(given) > 1 else "")
+            _write_test(session, _view(session, texts), texts[1] if len(texts) > 1 else "")
         case "quire.showProof":
-            from quire.lsp.bounds import proof_text
-
-            view = _view(session, given)
+            view = _view(session, texts)
             session.later(lambda _tell: proof_text(view), title="Quire: prove the document")
         case "quire.lockDiff":
-            from quire.lsp.bounds import lock_text
-
-            folder = _view(session, given).folder
+            folder = _view(session, texts).folder
             session.later(lambda _tell: lock_text(folder), title="Quire: compare with quire.lock")
     raise RequestFailed(f"the command {command} is not known", INVALID_PARAMS)
 
 
-def _view(session: Session, given: Sequence[str]) -> View:
-    uri = given[0] if given else ""
+def _view(session: Session, arguments: Sequence[str]) -> View:
+    uri = arguments[0] if arguments else ""
     view = session.desk.view(uri) or (session.desk.view_of(path_of(uri)) if uri.startswith("file:") else None)
     if view is None or not view.format:
         raise RequestFailed("the command needs the address of a document", INVALID_PARAMS)
     return view
-
-
-def _prompt(view: View, steps: Sequence[str]) -> str:
-    """Return the messages that a model would get at a step, as text."""
-    from quire.display.transcript import prompt_text
-    from quire.lsp.prompts import preview_of
-
-    return prompt_text(preview_of(view, steps[0] if steps else "").request)
-
-
-def _fix_all(session: Session, view: View) -> Any:
-    action = fix_all(view)
-    if action is None:
-        return None
-    return workspace_edit(session, action.edits)
 
 
 def _test(session: Session, view: View, case: str) -> NoReturn:
@@ -179,8 +161,6 @@ def _test(session: Session, view: View, case: str) -> NoReturn:
         raise RequestFailed(f"{Path(view.path).name} has no test yet")
 
     def run(tell: Tell) -> Any:
-        from quire.lsp.document_tests import run_tests
-
         return run_tests(tests, [case] if case else [], tell)
 
     def keep(result: tuple[Any, list[TestRecord]]) -> Any:
@@ -194,21 +174,19 @@ def _test(session: Session, view: View, case: str) -> NoReturn:
 def tests_ran(session: Session, params: Mapping[str, Any]) -> None:
     """Run tests again that the editor has run by itself, in the background: its results lack what lenses, hints and
     hovers show. They are free, and read the files that the editor's run has left."""
-    wanted: list[tuple[list[tuple[str, str]], list[str]]] = []
+    runs: list[tuple[list[tuple[str, str]], list[str]]] = []
     tests = params.get("tests")
     for test in tests if isinstance(tests, list) else []:
-        said = test if isinstance(test, Mapping) else {}
-        view = session.desk.view_of(path_of(str(said.get("uri"))))
-        cases = said.get("cases")
+        named = test if isinstance(test, Mapping) else {}
+        view = session.desk.view_of(path_of(str(named.get("uri"))))
+        cases = named.get("cases")
         if view is not None and view.format == "test":
-            wanted.append((list(_tests_of(view)), [str(case) for case in cases] if isinstance(cases, list) else []))
+            runs.append((list(_tests_of(view)), [str(case) for case in cases] if isinstance(cases, list) else []))
 
     def run(_tell: Tell) -> list[TestRecord]:
-        from quire.lsp.document_tests import run_tests
+        return [record for paths, cases in runs for record in run_tests(paths, cases)[1]]
 
-        return [record for paths, cases in wanted for record in run_tests(paths, cases)[1]]
-
-    if wanted:
+    if runs:
         session.errands.add(Unasked(), run, lambda records: _keep(session, records))
 
 
@@ -217,9 +195,8 @@ def _keep(session: Session, records: list[TestRecord]) -> None:
     session.refresh("codeLens", "inlayHint")
 
 
-def _write_test(session: Session, view: View, wanted: str) -> NoReturn:
+def _write_test(session: Session, view: View, decision: str) -> NoReturn:
     """Have a case written that takes a decision, given by its id. The editor is asked to make the edit."""
-    from quire.lsp.document_tests import added_case, draft_case
 
     def write(draft: Any) -> None:
         try:
@@ -230,12 +207,11 @@ def _write_test(session: Session, view: View, wanted: str) -> NoReturn:
         if edit is not None:
             session.outbox.apply("Write a test", edit)
 
-    session.later(lambda _tell: draft_case(view, wanted), write)
+    session.later(lambda _tell: draft_case(view, decision), write)
 
 
 def _tests_of(view: View) -> Iterator[tuple[str, str]]:
     """Yield the paths of the tests of a document, or of a test itself, each with that of its document."""
-    from quire.lsp.document_tests import tests_of
     from quire.lsp.test.tested import tested
 
     if view.format == "test":

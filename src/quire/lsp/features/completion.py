@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 def signature_help(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None:
     place = place_in(session, params)
-    found: Signature | None = ask(place[0], "signatures", "signature", place[1]) if place else None
-    if found is None:
+    answer: Signature | None = ask(place[0], "signatures", "signature", place[1]) if place else None
+    if answer is None:
         return None
     parameters = [
         {"label": label, **({"documentation": {"kind": "markdown", "value": meaning}} if meaning else {})}
-        for label, meaning in found.parameters
+        for label, meaning in answer.parameters
     ]
-    active = max(0, min(found.active, len(parameters) - 1)) if parameters else 0
-    signature: dict[str, Any] = {"label": found.label, "parameters": parameters, "activeParameter": active}
-    if found.documentation:
-        signature["documentation"] = {"kind": "markdown", "value": found.documentation}
+    active = max(0, min(answer.active, len(parameters) - 1)) if parameters else 0
+    signature: dict[str, Any] = {"label": answer.label, "parameters": parameters, "activeParameter": active}
+    if answer.documentation:
+        signature["documentation"] = {"kind": "markdown", "value": answer.documentation}
     return {"signatures": [signature], "activeSignature": 0, "activeParameter": active}
 
 
@@ -48,15 +48,15 @@ def hover(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None:
     if view is None:
         return None
     offset = view.text.offset(params.get("position"))
-    home, found = (view, ask(view, "hover", "hover", offset)) if view.format else _in_prompt(view, offset)
-    if found is None:
+    home, answer = (view, ask(view, "hover", "hover", offset)) if view.format else _in_prompt(view, offset)
+    if answer is None:
         return None
-    text = found.markdown if len(found.markdown) <= LONGEST else found.markdown[:LONGEST] + "\n\n…"
-    if found.value and (last := session.desk.last_runs.markdown(home, found.value, found.part)):
+    text = answer.markdown if len(answer.markdown) <= LONGEST else answer.markdown[:LONGEST] + "\n\n…"
+    if answer.value and (last := session.desk.last_runs.markdown(home, answer.value, answer.part)):
         text += f"\n\n{last}"
-    if "markdown" not in (session.client.value("textDocument.hover.contentFormat") or ["markdown"]):
-        return {"contents": {"kind": "plaintext", "value": text}, "range": view.text.range(found.span)}
-    return {"contents": {"kind": "markdown", "value": text}, "range": view.text.range(found.span)}
+    kinds = session.client.value("textDocument.hover.contentFormat") or ["markdown"]
+    kind = "markdown" if "markdown" in kinds else "plaintext"
+    return {"contents": {"kind": kind, "value": text}, "range": view.text.range(answer.span)}
 
 
 def _in_prompt(prompt: View, offset: int) -> tuple[View, Hover | None]:
@@ -64,10 +64,10 @@ def _in_prompt(prompt: View, offset: int) -> tuple[View, Hover | None]:
     for name in names_at(prompt, offset):
         owner = prompt.folder.view(name.document)
         for path, span in definitions_of(prompt, name) if owner is not None else ():
-            found: Hover | None = ask(owner, "hover", "hover", span.start) if owner and path == owner.path else None
-            if owner is not None and found is not None:
-                text = f"{found.markdown}\n\nA value of {code(Path(owner.path).name)}."
-                return owner, replace(found, span=name.span, markdown=text)
+            answer: Hover | None = ask(owner, "hover", "hover", span.start) if owner and path == owner.path else None
+            if owner is not None and answer is not None:
+                text = f"{answer.markdown}\n\nA value of {code(Path(owner.path).name)}."
+                return owner, replace(answer, span=name.span, markdown=text)
     return prompt, None
 
 
@@ -84,16 +84,16 @@ def completion(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | 
     word = Span(view.word(offset).start, offset)
     if len(completions) > MOST_COMPLETIONS:
         fits = fits_typed(view.source.text[(completions[0].span or word).start : offset])
-        completions = sorted(completions, key=lambda one: not fits(one.label))
+        completions = sorted(completions, key=lambda item: not fits(item.label))
     snippets = session.client.can("textDocument.completion.completionItem.snippetSupport")
     uri = params["textDocument"]["uri"]
     items: list[wire.Json] = []
     span, where = word, view.text.range(word)
-    for number, one in enumerate(completions[:MOST_COMPLETIONS]):
-        if (one.span or word) is not span:  # mostly all of them replace the same text
-            span = one.span or word
+    for number, item in enumerate(completions[:MOST_COMPLETIONS]):
+        if (item.span or word) is not span:  # mostly all of them replace the same text
+            span = item.span or word
             where = view.text.range(span)
-        items.append(wire.completion(one, where, snippets=snippets, number=number, uri=uri))
+        items.append(wire.completion(item, where, snippets=snippets, number=number, uri=uri))
     return {"isIncomplete": len(completions) > MOST_COMPLETIONS, "items": items}
 
 

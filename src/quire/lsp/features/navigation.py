@@ -10,7 +10,7 @@ from quire.lsp import wire
 from quire.lsp.answers import Name
 from quire.lsp.features import names_at, place_in, view_in
 from quire.lsp.name_targets import definitions_of, places_of
-from quire.source import Span
+from quire.source import NOWHERE, Span
 
 if TYPE_CHECKING:
     from quire.lsp.document_view import View
@@ -40,10 +40,10 @@ def incoming_calls(session: Session, params: Mapping[str, Any]) -> list[dict[str
         return None
     view, name = target
     calls: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
-    for caller, one in places_of(view, name):
-        if one.role == "reads" and one.kind in CALLABLE:
-            key = (caller.path, *_pipeline_at(caller, one.span.start))
-            calls.setdefault(key, []).append(caller.text.range(one.span))
+    for caller, call in places_of(view, name):
+        if call.role == "reads" and call.kind in CALLABLE:
+            key = (caller.path, *_pipeline_at(caller, call.span.start))
+            calls.setdefault(key, []).append(caller.text.range(call.span))
     return [{"from": _item(session, *key), "fromRanges": ranges} for key, ranges in calls.items()]
 
 
@@ -84,18 +84,14 @@ def _target(session: Session, params: Mapping[str, Any]) -> tuple[View, Name] | 
 
 def _item(session: Session, path: str, scope: str, text: str) -> dict[str, Any]:
     view = session.desk.view_of(path)
-    zero = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
-    chosen = zero
-    if view is not None:
-        found = definitions_of(view, Name("document", text, Span(0, 0), "reads", scope, path))
-        chosen = view.text.range(found[0][1]) if found else zero
+    places = definitions_of(view, Name("document", text, NOWHERE, "reads", scope, path)) if view else []
     return {
         "name": text or Path(path).name,
         "kind": _MODULE,
         "detail": Path(path).name,
         "uri": wire.uri_at(session.desk, path),
-        "range": view.text.whole if view else zero,
-        "selectionRange": chosen,
+        "range": view.text.whole if view else wire.START,
+        "selectionRange": view.text.range(places[0][1]) if view and places else wire.START,
         "data": {"path": path, "scope": scope},
     }
 
@@ -105,7 +101,7 @@ _READ, _WRITE = 2, 3
 
 def definition(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     """Return where the name under the cursor is introduced: another document for a callee, else a place of this one."""
-    places = dict.fromkeys(place for found in names_at(session, params) for place in definitions_of(*found))
+    places = dict.fromkeys(place for named in names_at(session, params) for place in definitions_of(*named))
     return [wire.location(session.desk, path, span) for path, span in places] or None
 
 
@@ -114,8 +110,8 @@ def references(session: Session, params: Mapping[str, Any]) -> list[dict[str, An
     declared = not isinstance(context, Mapping) or context.get("includeDeclaration") is not False
     places = dict.fromkeys(
         (where.path, name.span)
-        for found in names_at(session, params)
-        for where, name in places_of(*found)
+        for named in names_at(session, params)
+        for where, name in places_of(*named)
         if declared or name.role != "declares"
     )
     return [wire.location(session.desk, path, span) for path, span in places] or None
@@ -123,17 +119,17 @@ def references(session: Session, params: Mapping[str, Any]) -> list[dict[str, An
 
 def highlight(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     """Return all places of a name in this document."""
-    found = names_at(session, params)
-    if not found:
+    named = names_at(session, params)
+    if not named:
         return None
-    view, name = found[0]
+    view, name = named[0]
     kinds = {"declares": _WRITE, "writes": _WRITE, "reads": _READ}
     same = (
         view.index.same(name)
         if view.format
-        else [one for where, one in places_of(view, name) if where.path == view.path]
+        else [place for where, place in places_of(view, name) if where.path == view.path]
     )
-    return [{"range": view.text.range(one.span), "kind": kinds[one.role]} for one in same]
+    return [{"range": view.text.range(place.span), "kind": kinds[place.role]} for place in same]
 
 
 def links(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]] | None:

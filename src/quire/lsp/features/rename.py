@@ -47,31 +47,25 @@ def is_called(view: View, name: Name) -> bool:
 
 def called_name(view: View, name: Name, moves: Mapping[str, str]) -> str:
     """Return the text that a place has to have after the moves; the old one if no name fits."""
-    text = view.source.text[name.span.start : name.span.end]
+    text = name.span.of(view.source.text)
     kind = "directive" if name.kind == "directive" else "playbook"
-    before, after = (_id(view.folder, kind, path) for path in (name.document, moves.get(name.document, name.document)))
+    paths = name.document, moves.get(name.document, name.document)
+    home = view.folder.path
+    before, after = (id_of(path) if kind == "directive" else playbook_name(Path(path), home) for path in paths)
     if not after or not before:
-        return _path(view, name, moves) if view.format == "test" else text
+        if view.format != "test":
+            return text
+        beside = Path(moves.get(view.path, view.path)).parent  # a test may name a path
+        return Path(os.path.relpath(paths[1], beside)).as_posix()
     if "/" in before and text == before.replace("/", "."):
         return after.replace("/", ".")
     ids = _ids_after(view.folder, kind, moves)
     last = after.rpartition("/")[2]
     is_whole = "/" in text or (view.format == "directive" and text == before)
-    for one in (after, last) if is_whole else (last, after):
-        if _is_found(view.folder, one, after, ids) and _can_be_written(view, name, one):
-            return one
+    for candidate in (after, last) if is_whole else (last, after):
+        if _is_found(view.folder, candidate, after, ids) and _can_be_written(view, name, candidate):
+            return candidate
     return text
-
-
-def _path(view: View, name: Name, moves: Mapping[str, str]) -> str:
-    """Return the path of a document from its test, which may name it so."""
-    beside = Path(moves.get(view.path, view.path)).parent
-    return Path(os.path.relpath(moves.get(name.document, name.document), beside)).as_posix()
-
-
-def _id(folder: Folder, kind: str, path: str) -> str:
-    """Return the whole name of a document; empty for a file that has none."""
-    return id_of(path) if kind == "directive" else playbook_name(Path(path), folder.path)
 
 
 def _ids_after(folder: Folder, kind: str, moves: Mapping[str, str]) -> list[str]:
@@ -86,7 +80,7 @@ def _ids_after(folder: Folder, kind: str, moves: Mapping[str, str]) -> list[str]
     return [playbook_name(Path(moves.get(str(path), str(path))), folder.path) for path in paths]
 
 
-def _is_found(folder: Folder, name: str, wanted: str, ids: list[str]) -> bool:
+def _is_found(folder: Folder, name: str, id: str, ids: list[str]) -> bool:
     """Tell whether a name means a document: its whole name, or a last part that no other one has."""
     try:
         if folder.snapshot is not None and name in folder.snapshot.registry().pipelines:
@@ -94,8 +88,8 @@ def _is_found(folder: Folder, name: str, wanted: str, ids: list[str]) -> bool:
     except QuireError:
         return False
     if name in ids:
-        return name == wanted and ids.count(name) == 1
-    return [one for one in ids if one.rpartition("/")[2] == name] == [wanted]
+        return name == id and ids.count(name) == 1
+    return [other for other in ids if other.rpartition("/")[2] == name] == [id]
 
 
 def _can_be_written(view: View, name: Name, new: str) -> bool:
@@ -120,16 +114,17 @@ def will_rename(session: Session, params: Mapping[str, Any]) -> dict[str, Any] |
         if isinstance(file, Mapping) and isinstance(file.get("oldUri"), str) and isinstance(file.get("newUri"), str):
             old, new = (path_of(file[key], session.desk.roots) for key in ("oldUri", "newUri"))
             moves = _moved(session, old, new) | moves
-    found: dict[str, dict[Span, Edit]] = {}
+    by_path: dict[str, dict[Span, Edit]] = {}
     for folder in {session.desk.folder_of(old).path: session.desk.folder_of(old) for old in moves}.values():
         for view in folder.views():
             for edit in _followed(view, folder.path, moves):
-                found.setdefault(view.path, {}).setdefault(edit.span, edit)
-    tests = _tests(session, moves) if _can_rename(session) else []
-    if not found and not tests:
+                by_path.setdefault(view.path, {}).setdefault(edit.span, edit)
+    can_rename = "rename" in (session.client.value("workspace.workspaceEdit.resourceOperations") or [])
+    tests = _tests(session, moves) if can_rename else []
+    if not by_path and not tests:
         return None
     edits = [
-        FileEdit(path, tuple(sorted(some.values(), key=lambda edit: edit.span.start))) for path, some in found.items()
+        FileEdit(path, tuple(sorted(some.values(), key=lambda edit: edit.span.start))) for path, some in by_path.items()
     ]
     written = workspace_edit(session, edits)
     if written is not None and "documentChanges" in written:
@@ -137,13 +132,9 @@ def will_rename(session: Session, params: Mapping[str, Any]) -> dict[str, Any] |
     return written
 
 
-def _can_rename(session: Session) -> bool:
-    return "rename" in (session.client.value("workspace.workspaceEdit.resourceOperations") or [])
-
-
 def _tests(session: Session, moves: Mapping[str, str]) -> list[wire.Json]:
     """Return the renames of tests that find their document by having its name, with their snapshots."""
-    found: list[wire.Json] = []
+    renames: list[wire.Json] = []
     for old, new in moves.items():
         before, after = _bare(old), _bare(new)
         test = session.desk.view_of(before + TEST_SUFFIX) if before != after and before != old else None
@@ -153,8 +144,8 @@ def _tests(session: Session, moves: Mapping[str, str]) -> list[wire.Json]:
         for ending in (TEST_SUFFIX, SNAPSHOT_SUFFIX):
             if Path(before + ending).is_file() and not Path(after + ending).exists():
                 uris = {"oldUri": wire.uri_at(session.desk, before + ending), "newUri": uri_of(after + ending)}
-                found.append({"kind": "rename", **uris})
-    return found
+                renames.append({"kind": "rename", **uris})
+    return renames
 
 
 def _moved(session: Session, old: str, new: str) -> dict[str, str]:
@@ -174,21 +165,17 @@ def _followed(view: View, workspace: Path, moves: Mapping[str, str]) -> Iterator
         old = name.document
         if name.kind not in DOCUMENTS or not old or name.scope or (old not in moves and here == there):
             continue
-        text = view.source.text[name.span.start : name.span.end]
+        text = name.span.of(view.source.text)
         if is_called(view, name):
             written = called_name(view, name, moves)
-            if written != text:
-                yield Edit(name.span, text, written)
-            continue
-        if name.kind == "prompt" and view.format == "playbook":
-            written = _library_id(view, moves.get(old, old)) or text
-            if written != text:
-                yield Edit(name.span, text, written)
-            continue
-        before, after = _forms(old, here, workspace), _forms(moves.get(old, old), there, workspace)
-        written = next((later for form, later in zip(before, after, strict=True) if form == text), "")
-        leaves = written.startswith("../") and name.kind in ("prompt", "file") and view.format != "test"
-        if written and written != text and not leaves:  # a prompt is a file below the folder of its document
+        elif name.kind == "prompt" and view.format == "playbook":
+            written = _library_id(view, moves.get(old, old))
+        else:
+            before, after = _forms(old, here, workspace), _forms(moves.get(old, old), there, workspace)
+            written = next((later for form, later in zip(before, after, strict=True) if form == text), "")
+            if written.startswith("../") and name.kind in ("prompt", "file") and view.format != "test":
+                written = ""  # a prompt is a file below the folder of its document
+        if written and written != text:
             yield Edit(name.span, text, written)
     if view.path in moves:
         yield from ask(view, "file_moves", "moved", moves[view.path]) or ()
@@ -227,21 +214,21 @@ def _bare(path: str) -> str:
 
 def prepare(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the text that can be renamed. Raises `RequestFailed` with the reason if it cannot."""
-    found = names_at(session, params)
-    if not found:
+    named = names_at(session, params)
+    if not named:
         return None
-    view, name = found[0]
+    view, name = named[0]
     _require_renamable(view, name)
-    text = view.source.text[name.span.start : name.span.end]
+    text = name.span.of(view.source.text)
     return {"range": view.text.range(name.span), "placeholder": text}
 
 
 def rename(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None:
-    found = names_at(session, params)
+    named = names_at(session, params)
     new = params.get("newName")
-    if not found or not isinstance(new, str):
+    if not named or not isinstance(new, str):
         raise RequestFailed("there is nothing here that can be renamed")
-    view, name = found[0]
+    view, name = named[0]
     _require_renamable(view, name)
     # In a prompt file the name is one of the document that uses the file, and so are the rules for names. A pipeline
     # has the rules of pipelines, wherever it is called.
@@ -253,11 +240,11 @@ def rename(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None
     places: dict[str, tuple[View, list[Name]]] = {}
     owner = view.folder.view(name.document) if name.document else view
     prompts = files_of(owner) if owner is not None else []
-    for where, one in places_of(view, name):
-        if one.renames:
-            if owner and where.path in prompts and (problem := sharing_problem(owner, where, one)):
+    for where, place in places_of(view, name):
+        if place.renames:
+            if owner and where.path in prompts and (problem := sharing_problem(owner, where, place)):
                 raise RequestFailed(problem)
-            places.setdefault(where.path, (where, []))[1].append(one)
+            places.setdefault(where.path, (where, []))[1].append(place)
     files = [FileEdit(path, _edits(where, names, new)) for path, (where, names) in places.items()]
     return workspace_edit(session, files)
 
@@ -269,7 +256,7 @@ def _edits(view: View, names: list[Name], new: str) -> tuple[Edit, ...]:
         raise RequestFailed(edits)
     if edits is None:
         spans = dict.fromkeys(name.span for name in names)
-        edits = [Edit(span, view.source.text[span.start : span.end], new) for span in spans]
+        edits = [Edit(span, span.of(view.source.text), new) for span in spans]
     return tuple(sorted(edits, key=lambda edit: edit.span.start))
 
 
@@ -280,7 +267,7 @@ def linked(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None
         return None
     view, offset = place
     for pair in view.index.pairs:
-        if any(span.start <= offset <= span.end for span in pair):
+        if any(span.holds(offset) for span in pair):
             return {"ranges": [view.text.range(span) for span in pair]}
     return None
 

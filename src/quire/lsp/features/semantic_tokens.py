@@ -35,7 +35,7 @@ def inlay_hints(session: Session, params: Mapping[str, Any]) -> list[dict[str, A
             **({"tooltip": {"kind": "markdown", "value": hint.tooltip}} if hint.tooltip else {}),
         }
         for hint in hints
-        if span.start <= hint.offset <= span.end
+        if span.holds(hint.offset)
     ]
 
 
@@ -59,9 +59,9 @@ def delta(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None:
     if view is None:
         return None
     uri = params["textDocument"]["uri"]
-    known, before = _KEPT.get(uri, ("", []))
+    number, before = _KEPT.get(uri, ("", []))
     answer = _kept(uri, data := _data(view))
-    if not known or params.get("previousResultId") != known:
+    if not number or params.get("previousResultId") != number:
         return answer
     start = next((at for at, (old, new) in enumerate(zip(before, data, strict=False)) if old != new), None)
     if start is None:
@@ -89,7 +89,7 @@ def _data(view: View) -> list[int]:
     text = view.source.text
     for token in flat_tokens(text, ask(view, "decorations", "tokens") or []):
         at = view.text.position(token.span.start)
-        length = units(text[token.span.start : token.span.end], view.text.encoding)
+        length = units(token.span.of(text), view.text.encoding)
         ahead = at["character"] - (column if at["line"] == line else 0)
         type, marks = _numbers(token)
         data += [at["line"] - line, ahead, length, type, marks]
@@ -103,20 +103,20 @@ def _numbers(token: Token) -> tuple[int, int]:
     return _TYPES[token.kind], sum(_MARKS[mark] for mark in token.marks)
 
 
-def flat_tokens(text: str, found: list[Token]) -> Iterator[Token]:
+def flat_tokens(text: str, tokens: list[Token]) -> Iterator[Token]:
     """Yield pieces that do not overlap and do not go over a line end, in order. Pieces may lie in each other, such as a
     reference in a value: the inner one counts there."""
     open: list[Token] = []
     at = 0
-    for one in sorted(found, key=lambda token: (token.span.start, -token.span.end)):
-        while open and open[-1].span.end <= one.span.start:
+    for token in sorted(tokens, key=lambda token: (token.span.start, -token.span.end)):
+        while open and open[-1].span.end <= token.span.start:
             last = open.pop()
             yield from _lines(text, at, last.span.end, last)
             at = max(at, last.span.end)
         if open:
-            yield from _lines(text, at, one.span.start, open[-1])
-        at = max(at, one.span.start)
-        open.append(one)
+            yield from _lines(text, at, token.span.start, open[-1])
+        at = max(at, token.span.start)
+        open.append(token)
     while open:
         last = open.pop()
         yield from _lines(text, at, last.span.end, last)

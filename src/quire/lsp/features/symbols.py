@@ -24,24 +24,18 @@ def folding(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]]
     if view is None:
         return None
     source = view.source
-    found: dict[tuple[int, int], dict[str, Any]] = {}
-    for symbol in _all(view.index.symbols):
-        text = source.text[symbol.span.start : symbol.span.end].rstrip()
+    folds: dict[tuple[int, int], dict[str, Any]] = {}
+    for symbol, _ in wire.flat_symbols(view.index.symbols):
+        text = symbol.span.of(source.text).rstrip()
         first = source.position(symbol.span.start).line
         last = source.position(symbol.span.start + len(text)).line
         if last > first:
-            found[first, last] = {"startLine": first - 1, "endLine": last - 1}
+            folds[first, last] = {"startLine": first - 1, "endLine": last - 1}
     more: list[Fold] = ask(view, "decorations", "folds") or []
     for fold in more:
         if fold.last > fold.first:
-            found[fold.first, fold.last] = {"startLine": fold.first - 1, "endLine": fold.last - 1, "kind": fold.kind}
-    return [found[key] for key in sorted(found)]
-
-
-def _all(symbols: Sequence[Symbol]) -> Iterator[Symbol]:
-    for symbol in symbols:
-        yield symbol
-        yield from _all(symbol.children)
+            folds[fold.first, fold.last] = {"startLine": fold.first - 1, "endLine": fold.last - 1, "kind": fold.kind}
+    return [folds[key] for key in sorted(folds)]
 
 
 def selection(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]] | None:
@@ -55,11 +49,11 @@ def selection(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any
 def _nested(view: View, offset: int) -> dict[str, Any]:
     spans = sorted(set(_around(view, offset)), key=lambda span: span.end - span.start)
     result: dict[str, Any] | None = None
-    kept = [spans[0]] if spans else [Span(offset, offset)]
+    nested = [spans[0]] if spans else [Span(offset, offset)]
     for span in spans[1:]:
-        if span.start <= kept[-1].start and kept[-1].end <= span.end:
-            kept.append(span)
-    for span in reversed(kept):
+        if span.start <= nested[-1].start and nested[-1].end <= span.end:
+            nested.append(span)
+    for span in reversed(nested):
         result = {"range": view.text.range(span), **({"parent": result} if result else {})}
     assert result is not None  # noqa: S101  # there is at least one span
     return result
@@ -70,10 +64,10 @@ def _around(view: View, offset: int) -> Iterator[Span]:
     word = view.word(offset)
     yield word
     line = source.line_span(source.position(offset).line)
-    text = source.text[line.start : line.end]
+    text = line.of(source.text)
     yield line
     stripped = Span(line.start + len(text) - len(text.lstrip()), line.start + len(text.rstrip()))
-    if stripped.start <= offset <= stripped.end:
+    if stripped.holds(offset):
         yield stripped
     if name := view.index.at(offset):
         yield name.span
@@ -83,7 +77,7 @@ def _around(view: View, offset: int) -> Iterator[Span]:
 
 def _parts(symbols: Sequence[Symbol], offset: int) -> Iterator[Span]:
     for symbol in symbols:
-        if symbol.span.start <= offset <= symbol.span.end:
+        if symbol.span.holds(offset):
             yield symbol.span
             yield from _parts(symbol.children, offset)
 
@@ -115,12 +109,7 @@ def document(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]
         return [wire.symbol(view.text, symbol) for symbol in view.index.symbols]
     uri = wire.uri_at(session.desk, view.path)
     return [
-        {
-            "name": symbol.name or "(no name)",
-            "kind": wire.symbol_kind(symbol.kind),
-            "location": {"uri": uri, "range": view.text.range(symbol.span)},
-            "containerName": container,
-        }
+        wire.flat_symbol(symbol, uri, view.text.range(symbol.span), container)
         for symbol, container in wire.flat_symbols(view.index.symbols)
     ]
 
@@ -128,26 +117,16 @@ def document(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]
 def workspace(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the parts of all documents whose names hold the letters of the query in their order."""
     query = params.get("query")
-    wanted = query.lower() if isinstance(query, str) else ""
-    found: list[dict[str, Any]] = []
+    letters = query.lower() if isinstance(query, str) else ""
+    symbols: list[dict[str, Any]] = []
     for folder in session.desk.folders():
         for view in folder.views():
             uri = wire.uri_at(session.desk, view.path)
             for symbol, container in wire.flat_symbols(view.index.symbols):
-                if _has_letters(symbol.name.lower(), wanted):
-                    found.append(
-                        {
-                            "name": symbol.name or "(no name)",
-                            "kind": wire.symbol_kind(symbol.kind),
-                            "location": {"uri": uri, "range": view.text.range(symbol.selection)},
-                            "containerName": container or view.path.rpartition("/")[2],
-                        }
-                    )
-                    if len(found) >= MOST:
-                        return found
-    return found
-
-
-def _has_letters(name: str, wanted: str) -> bool:
-    letters = iter(name)
-    return all(letter in letters for letter in wanted)
+                rest = iter(symbol.name.lower())
+                if all(letter in rest for letter in letters):
+                    around = container or view.path.rpartition("/")[2]
+                    symbols.append(wire.flat_symbol(symbol, uri, view.text.range(symbol.selection), around))
+                    if len(symbols) >= MOST:
+                        return symbols
+    return symbols

@@ -1,9 +1,4 @@
-"""Complete the metadata of a knowledge file: its keys and their values.
-
-Offer changes in a knowledge file: add missing fields, follow the place of the file, allow a finding.
-
-Explain the place under the cursor of a knowledge file: its keys, its name, its users, and items that it names.
-"""
+"""Complete and explain the metadata of a knowledge file, offer changes of it, and show its marks."""
 
 from __future__ import annotations
 
@@ -14,14 +9,15 @@ from typing import TYPE_CHECKING
 from quire.diagnostics import Edit, Severity
 from quire.formats.directive import codes
 from quire.formats.directive.knowledge import REQUIRED
-from quire.lsp.answers import Action, Completion, FileEdit, Hover, Name, code
+from quire.lsp.answers import Action, Completion, Hover, Lens, Name, Token, TokenKind, change, code, insertion
+from quire.lsp.desk import uri_of
 from quire.lsp.directive.grants import permissions
-from quire.lsp.directive.item_words import entries, id_of
+from quire.lsp.directive.item_words import entries, id_of, item_markdown, signature_words
 from quire.lsp.knowledge.metadata import KEYS, metadata
 from quire.patterns import late_pattern
 from quire.source import Span
 from quire.trust.capabilities import Grants, capability
-from quire.wording import first_of
+from quire.wording import first_of, pluralize
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
@@ -35,20 +31,20 @@ _MOST_READ = 200
 
 
 def complete(view: View, offset: int) -> list[Completion]:
-    found, line = metadata(view), view.line_before(offset)
-    if found.part is None:
+    read, line = metadata(view), view.line_before(offset)
+    if read.part is None:
         return _whole(view) if not line.strip() else []
-    if not found.holds(offset):
+    if not read.holds(offset):
         return []
     if (value := _VALUE.fullmatch(line)) is not None:
         return _values(view, value[1], Span(offset - len(value[2]), offset))
     if (item := _ITEM.fullmatch(line)) is not None:
-        above = [entry.key for entry in found.entries if entry.key_span.start < offset]
+        above = [entry.key for entry in read.entries if entry.key_span.start < offset]
         return _values(view, above[-1], Span(offset - len(item[1]), offset)) if above else []
     if _KEY.fullmatch(line) is None:
         return []
-    taken = {entry.key for entry in found.entries if not entry.key_span.start <= offset <= entry.key_span.end}
-    rest = view.source.text[offset:].partition("\n")[0]
+    taken = {entry.key for entry in read.entries if not entry.key_span.holds(offset)}
+    rest = view.line_after(offset)
     return [
         Completion(
             key,
@@ -94,14 +90,14 @@ def _values(view: View, key: str, span: Span) -> list[Completion]:
 
 def _words(view: View, key: str) -> list[str]:
     """Return the words that other knowledge files have for a key."""
-    found: dict[str, None] = {"reference": None} if key == "entry_type" else {}
+    words: dict[str, None] = {"reference": None} if key == "entry_type" else {}
     for entry in list(entries(view.folder, "knowledge").values())[:_MOST_READ]:
         other = view.folder.view(str(entry.path))
         if other is not None and other.path != view.path:
-            for one in metadata(other).entries:
-                if one.key == key:
-                    found.update((word, None) for word, _ in one.values)
-    return list(found)
+            for field in metadata(other).entries:
+                if field.key == key:
+                    words.update((word, None) for word, _ in field.values)
+    return list(words)
 
 
 def _whole(view: View) -> list[Completion]:
@@ -120,22 +116,28 @@ def actions(view: View, span: Span, findings: Sequence[Diagnostic]) -> list[Acti
 def _actions(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
     for finding in findings:
         if finding.code is codes.FIELD and (edit := _missing(view)) is not None:
-            yield _action(view, "Add the fields that signing requires", edit, finding)
+            yield change(view.path, "Add the fields that signing requires", edit, codes=(finding.code.id,))
         elif finding.code is codes.PLACE and (edit := _place(view, finding)) is not None:
-            yield _action(view, f"Write {edit.new or 'no category'}, as the place of the file is", edit, finding)
+            yield change(
+                view.path,
+                f"Write {edit.new or 'no category'}, as the place of the file is",
+                edit,
+                codes=(finding.code.id,),
+            )
     for finding in findings:
         if finding.severity is not Severity.ERROR and not finding.code.id.startswith("AL"):
             part = metadata(view).part
             if part is not None:
-                at = view.source.line_span(view.source.position(finding.span.start).line).start
-                at = max(at, part.start)
+                at = max(view.line(finding.span.start).start, part.start)
                 comment = f'# quire: allow {finding.code.id} because "say why"\n'
-                yield _action(view, f"Allow {finding.code.id} because …", Edit(Span(at, at), "", comment), finding)
+                yield change(
+                    view.path, f"Allow {finding.code.id} because …", insertion(at, comment), codes=(finding.code.id,)
+                )
 
 
 def _missing(view: View) -> Edit | None:
-    found = metadata(view)
-    if found.part is None:
+    read = metadata(view)
+    if read.part is None:
         return None
     texts = {
         "name": f"name: {PurePath(view.path).stem}",
@@ -143,27 +145,19 @@ def _missing(view: View) -> Edit | None:
         "version": 'version: "1.0.0"',
         "entry_type": "entry_type: reference",
     }
-    given = {entry.key for entry in found.entries if entry.values}
-    lines = [texts[name] for name in REQUIRED if name not in given and not _has_key(view, name)]
-    return Edit(Span(found.part.start, found.part.start), "", "".join(f"{line}\n" for line in lines)) if lines else None
-
-
-def _has_key(view: View, name: str) -> bool:
-    return any(entry.key == name for entry in metadata(view).entries)
+    present = {entry.key for entry in read.entries}
+    lines = [texts[name] for name in REQUIRED if name not in present]
+    return insertion(read.part.start, "".join(f"{line}\n" for line in lines)) if lines else None
 
 
 def _place(view: View, finding: Diagnostic) -> Edit | None:
     own = id_of(view.path)
     for entry in metadata(view).entries:
         for text, span in entry.values:
-            if entry.key in ("name", "category") and finding.span.start <= span.start <= finding.span.end:
+            if entry.key in ("name", "category") and finding.span.holds(span.start):
                 new = PurePath(own).name if entry.key == "name" else own.rpartition("/")[0]
                 return Edit(span, text, new)
     return None
-
-
-def _action(view: View, title: str, edit: Edit, finding: Diagnostic) -> Action:
-    return Action(title, "quickfix", (FileEdit(view.path, (edit,)),), (finding.code.id,))
 
 
 def used_by(view: View) -> tuple[list[str], list[str]]:
@@ -180,8 +174,9 @@ def used_by(view: View) -> tuple[list[str], list[str]]:
             continue
         if stem in other.source.text and any(name.document == view.path for name in other.index.names):
             naming.append(id_of(other.path))
-        elif "<fetch>" in other.source.text and Grants.of(one for one, _, _ in permissions(other)).covers(needed):
-            fetching.append(id_of(other.path))
+        elif "<fetch>" in other.source.text:
+            grants = Grants.of(pattern for pattern, _, _ in permissions(other))
+            fetching += [id_of(other.path)] if grants.covers(needed) else []
     return naming, fetching
 
 
@@ -189,15 +184,15 @@ _SHOWN = 12
 
 
 def hover(view: View, offset: int) -> Hover | None:
-    found = metadata(view)
-    if not found.holds(offset):
+    read = metadata(view)
+    if not read.holds(offset):
         return _mention(view, offset)
-    for entry in found.entries:
-        if entry.key_span.start <= offset <= entry.key_span.end:
+    for entry in read.entries:
+        if entry.key_span.holds(offset):
             meaning = KEYS.get(entry.key, "kept as it is, without an effect")
             return Hover(entry.key_span, f"{code(entry.key)} — {meaning}")
         for text, span in entry.values:
-            if span.start <= offset <= span.end:
+            if span.holds(offset):
                 if entry.key in ("name", "title"):
                     return Hover(span, _about(view))
                 named = view.index.at(offset)
@@ -208,10 +203,10 @@ def hover(view: View, offset: int) -> Hover | None:
 
 
 def _mention(view: View, offset: int) -> Hover | None:
-    link = next((one for one in view.index.links if one.span.start <= offset <= one.span.end), None)
+    link = next((link for link in view.index.links if link.span.holds(offset)), None)
     if link is None:
         return None
-    text = view.source.text[link.span.start : link.span.end]
+    text = link.span.of(view.source.text)
     kind = link.tooltip.partition(" ")[0]
     return _item(
         view, Name("directive" if kind == "directive" else "knowledge", text, link.span, "reads", "", link.path)
@@ -219,14 +214,10 @@ def _mention(view: View, offset: int) -> Hover | None:
 
 
 def _item(view: View, name: Name) -> Hover:
-    from quire.lsp.directive.item_words import item_markdown
-
     return Hover(name.span, item_markdown(view, name))
 
 
 def _about(view: View) -> str:
-    from quire.lsp.directive.item_words import signature_words
-
     naming, fetching = used_by(view)
     lines = [f"**knowledge** {code(id_of(view.path))}", "", f"- {signature_words(view)}"]
     lines.append(f"- used by: {_listed(naming)}" if naming else "- no directive names it")
@@ -238,3 +229,29 @@ def _about(view: View) -> str:
 
 def _listed(names: list[str]) -> str:
     return ", ".join(first_of(names, _SHOWN))
+
+
+def lenses(view: View) -> list[Lens]:
+    read = metadata(view)
+    if read.part is None:
+        return []
+    line = view.line(max(0, read.part.start - 1))
+    naming, fetching = used_by(view)
+    used = f"used by {len(naming)} {pluralize('directive', len(naming))}"
+    if fetching:
+        used += f", {len(fetching)} may fetch it"
+    return [
+        Lens(line, f"Sign ({signature_words(view)})", "quire.sign", (uri_of(view.path),)),
+        Lens(line, used),
+    ]
+
+
+def tokens(view: View) -> list[Token]:
+    tokens: list[Token] = []
+    for entry in metadata(view).entries:
+        tokens.append(Token(entry.key_span, "property"))
+        kind: TokenKind = "enumMember" if entry.key in ("tags", "entry_type") else "string"
+        if entry.key not in KEYS:
+            continue
+        tokens += [Token(span, "namespace" if entry.key == "references" else kind) for _, span in entry.values]
+    return tokens

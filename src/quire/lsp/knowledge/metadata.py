@@ -1,9 +1,4 @@
-"""The metadata of a knowledge file as lines of `key: value`, also while they are being typed.
-
-The names of a knowledge file: its own, its tags, and the items that its metadata and its text name.
-
-Let a knowledge file follow its own place: the category is the folder that it lies in.
-"""
+"""The metadata of a knowledge file as lines of `key: value`, also while they are being typed, and the names in it."""
 
 from __future__ import annotations
 
@@ -18,6 +13,7 @@ from msgspec import Struct
 from quire.formats import YAML
 from quire.formats.markdown import Fence, find_fence, signature_line
 from quire.lsp.answers import Index, Link, Name, Symbol
+from quire.lsp.directive.index import headings
 from quire.lsp.directive.item_words import path_of_item
 from quire.lsp.directive.naming import followed_category
 from quire.source import Span
@@ -65,11 +61,11 @@ class Metadata(Struct, frozen=True):
     entries: tuple[Entry, ...] = ()
 
     def value(self, key: str) -> tuple[str, Span] | None:
-        found = next((entry for entry in self.entries if entry.key == key), None)
-        return found.values[0] if found and found.values else None
+        entry = next((entry for entry in self.entries if entry.key == key), None)
+        return entry.values[0] if entry and entry.values else None
 
     def holds(self, offset: int) -> bool:
-        return self.part is not None and self.part.start <= offset <= self.part.end
+        return self.part is not None and self.part.holds(offset)
 
 
 def metadata(view: View) -> Metadata:
@@ -108,16 +104,15 @@ def _words(text: str, start: int, end: int) -> list[tuple[str, Span]]:
             return []
         at = start + len(line) - len(line.lstrip())
         return [(word, Span(at, at + len(word)))]
-    found = []
+    words = []
     for match in _WORD.finditer(text, start, end):
         group = match.lastindex or 0
         word = match[group].rstrip()
         if word:
-            found.append((word, Span(match.start(group), match.start(group) + len(word))))
-    return found
+            words.append((word, Span(match.start(group), match.start(group) + len(word))))
+    return words
 
 
-_HEADING = re.compile(r"^(#{1,4})[ \t]+(\S[^\n]*)$", re.MULTILINE)
 _MENTION = re.compile(r"`(\w[\w-]*(?:/\w[\w-]*)+)`")
 _MOST_MENTIONS = 500
 _OWN = ("name", "title", "version", "entry_type", "category", "description", "body", "content", "tags")
@@ -125,19 +120,19 @@ _DETAIL = 60
 
 
 def index(view: View) -> Index:
-    found = metadata(view)
-    names = tuple(_names(view, found))
+    read = metadata(view)
+    names = tuple(_names(view, read))
     links = [
         Link(name.span, name.document, f"{name.kind} {name.text}")
         for name in names
         if name.role == "reads" and name.document
     ]
-    links += _mentions(view, found)
-    return Index(names, tuple(_symbols(view, found)), tuple(links))
+    links += _mentions(view, read)
+    return Index(names, tuple(_symbols(view, read)), tuple(links))
 
 
-def _names(view: View, found: Metadata) -> Iterator[Name]:
-    for entry in found.entries:
+def _names(view: View, read: Metadata) -> Iterator[Name]:
+    for entry in read.entries:
         for text, span in entry.values:
             if entry.key == "name":
                 yield Name("knowledge", text, span, "declares", document=view.path, renames=False)
@@ -152,9 +147,9 @@ def _names(view: View, found: Metadata) -> Iterator[Name]:
                         break
 
 
-def _mentions(view: View, found: Metadata) -> Iterator[Link]:
+def _mentions(view: View, read: Metadata) -> Iterator[Link]:
     """Yield the ids of items that stand in backticks in the text. They are prose, so nothing but a link is made."""
-    for count, match in enumerate(_MENTION.finditer(view.source.text, found.body_start)):
+    for count, match in enumerate(_MENTION.finditer(view.source.text, read.body_start)):
         if count >= _MOST_MENTIONS:
             return
         for item_type in ("knowledge", "directive"):
@@ -164,11 +159,11 @@ def _mentions(view: View, found: Metadata) -> Iterator[Link]:
                 break
 
 
-def _symbols(view: View, found: Metadata) -> Iterator[Symbol]:
+def _symbols(view: View, read: Metadata) -> Iterator[Symbol]:
     text = view.source.text
     if not text.strip():
         return
-    named, title = found.value("name"), found.value("title")
+    named, title = read.value("name"), read.value("title")
     name, selection = named or ("knowledge", Span(0, 0))
     children = [
         Symbol(
@@ -178,17 +173,9 @@ def _symbols(view: View, found: Metadata) -> Iterator[Symbol]:
             entry.key_span,
             cut_line(", ".join(word for word, _ in entry.values), _DETAIL),
         )
-        for entry in found.entries
+        for entry in read.entries
     ]
-    headings = list(_HEADING.finditer(text, found.body_start)) if found.part is not None else []
-    ends = [len(text)] * 5
-    parts = []
-    for match in reversed(headings):
-        level = len(match[1])
-        parts.append(
-            Symbol(match[2].strip(), "element", Span(match.start(), ends[level]), Span(match.start(2), match.end(2)))
-        )
-        ends[level:] = [match.start()] * (5 - level)
+    parts = [*headings(text, read.body_start)] if read.part is not None else []
     detail = cut_line(title[0], _DETAIL) if title else ""
     yield Symbol(name, "knowledge", Span(0, len(text)), selection, detail, (*children, *reversed(parts)))
 

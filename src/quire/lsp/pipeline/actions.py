@@ -5,15 +5,21 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from quire.diagnostics import Edit, Severity
+from quire.expr import reads
 from quire.formats.pipeline.codes.errors import UNDECLARED
 from quire.formats.pipeline.codes.warnings import OPTIONAL_FIELD
 from quire.formats.pipeline.syntax import AgentBody, FoldBody, ForEachBody, MatchBody, ShellBody, ToolBody
 from quire.formats.pipeline.walks import expressions
-from quire.lsp.answers import Action, FileEdit
-from quire.lsp.pipeline.tree import item_at, labelled, part_at, pipeline_at, way_to
+from quire.lsp.answers import Action, ActionKind, change, insertion
+from quire.lsp.pipeline.tree import cursor_place, item_at, labelled, part_at, pipeline_at, way_to
+from quire.lsp.texts import free_name
+from quire.lsp.yaml_scan import closing
 from quire.patterns import late_pattern
-from quire.source import Source, Span
+from quire.plan.built_in_tools import ASK, built_in_tool
+from quire.source import Source, Span, line_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,9 +42,7 @@ def key_edit(view: View, step: Step, key: str, value: str) -> Edit | None:
         return None
     if match[1] is None:
         at = match.end()
-        return Edit(Span(at, at), "", f"{key}: {value}\n{match[2]}")
-    from quire.lsp.yaml_scan import closing
-
+        return insertion(at, f"{key}: {value}\n{match[2]}")
     end = closing(text, match.end())
     if end >= len(text):
         return None
@@ -46,19 +50,19 @@ def key_edit(view: View, step: Step, key: str, value: str) -> Edit | None:
     while text[last - 1] in " \n":
         last -= 1
     if text[last - 1] == "{":
-        return Edit(Span(last, last), "", f"{key}: {value}")
-    return Edit(Span(last, last), "", f"{' ' if text[last - 1] == ',' else ', '}{key}: {value}")
+        return insertion(last, f"{key}: {value}")
+    return insertion(last, f"{' ' if text[last - 1] == ',' else ', '}{key}: {value}")
 
 
 def step_before(view: View, step: Step, line: str) -> Edit | None:
     """Return the edit that puts a step, written in one line, before an item of a list."""
     text = view.source.text
-    begin = text.rfind("\n", 0, step.span.start) + 1
+    begin = line_start(text, step.span.start)
     lead = text[begin : step.span.start]
     if lead.strip() != "-":
         return None
     indent = lead[: lead.index("-")]
-    return Edit(Span(begin, begin), "", f"{indent}{line}\n")
+    return insertion(begin, f"{indent}{line}\n")
 
 
 _MOST_ITEMS = 20
@@ -67,46 +71,41 @@ _NO_INPUTS = late_pattern(r"^input:[ ]*\{", 8)
 
 
 def actions(view: View, span: Span, findings: Sequence[Diagnostic]) -> list[Action]:
-    found = [*_declared(view, findings), *_allowed(view, findings), *_gets(view, findings)]
+    actions = [*_declared(view, findings), *_allowed(view, findings), *_gets(view, findings)]
     way = way_to(view, span.start)
     if way is not None:
-        found += _limits(view, way, findings)
-        found += _gate(view, way, findings)
-        found += _schema(view, way)
-        found += _tests(view, way, span)
-    return found
-
-
-def _edit(view: View, *edits: Edit) -> tuple[FileEdit, ...]:
-    return (FileEdit(view.path, edits),)
+        actions += _limits(view, way, findings)
+        actions += _gate(view, way, findings)
+        actions += _schema(view, way)
+        actions += _tests(view, way, span)
+    return actions
 
 
 def _allowed(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
     """Yield a comment above the step of each finding that a comment may hide."""
     for code in dict.fromkeys(finding.code.id for finding in findings if finding.severity is not Severity.ERROR):
-        one = next(finding for finding in findings if finding.code.id == code)
-        item = item_at(part_at(view, one.span.start), one.span.start)
-        at = item.start if item is not None else view.source.text.rfind("\n", 0, one.span.start) + 1
+        finding = next(finding for finding in findings if finding.code.id == code)
+        item = item_at(part_at(view, finding.span.start), finding.span.start)
+        at = item.start if item is not None else line_start(view.source.text, finding.span.start)
         line = view.source.text[at:].split("\n", 1)[0]
         indent = line[: len(line) - len(line.lstrip(" "))]
         comment = f'{indent}# quire: allow {code} because "TODO"\n'
-        title = f"Allow {code} here, because …"
-        yield Action(title, "quickfix", _edit(view, Edit(Span(at, at), "", comment)), (code,))
+        yield change(view.path, f"Allow {code} here, because …", insertion(at, comment), codes=(code,))
 
 
 def _declared(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
     """Yield the declaration of each name that a step reads, no step writes, and `input` does not have."""
-    for name, one in {name: finding for finding in findings if (name := _undeclared(view, finding))}.items():
-        edit = _input_edit(view, one.span.start, f"{name}: {_input_type(view, name)}")
+    for name, finding in {name: finding for finding in findings if (name := _undeclared(view, finding))}.items():
+        edit = _input_edit(view, finding.span.start, f"{name}: {_input_type(view, name)}")
         if edit is not None:
-            yield Action(f"Declare the input {name}", "quickfix", _edit(view, edit), (one.code.id,))
+            yield change(view.path, f"Declare the input {name}", edit, codes=(finding.code.id,))
 
 
 def _undeclared(view: View, finding: Diagnostic) -> str:
     """Return the name that a finding says is not declared; empty for another finding."""
     if finding.code.id != UNDECLARED.id:
         return ""
-    path = view.source.text[finding.span.start : finding.span.end].strip("{} \"'").split(".")
+    path = finding.span.of(view.source.text).strip("{} \"'").split(".")
     name = path[1] if path[0] == "ctx" and len(path) > 1 else path[0]
     return name if name.isidentifier() and finding.message.startswith(f"{name} ") else ""
 
@@ -115,8 +114,7 @@ def _input_type(view: View, name: str) -> str:
     """Return the type of an input by the use that expressions make of it: `{type: string}` if that tells nothing."""
     from quire.testing.placeholders import input_shapes
 
-    plan = view.document.plan if view.document is not None else None
-    shape = input_shapes(plan).get(name) if plan is not None else None
+    shape = input_shapes(view.plan).get(name) if view.plan is not None else None
     return shape.declaration() if shape is not None else "{type: string}"
 
 
@@ -128,12 +126,12 @@ def _input_edit(view: View, offset: int, line: str) -> Edit | None:
     if not pipeline.input_names:
         part = part_at(view, offset)
         match = _NO_INPUTS.search(text, part.start, part.end)
-        return Edit(Span(match.end(), match.end()), "", line) if match else None
+        return insertion(match.end(), line) if match else None
     at = min(name.span.start for name in pipeline.input_names)
     at -= text[at - 1] in "\"'"
-    begin = text.rfind("\n", 0, at) + 1
+    begin = line_start(text, at)
     in_block = not text[begin:at].strip()
-    return Edit(Span(at, at), "", f"{line}\n{text[begin:at]}" if in_block else f"{line}, ")
+    return insertion(at, f"{line}\n{text[begin:at]}" if in_block else f"{line}, ")
 
 
 def _gets(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
@@ -149,17 +147,11 @@ def _gets(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
         holder, _, name = path.rpartition(".")
         if not holder or text[start - 1 : start] == "{" or text[finding.span.end : finding.span.end + 1] == ".":
             continue  # a prompt has no functions, and what comes after a get cannot be read as a path
-        quote = '"' if _inner_quote(view, start) == '"' else "'"
+        quote = '"' if cursor_place(view, start).quote == "'" else "'"
         new = f"get({holder}, {quote}{name}{quote})"
         edit = Edit(Span(start, finding.span.end), path, new)
-        yield Action(f"Read it with {new}", "quickfix", _edit(view, edit), (finding.code.id,), preferred=True)
-
-
-def _inner_quote(view: View, offset: int) -> str:
-    """Return the quote that can be used inside of the scalar around an offset."""
-    from quire.lsp.pipeline.tree import cursor_place
-
-    return '"' if cursor_place(view, offset).quote == "'" else "'"
+        action = change(view.path, f"Read it with {new}", edit, codes=(finding.code.id,))
+        yield replace(action, preferred=True)
 
 
 def _limits(view: View, way: Way, findings: Sequence[Diagnostic]) -> Iterator[Action]:
@@ -172,9 +164,8 @@ def _limits(view: View, way: Way, findings: Sequence[Diagnostic]) -> Iterator[Ac
                 codes = tuple(
                     dict.fromkeys(finding.code.id for finding in findings if finding.code.id.startswith("BD"))
                 )
-                kind = "quickfix" if codes else "refactor.rewrite"
                 title = f"Let step {label} have at most {_MOST_ITEMS} items (max_items)"
-                yield Action(title, kind, _edit(view, edit), codes)  # type: ignore[arg-type]
+                yield change(view.path, title, edit, kind="quickfix" if codes else "refactor.rewrite", codes=codes)
             return
 
 
@@ -190,13 +181,14 @@ def _gate(view: View, way: Way, findings: Sequence[Diagnostic]) -> Iterator[Acti
         return
     if step.guard is not None and step.guard.when is not None:
         return
-    if isinstance(step.body, ToolBody) and (step.body.name.text == "ask" or _only_reads(step.body.name.text)):
+    tool = built_in_tool(step.body.name.text) if isinstance(step.body, ToolBody) else None
+    if tool is not None and (tool.name == ASK or tool.effect == "read"):
         return
     shown = _shown_values(step)
     if shown is None:
         return
-    taken = {one.output.text for _, one in labelled(way.pipeline) if one.output is not None}
-    name = next(one for one in ("approved", *(f"approved_{n}" for n in range(2, 1_000))) if one not in taken)
+    taken = {other.output.text for _, other in labelled(way.pipeline) if other.output is not None}
+    name = free_name("approved", taken, "{}_{}")
     condition = key_edit(view, step, "when", f"\"{name} == 'yes'\"")
     what = step.body.name.text if isinstance(step.body, ToolBody) else "the command"
     question = (
@@ -207,38 +199,30 @@ def _gate(view: View, way: Way, findings: Sequence[Diagnostic]) -> Iterator[Acti
     if condition is not None and before is not None:
         title = f"Ask a person before step {label}"
         codes = tuple(dict.fromkeys(finding.code.id for finding in findings if finding.code.id in _GATED))
-        yield Action(title, "quickfix" if codes else "refactor.rewrite", _edit(view, before, condition), codes)
+        kind: ActionKind = "quickfix" if codes else "refactor.rewrite"
+        yield change(view.path, title, before, condition, kind=kind, codes=codes)
 
 
 def _shown_values(step: Step) -> str | None:
     """Return the argument `show` of a question about a step, with a comma behind it: the values that its expressions
     read. Empty if they read none; None if they read the result of the step before, which a question would replace."""
-    from quire.expr import reads
-
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for text in expressions(step):
         for read in reads(text.expression):
             path = read.path[:-1] if read.optional and len(read.path) > 1 else read.path
             if path[0] == "pipe":
                 return None
             key = path[-1]
-            while key in found and found[key] != ".".join(path):
+            while key in values and values[key] != ".".join(path):
                 key += "_2"
             if path != ("ctx",):
-                found[key] = ".".join(path)
-    if not found:
+                values[key] = ".".join(path)
+    if not values:
         return ""
-    if len(found) == 1:
-        return f"show: !expr {next(iter(found.values()))}, "
-    inside = ", ".join(f"{key}: {value}" for key, value in found.items())
+    if len(values) == 1:
+        return f"show: !expr {next(iter(values.values()))}, "
+    inside = ", ".join(f"{key}: {value}" for key, value in values.items())
     return f'show: !expr "{{{inside}}}", '
-
-
-def _only_reads(tool: str) -> bool:
-    from quire.plan.built_in_tools import BUILT_IN_TOOLS
-    from quire.trust.capabilities import canonical
-
-    return any(one.effect == "read" for one in BUILT_IN_TOOLS if one.id == canonical(tool))
 
 
 def _schema(view: View, way: Way) -> Iterator[Action]:
@@ -254,9 +238,9 @@ def _schema(view: View, way: Way) -> Iterator[Action]:
         inside = use.path[2:] if use.path[0] == "ctx" else use.path[1:]
         if use.store == store and inside:
             fields.setdefault(inside[0])
-    known = {one.name for one in view.reading.file.schemas} if view.reading.file else set()
+    taken = {schema_of_file.name for schema_of_file in view.reading.file.schemas} if view.reading.file else set()
     base = "".join(part.capitalize() for part in store.split("_") if part) or "Reply"
-    name = next(one for one in (base, *(f"{base}{n}" for n in range(2, 1_000))) if one not in known)
+    name = free_name(base, taken, "{}{}")
     edit = key_edit(view, step, "schema", name)
     if edit is None:
         return
@@ -266,7 +250,7 @@ def _schema(view: View, way: Way) -> Iterator[Action]:
     schema = f"schema: {name}\nfields:\n{lines}---\n"
     at = view.source.text.find("\n", start) + 1 if separator else start
     title = f"Give step {way.label} a schema, {name}"
-    yield Action(title, "refactor.extract", _edit(view, Edit(Span(at, at), "", schema), edit))
+    yield change(view.path, title, insertion(at, schema), edit, kind="refactor.extract")
 
 
 def _tests(view: View, way: Way, span: Span) -> Iterator[Action]:
@@ -274,14 +258,13 @@ def _tests(view: View, way: Way, span: Span) -> Iterator[Action]:
     label, step = next(
         ((label, step) for label, step in reversed(way.steps) if isinstance(step.body, MatchBody)), ("", None)
     )
-    plan = view.document.plan if step is not None and view.document is not None else None
-    if step is None or plan is None:
+    if step is None or view.plan is None:
         return
     from quire.lsp.document_tests import test_action
     from quire.testing.coverage.decisions import decision_id
 
     arms = [arm for arm in _arms(view, step) if arm[2] <= span.start]
-    place = next((path for path, one in plan.steps() if one.label == label), "")
+    place = next((path for path, planned in view.plan.steps() if planned.label == label), "")
     if not arms or not place:
         return
     name, number, _ = max(arms, key=lambda arm: arm[2])
@@ -302,7 +285,7 @@ def _arms(view: View, step: Step) -> Iterator[tuple[str, str, int]]:
     for number, (name, _) in enumerate(body.cases, 1):
         yield name.text, str(number), name.span.start
     if body.default is not None:
-        positions = YamlPositions.of(Source("", view.source.text[item.start : item.end]))
+        positions = YamlPositions.of(Source("", item.of(view.source.text)))
         at = Span(step.span.start - item.start, step.span.end - item.start)
         key = positions.find(at, "default")
         if key != at:

@@ -1,8 +1,6 @@
 """Complete values that are not expressions: schemas, targets, tools and their arguments, agents, models, words.
 
-The names that a call of a pipeline may have: those of documents that the check accepts at this place.
-
-A name is the one of a pipeline, `KEY.NAME`, or the last part of the name of a playbook or a directive in a folder. A
+A target is the name of a pipeline, `KEY.NAME`, or the last part of the name of a playbook or a directive in a folder. A
 document that calls this pipeline, at any depth, is not offered.
 """
 
@@ -14,12 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire.errors import QuireError
+from quire.expr import ExprSyntaxError, parse, python_text
 from quire.formats.pipeline.syntax import is_name
 from quire.formats.pipeline.walks import targets, walk
 from quire.lsp.answers import Completion
 from quire.lsp.name_targets import MOST_READ, CallCircles
-from quire.lsp.pipeline.tree import cursor_place, file_of, item_at, part_at, pipeline_at
-from quire.schema import refs
+from quire.lsp.pipeline.tree import cursor_place, file_of, is_dialect, item_at, part_at, pipeline_at
+from quire.lsp.tool_arguments import meaning_of, properties_of
+from quire.schema import Enum, Kind, Simple, refs
 from quire.source import Span, real_path
 
 if TYPE_CHECKING:
@@ -49,28 +49,30 @@ def complete_value(view: View, offset: int, place: CursorPlace, parent: YamlPlac
     span = Span(place.start, offset)
     if place.tag == "!file" or (key == "prompt" and place.text.startswith("!")):
         return _files(view, offset, place) if place.tag else _tags(span, ("!file",))
-    if parent.kind in ("body", "field", "document") and key == "schema" and parent.kind != "document":
+    if parent.kind in ("body", "field") and key == "schema":
         return _schemas(view, span, inside=parent.kind == "field")
     if key == "pipeline" and parent.kind in ("body", "target"):
         return _targets(view, span)
     if parent.kind == "body" and key == "name":
         return _tools(view, span)
     if parent.kind == "body" and key == "identity":
-        return _agents(view, span)
+        settings = view.folder.settings
+        names = ["default", *(settings.agents if settings is not None else ())]
+        return [Completion(name, "reference", span=span) for name in dict.fromkeys(names)]
     if parent.kind == "body" and key == "model":
-        return _models(view, span)
+        snapshot = view.folder.snapshot
+        names = sorted(map(str, snapshot.models())) if snapshot is not None else []
+        return [Completion(name, "reference", span=span) for name in names]
     if parent.kind == "body" and key == "on_error":
-        from quire.lsp.pipeline.completion import is_dialect
-
         more = ('"retry(2), continue"',) if is_dialect(view, offset) and not place.quote else ()
-        return [Completion(one, "value", span=span) for one in (*_POLICIES, *more)]
+        return [Completion(word, "value", span=span) for word in (*_POLICIES, *more)]
     if parent.kind == "args":
         return [*_argument_values(view, offset, key, span), *_tags(span, ("!expr",))]
     if parent.kind == "body" and key in ("command", "stdin", "cwd", "message"):
         return _tags(span, ("!expr",))
     if parent.kind == "body" and key == "prompt" and not place.text:
         return _tags(span, ("!file",))
-    return [Completion(one, "value", span=span) for one in _WORDS.get(key, ())]
+    return [Completion(word, "value", span=span) for word in _WORDS.get(key, ())]
 
 
 def complete_item(view: View, offset: int, place: CursorPlace, where: YamlPlace) -> list[Completion]:
@@ -93,51 +95,38 @@ def _tags(span: Span, tags: tuple[str, ...]) -> list[Completion]:
 
 def _schemas(view: View, span: Span, *, inside: bool) -> list[Completion]:
     """Return the schemas of the file; `inside` of one of them, only those that do not contain it."""
-    found = {schema.name: ", ".join(field.name for field in schema.fields) for schema in file_of(view).schemas}
+    schemas = {schema.name: ", ".join(field.name for field in schema.fields) for schema in file_of(view).schemas}
     for name in re.findall(r"^schema:[ ]*([\w-]+)", view.source.text, re.MULTILINE):
-        found.setdefault(name, "")
-    here = _schema_around(view, span.start) if inside else ""
+        schemas.setdefault(name, "")
+    around = _SCHEMA.search(view.source.text, part_at(view, span.start).start, span.start) if inside else None
+    here = around[1] if around else ""
     return [
         Completion(name, "class", detail=about, span=span, resolve=f"schema:{name}")
-        for name, about in found.items()
+        for name, about in schemas.items()
         if not (here and _contains(view, name, here))
     ]
 
 
-def _schema_around(view: View, offset: int) -> str:
-    """Return the schema whose fields hold an offset; empty in a document that is not a schema."""
-    part = part_at(view, offset)
-    match = _SCHEMA.search(view.source.text, part.start, offset)
-    return match[1] if match else ""
-
-
-def _contains(view: View, name: str, wanted: str) -> bool:
+def _contains(view: View, name: str, inner_name: str) -> bool:
     """Tell whether a schema is another one, or has a field of its type at any depth."""
     schemas = {schema.name: schema for schema in file_of(view).schemas}
-    seen, left = {name}, [name]
+    reached, left = {name}, [name]
     while left:
-        one = left.pop()
-        if one == wanted:
+        current = left.pop()
+        if current == inner_name:
             return True
-        inner = {ref.schema for ref in refs(schemas[one])} - seen if one in schemas else set()
-        seen |= inner
+        inner = {ref.schema for ref in refs(schemas[current])} - reached if current in schemas else set()
+        reached |= inner
         left += inner
     return False
 
 
 def _targets(view: View, span: Span) -> list[Completion]:
-
-    return [
-        Completion(
-            name,
-            "module",
-            detail=about or format,
-            order=4 if format == "pipeline" else 5,
-            span=span,
-            resolve=f"target:{name}",
-        )
-        for name, format, about in target_names(view, span.end)
-    ]
+    completions = []
+    for name, format, about in target_names(view, span.end):
+        order, page = 4 if format == "pipeline" else 5, f"target:{name}"
+        completions.append(Completion(name, "module", detail=about or format, order=order, span=span, resolve=page))
+    return completions
 
 
 def _tools(view: View, span: Span) -> list[Completion]:
@@ -148,23 +137,10 @@ def _tools(view: View, span: Span) -> list[Completion]:
         for tool in BUILT_IN_TOOLS
     ]
     settings = view.folder.settings
-    for server in settings.servers if settings is not None else ():
-        completions.append(
-            Completion(f"{server}__", "module", detail=f"A tool of the server {server}.", order=6, span=span)
-        )
-    return completions
-
-
-def _agents(view: View, span: Span) -> list[Completion]:
-    settings = view.folder.settings
-    names = ["default", *(settings.agents if settings is not None else ())]
-    return [Completion(name, "reference", span=span) for name in dict.fromkeys(names)]
-
-
-def _models(view: View, span: Span) -> list[Completion]:
-    snapshot = view.folder.snapshot
-    names = sorted(map(str, snapshot.models())) if snapshot is not None else []
-    return [Completion(name, "reference", span=span) for name in names]
+    return completions + [
+        Completion(f"{server}__", "module", detail=f"A tool of the server {server}.", order=6, span=span)
+        for server in (settings.servers if settings is not None else ())
+    ]
 
 
 def _files(view: View, offset: int, place: CursorPlace) -> list[Completion]:
@@ -209,32 +185,25 @@ def tool_schema(view: View, offset: int) -> tuple[str, Mapping[str, object]]:
     return tool, schema if schema is not None else {}
 
 
-def _properties(view: View, offset: int) -> Mapping[str, object]:
-    found = tool_schema(view, offset)[1].get("properties")
-    return found if isinstance(found, Mapping) else {}
-
-
 def argument_names(view: View, offset: int, place: CursorPlace, span: Span) -> list[Completion]:
     """Return the arguments that the tool of a step takes."""
     completions = []
-    for name, about in _properties(view, offset).items():
+    for name, about in properties_of(tool_schema(view, offset)[1]).items():
         if name not in place.keys:
-            said = str(about.get("description", about.get("type", ""))) if isinstance(about, Mapping) else ""
-            completions.append(Completion(name, "property", f"{name}: $1", True, said, order=2, span=span))
+            insert = f"{name}: $1"
+            completions.append(Completion(name, "property", insert, True, meaning_of(about), order=2, span=span))
     return completions
 
 
 def _argument_values(view: View, offset: int, key: str, span: Span) -> list[Completion]:
-    about = _properties(view, offset).get(key)
-    if not isinstance(about, Mapping):
-        return []
+    about = properties_of(tool_schema(view, offset)[1]).get(key, {})
     values = about.get("enum") or ([True, False] if about.get("type") == "boolean" else [])
     shown = [
         str(value).lower() if isinstance(value, bool) else str(value)
         for value in values
         if isinstance(value, str | bool)
     ]
-    return [Completion(one, "enum", order=1, span=span) for one in shown]
+    return [Completion(word, "enum", order=1, span=span) for word in shown]
 
 
 def passed_names(view: View, offset: int, place: CursorPlace, span: Span, *, mapping: bool) -> list[Completion]:
@@ -244,19 +213,19 @@ def passed_names(view: View, offset: int, place: CursorPlace, span: Span, *, map
 
     name = nearest_name(view, offset, _PIPELINE)
     interface = interface_of(view, name) if name else None
-    wanted = list(interface.known or interface.required) if interface is not None else []
+    inputs = list(interface.known or interface.required) if interface is not None else []
     completions = {
-        one: Completion(
-            one,
+        input: Completion(
+            input,
             "property",
-            f'{one}: "${{1:ctx.{one}}}"' if mapping else "",
+            f'{input}: "${{1:ctx.{input}}}"' if mapping else "",
             mapping,
             f"an input of {name}",
             order=1,
             span=span,
         )
-        for one in wanted
-        if one not in place.keys
+        for input in inputs
+        if input not in place.keys
     }
     if not mapping:
         for store in reversed(list(names_at(view, offset, place).scope.types.stores)):
@@ -266,9 +235,7 @@ def passed_names(view: View, offset: int, place: CursorPlace, span: Span, *, map
 
 def case_labels(view: View, offset: int, place: CursorPlace, span: Span) -> list[Completion]:
     """Return the labels that the value of `on` can have and that have no case yet."""
-    from quire.expr import ExprSyntaxError, parse, python_text
     from quire.lsp.pipeline.scopes import names_at
-    from quire.schema import Enum, Kind, Simple
 
     on = nearest_name(view, offset, re.compile(r"""\bon:[ ]*["']?([\w. ]+)"""))
     try:
@@ -300,16 +267,19 @@ def case_labels(view: View, offset: int, place: CursorPlace, span: Span) -> list
 
 def target_names(view: View, offset: int) -> list[tuple[str, str, str]]:
     """Return the names that a call may have at an offset, each with its format and its description."""
-    found: dict[str, tuple[str, str, str]] = {}
+    targets: dict[str, tuple[str, str, str]] = {}
     for pipeline in file_of(view).pipelines:
-        found[pipeline.name.text] = (pipeline.name.text, "pipeline", pipeline.description)
+        targets[pipeline.name.text] = (pipeline.name.text, "pipeline", pipeline.description)
     snapshot = view.folder.snapshot
     if snapshot is not None:
         for name, format, about in _named(snapshot):
-            found.setdefault(name, (name, format, about))
-    named = [one for one in found.values() if _can_be_written(one[0])]
+            targets.setdefault(name, (name, format, about))
+    # The reader takes no other name of a callee.
+    named = [
+        target for target in targets.values() if target[0].count(".") < 2 and all(map(is_name, target[0].split(".")))
+    ]
     circles = _circles(view, offset, reads=len(named) <= MOST_READ)
-    return [one for one in named if not circles.is_closed_by(one[0])]
+    return [target for target in named if not circles.is_closed_by(target[0])]
 
 
 def _named(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
@@ -328,17 +298,11 @@ def _named(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
 
 def _last_parts(names: Iterable[str]) -> Iterator[str]:
     """Yield the last parts of names that only one of them has: these are enough to find it."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for name in names:
         last = name.rpartition("/")[2]
-        found[last] = found.get(last, 0) + 1
-    return (last for last, count in found.items() if count == 1)
-
-
-def _can_be_written(name: str) -> bool:
-    """Tell whether a call can have a name: the reader takes no other."""
-    parts = name.split(".")
-    return len(parts) <= 2 and all(map(is_name, parts))
+        counts[last] = counts.get(last, 0) + 1
+    return (last for last, count in counts.items() if count == 1)
 
 
 def _circles(view: View, offset: int, *, reads: bool) -> CallCircles:
@@ -366,7 +330,7 @@ def _keys(view: View) -> tuple[str, ...]:
         return ()
     folder = settings.workspace.folder
     below = real_path(folder / PIPELINES_FOLDER)
-    found = [key for key, entry in settings.pipelines.items() if real_path(folder / entry.path) == path]
+    keys = [key for key, entry in settings.pipelines.items() if real_path(folder / entry.path) == path]
     if path.is_relative_to(below):
-        found.append(path.relative_to(below).with_suffix("").as_posix())
-    return tuple(found)
+        keys.append(path.relative_to(below).with_suffix("").as_posix())
+    return tuple(keys)

@@ -1,7 +1,4 @@
-"""Complete pipelines: keys by place, names and values, and expressions (`complete_expressions`).
-
-Complete expressions and the references in prompts: bindings, stores, fields by type, functions, values of enums.
-"""
+"""Complete pipelines: keys by place, expressions, and references in prompts (values: `complete_values`)."""
 
 from __future__ import annotations
 
@@ -9,8 +6,11 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from quire.expr.functions import FUNCTIONS
 from quire.expr.syntax import KEYWORDS
+from quire.formats.pipeline.known_types import KnownTypes, element
 from quire.formats.pipeline.language import KINDS
 from quire.formats.pipeline.language_words import (
     BINDINGS,
@@ -21,12 +21,22 @@ from quire.formats.pipeline.language_words import (
     meaning,
 )
 from quire.lsp.answers import MOST_COMPLETIONS, Completion, fits_typed
-from quire.lsp.pipeline.complete_values import complete_item, complete_value
-from quire.lsp.pipeline.scopes import names_at
-from quire.lsp.pipeline.tree import FIELD_KEYS, YamlPlace, cursor_place, is_expression, keys_at, pipeline_at, place_of
+from quire.lsp.pipeline.complete_values import argument_names, case_labels, complete_item, complete_value, passed_names
+from quire.lsp.pipeline.scopes import Scope, names_at, store_names
+from quire.lsp.pipeline.tree import (
+    FIELD_KEYS,
+    YamlPlace,
+    cursor_place,
+    file_of,
+    is_dialect,
+    is_expression,
+    keys_at,
+    part_at,
+    place_of,
+)
 from quire.plan.type_words import type_words
 from quire.schema import Enum, Kind, Simple
-from quire.source import Span
+from quire.source import Span, line_start
 from quire.values import encode
 
 if TYPE_CHECKING:
@@ -37,6 +47,8 @@ if TYPE_CHECKING:
 
 
 _NEEDED_FIRST = 2
+_INSTEAD = {"over": "items", "items": "over"}
+"""Keys of which a step has only one."""
 
 
 def complete(view: View, offset: int) -> list[Completion]:
@@ -59,7 +71,6 @@ def complete(view: View, offset: int) -> list[Completion]:
 def resolve(view: View, what: str) -> str:
     """Return the documentation of a completion."""
     from quire.lsp.pipeline.hover import function_text, schema_text, target_text, tool_text
-    from quire.lsp.pipeline.tree import file_of
 
     kind, _, name = what.partition(":")
     match kind:
@@ -74,59 +85,36 @@ def resolve(view: View, what: str) -> str:
     return ""
 
 
-def is_dialect(view: View, offset: int) -> bool:
-    """Tell whether the pipeline around an offset is in the Quire dialect, also if it cannot be read."""
-    pipeline = pipeline_at(view, offset)
-    if pipeline is not None:
-        return pipeline.dialect
-    from quire.lsp.pipeline.tree import part_at
-
-    part = part_at(view, offset)
-    return "\ndialect:" in view.source.text[part.start : part.end]
-
-
 def _keys(view: View, offset: int, place: CursorPlace, where: YamlPlace) -> list[Completion]:
     dialect = is_dialect(view, offset)
     span = Span(place.start, offset)
     if where.kind in ("step", "steps"):
         return _steps(view, place, where, span, dialect)
     if where.kind == "args":
-        from quire.lsp.pipeline.complete_values import argument_names
-
         return argument_names(view, offset, place, span)
     if where.kind == "pass":
-        from quire.lsp.pipeline.complete_values import passed_names
-
         return passed_names(view, offset, place, span, mapping=True)
     if where.kind == "cases":
-        from quire.lsp.pipeline.complete_values import case_labels
-
         return case_labels(view, offset, place, span)
-    known = keys_at(where, dialect)
+    keys = keys_at(where, dialect)
     if where.kind == "document":
-        known = _document_keys(view, offset, known, dialect)
+        keys = _document_keys(view, offset, keys, dialect)
     if where.kind == "field" and not dialect:
-        known = FIELD_KEYS[:6]
+        keys = FIELD_KEYS[:6]
     return [
         _key(where, key, place, span, number)
-        for number, key in enumerate(known)
-        if key not in place.keys and not _excluded(key, place.keys)
+        for number, key in enumerate(keys)
+        if key not in place.keys and _INSTEAD.get(key) not in place.keys
     ]
 
 
-def _excluded(key: str, present: tuple[str, ...]) -> bool:
-    return (key == "over" and "items" in present) or (key == "items" and "over" in present)
-
-
-def _document_keys(view: View, offset: int, known: tuple[str, ...], dialect: bool) -> tuple[str, ...]:
+def _document_keys(view: View, offset: int, keys: tuple[str, ...], dialect: bool) -> tuple[str, ...]:
     """Return the keys of a document: those of a schema, or those of a pipeline."""
-    from quire.lsp.pipeline.tree import part_at
-
     part = part_at(view, offset)
     text = "\n" + view.source.text[part.start : part.end]
     if "\nschema:" in text:
         return ("schema", "fields")
-    return tuple(key for key in known if key not in ("schema", "fields") and (dialect or key != "input")) + (
+    return tuple(key for key in keys if key not in ("schema", "fields") and (dialect or key != "input")) + (
         () if "\npipeline:" in text else ("schema", "fields")
     )
 
@@ -142,7 +130,7 @@ def _steps(view: View, place: CursorPlace, where: YamlPlace, span: Span, dialect
     dash = "- " if where.kind == "steps" and place.mode == "key" else ""
     if place.keys and where.kind == "step":
         return []
-    column = place.start - (view.source.text.rfind("\n", 0, place.start) + 1) + len(dash)
+    column = place.start - line_start(view.source.text, place.start) + len(dash)
     return [
         Completion(
             kind,
@@ -171,16 +159,16 @@ def complete_expression(view: View, offset: int, place: CursorPlace) -> list[Com
     names = names_at(view, offset, place)
     compared = _COMPARED.search(text)
     if compared is not None:
-        found = _values(names, compared, Span(offset - len(compared[3]), offset), place.quote)
-        if found or compared[2]:
-            return found
+        values = _values(names, compared, Span(offset - len(compared[3]), offset), place.quote)
+        if values or compared[2]:
+            return values
     if ends_in_text(text):
         return []
     typed = _TYPED.search(text)
     if typed is None:
         return []
     span = Span(offset - len(typed[2] or ""), offset)
-    path = tuple(one for one in typed[1].split(".") if one)
+    path = tuple(part for part in typed[1].split(".") if part)
     if path:
         return _members(view, offset, names, path, span, text)
     # Of very many stores only some are sent; the functions always are.
@@ -194,13 +182,11 @@ def complete_reference(view: View, offset: int, place: CursorPlace) -> list[Comp
         return []
     names = names_at(view, offset, place)
     span = Span(offset - len(typed[2] or ""), offset)
-    path = tuple(one for one in typed[1].split(".") if one)
-    found = _members(view, offset, names, path, span, "") if path else _roots(view, offset, names, span, "")
+    path = tuple(part for part in typed[1].split(".") if part)
+    completions = _members(view, offset, names, path, span, "") if path else _roots(view, offset, names, span, "")
     if view.source.text[offset : offset + 1] == "}":
-        return found
-    from msgspec.structs import replace
-
-    return [one if one.label == "ctx" else replace(one, insert=f"{one.label}}}") for one in found]
+        return completions
+    return [item if item.label == "ctx" else replace(item, insert=f"{item.label}}}") for item in completions]
 
 
 def ends_in_text(expression: str) -> bool:
@@ -224,8 +210,6 @@ def _shown(type: FieldType | None) -> str:
 
 def _lambdas(names: ReadableNames, text: str) -> dict[str, FieldType | None]:
     """Return the parameters of the lambdas before the cursor, with the types of the items of their lists."""
-    from quire.formats.pipeline.known_types import element
-
     return {
         match[3]: element(names.scope.shapes.resolved(names.type_at(tuple(match[2].split(".")))))
         for match in _LAMBDA.finditer(text)
@@ -233,23 +217,23 @@ def _lambdas(names: ReadableNames, text: str) -> dict[str, FieldType | None]:
 
 
 def _roots(view: View, offset: int, names: ReadableNames, span: Span, text: str) -> list[Completion]:
-    found: dict[str, Completion] = {}
+    roots: dict[str, Completion] = {}
     for name, type in _lambdas(names, text).items():
-        found[name] = Completion(name, "variable", detail=_shown(type), order=1, span=span)
+        roots[name] = Completion(name, "variable", detail=_shown(type), order=1, span=span)
     for name, type in names.scope.types.names.items():
         about = BINDINGS.get(name, "The result of this branch.")
-        found[name] = Completion(name, "variable", detail=_shown(type), documentation=about, order=1, span=span)
+        roots[name] = Completion(name, "variable", detail=_shown(type), documentation=about, order=1, span=span)
     for name in ("ctx", "pipe"):
         type = names.scope.types.pipe if name == "pipe" else None
-        found[name] = Completion(
+        roots[name] = Completion(
             name, "variable", detail=_shown(type), documentation=BINDINGS[name], order=2, span=span
         )
     for name, type in _stores(view, offset, names, span).items():
-        if len(found) > MOST_COMPLETIONS:
+        if len(roots) > MOST_COMPLETIONS:
             break  # one more than is sent tells that there are more
-        if name not in found:
-            found[name] = Completion(name, "variable", detail=_shown(type), order=3, span=span)
-    return list(found.values())
+        if name not in roots:
+            roots[name] = Completion(name, "variable", detail=_shown(type), order=3, span=span)
+    return list(roots.values())
 
 
 def _stores(view: View, offset: int, names: ReadableNames, span: Span) -> dict[str, FieldType | None]:
@@ -261,12 +245,10 @@ def _stores(view: View, offset: int, names: ReadableNames, span: Span) -> dict[s
         for match in _OUTPUT.finditer(near):
             stores.setdefault(match[1], None)
     if names.pipeline is not None and names.pipeline.input is None and len(view.source.text) <= _NEAR:
-        from quire.lsp.pipeline.scopes import store_names
-
         for name in store_names(names.pipeline):
             stores.setdefault(name, None)
     readable = {name: type for name, type in stores.items() if "-" not in name}
-    typed = view.source.text[span.start : span.end]
+    typed = span.of(view.source.text)
     if not typed or len(readable) <= MOST_COMPLETIONS:
         return readable
     fits = fits_typed(typed)
@@ -286,9 +268,6 @@ def _members(
         return [Completion(name, "field", span=span) for name in survived]
     lambdas = _lambdas(names, text)
     if path[0] in lambdas:
-        from quire.formats.pipeline.known_types import KnownTypes
-        from quire.lsp.pipeline.scopes import Scope
-
         types = names.scope.types
         inner = KnownTypes(types.stores, types.pipe, {**types.names, **lambdas})
         fields = type(names)(names.pipeline, Scope(inner, names.scope.shapes), names.way).fields_at(path)
@@ -309,47 +288,47 @@ def _members(
 
 def _functions(view: View, offset: int, span: Span) -> list[Completion]:
 
-    found = [
+    completions = [
         Completion(name, "function", f"{name}($1)", True, form, order=4, span=span, resolve=f"function:{name}")
         for name, (form, _) in SEED_FUNCTIONS.items()
     ]
     if is_dialect(view, offset):
-        found += [
+        completions += [
             Completion(
-                one.name,
+                function.name,
                 "function",
-                f"{one.name}($1)",
+                f"{function.name}($1)",
                 True,
-                one.usage,
+                function.usage,
                 order=5,
                 span=span,
-                resolve=f"function:{one.name}",
+                resolve=f"function:{function.name}",
             )
-            for one in FUNCTIONS.values()
+            for function in FUNCTIONS.values()
         ]
-    found += [Completion(word, "keyword", order=6, span=span) for word in sorted(KEYWORDS)]
-    return found
+    completions += [Completion(word, "keyword", order=6, span=span) for word in sorted(KEYWORDS)]
+    return completions
 
 
 def _values(names: ReadableNames, compared: re.Match[str], span: Span, outer: str) -> list[Completion]:
     """Return the values that a compared path can have."""
     type = names.scope.shapes.resolved(names.type_at(tuple(compared[1].split("."))))
     if isinstance(type, Enum):
-        values = [one for one in type.values if isinstance(one, str | int | float | bool)]
+        values = [value for value in type.values if isinstance(value, str | int | float | bool)]
     elif isinstance(type, Simple) and type.kind is Kind.BOOL and not compared[2]:
         return [Completion(word, "constant", order=0, span=span) for word in ("true", "false")]
     else:
         return []
-    found = []
+    completions = []
     for value in values:
         if not isinstance(value, str):
-            found.append(Completion(encode(value), "enum", order=0, span=span))
+            completions.append(Completion(encode(value), "enum", order=0, span=span))
         elif compared[2]:
-            found.append(Completion(value, "enum", order=0, span=span))
+            completions.append(Completion(value, "enum", order=0, span=span))
         else:
             quote = "'" if outer != "'" else '"'
-            found.append(Completion(value, "enum", f"{quote}{value}{quote}", order=0, span=span))
-    return found
+            completions.append(Completion(value, "enum", f"{quote}{value}{quote}", order=0, span=span))
+    return completions
 
 
 def _body_snippet(place: str, step: str, key: str, *, flow: bool) -> str:

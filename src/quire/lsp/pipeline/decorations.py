@@ -1,9 +1,7 @@
-"""Marks of a pipeline: colours, types and bounds inside of lines, and lines above it and its steps.
+"""Marks of a pipeline (colours, types and bounds inside of lines, lines above steps), and the order of its keys.
 
-Put the keys of steps into the order of the format. Nothing else changes: no line is broken or joined, texts stay as
-they are, and a comment stays with its key.
-
-The new text is read again; the edit of a step after which its tree is not the same is not made.
+Formatting puts the keys of steps into the order of the format and changes nothing else: no line is broken or joined,
+and a comment stays with its key. An edit of a step after which its tree is not the same is not made.
 """
 
 from __future__ import annotations
@@ -17,6 +15,7 @@ from quire.expr import ExprSyntaxError
 from quire.expr.syntax import KEYWORDS, RESERVED
 from quire.expr.tokens import tokens as expression_tokens
 from quire.formats.pipeline.language import ALL_KINDS
+from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.prompts import references
 from quire.formats.pipeline.syntax import AgentBody, FoldBody, ForEachBody, RepeatBody, ToolBody
 from quire.formats.pipeline.walks import expressions, inner_expressions, schema_of, targets
@@ -25,13 +24,12 @@ from quire.lsp.answers import Hint, Lens, Token
 from quire.lsp.bounds import bound_words, document_lenses, quick_proof
 from quire.lsp.desk import uri_of
 from quire.lsp.document_tests import count_cases
-from quire.lsp.pipeline.index import placed
+from quire.lsp.pipeline.index import input_fields, placed
 from quire.lsp.pipeline.scopes import types_of_results
-from quire.lsp.pipeline.step_texts import node_of
-from quire.lsp.pipeline.tree import YamlPlace, cut_of, file_of, labelled, place_below, tree_of
+from quire.lsp.pipeline.tree import YamlPlace, cut_of, file_of, labelled, node_of, place_below, tree_of
 from quire.lsp.texts import plain_value, safe_edits
 from quire.plan.type_words import type_words
-from quire.source import Source, Span
+from quire.source import Source, Span, line_end
 from quire.wording import cut_line
 from quire.workspace.secrets import shown_model
 
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from quire.analysis.proof import Proof
-    from quire.formats.pipeline.syntax import ExpressionText, Name, Pipeline, Step, Text
+    from quire.formats.pipeline.syntax import Pipeline, Step, Text
     from quire.lsp.answers import TokenKind
     from quire.lsp.document_view import View
 
@@ -53,21 +51,20 @@ def format(view: View, span: Span) -> list[Edit]:
         return []
     text = view.source.text
     reported = [finding.span.start for finding in view.reading.diagnostics]
-    found = []
+    edits = []
     for part in cut_of(view):
         for item in part.spans:
             touched = item.start <= span.end and span.start < item.end
             if touched and not any(item.start <= start < item.end for start in reported):
-                old = text[item.start : item.end]
+                old = item.of(text)
                 new = ordered(old, part.column)
                 if new != old and plain_value(node_of(new, part.column)) == plain_value(node_of(old, part.column)):
-                    found.append(Edit(item, old, new))
-    return safe_edits(text, found, lambda after: _means_the_same(view, after))
+                    edits.append(Edit(item, old, new))
+    return safe_edits(text, edits, lambda after: _means_the_same(view, after))
 
 
 def _means_the_same(view: View, text: str) -> bool:
     """Tell whether a text has the same tree as a document, apart from places."""
-    from quire.formats.pipeline.parse import parse
     from quire.formats.pipeline.write import pipeline_tree
 
     after = parse(Source("", text), registered=True)
@@ -77,8 +74,8 @@ def _means_the_same(view: View, text: str) -> bool:
 def _plain(value: object) -> object:
     """Return a tree in JSON without places, and with sets of keys instead of their order."""
     if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items() if key not in ("span", "sha256", "source", "line")}
-    return [_plain(one) for one in value] if isinstance(value, list) else value
+        return {key: _plain(part) for key, part in value.items() if key not in ("span", "sha256", "source", "line")}
+    return [_plain(part) for part in value] if isinstance(value, list) else value
 
 
 def ordered(text: str, column: int) -> str:
@@ -96,7 +93,7 @@ class _Order:
     def region(self, start: int, end: int, nodes: list[tuple[Node, YamlPlace]]) -> str:
         """Return a part of the text, with the nodes in it in order."""
         parts, at = [], start
-        for node, place in sorted(nodes, key=lambda one: one[0].span.start):
+        for node, place in sorted(nodes, key=lambda pair: pair[0].span.start):
             if not at <= node.span.start <= node.span.end <= end:
                 return self._text[start:end]  # an alias stands for a node at another place
             parts += [self._text[at : node.span.start], self._node(node, place)]
@@ -108,14 +105,14 @@ class _Order:
         if isinstance(node, Sequence):
             return self.region(span.start, span.end, [(item, place_below(place, "-")) for item in node.items])
         if not isinstance(node, Mapping) or not node.entries:
-            return self._text[span.start : span.end]
+            return span.of(self._text)
         chunks = self._chunks(node)
-        wanted = _order(place)
+        order = _order(place)
         names = [str(entry.key.value) for entry in node.entries]
         inner = [[(entry.value, place_below(place, name))] for entry, name in zip(node.entries, names, strict=True)]
-        if chunks is None or not wanted or any(name not in wanted for name in names):
-            return self.region(span.start, span.end, [one for several in inner for one in several])
-        numbers = sorted(range(len(names)), key=lambda at: wanted.index(names[at]))
+        if chunks is None or not order or any(name not in order for name in names):
+            return self.region(span.start, span.end, [pair for several in inner for pair in several])
+        numbers = sorted(range(len(names)), key=lambda at: order.index(names[at]))
         texts = [self.region(chunk.start, chunk.end, nodes) for chunk, nodes in zip(chunks, inner, strict=True)]
         parts, at = [], span.start
         for chunk, number in zip(chunks, numbers, strict=True):
@@ -127,10 +124,7 @@ class _Order:
         """Return the text that moves with each entry; None if the entries cannot be moved."""
         entries = node.entries
         if self._text[node.span.start : node.span.start + 1] == "{":
-            if (
-                "\n" in self._text[node.span.start : node.span.end]
-                or "#" in self._text[node.span.start : node.span.end]
-            ):
+            if "\n" in node.span.of(self._text) or "#" in node.span.of(self._text):
                 return None
             return [Span(entry.key.span.start, entry.value.span.end) for entry in entries]
         return self._lines(entries)
@@ -139,38 +133,33 @@ class _Order:
         """Return the lines of each entry of a block, with the comments above and behind it. None if it is not certain
         what belongs to an entry."""
         text = self._text
-        found: list[Span] = []
+        chunks: list[Span] = []
         for at, entry in enumerate(entries):
             start, end = entry.key.span.start, max(entry.value.span.end, entry.key.span.end)
             if text[start:end].endswith("\n"):
                 if "+" in text[entry.value.span.start : entry.value.span.start + 4]:
                     return None  # the empty lines behind it are a part of the text
                 end = start + len(text[start:end].rstrip())
-            line = text.find("\n", end)
-            rest = text[end : line if line >= 0 else len(text)].rstrip()
+            rest = text[end : line_end(text, end)].rstrip()
             if rest and not rest.lstrip().startswith("#"):
                 return None
-            if at == 0 and text[:start].rstrip(" ").endswith("\n") and _is_comment(_line_before(text, start)):
+            before = text[:start].rstrip(" ")
+            if at == 0 and before.endswith("\n") and _is_comment(before[:-1].rpartition("\n")[2]):
                 return None  # the comment is above the mapping
             if at > 0:
-                above = text[found[-1].end : start]
-                lines = [one.strip() for one in above.split("\n")]
+                above = text[chunks[-1].end : start]
+                lines = [line.strip() for line in above.split("\n")]
                 if len(lines) < 2 or lines[0] or not all(map(_is_comment, lines[1:-1])):
                     return None
-                start = start if len(lines) == 2 else found[-1].end + above.index("#")
-            found.append(Span(start, end + len(rest)))
-        if found[-1].end > max(entries[-1].value.span.end, entries[-1].key.span.end):
+                start = start if len(lines) == 2 else chunks[-1].end + above.index("#")
+            chunks.append(Span(start, end + len(rest)))
+        if chunks[-1].end > max(entries[-1].value.span.end, entries[-1].key.span.end):
             return None  # the comment is behind the mapping
-        return found
+        return chunks
 
 
 def _is_comment(line: str) -> bool:
     return line.strip().startswith("#")
-
-
-def _line_before(text: str, offset: int) -> str:
-    end = text.rfind("\n", 0, offset)
-    return text[text.rfind("\n", 0, end) + 1 : end] if end > 0 else ""
 
 
 def _order(place: YamlPlace) -> tuple[str, ...]:
@@ -204,24 +193,24 @@ LARGE = 60_000
 
 def lenses(view: View) -> list[Lens]:
     tree, uri = tree_of(view), uri_of(view.path)
-    found: list[Lens] = []
+    lenses: list[Lens] = []
     for number, pipeline in enumerate(tree.file.pipelines):
         if number == 0:
             bound = bound_words(view) if tree.whole and len(view.source.text) <= LARGE else ""
-            found += document_lenses(view, pipeline.span, cases=count_cases(view), bound=bound)
+            lenses += document_lenses(view, pipeline.span, cases=count_cases(view), bound=bound)
         if len(tree.file.pipelines) > 1:
             continue  # a prompt is shown of a document that can run by itself
         for label, step in labelled(pipeline):
             if isinstance(step.body, AgentBody):
-                found.append(Lens(step.span, "Prompt", "quire.showPrompt", (uri, label)))
-    return found
+                lenses.append(Lens(step.span, "Prompt", "quire.showPrompt", (uri, label)))
+    return lenses
 
 
 _LONGEST = 40
 
 
 def hints(view: View, span: Span) -> list[Hint]:
-    found: list[Hint] = []
+    hints: list[Hint] = []
     proof = quick_proof(view)
     rounds = fan_rounds(proof) if proof is not None else {}
     for pipeline in file_of(view).pipelines:
@@ -230,13 +219,13 @@ def hints(view: View, span: Span) -> list[Hint]:
         ]
         if not steps:
             continue
-        found += _type_hints(view, pipeline, [step for _, step in steps])
+        hints += _type_hints(view, pipeline, [step for _, step in steps])
         for label, step in steps:
             if label in rounds and isinstance(step.body, ForEachBody | FoldBody | RepeatBody):
-                found.append(Hint(step.span.end, f"≤ {rounds[label]}", tooltip="The most rounds of this step."))
-            found += _pass_hints(view, step)
-            found += _model_hint(view, step)
-    return [one for one in found if span.start <= one.offset <= span.end]
+                hints.append(Hint(step.span.end, f"≤ {rounds[label]}", tooltip="The most rounds of this step."))
+            hints += _pass_hints(view, step)
+            hints += _model_hint(view, step)
+    return [hint for hint in hints if span.holds(hint.offset)]
 
 
 def _type_hints(view: View, pipeline: Pipeline, steps: list[Step]) -> Iterator[Hint]:
@@ -251,14 +240,12 @@ def _type_hints(view: View, pipeline: Pipeline, steps: list[Step]) -> Iterator[H
 
 def _pass_hints(view: View, step: Step) -> Iterator[Hint]:
     """Yield the types of the inputs of a callee behind the names that are passed to it."""
-    from quire.lsp.pipeline.index import input_fields
-
     for target in targets(step):
         fields = input_fields(view, target.pipeline.text) if target.passes else {}
-        for one in target.passes:
-            if one.name.text in fields:
-                words = type_words(fields[one.name.text].type)
-                yield Hint(one.name.span.end, f": {cut_line(words, _LONGEST)}", "parameter", words)
+        for passed in target.passes:
+            if passed.name.text in fields:
+                words = type_words(fields[passed.name.text].type)
+                yield Hint(passed.name.span.end, f": {cut_line(words, _LONGEST)}", "parameter", words)
 
 
 def _model_hint(view: View, step: Step) -> Iterator[Hint]:
@@ -283,15 +270,15 @@ _BOUND = RESERVED | {"errors", "round"}
 
 def tokens(view: View) -> list[Token]:
     file = file_of(view)
-    found: list[Token] = [Token(schema.span, "type", ("declaration",)) for schema in file.schemas]
+    tokens: list[Token] = [Token(schema.span, "type", ("declaration",)) for schema in file.schemas]
     for pipeline in file.pipelines:
         if pipeline.name.text:
-            found.append(Token(pipeline.name.span, "namespace", ("declaration",)))
-        found += [Token(name.span, "parameter", ("declaration",)) for name in pipeline.input_names]
+            tokens.append(Token(pipeline.name.span, "namespace", ("declaration",)))
+        tokens += [Token(name.span, "parameter", ("declaration",)) for name in pipeline.input_names]
         for _, step in labelled(pipeline):
-            found += _step_tokens(view, step)
+            tokens += _step_tokens(view, step)
     text = view.source.text
-    return [one for one in found if one.span.end <= len(text) and "\n" not in text[one.span.start : one.span.end]]
+    return [token for token in tokens if token.span.end <= len(text) and "\n" not in token.span.of(text)]
 
 
 def _step_tokens(view: View, step: Step) -> Iterator[Token]:
@@ -302,7 +289,8 @@ def _step_tokens(view: View, step: Step) -> Iterator[Token]:
         yield Token(schema.span, "type")
     for expression in (*expressions(step), *inner_expressions(step)):
         yield from _tag_token(expression)
-        yield from _expression_tokens(view, expression)
+        for start, end, kind in expression_kinds(expression.text):
+            yield Token(placed(view, expression, Span(start, end)), kind)
     body = step.body
     if isinstance(body, ToolBody):
         yield Token(body.name.span, "function")
@@ -314,11 +302,8 @@ def _step_tokens(view: View, step: Step) -> Iterator[Token]:
             yield from _prompt_tokens(view, body.prompt)
     for target in targets(step):
         yield Token(target.pipeline.span, "namespace")
-        yield from (Token(one.name.span, "parameter") for one in target.passes if not _is_quoted(view, one.name))
-
-
-def _is_quoted(view: View, name: Name) -> bool:
-    return view.source.text[name.span.start : name.span.start + 1] in ("'", '"')
+        names = [passed.name.span for passed in target.passes]
+        yield from (Token(name, "parameter") for name in names if view.source.text[name.start] not in "'\"")
 
 
 def _tag_token(text: Text) -> Iterator[Token]:
@@ -338,11 +323,6 @@ def _prompt_tokens(view: View, prompt: Text) -> Iterator[Token]:
             at += len(segment) + 1
 
 
-def _expression_tokens(view: View, expression: ExpressionText) -> Iterator[Token]:
-    for start, end, kind in expression_kinds(expression.text):
-        yield Token(placed(view, expression, Span(start, end)), kind)
-
-
 @lru_cache(maxsize=4_000)
 def expression_kinds(text: str) -> tuple[tuple[int, int, TokenKind], ...]:
     """Return the parts of an expression with their kinds, counted from its start; none for one that is not right."""
@@ -350,30 +330,30 @@ def expression_kinds(text: str) -> tuple[tuple[int, int, TokenKind], ...]:
         read = expression_tokens(text)
     except ExprSyntaxError:
         return ()
-    parameters = {one.text for one, after in itertools.pairwise(read) if after.text == "->"}
-    found: list[tuple[int, int, TokenKind]] = []
-    for at, one in enumerate(read):
+    parameters = {token.text for token, after in itertools.pairwise(read) if after.text == "->"}
+    parts: list[tuple[int, int, TokenKind]] = []
+    for at, token in enumerate(read):
         kind: TokenKind | None = None
-        if one.kind == "number":
+        if token.kind == "number":
             kind = "number"
-        elif one.kind == "text":
+        elif token.kind == "text":
             kind = "string"
-        elif one.kind == "mark":
-            kind = "operator" if one.text in _OPERATORS else None
-        elif one.kind == "name":
+        elif token.kind == "mark":
+            kind = "operator" if token.text in _OPERATORS else None
+        elif token.kind == "name":
             after = read[at + 1].text if at + 1 < len(read) else ""
             before = read[at - 1].text if at else ""
             if before == ".":
                 rooted = at > 1 and read[at - 2].text == "ctx" and (at < 3 or read[at - 3].text != ".")
                 kind = "variable" if rooted else "property"
-            elif one.text in KEYWORDS:
+            elif token.text in KEYWORDS:
                 kind = "keyword"
             elif after == "(":
                 kind = "function"
             elif after == ":":
                 kind = "property"
             else:
-                kind = "parameter" if one.text in parameters or one.text in _BOUND else "variable"
+                kind = "parameter" if token.text in parameters or token.text in _BOUND else "variable"
         if kind is not None:
-            found.append((one.start, one.end, kind))
-    return tuple(found)
+            parts.append((token.start, token.end, kind))
+    return tuple(parts)

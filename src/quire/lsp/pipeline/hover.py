@@ -1,30 +1,33 @@
-"""Hovers of pipelines: paths with their types and writers, steps with their prompts, targets, tools, schemas, keys.
-
-The texts of hovers in pipelines.
-"""
+"""Hovers of pipelines: paths with their types and writers, steps with their prompts, targets, tools, schemas, keys."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
 from quire.errors import QuireError
+from quire.expr.functions import FUNCTIONS
 from quire.formats.pipeline.language_words import BINDINGS, KIND_MEANINGS, SEED_FUNCTIONS, meaning
-from quire.lsp.answers import Hover, code, fenced
+from quire.lsp.answers import Hover, code, fenced, kind_word, paragraphs
 from quire.lsp.pipeline.completion import ends_in_text
-from quire.lsp.pipeline.scopes import in_lambdas, is_input, names_at, writers_of
+from quire.lsp.pipeline.scopes import in_lambdas, is_input, names_at, scope_before, writers_of
 from quire.lsp.pipeline.tree import YamlPlace, cursor_place, file_of, is_expression, place_of, way_to
+from quire.lsp.prompts import prompt_text_of
+from quire.lsp.tool_arguments import properties_of, required_in
+from quire.plan.built_in_tools import BuiltInTool, built_in_tool
 from quire.plan.type_words import fields_words, type_words
-from quire.source import Span
+from quire.source import Span, line_end, line_start
 from quire.values import encode
 from quire.workspace.secrets import shown_model
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.syntax import PipelineFile
     from quire.lsp.document_view import View
+    from quire.lsp.name_targets import CalledDocument
     from quire.lsp.pipeline.scopes import ReadableNames
     from quire.lsp.yaml_scan import CursorPlace
     from quire.schema import FieldType
@@ -45,35 +48,23 @@ def hover(view: View, offset: int) -> Hover | None:
     if word is not None and re.match(r"['\"]?[ ]*:(?:[ \n]|\Z)", text[word.end : word.end + 12]):
         start = cursor_place(view, word.start)
         if start.mode in ("key", "item") and not (place.mode == "value" and place.quote):
-            return _key(view, start, word, text[word.start : word.end])
+            written = key_text(view, place_of(start.path), word.of(text), word)
+            return Hover(word, written) if written else None
     parent = place_of(place.path[:-1]) if place.mode == "value" and place.path else place_of(place.path)
     key = place.path[-1] if place.path else ""
     if place.mode == "value" and key == "prompt" and parent.kind == "body" and place.tag != "!file":
-        return _reference(view, offset, place)
+        reference = _around(_REFERENCE, text, offset)
+        return _path(view, offset, place, Span(reference.start + 1, reference.end - 1)) if reference else None
     if place.mode == "value" and is_expression(parent, key, place.tag):
         return _expression(view, offset, place)
-    if word is None:
-        return None
-    return _value(view, parent, place, key, word)
+    return _value(view, parent, place, key, word) if word is not None else None
 
 
 def _around(pattern: re.Pattern[str], text: str, offset: int) -> Span | None:
     """Return the match around an offset, in its line."""
-    start = text.rfind("\n", 0, offset) + 1
-    end = text.find("\n", offset)
-    for match in pattern.finditer(text, start, end if end >= 0 else len(text)):
+    for match in pattern.finditer(text, line_start(text, offset), line_end(text, offset)):
         if match.start() <= offset <= match.end():
             return Span(*match.span())
-    return None
-
-
-def _reference(view: View, offset: int, place: CursorPlace) -> Hover | None:
-    text = view.source.text
-    start = text.rfind("\n", 0, offset) + 1
-    end = text.find("\n", offset)
-    for match in _REFERENCE.finditer(text, start, end if end >= 0 else len(text)):
-        if match.start() <= offset <= match.end():
-            return _path(view, offset, place, Span(*match.span(1)))
     return None
 
 
@@ -85,26 +76,20 @@ def _expression(view: View, offset: int, place: CursorPlace) -> Hover | None:
         return None
     text = view.source.text
     if re.match(r"[ ]*\(", text[span.end : span.end + 8]):
-        written = function_text(text[span.start : span.end])
+        written = function_text(span.of(text))
         return Hover(span, written) if written else None
     return _path(view, offset, place, span)
 
 
 def _path(view: View, offset: int, place: CursorPlace, span: Span) -> Hover | None:
-    segments = view.source.text[span.start : span.end].split(".")
-    end, kept = span.start, []
-    for segment in segments:
-        kept.append(segment)
-        end += len(segment)
-        if offset <= end:
-            break
-        end += 1
+    end = view.source.text.find(".", offset, span.end)
+    end = span.end if end < 0 else end
+    path = tuple(view.source.text[span.start : end].split("."))
     names = in_lambdas(view, names_at(view, offset, place), offset)
-    path = tuple(kept)
     written = binding_text(names, path) if len(path) == 1 else ""
     written = written or path_text(view, names, path)
     store = path[1:] if path[0] == "ctx" else () if names.is_bound(path[0]) else path
-    return _of_store(view, Span(span.start, min(end, span.end)), written, names, store) if written else None
+    return _of_store(view, Span(span.start, end), written, names, store) if written else None
 
 
 def _of_store(view: View, span: Span, written: str, names: ReadableNames | None, store: tuple[str, ...]) -> Hover:
@@ -115,19 +100,14 @@ def _of_store(view: View, span: Span, written: str, names: ReadableNames | None,
     return Hover(span, written, ("stores", *store), part)
 
 
-def _key(view: View, place: CursorPlace, word: Span, key: str) -> Hover | None:
-    written = key_text(view, place_of(place.path), key, word)
-    return Hover(word, written) if written else None
-
-
 def _value(view: View, parent: YamlPlace, place: CursorPlace, key: str, word: Span) -> Hover | None:
-    text = view.source.text[word.start : word.end]
+    text = word.of(view.source.text)
     written = ""
     store: tuple[str, ...] = ()
     names = None
-    if (parent.kind in ("body", "field") and key == "schema") or (parent.kind == "document" and key == "schema"):
+    if parent.kind in ("body", "field", "document") and key == "schema":
         written = schema_text(file_of(view), text)
-    elif (parent.kind in ("body", "target") and key == "pipeline") or (parent.kind == "document" and key == "pipeline"):
+    elif parent.kind in ("body", "target", "document") and key == "pipeline":
         written = target_text(view, text)
     elif (parent.kind == "body" and parent.step == "tool" and key == "name") or parent.kind == "tools":
         written = tool_text(view, text)
@@ -148,14 +128,11 @@ def _agent_text(view: View, name: str) -> str:
     agent = settings.agents.get(name) if settings is not None else None
     if agent is None:
         return f"**agent** {code(name)}" if name == "default" else ""
-    model = getattr(agent, "model", None)
-    tools = getattr(agent, "tools", None)
-    lines = [f"**agent** {code(name)}"]
-    if model:
-        lines.append(f"model {code(shown_model(str(model)))}")
-    if tools:
-        lines.append("tools " + ", ".join(code(str(tool)) for tool in tools))
-    return "\n\n".join(lines)
+    return paragraphs(
+        f"**agent** {code(name)}",
+        f"model {code(shown_model(agent.model))}" if agent.model else "",
+        "tools " + ", ".join(map(code, agent.tools)) if agent.tools else "",
+    )
 
 
 _MOST_WRITERS = 5
@@ -173,9 +150,7 @@ def binding_text(names: ReadableNames, path: tuple[str, ...]) -> str:
         return f"**ctx**\n\n{BINDINGS['ctx']}"
     if not names.is_bound(root):
         return ""
-    lines = [f"**{root}** {code(type_text(names.type_at(path)))}"]
-    lines.append(_binding(names, root))
-    return "\n\n".join(lines)
+    return f"**{root}** {code(type_text(names.type_at(path)))}\n\n{_binding(names, root)}"
 
 
 def _binding(names: ReadableNames, root: str) -> str:
@@ -197,20 +172,16 @@ def path_text(view: View, names: ReadableNames, path: tuple[str, ...], type: Fie
         lines.append(f"Inside of {code(root)}: {_binding(names, root)}")
     elif names.pipeline is not None:
         lines += _store_lines(view, names, store)
-    return "\n\n".join(lines)
+    return paragraphs(*lines)
 
 
 def _field_lines(names: ReadableNames, path: tuple[str, ...]) -> list[str]:
-    field = next((one for one in names.fields_at(path[:-1]) if one.name == path[-1]), None)
+    field = next((candidate for candidate in names.fields_at(path[:-1]) if candidate.name == path[-1]), None)
     if field is None:
         return []
-    lines = [f"A field of {code(type_text(names.type_at(path[:-1])))}."]
-    if not field.required:
-        holder = ".".join(path[:-1])
-        lines.append(f"It may be missing: {code(f'get({holder}, {path[-1]!r})')} gives null then.")
-    if field.description:
-        lines.append(field.description)
-    return lines
+    get = code(f"get({'.'.join(path[:-1])}, {path[-1]!r})")
+    missing = "" if field.required else f"It may be missing: {get} gives null then."
+    return [f"A field of {code(type_text(names.type_at(path[:-1])))}.", missing, field.description]
 
 
 def _store_lines(view: View, names: ReadableNames, store: str) -> list[str]:
@@ -219,11 +190,9 @@ def _store_lines(view: View, names: ReadableNames, store: str) -> list[str]:
         return []
     lines = []
     if is_input(pipeline, store):
-        field = next((one for one in pipeline.input or () if one.name == store), None)
-        said = "An input" + ("." if field is not None else ", because it is read and no step has written it.")
-        lines.append(said)
-        if field is not None and field.description:
-            lines.append(field.description)
+        field = next((candidate for candidate in pipeline.input or () if candidate.name == store), None)
+        lines.append("An input" + ("." if field else ", because it is read and no step has written it."))
+        lines += [field.description] if field else []
         if field is not None and field.default is not UNSET:
             lines.append(f"It may be left out: it is {code(encode(field.default))} then.")
     writers = writers_of(pipeline, store)
@@ -239,27 +208,25 @@ def _store_lines(view: View, names: ReadableNames, store: str) -> list[str]:
 def function_text(name: str) -> str:
     """Return the meaning of a function of expressions, with examples; empty for a name that is not one."""
     if name in SEED_FUNCTIONS:
-        form, said = SEED_FUNCTIONS[name]
-        return f"**{code(form)}**\n\n{said}"
-    from quire.expr.functions import FUNCTIONS
-
-    found = FUNCTIONS.get(name)
-    if found is None:
+        form, text = SEED_FUNCTIONS[name]
+        return f"**{code(form)}**\n\n{text}"
+    function = FUNCTIONS.get(name)
+    if function is None:
         return ""
-    forms = "\n".join(found.forms)
-    examples = "\n".join(f"{text}  →  {value}" for text, value in found.examples)
-    said = f"Gives {found.gives}." if found.gives not in ("any", "same") else ""
-    return "\n\n".join(one for one in (fenced(forms), found.meaning, said, fenced(examples)) if one)
+    forms = "\n".join(function.forms)
+    examples = "\n".join(f"{text}  →  {value}" for text, value in function.examples)
+    text = f"Gives {function.gives}." if function.gives not in ("any", "same") else ""
+    return paragraphs(fenced(forms), function.meaning, text, fenced(examples))
 
 
 def schema_text(file: PipelineFile, name: str) -> str:
-    schema = next((one for one in file.schemas if one.name == name), None)
+    schema = next((schema for schema in file.schemas if schema.name == name), None)
     if schema is None:
         return ""
-    lines = [
+    fields = "\n".join(
         f"{field.name}: {type_words(field.type)}{'' if field.required else ' (optional)'}" for field in schema.fields
-    ]
-    return f"**schema** {code(name)}\n\n{fenced(chr(10).join(lines))}"
+    )
+    return f"**schema** {code(name)}\n\n{fenced(fields)}"
 
 
 def target_text(view: View, name: str) -> str:
@@ -269,101 +236,81 @@ def target_text(view: View, name: str) -> str:
     callee = callee_of(view, name)
     if callee is None:
         return ""
-    lines = [f"**{callee.format}** {code(name)}"]
-    if callee.tree is not None and callee.tree.description:
-        lines.append(callee.tree.description)
+    lines = [f"**{kind_word(callee.kind)}** {code(name)}", callee.tree.description if callee.tree else ""]
     interface = interface_of(view, name)
     if interface is not None:
         fields = input_fields(view, name)
-        given = []
-        for one in interface.known if interface.known is not None else interface.required:
-            type = f": {type_words(fields[one].type)}" if one in fields else ""
-            given.append(f"{one}{type}" + ("" if one in interface.required else " (optional)"))
-        lines.append(fenced("\n".join(given)) if given else "It takes no inputs.")
-        result = interface.gives if callee.tree is None else _result_of(view, name)
+        inputs = []
+        for input in interface.known if interface.known is not None else interface.required:
+            type = f": {type_words(fields[input].type)}" if input in fields else ""
+            inputs.append(f"{input}{type}" + ("" if input in interface.required else " (optional)"))
+        lines.append(fenced("\n".join(inputs)) if inputs else "It takes no inputs.")
+        result = interface.gives if callee.tree is None else _result_of(view, callee)
         lines.append(f"Gives {code(type_text(result))}.")
-    lines.append(_short_path(view, callee.path))
-    return "\n\n".join(lines)
+    shown = view.folder.shown(callee.path)
+    return paragraphs(*lines, code(Path(shown).name if Path(shown).is_absolute() else shown))
 
 
-def _result_of(view: View, name: str) -> FieldType | None:
-    from quire.lsp.pipeline.index import callee_of
-    from quire.lsp.pipeline.scopes import scope_before
-
-    callee = callee_of(view, name)
-    home = view if callee is None or callee.path == view.path else view.folder.view(callee.path)
-    if callee is None or callee.tree is None or home is None or home.format != "pipeline":
+def _result_of(view: View, callee: CalledDocument) -> FieldType | None:
+    home = view if callee.path == view.path else view.folder.view(callee.path)
+    if home is None:
         return None
-    pipeline = next((one for one in file_of(home).pipelines if one.name.text == callee.declared), None)
+    pipeline = next((pipeline for pipeline in file_of(home).pipelines if pipeline.name.text == callee.declared), None)
     return scope_before(home, pipeline, len(pipeline.steps)).types.pipe if pipeline is not None else None
-
-
-def _short_path(view: View, path: str) -> str:
-    from pathlib import Path
-
-    whole = Path(path)
-    return code(str(whole.relative_to(view.folder.path)) if whole.is_relative_to(view.folder.path) else whole.name)
 
 
 def tool_text(view: View, name: str) -> str:
     """Return the hover of a tool: what it does, its arguments, its class, its tier and whether it is granted."""
-    from quire.plan.built_in_tools import BUILT_IN_TOOLS
-    from quire.trust.capabilities import canonical
-
-    found = next((one for one in BUILT_IN_TOOLS if one.id == canonical(name) or one.name == name), None)
-    settings = view.folder.settings
-    if found is None:
-        server, _, tool = name.partition("__")
-        if settings is not None and tool and server in settings.servers:
-            return _server_tool_text(view, server, tool)
+    tool, settings = built_in_tool(name), view.folder.settings
+    if tool is None:
+        server, _, its_tool = name.partition("__")
+        if settings is not None and its_tool and server in settings.servers:
+            return _server_tool_text(view, server, its_tool)
         return ""
-    lines = [f"**tool** {code(name)}", found.description]
-    properties = found.schema.get("properties")
-    required = found.schema.get("required")
-    if isinstance(properties, Mapping):
-        needed = required if isinstance(required, list) else []
-        given = [
-            f"{one}: {_argument(about)}{'' if one in needed else ' (optional)'}" for one, about in properties.items()
-        ]
-        lines.append(fenced("\n".join(given)))
-    lines.append(f"Class {code(found.effect)}, tier {code(found.risk)}.")
-    lines.append(_granted(view, found.granted, found.id, found.name))
-    return "\n\n".join(lines)
+    needed = required_in(tool.schema)
+    arguments = [
+        f"{argument}: {_argument(about)}{'' if argument in needed else ' (optional)'}"
+        for argument, about in properties_of(tool.schema).items()
+    ]
+    return paragraphs(
+        f"**tool** {code(name)}",
+        tool.description,
+        fenced("\n".join(arguments)),
+        f"Class {code(tool.effect)}, tier {code(tool.risk)}.",
+        _granted(view, tool),
+    )
 
 
 def _server_tool_text(view: View, server: str, tool: str) -> str:
     """Return the hover of a tool of a server, which is not asked about it."""
     from quire.lsp.playbook.tools import authority_of
 
-    lines = [f"**tool** {code(tool)} of the server {code(server)}"]
+    head = f"**tool** {code(tool)} of the server {code(server)}"
+    unknown = "The server is not started here, so its arguments are not known."
     authority = authority_of(view, server, tool)
-    if authority is not None:
-        tier = f", tier {code(authority.tier)}" if authority.tier else ""
-        lines.append(f"Class {code(authority.effect)}{tier}.")
-        missing = "Not granted: agree to this workspace with `quire trust`."
-        lines.append(f"Granted by {authority.granted_by}." if authority.granted_by else missing)
-    lines.append("The server is not started here, so its arguments are not known.")
-    return "\n\n".join(lines)
+    if authority is None:
+        return paragraphs(head, unknown)
+    tier = f", tier {code(authority.tier)}" if authority.tier else ""
+    missing = "Not granted: agree to this workspace with `quire trust`."
+    granted = f"Granted by {authority.granted_by}." if authority.granted_by else missing
+    return paragraphs(head, f"Class {code(authority.effect)}{tier}.", granted, unknown)
 
 
-def _argument(about: object) -> str:
-    if not isinstance(about, Mapping):
-        return "any value"
+def _argument(about: Mapping[str, Any]) -> str:
     type = about.get("type") or ("one of " + ", ".join(map(str, about["enum"])) if "enum" in about else "any value")
-    said = about.get("description")
-    return f"{type}" + (f" – {said}" if said else "")
+    description = about.get("description")
+    return f"{type}" + (f" – {description}" if description else "")
 
 
-def _granted(view: View, granted: str, id: str, name: str) -> str:
-    if granted == "always":
+def _granted(view: View, tool: BuiltInTool) -> str:
+    if tool.granted == "always":
         return "Granted: every run may use it."
-    settings = view.folder.settings
-    given = settings.granted if settings is not None else ()
-    if granted == "in a workspace":
+    if tool.granted == "in a workspace":
         return "Granted in a workspace."
-    if any(one.partition("=")[0] in (id, name) for one in map(str, given)):
+    settings = view.folder.settings
+    if any(str(grant).partition("=")[0] in (tool.id, tool.name) for grant in (settings.granted if settings else ())):
         return "Granted by the settings."
-    return f"Not granted: a run needs {code(f'--allow {name}')}."
+    return f"Not granted: a run needs {code(f'--allow {tool.name}')}."
 
 
 def key_text(view: View, place: YamlPlace, key: str, word: Span) -> str:
@@ -378,21 +325,19 @@ def key_text(view: View, place: YamlPlace, key: str, word: Span) -> str:
         return f"**{key}**: a branch. {code('collect')} reads its result by this name."
     if place.kind == "fields":
         return _declared_text(view, place, key, word)
-    said = meaning(place.kind, place.step, key)
-    return f"**{key}**\n\n{said}" if said else ""
+    text = meaning(place.kind, place.step, key)
+    return f"**{key}**\n\n{text}" if text else ""
 
 
 def _declared_text(view: View, place: YamlPlace, key: str, word: Span) -> str:
     file = file_of(view)
     if place.name == "input":
         for pipeline in file.pipelines:
-            found = next((one for one in pipeline.input or () if one.name == key), None)
-            if found is not None and any(
-                name.span.start <= word.start <= name.span.end for name in pipeline.input_names
-            ):
-                return f"**input** {code(key)}\n\n{fields_words((found,))}"
+            input = next((field for field in pipeline.input or () if field.name == key), None)
+            if input is not None and any(name.span.holds(word.start) for name in pipeline.input_names):
+                return f"**input** {code(key)}\n\n{fields_words((input,))}"
     for schema in file.schemas:
-        field = next((one for one in schema.fields if one.name == key), None)
+        field = next((field for field in schema.fields if field.name == key), None)
         if field is not None and schema.span.start < word.start:
             return f"**field** {code(key)} of {code(schema.name)}\n\n{fields_words((field,))}"
     return ""
@@ -411,14 +356,11 @@ def step_text(view: View, kind: str, word: Span) -> str:
         lines.append(f"At most {bound}.")
     if kind == "agent":
         lines.append(_prompt(view, way.label))
-    return "\n\n".join(line for line in lines if line)
+    return paragraphs(*lines)
 
 
 def _prompt(view: View, label: str) -> str:
-    from quire.display.transcript import prompt_text
-    from quire.lsp.prompts import preview_of
-
     try:
-        return fenced(prompt_text(preview_of(view, label).request))
+        return fenced(prompt_text_of(view, label))
     except QuireError as error:
         return f"No prompt: {error}"

@@ -1,7 +1,4 @@
-"""The names and parts of a pipeline file, with their places.
-
-The documents that a pipeline calls: where they are, what they take and what they give.
-"""
+"""The names and parts of a pipeline file, with their places, and the documents that it calls."""
 
 from __future__ import annotations
 
@@ -10,18 +7,17 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from quire.errors import QuireError
-from quire.formats.pipeline.inputs import uses
+from quire.formats.pipeline.inputs import further_inputs, needed_inputs, uses
 from quire.formats.pipeline.syntax import AgentBody, CallBody, ForEachBody, ParallelBody, ToolBody
 from quire.formats.pipeline.walks import parts, schema_of, targets
+from quire.formats.resolver import DocumentInterface
 from quire.lsp.answers import Index, Link, Name, Symbol
-from quire.lsp.document_view import SETTINGS_FILE
+from quire.lsp.name_targets import CalledDocument, called_document
 from quire.lsp.pipeline.tree import cut_of, extent_of, file_of, item_at, labelled
 from quire.plan.type_words import type_words
-from quire.schema import refs
-from quire.source import Span, real_path
+from quire.schema import Schema, refs
+from quire.source import Span, line_end
 from quire.wording import cut_line
 
 if TYPE_CHECKING:
@@ -30,12 +26,10 @@ if TYPE_CHECKING:
     from quire.formats.pipeline.inputs import Use
     from quire.formats.pipeline.syntax import Name as TreeName
     from quire.formats.pipeline.syntax import Pipeline, Step, Target, Text
-    from quire.formats.resolver import DocumentInterface
-    from quire.library.registered import Registered
     from quire.lsp.answers import NameKind, Role
     from quire.lsp.document_view import View
-    from quire.lsp.pipeline.step_texts import Part
-    from quire.schema import Field, Schema
+    from quire.lsp.pipeline.tree import Part
+    from quire.schema import Field
 
 
 class StoreNames:
@@ -58,9 +52,9 @@ class StoreNames:
         pipeline = self._pipeline
         steps = list(labelled(pipeline))
         outputs = [step.output for _, step in steps if step.output is not None]
-        written = {one.text for one in outputs}
+        written = {name.text for name in outputs}
         reading = self._reading = list(uses(pipeline))
-        declared = [one.text for one in pipeline.input_names]
+        declared = [name.text for name in pipeline.input_names]
         inputs = set(declared)
         if pipeline.input is None:
             inputs = {use.store for use in reading if use.store and not use.written(use.store) and _certain(use)}
@@ -108,18 +102,18 @@ class StoreNames:
         text = use.text
         if text is None:
             return None
-        written = text.text[use.span.start : use.span.end]
+        written = use.span.of(text.text)
         if use.in_prompt:
-            start = use.span.start + 1 + sum(len(one) + 1 for one in use.path[:at])
+            start = use.span.start + 1 + sum(len(segment) + 1 for segment in use.path[:at])
             return self._place(text, Span(start, start + len(use.path[at])))
         if written.replace(" ", "") == ".".join(use.path) and not use.optional:
             starts = [match.start() for match in re.finditer(r"[A-Za-z_][A-Za-z0-9_]*", written)]
             start = use.span.start + starts[at]
             return self._place(text, Span(start, start + len(use.path[at])))
-        found = re.search(rf"""['"]{re.escape(use.path[at])}(?=[.'"])""", written)
-        if found is None:
+        quoted = re.search(rf"""['"]{re.escape(use.path[at])}(?=[.'"])""", written)
+        if quoted is None:
             return None
-        start = use.span.start + found.start() + 1
+        start = use.span.start + quoted.start() + 1
         return self._place(text, Span(start, start + len(use.path[at])))
 
     def _place(self, text: Text, part: Span) -> Span:
@@ -184,8 +178,9 @@ def symbols_of(view: View) -> tuple[Symbol, ...]:
 def _pipeline_symbol(view: View, part: Part, pipeline: Pipeline, span: Span) -> Symbol:
     types = {field.name: type_words(field.type) for field in pipeline.input or ()}
     children = [
-        Symbol(name.text, "input", _rest_of_line(view, name.span), name.span, types.get(name.text, ""))
+        Symbol(name.text, "input", Span(name.span.start, end), name.span, types.get(name.text, ""))
         for name in pipeline.input_names
+        for end in (line_end(view.source.text, name.span.end),)
     ]
     for number, step in enumerate(pipeline.steps, 1):
         item = item_at(part, step.span.start)
@@ -198,9 +193,9 @@ def _pipeline_symbol(view: View, part: Part, pipeline: Pipeline, span: Span) -> 
 def _step_symbol(view: View, name: str, step: Step, span: Span) -> Symbol:
     fan = isinstance(step.body, ParallelBody)
     children = []
-    for part, one in parts(step):
-        inside = extent_of(view, one)
-        children.append(_step_symbol(view, part, one, Span(max(inside.start, span.start), min(inside.end, span.end))))
+    for part, inner in parts(step):
+        inside = extent_of(view, inner)
+        children.append(_step_symbol(view, part, inner, Span(max(inside.start, span.start), min(inside.end, span.end))))
         if fan and part != "collect":
             last = children[-1]
             children[-1] = Symbol(last.name, "branch", last.span, last.selection, last.detail, last.children)
@@ -220,7 +215,7 @@ def step_detail(step: Step) -> str:
             what = getattr(source, "text", "")
         case _:
             what = ""
-    return " ".join(one for one in (what, f"→ {step.output.text}" if step.output else "") if one)
+    return " ".join(word for word in (what, f"→ {step.output.text}" if step.output else "") if word)
 
 
 def _trimmed(view: View, span: Span) -> Span:
@@ -234,17 +229,13 @@ def _trimmed(view: View, span: Span) -> Span:
     return Span(start, max(end, start))
 
 
-def _rest_of_line(view: View, span: Span) -> Span:
-    end = view.source.text.find("\n", span.end)
-    return Span(span.start, end if end >= 0 else len(view.source.text))
-
-
 def index(view: View) -> Index:
     file = file_of(view)
     names: list[Name] = []
     links: list[Link] = []
     for schema in file.schemas:
-        names += _schema_names(schema)
+        names.append(Name("schema", schema.name, schema.span, "declares"))
+        names += [Name("schema", ref.schema, ref.span, "reads") for ref in refs(schema)]
     several = len(file.pipelines) > 1
     for pipeline in file.pipelines:
         declared = pipeline.name.text
@@ -255,18 +246,11 @@ def index(view: View) -> Index:
         for label, step in labelled(pipeline):
             names.append(Name("step", label, step.span, "declares", scope, renames=False))
             names += _step_names(view, step)
-            links += _prompt_links(view, step)
-    for field in (one for pipeline in file.pipelines for one in pipeline.input or ()):
-        from quire.schema import Schema
-
+            if isinstance(step.body, AgentBody) and step.body.is_file:
+                links.append(Link(step.body.prompt.span, _beside(view, step.body.prompt.text), "Open the prompt"))
+    for field in (field for pipeline in file.pipelines for field in pipeline.input or ()):
         names += [Name("schema", ref.schema, ref.span, "reads") for ref in refs(Schema("", (field,))) if ref.span.end]
     return Index(tuple(names), symbols_of(view), tuple(links))
-
-
-def _schema_names(schema: Schema) -> Iterator[Name]:
-    yield Name("schema", schema.name, schema.span, "declares")
-    for ref in refs(schema):
-        yield Name("schema", ref.schema, ref.span, "reads")
 
 
 def _bare(view: View, name: TreeName) -> Span:
@@ -274,7 +258,7 @@ def _bare(view: View, name: TreeName) -> Span:
 
 
 def _step_names(view: View, step: Step) -> Iterator[Name]:
-    schema, settings = schema_of(step), str(view.folder.path / SETTINGS_FILE)
+    schema, settings = schema_of(step), view.folder.settings_file
     if schema is not None:
         yield Name("schema", schema.text, _bare(view, schema), "reads")
     match step.body:
@@ -301,9 +285,8 @@ def _target_names(view: View, target: Target) -> Iterator[Name]:
     if callee is None:
         yield Name("pipeline", called, place, "reads", renames=False)
         return
-    if callee.format != "pipeline":
-        kind = "directive" if callee.format == "directive" else "document"
-        yield Name(kind, called, place, "reads", "", callee.path, renames=False)  # type: ignore[arg-type]
+    if callee.kind != "pipeline":
+        yield Name(callee.kind, called, place, "reads", "", callee.path, renames=False)
     else:
         dot = called.rfind(".")
         if dot >= 0:
@@ -311,36 +294,13 @@ def _target_names(view: View, target: Target) -> Iterator[Name]:
             yield Name("pipeline", called[:dot], key, "reads", "", callee.path, renames=False)
             place = Span(place.start + dot + 1, place.end)
         yield Name("pipeline", callee.declared, place, "reads", callee.declared, callee.path)
-    for one in target.passes:
+    for passed in target.passes:
         document = callee.path if callee.path != view.path else ""
-        yield Name("input", one.name.text, _bare(view, one.name), "reads", callee.scope, document)
-
-
-def _prompt_links(view: View, step: Step) -> Iterator[Link]:
-    if isinstance(step.body, AgentBody) and step.body.is_file:
-        yield Link(step.body.prompt.span, _beside(view, step.body.prompt.text), "Open the prompt")
+        yield Name("input", passed.name.text, _bare(view, passed.name), "reads", callee.scope, document)
 
 
 def _beside(view: View, name: str) -> str:
     return os.path.normpath(Path(view.path).parent / name)
-
-
-class CalledDocument(Struct, frozen=True):
-    """A document that a name means."""
-
-    name: str
-    format: str
-    path: str
-    declared: str = ""
-    """The name of a pipeline in its file."""
-    several: bool = False
-    """True for a pipeline in a file of several."""
-    tree: Pipeline | None = None
-
-    @property
-    def scope(self) -> str:
-        """Tells its inputs and stores apart from those of other pipelines of the file."""
-        return self.declared if self.several else ""
 
 
 def callee_of(view: View, name: str) -> CalledDocument | None:
@@ -348,46 +308,21 @@ def callee_of(view: View, name: str) -> CalledDocument | None:
     file = file_of(view)
     own = next((pipeline for pipeline in file.pipelines if pipeline.name.text == name), None)
     if own is not None:
-        return CalledDocument(name, "pipeline", view.path, name, len(file.pipelines) > 1, own)
-    snapshot = view.folder.snapshot
-    if snapshot is None:
-        return None
-    try:
-        registered = snapshot.registry().pipelines.get(name)
-        if registered is not None:
-            return _registered(registered)
-        if (playbook := snapshot.playbooks().find(name)) is not None:
-            return CalledDocument(name, "playbook", str(real_path(playbook[1])))
-        item = snapshot.named_directive(name)
-    except QuireError:
-        return None
-    return CalledDocument(name, "directive", str(item.path)) if item is not None else None
-
-
-def _registered(one: Registered) -> CalledDocument:
-
-    several = one.name != one.declared
-    return CalledDocument(one.name, "pipeline", str(Path(one.source.name).resolve()), one.declared, several, one.tree)
+        return CalledDocument("pipeline", view.path, name, len(file.pipelines) > 1, own)
+    return called_document(view.folder, name, os.path.realpath)
 
 
 def interface_of(view: View, name: str) -> DocumentInterface | None:
     """Return what a callee takes and gives; None if it is not known."""
     callee = callee_of(view, name)
     if callee is not None and callee.tree is not None:
-        return _interface(callee.tree)
+        needed = needed_inputs(callee.tree)
+        return DocumentInterface("pipeline", callee.tree.name.text, needed, (*needed, *further_inputs(callee.tree)))
     snapshot = view.folder.snapshot
     try:
         return snapshot.document(name) if snapshot is not None else None
     except QuireError:
         return None
-
-
-def _interface(tree: Pipeline) -> DocumentInterface:
-    from quire.formats.pipeline.inputs import further_inputs, needed_inputs
-    from quire.formats.resolver import DocumentInterface
-
-    needed = needed_inputs(tree)
-    return DocumentInterface("pipeline", tree.name.text, needed, (*needed, *further_inputs(tree)))
 
 
 def input_fields(view: View, name: str) -> dict[str, Field]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.diagnostics import Edit
+from quire.errors import QuireError
 from quire.expr import ExprSyntaxError, parse
 from quire.expr.syntax import KEYWORDS, RESERVED
 from quire.expr.syntax import Path as ExpressionPath
@@ -46,48 +47,48 @@ def place_edits(view: View, names: list[Name], new: str) -> list[Edit] | str:
     edits = []
     for span in dict.fromkeys(name.span for name in names):
         if span not in listed:
-            edits.append(Edit(span, view.source.text[span.start : span.end], new))
+            edits.append(Edit(span, span.of(view.source.text), new))
     lists = _lists(view) if listed else {}
     rewritten: set[Span] = set()
     for span, sides in listed.items():
         if sides.store == sides.input:
-            edits.append(Edit(span, view.source.text[span.start : span.end], new))
+            edits.append(Edit(span, span.of(view.source.text), new))
             continue
-        found = lists.get(span)
-        problem = "it cannot be read" if found is None else _problem(view, found, listed)
-        if found is None or problem:
+        around = lists.get(span)
+        problem = "it cannot be read" if around is None else _problem(view, around, listed)
+        if around is None or problem:
             place = f"line {view.source.position(span.start).line} of {Path(view.path).name}"
             return f"{place} passes {sides.name} in a list, which cannot become a mapping: {problem}"
-        if found.node.span not in rewritten:
-            rewritten.add(found.node.span)
-            edits += _as_mapping(view, found.node, listed)
+        if around.node.span not in rewritten:
+            rewritten.add(around.node.span)
+            edits += _as_mapping(view, around.node, listed)
     return edits
 
 
 def _listed_names(view: View, names: list[Name], new: str) -> dict[Span, _Sides]:
     """Return the items of lists that are among some places, by their spans without quotes."""
-    wanted: dict[Span, list[Name]] = {}
-    for one in names:
-        wanted.setdefault(one.span, []).append(one)
-    found: dict[Span, _Sides] = {}
+    by_span: dict[Span, list[Name]] = {}
+    for name in names:
+        by_span.setdefault(name.span, []).append(name)
+    listed: dict[Span, _Sides] = {}
     file = file_of(view)
     for pipeline in file.pipelines:
         scope = pipeline.name.text if len(file.pipelines) > 1 else ""
-        for target in (one for _, step in labelled(pipeline) for one in targets(step)):
-            for span, name in _items(view, target):
-                for one in wanted.get(span, ()):
-                    sides = found.setdefault(span, _Sides(name))
-                    if one.scope == scope and one.document in ("", view.path):
+        for target in (target for _, step in labelled(pipeline) for target in targets(step)):
+            for span, item in _items(view, target):
+                for name in by_span.get(span, ()):
+                    sides = listed.setdefault(span, _Sides(item))
+                    if name.scope == scope and name.document in ("", view.path):
                         sides.store = new
-                    if _is_input(view, target, one):
+                    if _is_input(view, target, name):
                         sides.input = new
-    return found
+    return listed
 
 
 def _items(view: View, target: Target) -> Iterator[tuple[Span, str]]:
-    for one in target.passes:
-        if one.value is None:
-            yield without_quotes(view.source.text, one.name.span, one.name.text), one.name.text
+    for passed in target.passes:
+        if passed.value is None:
+            yield without_quotes(view.source.text, passed.name.span, passed.name.text), passed.name.text
 
 
 def _is_input(view: View, target: Target, name: Name) -> bool:
@@ -128,17 +129,17 @@ def _sequences(node: Node) -> Iterator[Sequence]:
             yield from _sequences(item)
 
 
-def _problem(view: View, found: _List, listed: dict[Span, _Sides]) -> str:
+def _problem(view: View, around: _List, listed: dict[Span, _Sides]) -> str:
     """Return why a list cannot become a mapping; empty if it can."""
     text, keys = view.source.text, []
-    if found.uses > 1 or text[found.node.span.start] == "&":
+    if around.uses > 1 or text[around.node.span.start] == "&":
         return "its anchor may be used at other places"
-    for item in found.node.items:
+    for item in around.node.items:
         if not isinstance(item, Scalar):
             return "it has an item that is not a name"
         span = without_quotes(text, item.span, item.text)
         sides = listed.get(span, _Sides(item.text))
-        if text[span.start : span.end] != item.text:
+        if span.of(text) != item.text:
             return f"{item.text} is written in a way that cannot be changed"
         if not _is_readable(sides.store or item.text):
             return f"ctx.{sides.store or item.text} is not an expression"
@@ -146,7 +147,7 @@ def _problem(view: View, found: _List, listed: dict[Span, _Sides]) -> str:
     twice = next((key for key in keys if keys.count(key) > 1), "")
     if twice:
         return f"it would have {twice} twice"
-    gaps = (text[dash.start + 1 : dash.end] for dash in _dashes(text, found.node))
+    gaps = (text[dash.start + 1 : dash.end] for dash in _dashes(text, around.node))
     return "a comment is between a dash and its name" if any(gap.strip() for gap in gaps) else ""
 
 
@@ -165,14 +166,14 @@ def _as_mapping(view: View, node: Sequence, listed: dict[Span, _Sides]) -> Itera
     for item in node.items:
         assert isinstance(item, Scalar)  # noqa: S101  # `_problem` has seen it
         sides = listed.get(without_quotes(text, item.span, item.text), _Sides(item.text))
-        old = text[item.span.start : item.span.end]
+        old = item.span.of(text)
         key = old.replace(item.text, sides.input) if sides.input else old
         yield Edit(item.span, old, f"{key}: ctx.{sides.store or item.text}")
     if text[node.span.start] == "[":
         yield Edit(Span(node.span.start, node.span.start + 1), "[", "{")
         yield Edit(Span(node.span.end - 1, node.span.end), "]", "}")
     for dash in _dashes(text, node):
-        yield Edit(dash, text[dash.start : dash.end], "  ")
+        yield Edit(dash, dash.of(text), "  ")
 
 
 def _dashes(text: str, node: Sequence) -> Iterator[Span]:
@@ -210,13 +211,11 @@ def _taken(view: View, name: Name, new: str) -> str:
     thing = thing_of(view, name)
     home = view if thing.document == view.path else view.folder.view(thing.document)
     kinds = ("store", "input") if name.kind in ("store", "input") else (name.kind,)
-    for one in home.index.names if home is not None else ():
-        same_scope = one.scope == name.scope or name.kind == "pipeline"
-        if one.kind in kinds and one.text == new and same_scope and (one.document or thing.document) == thing.document:
-            return f"there is a {one.kind} {new} already"
+    for other in home.index.names if home is not None else ():
+        is_here = other.document in ("", thing.document) and (other.scope == name.scope or name.kind == "pipeline")
+        if is_here and other.kind in kinds and other.text == new:
+            return f"there is a {other.kind} {new} already"
     if name.kind == "pipeline" and view.folder.snapshot is not None:
-        from quire.errors import QuireError
-
         try:
             if new in view.folder.snapshot.registry().pipelines:
                 return f"there is a pipeline {new} already"
@@ -229,9 +228,9 @@ def _tied(view: View, name: Name) -> str:
     """Return why a thing cannot be renamed: a place writes its name unusually, or a test names a step by it."""
     if name.kind not in ("store", "input", "branch"):
         return ""
-    for where, one in places_of(view, name):
-        line = where.source.position(one.span.start).line
-        if where.source.text[one.span.start : one.span.end] != one.text:
+    for where, place in places_of(view, name):
+        line = where.source.position(place.span.start).line
+        if place.span.of(where.source.text) != place.text:
             return f"line {line} of {where.path.rpartition('/')[2]} names it in a way that cannot be changed alone"
     if name.kind == "branch":
         return _in_tests(view, name)
@@ -243,7 +242,7 @@ def _in_tests(view: View, name: Name) -> str:
     for other in view.folder.holding(name.text):
         if other.format != "test":
             continue
-        for one in other.index.names:
-            if one.kind == "step" and one.document == view.path and name.text in one.text.split("."):
-                return f"{other.path.rpartition('/')[2]} names a step by this branch: {one.text}"
+        for step in other.index.names:
+            if step.kind == "step" and step.document == view.path and name.text in step.text.split("."):
+                return f"{other.path.rpartition('/')[2]} names a step by this branch: {step.text}"
     return ""

@@ -1,7 +1,5 @@
 """The names that can be read at a place of a pipeline, with their types and writers.
 
-Types of the stores and bindings at a place of a pipeline, for hovers and completions.
-
 The types flow through the steps as in the checks (`quire.formats.pipeline.check_types`), without reporting anything.
 """
 
@@ -13,13 +11,17 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from quire.expr.syntax import Each, FunctionCall, children
+from quire.errors import QuireError
+from quire.expr import ExprSyntaxError, parse
+from quire.expr.syntax import Each, FunctionCall, Path, children
 from quire.formats.pipeline.check_types import TypeWalker
 from quire.formats.pipeline.fields import Fields
+from quire.formats.pipeline.inputs import uses
 from quire.formats.pipeline.known_types import LOOP_NAMES, NUMBER, KnownTypes, Shapes, element, parts_of
 from quire.formats.pipeline.syntax import HOLE, RepeatBody
 from quire.formats.pipeline.walks import expressions, inner_expressions
 from quire.lsp.pipeline.tree import Way, count_until, file_of, labelled, pipeline_at, place_of, way_to
+from quire.source import NOWHERE
 
 if TYPE_CHECKING:
     from quire.expr.syntax import Node
@@ -48,9 +50,6 @@ class ReadableNames(Struct, frozen=True):
 
     def type_at(self, path: tuple[str, ...]) -> FieldType | None:
         """Return the type of a path; None if it is not known."""
-        from quire.expr.syntax import Path
-        from quire.source import NOWHERE
-
         shapes = self.scope.shapes
         return shapes.infer(Path(path, (NOWHERE,) * len(path), NOWHERE), self.scope.types)
 
@@ -87,14 +86,12 @@ def names_at(view: View, offset: int, place: CursorPlace) -> ReadableNames:
 
 def in_lambdas(view: View, names: ReadableNames, offset: int) -> ReadableNames:
     """Return what can be read at a place of an expression, with the parameters of the lambdas around it."""
-    from quire.expr import ExprSyntaxError, parse
-
     step = names.way.step if names.way is not None else None
     texts = (*expressions(step), *inner_expressions(step)) if step is not None else ()
-    around = next((text.span for text in texts if text.span.start <= offset <= text.span.end), None)
+    around = next((text.span for text in texts if text.span.holds(offset)), None)
     if around is None:
         return names
-    written = view.source.text[around.start : around.end].rstrip()
+    written = around.of(view.source.text).rstrip()
     begin = _BEGIN.match(written)
     start, mark = (begin.end(), begin[1] or "") if begin else (0, "")
     try:
@@ -115,39 +112,33 @@ def _around(root: Node, offset: int) -> Iterator[Node]:
     node: Node | None = root
     while node is not None:
         body = node.body if isinstance(node, Each) else node.key if isinstance(node, FunctionCall) else None
-        if body is not None and body.span.start <= offset <= body.span.end:
+        if body is not None and body.span.holds(offset):
             yield node
             node = body
         else:
-            node = next((child for child in children(node) if child.span.start <= offset <= child.span.end), None)
+            node = next((child for child in children(node) if child.span.holds(offset)), None)
 
 
 def _bindings(view: View, offset: int, place: CursorPlace, scope: Scope) -> dict[str, FieldType | None]:
     """Return the bindings at a place of a step that cannot be read, by the keys around it."""
-    found: dict[str, FieldType | None] = {}
-    for around in place_of(place.path).depth or _depth(place.path):
+    bindings: dict[str, FieldType | None] = {}
+    for around in place_of(place.path).depth or (place_of(place.path[:-1]).depth if place.path else ()):
         step, _, key = around.partition(".")
-        loop = {name: type for name, type in found.items() if name in LOOP_NAMES and "round" in found}
+        loop = {name: type for name, type in bindings.items() if name in LOOP_NAMES and "round" in bindings}
         match step, key:
             case "for_each", "do":
-                found = {**loop, "item": _item(view, offset, scope)}
+                bindings = {**loop, "item": _item(view, offset, scope)}
             case "fold", "do":
-                found = {**loop, "item": _item(view, offset, scope), "acc": None}
+                bindings = {**loop, "item": _item(view, offset, scope), "acc": None}
             case "repeat", "do":
-                found = {**found, "acc": None, "round": NUMBER}
+                bindings = {**bindings, "acc": None, "round": NUMBER}
             case "for_each" | "parallel", "collect":
-                found = {**loop, "errors": None}
-    return found
-
-
-def _depth(path: tuple[str, ...]) -> tuple[str, ...]:
-    return place_of(path[:-1]).depth if path else ()
+                bindings = {**loop, "errors": None}
+    return bindings
 
 
 def _item(view: View, offset: int, scope: Scope) -> FieldType | None:
     """Return the type of the items of the list that the nearest `over` before an offset names."""
-    from quire.expr import ExprSyntaxError, parse
-
     text = view.source.text[max(0, offset - 4_000) : offset]
     lists = list(_OVER.finditer(text))
     if not lists:
@@ -167,20 +158,18 @@ def writers_of(pipeline: Pipeline, name: str) -> list[tuple[str, Step]]:
 
 def is_input(pipeline: Pipeline, name: str) -> bool:
     """Tell whether a pipeline declares an input, or can only mean one because no step writes it."""
-    declared = any(one.text == name for one in pipeline.input_names)
+    declared = any(input.text == name for input in pipeline.input_names)
     return declared or (pipeline.input is None and not writers_of(pipeline, name))
 
 
 def store_names(pipeline: Pipeline) -> list[str]:
     """Return the names of all stores and inputs that a pipeline mentions."""
-    from quire.formats.pipeline.inputs import uses
-
-    found = dict.fromkeys(name.text for name in pipeline.input_names)
-    found |= dict.fromkeys(step.output.text for _, step in labelled(pipeline) if step.output is not None)
-    found |= dict.fromkeys(
+    names = dict.fromkeys(name.text for name in pipeline.input_names)
+    names |= dict.fromkeys(step.output.text for _, step in labelled(pipeline) if step.output is not None)
+    names |= dict.fromkeys(
         use.store for use in uses(pipeline) if use.store and (not use.in_prompt or use.path[0] == "ctx")
     )
-    return list(found)
+    return list(names)
 
 
 class _Results(Mapping[str, "FieldType"]):
@@ -190,8 +179,6 @@ class _Results(Mapping[str, "FieldType"]):
         self._resolver = resolver
 
     def __getitem__(self, name: str) -> FieldType:
-        from quire.errors import QuireError
-
         try:
             interface = self._resolver.document(name) if self._resolver else None
         except QuireError:
@@ -252,11 +239,11 @@ def scope_before(view: View, pipeline: Pipeline, number: int) -> Scope:
 
 def scope_at(view: View, way: Way) -> Scope:
     """Return the types that a step can read, and that of its result."""
-    wanted = id(way.step)
-    walker = QuietWalker(view, frozenset({wanted}))
+    step = id(way.step)
+    walker = QuietWalker(view, frozenset({step}))
     types = _before(way.pipeline, way.number, walker)
     walker.step(way.steps[0][1], types)
-    return Scope(walker.before.get(wanted, types), walker.shapes, walker.results.get(wanted))
+    return Scope(walker.before.get(step, types), walker.shapes, walker.results.get(step))
 
 
 def types_of_results(view: View, pipeline: Pipeline, steps: list[Step]) -> dict[int, FieldType | None]:

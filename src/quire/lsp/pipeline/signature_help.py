@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from quire.formats.pipeline.language import NEEDED
 from quire.formats.pipeline.language_words import KIND_MEANINGS, SEED_FUNCTIONS, meaning
 from quire.lsp.answers import Signature
-from quire.lsp.pipeline.tree import cursor_place, is_expression, keys_at, place_of
+from quire.lsp.pipeline.tree import cursor_place, is_dialect, is_expression, keys_at, place_of
+from quire.lsp.tool_arguments import meaning_of, properties_of, required_in
 
 if TYPE_CHECKING:
     from quire.lsp.document_view import View
@@ -34,18 +34,18 @@ def signature(view: View, offset: int) -> Signature | None:
 
 
 def _function(text: str) -> Signature | None:
-    found = _open_call(text)
-    name = _NAME.search(text[: found[0]]) if found else None
-    if found is None or name is None:
+    call = _open_call(text)
+    name = _NAME.search(text[: call[0]]) if call else None
+    if call is None or name is None:
         return None
-    forms, said = _forms(name[1])
+    forms, about = _forms(name[1])
     if not forms:
         return None
     # The form with enough parameters for what is typed already.
-    form = next((one for one in forms if len(_parameters(one)) > found[1]), forms[-1])
+    form = next((form for form in forms if len(_parameters(form)) > call[1]), forms[-1])
     parameters = _parameters(form)
     return Signature(
-        form, tuple((parameter, "") for parameter in parameters), min(found[1], max(len(parameters) - 1, 0)), said
+        form, tuple((parameter, "") for parameter in parameters), min(call[1], max(len(parameters) - 1, 0)), about
     )
 
 
@@ -74,22 +74,20 @@ def _open_call(text: str) -> tuple[int, int] | None:
 
 def _forms(name: str) -> tuple[tuple[str, ...], str]:
     if name in SEED_FUNCTIONS:
-        form, said = SEED_FUNCTIONS[name]
-        return (form,), said
+        form, text = SEED_FUNCTIONS[name]
+        return (form,), text
     from quire.expr.functions import FUNCTIONS
 
-    found = FUNCTIONS.get(name)
-    return (found.forms, found.meaning) if found else ((), "")
+    function = FUNCTIONS.get(name)
+    return (function.forms, function.meaning) if function else ((), "")
 
 
 def _parameters(form: str) -> list[str]:
     inside = form[form.find("(") + 1 : form.rfind(")")]
-    return [one.strip() for one in inside.split(",") if one.strip()]
+    return [parameter.strip() for parameter in inside.split(",") if parameter.strip()]
 
 
 def _step(view: View, offset: int, place: CursorPlace, path: tuple[str, ...], typed: str) -> Signature | None:
-    from quire.lsp.pipeline.completion import is_dialect
-
     where = place_of(path)
     if where.kind != "body" or not place.flow:
         return None
@@ -98,7 +96,7 @@ def _step(view: View, offset: int, place: CursorPlace, path: tuple[str, ...], ty
     active = next((at for at, key in enumerate(keys) if key == typed), None)
     if active is None:
         active = next((at for at, key in enumerate(keys) if key not in place.keys and key.startswith(typed)), 0)
-    parameters = tuple((one, meaning("body", where.step, key)) for one, key in zip(shown, keys, strict=True))
+    parameters = tuple((word, meaning("body", where.step, key)) for word, key in zip(shown, keys, strict=True))
     return Signature(f"{where.step}: {{{', '.join(shown)}}}", parameters, active, KIND_MEANINGS[where.step])
 
 
@@ -106,16 +104,11 @@ def _tool(view: View, offset: int, typed: str) -> Signature | None:
     from quire.lsp.pipeline.complete_values import tool_schema
 
     tool, schema = tool_schema(view, offset)
-    properties = schema.get("properties")
-    if not isinstance(properties, Mapping):
+    properties, needed = properties_of(schema), required_in(schema)
+    if "properties" not in schema:
         return None
-    required = schema.get("required")
-    needed = required if isinstance(required, list) else []
     names = list(properties)
     shown = [name if name in needed else f"[{name}]" for name in names]
     active = next((at for at, name in enumerate(names) if name == typed or (typed and name.startswith(typed))), 0)
-    said = [
-        str(one.get("description", one.get("type", ""))) if isinstance(one, Mapping) else ""
-        for one in properties.values()
-    ]
-    return Signature(f"{tool}({', '.join(shown)})", tuple(zip(shown, said, strict=True)), active)
+    parameters = tuple(zip(shown, map(meaning_of, properties.values()), strict=True))
+    return Signature(f"{tool}({', '.join(shown)})", parameters, active)

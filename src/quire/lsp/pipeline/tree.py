@@ -1,28 +1,149 @@
-"""The steps of a pipeline file in an editor, also of one that is half typed, and the text that each of them covers.
+"""The steps of a pipeline file, also of one that is half typed, and the meaning of the places in it.
 
-The meaning of a place in a pipeline file: which keys may stand there, and what a value there is.
+A text is cut at its documents and steps by how its lines begin, whatever is half typed inside of a step. If its YAML is
+broken, the steps that are right are read alone.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
+from collections.abc import Iterator
+from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Literal, TypeAlias
 from weakref import WeakKeyDictionary
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from quire.formats.pipeline.language import ALL_KINDS, DIALECT_KINDS, KEYS, kinds
+from quire.formats.pipeline.parse import parse
+from quire.formats.pipeline.syntax import PipelineFile
 from quire.formats.pipeline.walks import parts
-from quire.lsp.pipeline.step_texts import Part, parts_of, readable
+from quire.formats.yaml import Node, Sequence, read_yaml
 from quire.lsp.yaml_scan import ITEM, CursorPlace, Scanner, closing
-from quire.source import Span
+from quire.source import Source, Span, line_end, line_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from quire.formats.pipeline.syntax import Pipeline, PipelineFile, Step
+    from quire.formats.pipeline.syntax import Pipeline, Step
     from quire.lsp.document_view import View
+
+_STEPS = re.compile(r"^steps:[ \t]*(?:#[^\n]*)?\n(?:[ \t]*(?:#[^\n]*)?\n)*(?=( *)-[ \n])", re.MULTILINE)
+_AFTER_DASH = (" ", "\n")
+_NOT_BLANK = re.compile(r"[^\n]")
+_MOST_STEPS = 2_000
+
+
+class Part(Struct, frozen=True):
+    """One document of a file, and where each of its steps begins."""
+
+    start: int
+    end: int
+    items: tuple[int, ...] = ()
+    column: int = 0
+    """The column in which the steps begin."""
+
+    @property
+    def head(self) -> int:
+        """Where the text before the steps ends."""
+        return self.items[0] if self.items else self.end
+
+    @property
+    def spans(self) -> list[Span]:
+        """The places of the steps."""
+        return [Span(start, end) for start, end in zip(self.items, (*self.items[1:], self.end), strict=False)]
+
+
+@lru_cache(maxsize=2)
+def parts_of(text: str) -> tuple[Part, ...]:
+    """Cut a text into its documents, and each of them at its steps if that is possible."""
+    starts = [0, *_later_documents(text)]
+    return tuple(_part(text, start, end) for start, end in zip(starts, (*starts[1:], len(text)), strict=True))
+
+
+def _later_documents(text: str) -> Iterator[int]:
+    """Yield where the documents behind the first one begin. A pattern would be tried at each line."""
+    at = text.find("\n---")
+    while at >= 0:
+        if text[at + 4 : at + 5] in ("", " ", "\t", "\n"):
+            yield at + 1
+        at = text.find("\n---", at + 1)
+
+
+def _part(text: str, start: int, end: int) -> Part:
+    match = _STEPS.search(text, start, end)
+    if match is None:
+        return Part(start, end)
+    column = len(match[1])
+    mark = "\n" + " " * column + "-"
+    first = match.end()
+    # The text before each dash, but for the first: splitting is several times as quick as searching one by one.
+    before, *between = text[first + column + 1 : end].split(mark)
+    items, at = [first], first + column + 1 + len(before)
+    for number, piece in enumerate(between, 1):
+        # A dash is followed by a space or a line end, which is that of the next item if nothing is between them.
+        if piece[:1] in _AFTER_DASH if piece else number < len(between):
+            items.append(at + 1)
+        at += len(mark) + len(piece)
+    return Part(start, end, tuple(items), column)
+
+
+@lru_cache(maxsize=_MOST_STEPS)
+def node_of(text: str, column: int) -> Node | None:
+    """Return the YAML of one item of a list whose items begin at a column; None if it is not plainly right."""
+    if _outside(column).search(text):
+        return None
+    yaml = read_yaml(Source("", text))
+    node = yaml.documents[0] if len(yaml.documents) == 1 else None
+    if yaml.diagnostics or not isinstance(node, Sequence) or len(node.items) != 1:
+        return None
+    return node.items[0]
+
+
+@lru_cache(maxsize=32)
+def _outside(column: int) -> re.Pattern[str]:
+    """Return what matches any line that would end a list whose items begin at a column."""
+    left = rf"| {{0,{column - 1}}}-" if column else ""
+    return re.compile(rf"^(?: {{0,{column}}}[^ \n#-]{left}| {{{column}}}-(?![ \n]))", re.MULTILINE)
+
+
+def readable(source: Source) -> PipelineFile:
+    """Return what can be read of a text whose YAML is broken: its schemas, and the steps that are right.
+
+    The other steps become empty ones of the same length, so that everything else keeps its place, and are left out of
+    the result.
+    """
+    text = source.text
+    pieces: list[str] = []
+    empty: set[int] = set()
+    for part in parts_of(text):
+        if read_yaml(Source("", text[part.start : part.head])).diagnostics:
+            pieces.append(_blank(text[part.start : part.end]))
+            continue
+        pieces.append(text[part.start : part.head])
+        for span in part.spans:
+            step = span.of(text)
+            if node_of(step, part.column) is None:
+                dash = part.column + 1
+                empty.add(span.start + dash)
+                step = step[:dash] + _blank(step[dash:])
+            pieces.append(step)
+    reading = parse(Source(source.name, "".join(pieces)), registered=True)
+    file = reading.file or reading.partial
+    if file is None:
+        return PipelineFile((), ())
+    pipelines = [
+        replace(pipeline, steps=tuple(step for step in pipeline.steps if step.span.start not in empty))
+        for pipeline in file.pipelines
+    ]
+    return replace(file, pipelines=tuple(pipelines))
+
+
+def _blank(text: str) -> str:
+    return _NOT_BLANK.sub(" ", text)
 
 
 class Tree(Struct, frozen=True):
@@ -59,8 +180,8 @@ def cut_of(view: View) -> tuple[Part, ...]:
 
 def part_at(view: View, offset: int) -> Part:
     """Return the document of the file that holds an offset."""
-    found = cut_of(view)
-    return next((part for part in reversed(found) if part.start <= offset), found[0])
+    cut = cut_of(view)
+    return next((part for part in reversed(cut) if part.start <= offset), cut[0])
 
 
 def item_at(part: Part, offset: int) -> Span | None:
@@ -87,6 +208,15 @@ def pipeline_at(view: View, offset: int) -> Pipeline | None:
     part = part_at(view, offset)
     pipelines = file_of(view).pipelines
     return next((pipeline for pipeline in pipelines if part.start <= pipeline.span.start < part.end), None)
+
+
+def is_dialect(view: View, offset: int) -> bool:
+    """Tell whether the pipeline around an offset is in the Quire dialect, also if it cannot be read."""
+    pipeline = pipeline_at(view, offset)
+    if pipeline is not None:
+        return pipeline.dialect
+    part = part_at(view, offset)
+    return "\ndialect:" in view.source.text[part.start : part.end]
 
 
 def count_until(pipeline: Pipeline, offset: int) -> int:
@@ -139,13 +269,13 @@ def way_to(view: View, offset: int) -> Way | None:
     while True:
         label, step = chain[-1]
         inner = [
-            (f"{label}.{name}", one)
-            for name, one in parts(step)
-            if one.span.start <= offset and offset <= extent_of(view, one).end
+            (f"{label}.{name}", part)
+            for name, part in parts(step)
+            if part.span.start <= offset and offset <= extent_of(view, part).end
         ]
         if not inner:
             return Way(pipeline, tuple(chain), at)
-        chain.append(max(inner, key=lambda one: one[1].span.start))
+        chain.append(max(inner, key=lambda pair: pair[1].span.start))
 
 
 def _last_before(pipeline: Pipeline, offset: int) -> int | None:
@@ -160,22 +290,21 @@ def extent_of(view: View, step: Step) -> Span:
     """Return the whole text of a step: its kind and its body, by brackets or by indentation."""
     text = view.source.text
     start = step.span.start
-    before = text.rfind("\n", 0, start) + 1
+    before = line_start(text, start)
     lead = text[before:start].rstrip()
     if lead.endswith(("{", ",")) or text[:start].rstrip().endswith(("{", ",")):
         return Span(start, closing(text, start))
     column = start - before
     at = text.find("\n", step.span.end)
-    end = len(text) if at < 0 else at
+    end = line_end(text, step.span.end)
     while 0 <= at < len(text) - 1:
-        line_end = text.find("\n", at + 1)
-        line = text[at + 1 : line_end if line_end >= 0 else len(text)]
+        line = text[at + 1 : line_end(text, at + 1)]
         content = line.lstrip(" ")
         if content and not content.startswith("#") and len(line) - len(content) <= column:
             break
         if content and not content.startswith("#"):
             end = at + 1 + len(line)
-        at = line_end
+        at = text.find("\n", at + 1)
     return Span(start, end)
 
 
@@ -282,8 +411,8 @@ def keys_at(place: YamlPlace, dialect: bool) -> tuple[str, ...]:
         case "step":
             return tuple(kinds(dialect))
         case "body":
-            known = kinds(dialect)
-            return known.get(place.step, KEYS.get(place.step, DIALECT_KINDS.get(place.step, ())))
+            by_kind = kinds(dialect)
+            return by_kind.get(place.step, KEYS.get(place.step, DIALECT_KINDS.get(place.step, ())))
         case "target":
             return TARGET_KEYS if dialect else TARGET_KEYS[:2]
         case "capabilities":

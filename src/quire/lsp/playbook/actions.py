@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from quire.diagnostics import Edit, Severity
 from quire.formats.markdown import signature_line
 from quire.formats.playbook.codes import lints, reader
-from quire.lsp.answers import Action, FileEdit
+from quire.lsp.answers import Action, change, insertion
 from quire.lsp.document_tests import test_action
 from quire.lsp.playbook.completion import free_label
 from quire.lsp.playbook.index import KnownNames, tree_of
 from quire.lsp.playbook.layout import Layout, Part, layout_of
-from quire.source import NOWHERE, Span
+from quire.source import NOWHERE, Span, line_end
+from quire.testing.coverage.decisions import decision_id
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
@@ -24,19 +25,15 @@ if TYPE_CHECKING:
 def case_actions(view: View, span: Span) -> Iterator[Action]:
     """Yield the action for the heading or the marker that the cursor is on."""
     target = _target(view, span.start)
-    plan = view.document.plan if view.document is not None else None
-    if target is None or plan is None:
+    if target is None or view.plan is None:
         return
-    from quire.testing.coverage.decisions import decision_id
-
     label, arm = target
-    place = next((path for path, step in plan.steps() if step.label == label), "")
+    place = next((path for path, step in view.plan.steps() if step.label == label), "")
     if arm is None:
         action = test_action(view, decision_id("steps", place), f"Write a test for step {label}")
     else:
         action = test_action(view, decision_id("arms", place, "arm", str(arm + 1)), "Write a test for this arm")
-    if action is not None:
-        yield action
+    yield from (action,) if action is not None else ()
 
 
 def _target(view: View, offset: int) -> tuple[str, int | None] | None:
@@ -45,14 +42,14 @@ def _target(view: View, offset: int) -> tuple[str, int | None] | None:
     tree = view.reading.playbook
     if part is None or tree is None:
         return None
-    step = next((one for one in tree.steps if one.start == part.top.heading.start), None)
+    step = next((step for step in tree.steps if step.start == part.top.heading.start), None)
     if step is None:
         return None
-    if part.parent is None and part.heading.start <= offset <= part.heading.end:
+    if part.parent is None and part.heading.holds(offset):
         return step.label, None
     line = view.source.position(offset).line
     for number, arm in enumerate(step.arms):
-        starts = [arm.start, *(one.start for one in arm.steps)]
+        starts = [arm.start, *(inner.start for inner in arm.steps)]
         if any(view.source.position(start).line == line for start in starts):
             return step.label, number
     return None
@@ -78,17 +75,15 @@ def actions(view: View, span: Span, findings: Sequence[Diagnostic]) -> list[Acti
 
 def _allow(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
     """Yield a comment for each finding that may be hidden. Errors may not, and neither may findings about comments."""
-    seen: set[tuple[str, int]] = set()
+    offered: set[tuple[str, int]] = set()
     for finding in findings:
         if finding.severity is Severity.ERROR or finding.code.id.startswith(_COMMENTS):
             continue
         at, text = _comment(view, finding)
-        if (finding.code.id, at) not in seen:
-            seen.add((finding.code.id, at))
-            edit = Edit(Span(at, at), "", text)
-            yield Action(
-                f"Allow {finding.code.id} because …", "quickfix", (FileEdit(view.path, (edit,)),), (finding.code.id,)
-            )
+        if (finding.code.id, at) not in offered:
+            offered.add((finding.code.id, at))
+            title = f"Allow {finding.code.id} because …"
+            yield change(view.path, title, insertion(at, text), codes=(finding.code.id,))
 
 
 def _comment(view: View, finding: Diagnostic) -> tuple[int, str]:
@@ -118,22 +113,21 @@ def _declare(view: View, tree: Playbook, span: Span) -> Iterator[Action]:
     edit = input_edit(view, tree, f"- `{name.text}` (string)")
     if edit is not None:
         codes = (lints.UNRESOLVED.id, reader.UNDECLARED_VARIABLE.id)
-        yield Action(f"Declare the input {name.text}", "quickfix", (FileEdit(view.path, (edit,)),), codes)
+        yield change(view.path, f"Declare the input {name.text}", edit, codes=codes)
 
 
 def input_edit(view: View, tree: Playbook, line: str) -> Edit | None:
     """Return the edit that adds a line to the inputs, with the section if there is none."""
     layout, text = layout_of(view), view.source.text
-    section = next((one for one in layout.sections if one.kind == "inputs"), None)
+    section = next((section for section in layout.sections if section.kind == "inputs"), None)
     if section is None:
         starts = [part.start for part in layout.parts[:1]]
-        starts += [one.start for one in layout.sections if one.kind != "system"]
-        return Edit(Span(min(starts), min(starts)), "", f"## INPUTS\n\n{line}\n\n") if starts else None
-    inside = [one for one in tree.inputs if section.start <= one.start < section.end]
+        starts += [section.start for section in layout.sections if section.kind != "system"]
+        return insertion(min(starts), f"## INPUTS\n\n{line}\n\n") if starts else None
+    inside = [input for input in tree.inputs if section.start <= input.start < section.end]
     at = inside[-1].end if inside else section.heading.end
-    end = text.find("\n", at)
-    end = len(text) if end < 0 else end
-    return Edit(Span(end, end), "", f"\n{line}" if inside else f"\n\n{line}")
+    end = line_end(text, at)
+    return insertion(end, f"\n{line}" if inside else f"\n\n{line}")
 
 
 def _add_else(view: View, tree: Playbook, span: Span) -> Iterator[Action]:
@@ -141,18 +135,17 @@ def _add_else(view: View, tree: Playbook, span: Span) -> Iterator[Action]:
     layout = layout_of(view)
     part = layout.part_at(span.start)
     top = part.top if part else None
-    step = next((one for one in tree.steps if top is not None and one.start == top.heading.start), None)
+    step = next((step for step in tree.steps if top is not None and step.start == top.heading.start), None)
     if top is None or step is None or not step.arms or any(arm.condition is None for arm in step.arms):
         return
-    if top.branches is None or not top.branches.start <= span.start <= top.branches.end:
+    if top.branches is None or not top.branches.holds(span.start):
         return
     at = _end_of_branches(layout, top, step.arms[-1].start)
     label = free_label(layout, top)
     lines = f"```else```\n\n### STEP {label}: Otherwise\n\nSay what to do otherwise.\n\n"
     before = view.source.text[:at]
     lead = "" if before.endswith("\n\n") else "\n" if before.endswith("\n") else "\n\n"
-    edit = Edit(Span(at, at), "", lead + lines)
-    yield Action("Add an else arm", "refactor.rewrite", (FileEdit(view.path, (edit,)),))
+    yield change(view.path, "Add an else arm", insertion(at, lead + lines), kind="refactor.rewrite")
 
 
 def _end_of_branches(layout: Layout, step: Part, after: int) -> int:

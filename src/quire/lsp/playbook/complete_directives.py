@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire.formats.playbook.names import family
 from quire.formats.playbook.syntax import ELICIT_KINDS, INPUT_TYPES, OUTPUT_TYPES
-from quire.lsp.answers import Completion, snippet
+from quire.lsp.answers import Completion, paragraphs, snippet
 from quire.lsp.playbook.directive_forms import FORMS
-from quire.lsp.playbook.hover import argument_lines, escaped, paragraphs, tool_class
+from quire.lsp.playbook.hover import argument_lines, escaped, tool_class
 from quire.lsp.playbook.index import KnownNames, input_words
 from quire.lsp.playbook.layout import ASKED, HOW_WORDS, layout_of
-from quire.lsp.playbook.step_prompts import resolved_model
 from quire.lsp.playbook.tools import (
     OWN,
-    Argument,
     arguments_of,
-    built_in,
     callable_documents,
     connections,
     json_texts,
@@ -29,14 +26,14 @@ from quire.lsp.playbook.tools import (
     read_tool,
     tool_names,
 )
+from quire.lsp.prompts import resolved_model
 from quire.patterns import late_pattern
-from quire.plan.built_in_tools import BUILT_IN_TOOLS
-from quire.source import Span
+from quire.plan.built_in_tools import BUILT_IN_TOOLS, built_in_tool
+from quire.source import Span, line_end
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from quire.lsp.document_view import View
+    from quire.lsp.tool_arguments import Argument
 
 MOST = 200
 """Names that are offered. The nearest captures come first."""
@@ -48,20 +45,20 @@ def readable_names(view: View, offset: int, *, own: bool = False) -> Iterator[tu
     """Yield the names that can be read at a place, with their type, who gives them, and their order. A text that is not
     well-formed gives at least the names of captures that it has."""
     layout = layout_of(view)
-    seen: set[str] = set()
+    names: set[str] = set()
     for declared in layout.inputs.values():
-        seen.add(declared.name)
+        names.add(declared.name)
         yield declared.name, input_words(declared), declared.description, _SECOND
     for capture in islice(layout.readable(offset, own=own), MOST):
-        if capture.name not in seen:
-            seen.add(capture.name)
+        if capture.name not in names:
+            names.add(capture.name)
             about = f"step {capture.label} keeps {HOW_WORDS[capture.how]}"
             order = _THIRD if capture.name.startswith(ASKED) else _FIRST
             yield capture.name, capture.type_words, about, order
     if layout.part_at(offset) is None or layout.scan.blocks:
         for match in islice(_CAPTURED.finditer(view.source.text, 0, offset), MOST):
-            if match[1] not in seen:
-                seen.add(match[1])
+            if match[1] not in names:
+                names.add(match[1])
                 yield match[1], "", "kept before", _LAST
 
 
@@ -79,7 +76,7 @@ def placeholder_names(view: View, start: int, offset: int, reads: tuple[View, in
 
 
 def placeholder_types(start: int, offset: int) -> list[Completion]:
-    return [Completion(one, "keyword", span=Span(start, offset)) for one in dict.fromkeys(INPUT_TYPES.values())]
+    return [Completion(type, "keyword", span=Span(start, offset)) for type in dict.fromkeys(INPUT_TYPES.values())]
 
 
 def condition_names(view: View, start: int, offset: int) -> list[Completion]:
@@ -95,20 +92,20 @@ def values_of(view: View, name: str) -> tuple[str, ...]:
     layout = layout_of(view)
     if (declared := layout.inputs.get(name)) is not None:
         return declared.options or (("true", "false") if declared.type == "boolean" else ())
-    found: dict[str, None] = {}
+    options: dict[str, None] = {}
     for capture in layout.captures:
         if capture.name == name:
             if not capture.options:
                 return ("true", "false") if capture.type == "boolean" else ()
-            found |= dict.fromkeys(capture.options)
-    return tuple(found)
+            options |= dict.fromkeys(capture.options)
+    return tuple(options)
 
 
 def condition_values(view: View, name: str, span: Span, opening: str, closing: str) -> list[Completion]:
     """Return the texts that a name can be compared with."""
     return [
-        Completion(one, "enum", opening + one + closing, detail=f"value of {name}", order=1, span=span)
-        for one in values_of(view, name)
+        Completion(value, "enum", opening + value + closing, detail=f"value of {name}", order=1, span=span)
+        for value in values_of(view, name)
     ]
 
 
@@ -118,9 +115,8 @@ def result_names(view: View, offset: int, span: Span) -> list[Completion]:
     completions: dict[str, Completion] = {}
     for capture in islice(layout.readable(offset), MOST):
         about = f"step {capture.label} keeps {HOW_WORDS[capture.how]}"
-        completions.setdefault(
-            capture.name, Completion(capture.name, "variable", detail=about, order=_FIRST, span=span)
-        )
+        completion = Completion(capture.name, "variable", detail=about, order=_FIRST, span=span)
+        completions.setdefault(capture.name, completion)
     here = layout.part_at(offset)
     for part in layout.parts:
         is_before = part.start < offset and (here is None or part.top is not here.top or part is here.parent)
@@ -176,7 +172,7 @@ def _tools(view: View, connection: str, span: Span) -> list[Completion]:
 
 def tool_page(view: View, name: str) -> str:
     """Return the documentation of a built-in tool or a document."""
-    own = built_in(name)
+    own = built_in_tool(name)
     return paragraphs(
         escaped(own.description) if own else "",
         tool_class(view, OWN, name) if own else "",
@@ -192,27 +188,21 @@ def _all_arguments(arguments: Sequence[Argument], span: Span) -> Completion:
 
 
 def _pair(argument: Argument, at: int) -> str:
-    sign = '"' if _is_quoted(argument) else ""
+    is_plain = argument.type.startswith(("integer", "number", "array", "object", "boolean"))
+    sign = '"' if argument.is_text and not is_plain else ""
     return f'"{argument.name}": {sign}${{{at}:{argument.options[0] if argument.options else argument.name}}}{sign}'
-
-
-def _is_quoted(argument: Argument) -> bool:
-    return argument.is_text and not argument.type.startswith(("integer", "number", "array", "object", "boolean"))
 
 
 def _keys(view: View, arguments: Sequence[Argument], first: int, start: int, offset: int) -> list[Completion]:
     """Return the arguments that the call does not have yet."""
     text = view.source.text
-    end = text.find("\n", offset)
-    end = len(text) if end < 0 else end
-    given = {
-        text[one.span.start : one.span.end] for one in json_texts(text, first, end) if one.is_key and one.depth == 1
-    }
+    keys = json_texts(text, first, line_end(text, offset))
+    present = {key.span.of(text) for key in keys if key.is_key and key.depth == 1}
     is_quoted = start > 0 and text[start - 1] == '"'
     has_end = text[offset : offset + 1] == '"'
     completions = []
     for argument in arguments:
-        if argument.name in given and argument.name != text[start:offset]:
+        if argument.name in present and argument.name != text[start:offset]:
             continue
         insert = f"{argument.name}" if has_end else f'{argument.name}": ' if is_quoted else f'"{argument.name}": '
         order = 1 if argument.required else 3
@@ -224,7 +214,7 @@ def _keys(view: View, arguments: Sequence[Argument], first: int, start: int, off
 
 
 def _values(view: View, arguments: Sequence[Argument], key: str, start: int, offset: int) -> list[Completion]:
-    argument = next((one for one in arguments if one.name == key), None)
+    argument = next((argument for argument in arguments if argument.name == key), None)
     if argument is None:
         return []
     in_quotes = view.source.text[start - 1 : start] == '"'
@@ -261,7 +251,7 @@ def complete_prompt(view: View, typed: str, start: int, offset: int) -> list[Com
     if not colon:
         span = Span(start, offset)
         texts = {"library:": "of the prompt library", "file:": "beside the playbook", "mcp:": "of a server"}
-        completions = [Completion(one, "keyword", detail=about, order=1, span=span) for one, about in texts.items()]
+        completions = [Completion(text, "keyword", detail=about, order=1, span=span) for text, about in texts.items()]
         return [
             *completions,
             Completion("{{name}}", "snippet", "{{${1:name}}}", True, "the text of a value", span=span),
@@ -299,11 +289,11 @@ def _files(view: View, where: str, offset: int) -> list[Completion]:
         return []
     span = Span(offset - len(name), offset)
     completions = []
-    for one in _names_in(place):
-        if (place / one).is_dir():
-            completions.append(Completion(f"{one}/", "folder", order=2, span=span))
-        elif str(place / one) != view.path:
-            completions.append(Completion(one, "file", order=1 if one.endswith((".md", ".txt")) else 3, span=span))
+    for file in _names_in(place):
+        if (place / file).is_dir():
+            completions.append(Completion(f"{file}/", "folder", order=2, span=span))
+        elif str(place / file) != view.path:
+            completions.append(Completion(file, "file", order=1 if file.endswith((".md", ".txt")) else 3, span=span))
     return completions[:MOST_FILES]
 
 
@@ -357,7 +347,7 @@ def _output(view: View, typed: str, begin: int, offset: int) -> list[Completion]
         return []
     if match := _OUTPUT_TYPE.match(typed):
         span = Span(offset - len(match[1]), offset)
-        kinds = [Completion(one, "keyword", span=span, order=2) for one in dict.fromkeys(OUTPUT_TYPES.values())]
+        kinds = [Completion(type, "keyword", span=span, order=2) for type in dict.fromkeys(OUTPUT_TYPES.values())]
         return [snippet('enum, "a", "b"', 'enum, "${1:a}", "${2:b}"', "one of a few texts", 1, span), *kinds]
     if match := _AFTER_COMMA.search(typed):
         span = Span(offset - len(match[1]), offset)
@@ -379,18 +369,16 @@ def _missing(view: View) -> list[str]:
     if tree is None:
         return []
     names = KnownNames(tree)
-    found: dict[str, None] = {}
+    missing: dict[str, None] = {}
     for parent in tree.steps:
-        for step in family(parent):
-            found |= {
-                placeholder.name: None for placeholder in step.placeholders if not names.is_known(placeholder.name)
-            }
+        placeholders = [placeholder.name for step in family(parent) for placeholder in step.placeholders]
+        missing |= {name: None for name in placeholders if not names.is_known(name)}
         for arm in parent.arms:
             if arm.condition and not names.is_known(arm.condition.variable):
-                found[arm.condition.variable] = None
-        if len(found) > _MOST_MISSING:
+                missing[arm.condition.variable] = None
+        if len(missing) > _MOST_MISSING:
             break
-    return [name for name in found if not name.startswith(ASKED) and not name[0].isdigit()]
+    return [name for name in missing if not name.startswith(ASKED) and not name[0].isdigit()]
 
 
 def _elicit(typed: str, begin: int, offset: int) -> list[Completion]:

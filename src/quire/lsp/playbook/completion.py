@@ -70,22 +70,24 @@ def complete(view: View, offset: int) -> list[Completion]:
     in_step = layout.part_at(offset) is not None or not layout.parts
     if section is not None and section.kind == "system":
         return _headings(view, start, offset) if _HASH.match(before) else []
-    if found := _PLACEHOLDER.search(before):
-        return placeholder_names(view, offset - len(found[1]), offset) if in_step or section else []
-    if found := _PLACEHOLDER_TYPE.search(before):
-        return placeholder_types(offset - len(found[1]), offset)
+    if match := _PLACEHOLDER.search(before):
+        return placeholder_names(view, offset - len(match[1]), offset) if in_step or section else []
+    if match := _PLACEHOLDER_TYPE.search(before):
+        return placeholder_types(offset - len(match[1]), offset)
     if _HASH.match(before):
         return [] if _is_fenced(view, start) else _headings(view, start, offset)
     if section is not None:
-        return _in_section(view, section.kind, start, offset)
+        if section.kind == "inputs":
+            return _input_lines(view, start, offset)
+        return _artifact_lines(view, start, offset) if section.kind == "artifacts" else []
     if layout.scan.title is None or start < layout.scan.title.start():
         return _comments(view, start, offset) if _COMMENT.match(before) else []
     if not in_step or _is_fenced(view, start):
         return []
-    if found := _AT.match(before):
-        return directive_names(view, start + found.start(1), offset)
-    if found := _DIRECTIVE.match(before):
-        return complete_directive(view, found[1], start, offset)
+    if match := _AT.match(before):
+        return directive_names(view, start + match.start(1), offset)
+    if match := _DIRECTIVE.match(before):
+        return complete_directive(view, match[1], start, offset)
     return _markers(view, start, offset) if _TICKS.match(before) else []
 
 
@@ -93,12 +95,6 @@ def resolve(view: View, what: str) -> str:
     """Return the page of a completion that is looked at."""
     kind, _, name = what.partition(":")
     return tool_page(view, name) if kind == "tool" else ""
-
-
-def _in_section(view: View, kind: str, start: int, offset: int) -> list[Completion]:
-    if kind == "inputs":
-        return _input_lines(view, start, offset)
-    return _artifact_lines(view, start, offset) if kind == "artifacts" else []
 
 
 def _is_fenced(view: View, start: int) -> bool:
@@ -113,12 +109,12 @@ def _headings(view: View, start: int, offset: int) -> list[Completion]:
     def step(heading: str, about: str, order: int) -> Completion:
         return snippet(heading, heading + "${1:Title}\n\n$0", about, order, span)
 
-    found = [step(f"## STEP {_free_number(layout, start)}: ", "the next step", 2)]
+    completions = [step(f"## STEP {_free_number(layout, start)}: ", "the next step", 2)]
     if (parent := _in_arm(layout, start)) is not None:
-        found.append(step(f"### STEP {free_label(layout, parent)}: ", "a sub-step of this arm", 1))
+        completions.append(step(f"### STEP {free_label(layout, parent)}: ", "a sub-step of this arm", 1))
     kinds = {section.kind for section in layout.sections if section.start != start}
-    found += [snippet(*form, 3, span) for kind, form in _SECTIONS.items() if kind not in kinds]
-    return [*found, step("# ", "the title", 0)] if layout.scan.title is None and not layout.parts else found
+    completions += [snippet(*form, 3, span) for kind, form in _SECTIONS.items() if kind not in kinds]
+    return [*completions, step("# ", "the title", 0)] if layout.scan.title is None and not layout.parts else completions
 
 
 def _free_number(layout: Layout, start: int) -> int:
@@ -142,9 +138,8 @@ def _in_arm(layout: Layout, offset: int) -> Part | None:
 def free_label(layout: Layout, parent: Part) -> str:
     """Return the first label that no sub-step of a step has."""
     taken = {part.label for part in layout.parts if part.parent is parent}
-    return next(
-        (f"{parent.number}{one}" for one in _LETTERS if f"{parent.number}{one}" not in taken), f"{parent.number}a"
-    )
+    labels = [f"{parent.number}{letter}" for letter in _LETTERS]
+    return next((label for label in labels if label not in taken), labels[0])
 
 
 def _markers(view: View, start: int, offset: int) -> list[Completion]:
@@ -157,25 +152,25 @@ def _markers(view: View, start: int, offset: int) -> list[Completion]:
     span = Span(offset - len(before.lstrip()), offset if rest.strip("`") else offset + len(rest))
     is_open = _in_arm(layout, start) is not None
     fitting = ("elif", "else", "endif") if is_open else ("if",)
-    found = [
+    completions = [
         Completion(f"```{word}", "keyword", text, True, MARKER_MEANINGS[word], "", 1 if word in fitting else 4, span)
         for word, text in _MARKERS.items()
     ]
     if is_open:
-        return found
+        return completions
     part = layout.part_at(start)
     label = free_label(layout, part.top) if part is not None else "1a"
-    return [snippet("```if … else", _BRANCHES % label, "arms with sub-steps", 2, span), *found]
+    return [snippet("```if … else", _BRANCHES % label, "arms with sub-steps", 2, span), *completions]
 
 
 def _condition(view: View, typed: str, offset: int) -> list[Completion]:
-    if found := _VALUE.match(typed):
+    if match := _VALUE.match(typed):
         rest = view.line_after(offset)
         closing = "" if rest.startswith('"') else '"' if rest.lstrip().startswith("```") else '"```'
-        opening = "" if found[2] else '"'
-        return condition_values(view, found[1], Span(offset - len(found[3]), offset), opening, closing)
-    if found := _OPERATOR.match(typed):
-        span = Span(offset - len(found[2]), offset)
+        opening = "" if match[2] else '"'
+        return condition_values(view, match[1], Span(offset - len(match[3]), offset), opening, closing)
+    if match := _OPERATOR.match(typed):
+        span = Span(offset - len(match[2]), offset)
         return [
             Completion("==", "operator", '== "', detail="is exactly", order=1, span=span),
             Completion("!=", "operator", '!= "', detail="is not", order=2, span=span),
@@ -188,9 +183,9 @@ def _condition(view: View, typed: str, offset: int) -> list[Completion]:
 def _input_lines(view: View, start: int, offset: int) -> list[Completion]:
     """Return a line of `## INPUTS`, or the types for one."""
     before = view.source.text[start:offset]
-    if found := _INPUT_TYPE.match(before):
-        span = Span(offset - len(found[1]), offset)
-        types = [Completion(one, "keyword", order=2, span=span) for one in dict.fromkeys(INPUT_TYPES.values())]
+    if match := _INPUT_TYPE.match(before):
+        span = Span(offset - len(match[1]), offset)
+        types = [Completion(type, "keyword", order=2, span=span) for type in dict.fromkeys(INPUT_TYPES.values())]
         return [*types, snippet("enum: a, b", "enum: ${1:a}, ${2:b}", "one of a few", 3, span)]
     if before.strip() not in ("", "-", "- `"):
         return []
@@ -201,17 +196,17 @@ def _input_lines(view: View, start: int, offset: int) -> list[Completion]:
 def _artifact_lines(view: View, start: int, offset: int) -> list[Completion]:
     """Return the keys of `## ARTIFACTS`, or their values."""
     before = view.source.text[start:offset]
-    found = _ARTIFACT.match(before)
-    if found is None:
+    match = _ARTIFACT.match(before)
+    if match is None:
         word = before.strip()
         if word and not word.isalpha():
             return []
         span = Span(offset - len(word), offset)
         texts = {"type: ": "the kind of thing", "from: ": "the output or the step that it is taken from"}
-        return [Completion(one, "property", detail=about, span=span) for one, about in texts.items()]
-    span = Span(offset - len(found[2]), offset)
-    if found[1] == "type":
-        return [Completion(one, "enum", span=span) for one in ARTIFACT_TYPES]
+        return [Completion(word, "property", detail=about, span=span) for word, about in texts.items()]
+    span = Span(offset - len(match[2]), offset)
+    if match[1] == "type":
+        return [Completion(word, "enum", span=span) for word in ARTIFACT_TYPES]
     return result_names(view, len(view.source.text), span)
 
 

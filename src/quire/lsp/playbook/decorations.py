@@ -6,7 +6,6 @@ None of the lines above costs anything.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from re import Match
 from typing import TYPE_CHECKING
 
 from quire.formats.markdown import signature_line
@@ -18,14 +17,16 @@ from quire.lsp.bounds import bound_words, document_lenses
 from quire.lsp.desk import uri_of
 from quire.lsp.document_tests import count_cases
 from quire.lsp.playbook.index import KnownNames, comments, tree_of
-from quire.lsp.playbook.layout import HOW_WORDS, Capture, Layout, layout_of
-from quire.lsp.playbook.step_prompts import model_of_step
+from quire.lsp.playbook.layout import HOW_WORDS, Layout, directives_of, layout_of, steps_of
+from quire.lsp.prompts import model_of_step
 from quire.patterns import late_pattern
-from quire.source import PLACEHOLDER, Span
+from quire.source import PLACEHOLDER, Span, line_end
 from quire.wording import cut_line
 
 if TYPE_CHECKING:
-    from quire.formats.playbook.syntax import InputDeclaration, Playbook, Step
+    from re import Match
+
+    from quire.formats.playbook.syntax import Playbook, Step
     from quire.lsp.document_view import View
 
 
@@ -46,14 +47,13 @@ def lenses(view: View) -> list[Lens]:
     uri = uri_of(view.path)
     sign = "Sign again" if signature_line(view.source.text) else "Sign"
     title = Span(tree.title_start, tree.title_end)
-    lens = [*document_lenses(view, title, cases=count_cases(view), bound=bound_words(view), sign=sign)]
+    lenses = [*document_lenses(view, title, cases=count_cases(view), bound=bound_words(view), sign=sign)]
     parts = {part.heading.start: part for part in layout_of(view).parts}
-    for parent in tree.steps:
-        for step in family(parent):
-            part = parts.get(step.start)
-            if part is not None and not step.tool and (step.has_text or step.prompt):
-                lens.append(Lens(part.heading, "Prompt", "quire.showPrompt", (uri, step.label)))
-    return lens
+    for step in steps_of(tree):
+        part = parts.get(step.start)
+        if part is not None and not step.tool and (step.has_text or step.prompt):
+            lenses.append(Lens(part.heading, "Prompt", "quire.showPrompt", (uri, step.label)))
+    return lenses
 
 
 LONGEST = 40
@@ -64,46 +64,39 @@ def hints(view: View, span: Span) -> list[Hint]:
     tree = tree_of(view)
     if tree is None:
         return []
-    found: list[Hint] = []
+    hints: list[Hint] = []
     layout = layout_of(view)
     title = layout.scan.title
-    if title is not None and tree.title and span.start <= tree.title_end <= span.end and (bound := bound_words(view)):
-        found.append(Hint(tree.title_end, bound, tooltip="The most that a run asks of models and people."))
+    if title is not None and tree.title and span.holds(tree.title_end) and (bound := bound_words(view)):
+        hints.append(Hint(tree.title_end, bound, tooltip="The most that a run asks of models and people."))
     for capture in layout.captures:
-        if span.start <= capture.span.end <= span.end and not capture.name.startswith("__"):
-            found += _capture_hint(view, capture)
+        if span.holds(capture.span.end) and not capture.name.startswith("__") and not capture.type:
+            tooltip = f"Step {capture.label} keeps {HOW_WORDS[capture.how]}."
+            hints.append(Hint(capture.span.end, f": {cut_line(capture.type_words, LONGEST)}", tooltip=tooltip))
     ends = {marker.step.start: marker.span.end for marker in layout.markers if marker.word == "endif"}
     for parent in tree.steps:
         if parent.start > span.end:
             break
         for step in family(parent):
-            found += _model_hint(view, step, span)
-        found += _arm_hints(view, parent, ends.get(parent.start))
-    return sorted((hint for hint in found if span.start <= hint.offset <= span.end), key=lambda hint: hint.offset)
-
-
-def _capture_hint(view: View, capture: Capture) -> Iterator[Hint]:
-    """Yield the type of a capture that has none in the text."""
-    if not capture.type:
-        tooltip = f"Step {capture.label} keeps {HOW_WORDS[capture.how]}."
-        yield Hint(capture.span.end, f": {cut_line(capture.type_words, LONGEST)}", tooltip=tooltip)
+            hints += _model_hint(view, step, span)
+        hints += _arm_hints(view, parent, ends.get(parent.start))
+    return sorted((hint for hint in hints if span.holds(hint.offset)), key=lambda hint: hint.offset)
 
 
 def _model_hint(view: View, step: Step, span: Span) -> Iterator[Hint]:
     """Yield the model that a `@model` means here."""
-    if step.model and span.start <= step.model.end <= span.end:
-        found = model_of_step(view, step.label, step.model.name)
-        if found and found != step.model.name:
-            yield Hint(step.model.end, f"→ {cut_line(found, LONGEST)}", tooltip="The model that does this step.")
+    if step.model and span.holds(step.model.end):
+        model = model_of_step(view, step.label, step.model.name)
+        if model and model != step.model.name:
+            yield Hint(step.model.end, f"→ {cut_line(model, LONGEST)}", tooltip="The model that does this step.")
 
 
 def _arm_hints(view: View, step: Step, end: int | None) -> Iterator[Hint]:
     """Yield where each arm leads, and what happens if no condition holds; `end` is the end of the last marker."""
     text = view.source.text
     for arm in step.arms:
-        at = text.find("\n", arm.end)
-        labels = ", ".join(one.label for one in arm.steps) or "nothing"
-        yield Hint(at if at >= 0 else len(text), f"→ {cut_line(labels, LONGEST)}")
+        labels = ", ".join(inner.label for inner in arm.steps) or "nothing"
+        yield Hint(line_end(text, arm.end), f"→ {cut_line(labels, LONGEST)}")
     if step.arms and end is not None and all(arm.condition for arm in step.arms):
         yield Hint(end, "otherwise no arm", tooltip="No condition holds: no sub-step runs.")
 
@@ -120,16 +113,16 @@ def tokens(view: View) -> list[Token]:
     """Return the tokens of a document."""
     tree = tree_of(view)
     layout = layout_of(view)
-    found = [*_headings(layout)]
+    tokens = [*_headings(layout)]
     if tree is not None:
         names = KnownNames(tree)
-        found += [*_markers(layout, names), *_document_tokens(view.source.text, tree, names)]
+        tokens += [*_markers(layout, names), *_document_tokens(view.source.text, tree, names)]
         text = view.source.text
         closed = (
             comment for comment in comments(text, tree.title_start) if text.endswith("-->", comment.start, comment.end)
         )
-        found += [Token(span, "comment") for span in closed]
-    return found
+        tokens += [Token(span, "comment") for span in closed]
+    return tokens
 
 
 def _headings(layout: Layout) -> Iterator[Token]:
@@ -162,10 +155,11 @@ def _group(line: Match[str], group: int) -> Span:
 
 def _document_tokens(text: str, tree: Playbook, names: KnownNames) -> Iterator[Token]:
     for declared in tree.inputs:
-        yield from _input_tokens(text, declared)
-    for parent in tree.steps:
-        for step in family(parent):
-            yield from _step_tokens(text, step, names)
+        yield Token(declared.name_span, "parameter", ("declaration",))
+        if match := _TYPE.search(text, declared.name_span.end, declared.end):
+            yield Token(Span(*match.span(1)), "type")
+    for step in steps_of(tree):
+        yield from _step_tokens(text, step, names)
     artifact = tree.artifact
     if artifact and artifact.end > artifact.start:
         if match := PLACEHOLDER.fullmatch(text, artifact.start, artifact.end):
@@ -176,19 +170,12 @@ def _document_tokens(text: str, tree: Playbook, names: KnownNames) -> Iterator[T
         yield Token(artifact.source_span, _value(artifact.source, names))
 
 
-def _input_tokens(text: str, declared: InputDeclaration) -> Iterator[Token]:
-    yield Token(declared.name_span, "parameter", ("declaration",))
-    if match := _TYPE.search(text, declared.name_span.end, declared.end):
-        yield Token(Span(*match.span(1)), "type")
-
-
 def _step_tokens(text: str, step: Step, names: KnownNames) -> Iterator[Token]:
     for start, end in step.pieces:
         for match in PLACEHOLDER.finditer(text, start, end):
             yield from _placeholder(match, names)
-    for one in (step.prompt, step.output, step.elicitation, step.tool, step.context, step.model):
-        if one is not None:
-            yield from _directive_tokens(text, one.start, one.end, names)
+    for directive in directives_of(step):
+        yield from _directive_tokens(text, directive.start, directive.end, names)
 
 
 def _directive_tokens(text: str, start: int, end: int, names: KnownNames) -> Iterator[Token]:

@@ -1,7 +1,4 @@
-"""The directives and markers of playbooks: their forms, parameters and meanings.
-
-Show the parameters of the directive that is being typed.
-"""
+"""The directives and markers of playbooks: their forms, parameters and meanings, and the one that is being typed."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from msgspec import Struct
 
 from quire.lsp.answers import Signature
 from quire.lsp.playbook.layout import layout_of
-from quire.lsp.playbook.tools import Argument, arguments_of, open_place, read_tool
+from quire.lsp.playbook.tools import arguments_of, open_place, read_tool
 from quire.patterns import late_pattern
 
 if TYPE_CHECKING:
@@ -189,7 +186,7 @@ def signature(view: View, offset: int) -> Signature | None:
     if not match or (layout.parts and layout.part_at(offset) is None):
         return None
     word, typed = match[1], match[2]
-    if typed.endswith(")") and not _quotes_open(typed):
+    if typed.endswith(")") and typed.count('"') % 2 == 0:
         return None
     if word == "tool":
         return _tool(view, offset - len(before), offset)
@@ -228,7 +225,7 @@ def _begins_alike(label: str, typed: str) -> bool:
 
 def _active(word: str, form: Form, typed: str) -> int:
     """Return the number of the parameter at the cursor."""
-    commas = _commas(typed)
+    commas = sum(part.count(",") for part in typed.split('"')[::2])
     last = len(form.parameters) - 1
     if word == "output":
         if not commas:
@@ -241,15 +238,6 @@ def _active(word: str, form: Form, typed: str) -> int:
     return 0
 
 
-def _commas(typed: str) -> int:
-    """Count the commas outside of quotes."""
-    return sum(part.count(",") for part in typed.split('"')[::2])
-
-
-def _quotes_open(typed: str) -> bool:
-    return typed.count('"') % 2 == 1
-
-
 def _tool(view: View, start: int, offset: int) -> Signature | None:
     """Return the form of a call, with the arguments of its tool where they are known."""
     call = read_tool(view.source.text, start, offset)
@@ -260,11 +248,10 @@ def _tool(view: View, start: int, offset: int) -> Signature | None:
     if not arguments:
         return _written(form, 2)
     place, key, _ = open_place(view.source.text, call.arguments, offset)
-    parameters = tuple((_argument(argument), argument.description) for argument in arguments)
+    parameters = tuple(
+        (f'"{argument.name}"{"" if argument.required else "?"}: {argument.type}', argument.description)
+        for argument in arguments
+    )
     active = next((at for at, argument in enumerate(arguments) if argument.name == key), 0) if place == "value" else 0
-    label = f"@tool({call.connection}, {call.tool}, {{{', '.join(one for one, _ in parameters)}}})"
+    label = f"@tool({call.connection}, {call.tool}, {{{', '.join(label for label, _ in parameters)}}})"
     return Signature(label, parameters, active, "Arguments with a ? may be left out.")
-
-
-def _argument(argument: Argument) -> str:
-    return f'"{argument.name}"{"" if argument.required else "?"}: {argument.type}'

@@ -6,11 +6,9 @@ The meaning stays the same: the tree before and after is compared, and a change 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from re import Match
 from typing import TYPE_CHECKING
 
 from quire.diagnostics import Edit
-from quire.formats.playbook.names import family
 from quire.formats.playbook.scan import (
     AT,
     CONDITION,
@@ -18,7 +16,6 @@ from quire.formats.playbook.scan import (
     ELICIT,
     FIELD,
     KIND,
-    LABEL,
     MARKER,
     NAME,
     OPERATOR,
@@ -35,16 +32,17 @@ from quire.formats.playbook.scan import (
     line_span,
 )
 from quire.formats.playbook.syntax import ARTIFACT_TYPES, ELICIT_KINDS, OUTPUT_TYPES
-from quire.lsp.playbook.layout import layout_of
+from quire.lsp.playbook.layout import directives_of, layout_of, steps_of
 from quire.lsp.playbook.tools import read_tool
 from quire.lsp.texts import safe_edits
 from quire.patterns import late_pattern
 from quire.source import Source, Span
 
 if TYPE_CHECKING:
+    from re import Match
+
     from quire.formats.playbook.syntax import InputDeclaration, Playbook
     from quire.lsp.document_view import View
-    from quire.lsp.playbook.layout import Part
 
 _WORD = late_pattern(r"[A-Za-z0-9_]++")
 _INPUT = late_pattern(r"-[^\S\n]++`[^`\n]++`[^\S\n]++\(([^):\n]*+)(?::([^)\n]*+))?\)(:?+)")
@@ -53,12 +51,10 @@ _ARTIFACT = late_pattern(r"^([^\S\n]*+)(type|from):[^\S\n]*+(\S++)[^\S\n]*+$")
 
 def format(view: View, span: Span) -> list[Edit]:
     """Return the edits of a part of the document. Nothing is done in a document that cannot be read."""
-    reading = view.reading
-    if reading.playbook is None:
+    tree = view.reading.playbook
+    if tree is None:
         return []
-    edits = safe_edits(
-        view.source.text, list(_edits(view, reading.playbook)), lambda text: _means_same(view.source, text)
-    )
+    edits = safe_edits(view.source.text, list(_edits(view, tree)), lambda text: _means_same(view.source, text))
     return [edit for edit in edits if span.start <= edit.span.start and edit.span.end <= span.end]
 
 
@@ -66,21 +62,24 @@ def _edits(view: View, tree: Playbook) -> Iterator[Edit]:
     """Yield an edit for each line that is written otherwise."""
     source, layout = view.source, layout_of(view)
     text = source.text
-    ours = _directives(tree)
+    ours = {directive.start for step in steps_of(tree) for directive in directives_of(step)}
     parts = {part.start: part for part in layout.parts}
-    starts = {step.start for parent in tree.steps for step in family(parent)}
+    starts = {step.start for step in steps_of(tree)}
     for kind, line in zip(layout.scan.kinds, layout.scan.lines, strict=True):
         place = line_span(line)
         part = parts.get(line.start())
         if kind in (STEP, SUBSTEP):
-            new = _heading(part) if part is not None and place.start in starts else ""
+            is_step = part is not None and place.start in starts
+            new = f"{'###' if part.parent else '##'} STEP {part.label}: {part.title}" if part and is_step else ""
         elif kind == SECTION:
-            known = " ".join(line[SECTION].split()).upper()
-            new = f"## {known}" if known in ("SYSTEM", "SYSTEM PROMPT", "INPUTS", "ARTIFACTS", "OUTPUT") else ""
+            name = " ".join(line[SECTION].split()).upper()
+            new = f"## {name}" if name in ("SYSTEM", "SYSTEM PROMPT", "INPUTS", "ARTIFACTS", "OUTPUT") else ""
         elif kind == TITLE:
             new = f"# {tree.title}" if line is layout.scan.title else ""
         elif kind in (MARKER, CONDITION):
-            new = _marker(line) if layout.part_at(place.start) else ""
+            has_condition = line.lastindex == CONDITION
+            condition = f' {line[VARIABLE]} {line[OPERATOR]} "{line[VALUE]}"' if has_condition else ""
+            new = f"```{line[MARKER]}{condition}```" if layout.part_at(place.start) else ""
         elif place.start in ours:
             new = _directive(text, kind, line, place)
         else:
@@ -93,38 +92,14 @@ def _edits(view: View, tree: Playbook) -> Iterator[Edit]:
             yield from _artifact(source, section.heading.end, section.end)
 
 
-def _directives(tree: Playbook) -> set[int]:
-    """Return where the directives are that have an effect. Others are text, or are replaced by a later one."""
-    return {
-        one.start
-        for parent in tree.steps
-        for step in family(parent)
-        for one in (step.prompt, step.output, step.elicitation, step.tool, step.context, step.model)
-        if one is not None
-    }
-
-
 def _line(source: Source, place: Span, new: str) -> Iterator[Edit]:
     """Yield the edit that makes a line consist of a text; none if it does already."""
     if not new:
         return
     line = source.line_span(source.position(place.start).line)
-    old = source.text[line.start : line.end]
+    old = line.of(source.text)
     if old != new:
         yield Edit(line, old, new)
-
-
-def _heading(part: Part) -> str:
-    if part.parent is not None:
-        return f"### STEP {part.line[LABEL]}: {part.title}"
-    return f"## STEP {part.label}: {part.title}"
-
-
-def _marker(line: Match[str]) -> str:
-    word = line[MARKER]
-    if line.lastindex == CONDITION:
-        return f'```{word} {line[VARIABLE]} {line[OPERATOR]} "{line[VALUE]}"```'
-    return f"```{word}```"
 
 
 def _directive(text: str, kind: int, line: Match[str], place: Span) -> str:
@@ -132,7 +107,7 @@ def _directive(text: str, kind: int, line: Match[str], place: Span) -> str:
         return _output(line)
     if kind == ELICIT:
         return _elicit(line)
-    written = text[place.start : place.end]
+    written = place.of(text)
     if kind != AT:
         return ""
     if written.startswith("@tool("):
@@ -145,14 +120,14 @@ def _directive(text: str, kind: int, line: Match[str], place: Span) -> str:
 def _output(line: Match[str]) -> str:
     name, type, quoted, field = line.group(NAME, TYPE, OPTIONS, FIELD)
     kind = f": {type.lower() if type.lower() in OUTPUT_TYPES else type}" if type else ""
-    options = "".join(f', "{one}"' for one in quoted.split('"')[1::2]) if quoted else ""
+    options = "".join(f', "{option}"' for option in quoted.split('"')[1::2]) if quoted else ""
     return f"@output({name}{kind}{options}" + (f', extract:"{field}")' if field else ")")
 
 
 def _elicit(line: Match[str]) -> str:
     kind, quoted, default = line.group(KIND, TEXTS, DEFAULT)
     kind = kind.lower() if kind.lower() in ELICIT_KINDS else kind
-    texts = "".join(f', "{one}"' for one in (quoted or "").split('"')[1::2])
+    texts = "".join(f', "{text}"' for text in (quoted or "").split('"')[1::2])
     return f"@elicit({kind}{texts}" + (f', default:"{default}")' if default is not None else ")")
 
 
@@ -163,7 +138,7 @@ def _tool(text: str, place: Span) -> str:
     names = []
     for span in (call.connection_span, call.tool_span):
         sign = '"' if text[span.start - 1] == '"' else ""
-        names.append(f"{sign}{text[span.start : span.end]}{sign}")
+        names.append(f"{sign}{span.of(text)}{sign}")
     arguments = text[call.arguments : place.end - 1].strip() if call.arguments is not None else ""
     return f"@tool({', '.join([*names, arguments] if arguments else names)})"
 

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire.display.visible import visible
-from quire.formats.playbook.names import family
-from quire.lsp.answers import Hover, Name, code, fenced
+from quire.lsp.answers import Hover, Name, code, fenced, kind_word, paragraphs
 from quire.lsp.bounds import bound_words
 from quire.lsp.playbook.directive_forms import FORMS, MARKER_MEANINGS, MEANINGS
 from quire.lsp.playbook.index import arm_words, tree_of, work_words
-from quire.lsp.playbook.layout import HOW_WORDS, Capture, layout_of
-from quire.lsp.playbook.step_prompts import RUN_MODEL, composed_prompt, model_of_step, resolved_model
-from quire.lsp.playbook.tools import OWN, PYTHON, Argument, arguments_of, authority_of, built_in, read_tool
+from quire.lsp.playbook.layout import HOW_WORDS, Capture, layout_of, steps_of
+from quire.lsp.playbook.tools import OWN, PYTHON, arguments_of, authority_of, read_tool
+from quire.lsp.prompts import RUN_MODEL, composed_prompt, model_of_step, resolved_model
 from quire.patterns import late_pattern
-from quire.source import PLACEHOLDER, Span
+from quire.plan.built_in_tools import built_in_tool
+from quire.source import PLACEHOLDER, Span, line_end, line_start
 from quire.wording import cut_line, cut_off
 
 if TYPE_CHECKING:
     from quire.formats.playbook.syntax import InputDeclaration, Playbook, Step
     from quire.lsp.document_view import View
+    from quire.lsp.tool_arguments import Argument
 
 _MARKUP = late_pattern(r"([\\`*_{}\[\]<>()#+!|~-])")
 LONGEST_LINE = 300
@@ -39,16 +39,11 @@ def quoted(text: str) -> str:
 
 def listed(labels: Iterable[str], most: int = 8) -> str:
     """Return the labels of steps in words: `step 1`, `steps 1, 3a and 2 more`."""
-    found = list(dict.fromkeys(labels))
-    if not found:
+    names = list(dict.fromkeys(labels))
+    if not names:
         return ""
-    shown = ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "")
-    return f"step {shown}" if len(found) == 1 else f"steps {shown}"
-
-
-def paragraphs(*parts: str) -> str:
-    """Join parts of a hover; empty ones are left out."""
-    return "\n\n".join(part for part in parts if part)
+    shown = ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return f"step {shown}" if len(names) == 1 else f"steps {shown}"
 
 
 _MOST_WRITERS = 8
@@ -62,7 +57,9 @@ def value_hover(view: View, name: Name, offset: int) -> str:
     declared = layout.inputs.get(name.text)
     writers = [capture for capture in layout.captures if capture.name == name.text]
     if declared is not None and name.kind == "input":
-        return paragraphs(_input(declared), _readers(view, name), _shadowed(writers))
+        steps = listed(writer.label for writer in writers)
+        shadowed = f"The `@output` of {steps} has the same name, and can never be read." if steps else ""
+        return paragraphs(_input(declared), _readers(view, name), shadowed)
     if not writers:
         return _unset(view, name, offset)
     late = ""
@@ -71,12 +68,9 @@ def value_hover(view: View, name: Name, offset: int) -> str:
     lines = "\n".join(f"- {_writer(writer)}" for writer in writers[:_MOST_WRITERS])
     more = f"\n- and {len(writers) - _MOST_WRITERS} more" if len(writers) > _MOST_WRITERS else ""
     kinds = " or ".join(dict.fromkeys(quoted(writer.type_words) for writer in writers[:_MOST_WRITERS]))
-    head = f"**{quoted(name.text)}** · {_kind(writers[0])}, {kinds}"
+    kind = "answer" if writers[0].how == "answer" else "kept result"
+    head = f"**{quoted(name.text)}** · {kind}, {kinds}"
     return paragraphs(head, lines + more, late, _readers(view, name))
-
-
-def _kind(writer: Capture) -> str:
-    return "answer" if writer.how == "answer" else "kept result"
 
 
 def _writer(capture: Capture) -> str:
@@ -93,26 +87,18 @@ def _input(declared: InputDeclaration) -> str:
     return paragraphs(f"**{quoted(declared.name)}** · input, {quoted(kind)}, {default}", escaped(declared.description))
 
 
-def _shadowed(writers: list[Capture]) -> str:
-    if not writers:
-        return ""
-    return f"The `@output` of {listed(writer.label for writer in writers)} has the same name, and can never be read."
-
-
 def _readers(view: View, name: Name) -> str:
     """Return the steps that read a value."""
     layout = layout_of(view)
-    reading = [one for one in view.index.same(name) if one.role == "reads"]
-    labels = [part.label for one in reading if (part := layout.part_at(one.span.start))]
+    reading = [place for place in view.index.same(name) if place.role == "reads"]
+    labels = [part.label for place in reading if (part := layout.part_at(place.span.start))]
     return f"Read in {listed(labels)}." if labels else "No step reads it." if name.role != "reads" else ""
 
 
 def _unset(view: View, name: Name, offset: int) -> str:
     """Return the facts about a name that nothing sets."""
     text = view.source.text
-    start = text.rfind("\n", 0, offset) + 1
-    end = text.find("\n", offset)
-    for match in PLACEHOLDER.finditer(text, start, end if end >= 0 else len(text)):
+    for match in PLACEHOLDER.finditer(text, line_start(text, offset), line_end(text, offset)):
         if match.start() <= offset <= match.end() and match[3] is not None:
             return paragraphs(
                 f"**{quoted(name.text)}** · set by nothing", f"It is {quoted(match[3])}, its own default."
@@ -125,7 +111,7 @@ def _unset(view: View, name: Name, offset: int) -> str:
 
 def _passed(view: View, name: Name) -> str:
     """Return the facts about an input of a callee."""
-    line = view.source.line_span(view.source.position(name.span.start).line)
+    line = view.line(name.span.start)
     call = read_tool(view.source.text, line.start, line.end)
     arguments = arguments_of(view, call.connection, call.tool) if call else None
     for argument in arguments or ():
@@ -142,11 +128,7 @@ LONGEST_PROMPT = 8_000
 
 def step_of(tree: Playbook | None, label: str) -> Step | None:
     """Return the first step or sub-step of a label."""
-    for parent in tree.steps if tree else ():
-        for step in family(parent):
-            if step.label == label:
-                return step
-    return None
+    return next((step for step in steps_of(tree) if step.label == label), None)
 
 
 def step_hover(view: View, label: str) -> str:
@@ -183,7 +165,7 @@ def _arms_text(step: Step) -> str:
         return ""
     lines = []
     for arm in step.arms:
-        labels = ", ".join(one.label for one in arm.steps) or "nothing"
+        labels = ", ".join(inner.label for inner in arm.steps) or "nothing"
         lines.append(f"- {quoted(arm_words(arm))} → {labels}")
     if all(arm.condition for arm in step.arms):
         lines.append("- otherwise no arm is taken")
@@ -209,7 +191,6 @@ _EFFECTS = {
     "write": "changes something",
     "unknown": "may change something: the class of its effect is not known",
 }
-_WORDS = {"document": "playbook", "pipeline": "pipeline", "directive": "directive"}
 
 
 def tool_hover(view: View, name: Name) -> str:
@@ -217,12 +198,13 @@ def tool_hover(view: View, name: Name) -> str:
     if name.kind == "server":
         return _connection(view, name.text)
     connection = name.scope
-    own = built_in(name.text) if connection == OWN else None
+    own = built_in_tool(name.text) if connection == OWN else None
     if connection == OWN and own is None:
         return paragraphs(
             f"**{quoted(name.text)}** · not known", "Neither a built-in tool nor a document has this name."
         )
-    head = f"**{quoted(name.text)}** · " + ("built-in tool" if own else _place(connection))
+    place = "function of this workspace" if connection == PYTHON else f"tool of the server {quoted(connection)}"
+    head = f"**{quoted(name.text)}** · {'built-in tool' if own else place}"
     arguments = arguments_of(view, connection, name.text)
     more = "" if own else "Its arguments are known when its server or module is started."
     return paragraphs(
@@ -245,19 +227,15 @@ def tool_class(view: View, connection: str, tool: str) -> str:
     return f"It {_EFFECTS.get(authority.effect, authority.effect)}{tier}. {granted}"
 
 
-def argument_lines(known: Sequence[Argument] | None) -> str:
+def argument_lines(arguments: Sequence[Argument] | None) -> str:
     """Return the arguments as a list, the required ones first."""
     lines = []
-    for argument in sorted(known or (), key=lambda one: not one.required):
+    for argument in sorted(arguments or (), key=lambda argument: not argument.required):
         about = f": {escaped(argument.description)}" if argument.description else ""
         lines.append(
             f"- {quoted(argument.name)} ({escaped(argument.type)}{', required' if argument.required else ''}){about}"
         )
     return "\n".join(lines)
-
-
-def _place(connection: str) -> str:
-    return "function of this workspace" if connection == PYTHON else f"tool of the server {quoted(connection)}"
 
 
 def _connection(view: View, name: str) -> str:
@@ -275,10 +253,6 @@ def _connection(view: View, name: str) -> str:
 def document_hover(view: View, name: Name) -> str:
     """Return the facts about a document that is called."""
     arguments = arguments_of(view, OWN, name.text)
-    try:
-        file = Path(name.document).relative_to(view.folder.path).as_posix()
-    except ValueError:
-        file = name.document
     library = view.folder.snapshot
     description = ""
     if library is not None:
@@ -287,7 +261,7 @@ def document_hover(view: View, name: Name) -> str:
         description = tree.description if tree else ""
     takes = argument_lines(arguments)
     return paragraphs(
-        f"**{quoted(name.text)}** · {_WORDS[name.kind]}, {quoted(file)}",
+        f"**{quoted(name.text)}** · {kind_word(name.kind)}, {quoted(view.folder.shown(name.document))}",
         escaped(description),
         f"Inputs:\n\n{takes}" if takes else "It takes no inputs." if arguments is not None else "",
     )
@@ -325,8 +299,8 @@ _MARKER = late_pattern(r"[^\S\n]*+```(if|elif|else|endif)\b")
 def hover(view: View, offset: int) -> Hover | None:
     """Return what is known about the place: a name, a step, a directive, the title, or else a finding."""
     name = view.index.at(offset)
-    found = _name(view, name, offset) if name is not None else None
-    return found or _line(view, offset) or _finding(view, offset)
+    answer = _name(view, name, offset) if name is not None else None
+    return answer or _line(view, offset) or _finding(view, offset)
 
 
 def _name(view: View, name: Name, offset: int) -> Hover | None:
@@ -353,14 +327,14 @@ def _name(view: View, name: Name, offset: int) -> Hover | None:
 def _line(view: View, offset: int) -> Hover | None:
     """Return what a heading, a directive or a marker of the line is."""
     layout, text = layout_of(view), view.source.text
-    start = text.rfind("\n", 0, offset) + 1
+    start = line_start(text, offset)
     part = layout.part_at(offset)
-    if part is not None and part.heading.start <= offset <= part.heading.end:
-        said = step_hover(view, part.label)  # empty for a heading that looks like a step and is not one
-        return Hover(part.heading, said) if said else None
+    if part is not None and part.heading.holds(offset):
+        about = step_hover(view, part.label)  # empty for a heading that looks like a step and is not one
+        return Hover(part.heading, about) if about else None
     title = layout.scan.title
     if title is not None and title.start() == start:
-        return Hover(view.source.line_span(view.source.position(offset).line), _title(view))
+        return Hover(view.line(offset), _title(view))
     if part is None:
         return None
     if (directive := _DIRECTIVE.match(text, start)) and directive[1] in FORMS and offset <= directive.end():
@@ -377,7 +351,7 @@ def _line(view: View, offset: int) -> Hover | None:
 def _title(view: View) -> str:
     tree = view.reading.partial
     bound = bound_words(view, quick=True)
-    about = f"Inputs: {', '.join(quoted(one.name) for one in tree.inputs[:20])}" if tree and tree.inputs else ""
+    about = f"Inputs: {', '.join(quoted(input.name) for input in tree.inputs[:20])}" if tree and tree.inputs else ""
     return paragraphs(
         f"**{escaped(tree.title)}** · playbook" if tree else "",
         escaped(tree.description) if tree else "",
@@ -388,9 +362,9 @@ def _title(view: View) -> str:
 
 def _finding(view: View, offset: int) -> Hover | None:
     """Return the page of the code of a finding at a place."""
-    inside = [finding for finding in view.findings if finding.span.start <= offset <= finding.span.end]
+    inside = [finding for finding in view.findings if finding.span.holds(offset)]
     if not inside:
         return None
-    found = min(inside, key=lambda finding: finding.span.end - finding.span.start)
-    head = f"**{found.code.id}** · {found.code.name} · {found.severity}"
-    return Hover(found.span, paragraphs(head, escaped(found.message), fenced(found.code.explanation, "text")))
+    finding = min(inside, key=lambda finding: finding.span.end - finding.span.start)
+    head = f"**{finding.code.id}** · {finding.code.name} · {finding.severity}"
+    return Hover(finding.span, paragraphs(head, escaped(finding.message), fenced(finding.code.explanation, "text")))

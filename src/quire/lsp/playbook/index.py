@@ -1,7 +1,4 @@
-"""The names and parts of a playbook: its outline, and its own names and those of other things.
-
-Rules for new names of inputs, outputs and steps of a playbook.
-"""
+"""The names and parts of a playbook: its outline, its own names, those of other things, and the rules for new ones."""
 
 from __future__ import annotations
 
@@ -10,18 +7,15 @@ from collections.abc import Iterator
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from quire.formats.playbook.names import family
-from quire.lsp.answers import Index, Link, Name, NameKind, Role, Symbol
-from quire.lsp.name_targets import pipeline_names
-from quire.lsp.playbook.layout import ASKED, Part, Section, layout_of
+from quire.lsp.answers import Index, Link, Name, NameKind, Symbol
+from quire.lsp.name_targets import CalledDocument, pipeline_names
+from quire.lsp.playbook.layout import ASKED, Part, Section, layout_of, steps_of
 from quire.lsp.playbook.tools import (
     OWN,
-    CalledDocument,
-    called_document,
+    called_by_tool,
     json_texts,
     prompt_path,
     read_tool,
-    settings_file,
 )
 from quire.patterns import late_pattern
 from quire.source import PLACEHOLDER, Span
@@ -64,8 +58,8 @@ def work_words(step: Step) -> str:
         words.append("asks a person")
     if not step.tool and (step.has_text or step.prompt):
         words.append("asks a model")
-    kept = f" → {step.output.name}" if step.output else ""
-    return ", ".join(words) + kept
+    result = f" → {step.output.name}" if step.output else ""
+    return ", ".join(words) + result
 
 
 def input_words(declared: InputDeclaration) -> str:
@@ -82,7 +76,8 @@ def _section_symbol(section: Section, tree: Playbook) -> Symbol:
         first = bisect_left(tree.inputs, section.start, key=attrgetter("start"))
         last = bisect_left(tree.inputs, section.end, key=attrgetter("start"))
         children = tuple(
-            Symbol(one.name, "input", one.span, one.name_span, input_words(one)) for one in tree.inputs[first:last]
+            Symbol(declared.name, "input", declared.span, declared.name_span, input_words(declared))
+            for declared in tree.inputs[first:last]
         )
     return Symbol(section.name, "element", Span(section.start, section.end), section.heading, "", children)
 
@@ -129,7 +124,7 @@ def _tool(view: View, call: ToolCall, names: list[Name], links: list[Link]) -> N
     if written is None or written.tool_span is None:
         return
     names.append(Name("server", call.connection, written.connection_span, "reads", renames=False))
-    callee = called_document(view, call.tool) if call.connection == OWN else None
+    callee = called_by_tool(view, call.tool) if call.connection == OWN else None
     if callee is None:
         names.append(Name("tool", call.tool, written.tool_span, "reads", call.connection, renames=False))
         return
@@ -146,9 +141,9 @@ def _passed(view: View, callee: CalledDocument, start: int, end: int) -> list[Na
     """Return the inputs of a callee that a call gives values to."""
     text = view.source.text
     return [
-        Name("input", text[one.span.start : one.span.end], one.span, "writes", callee.scope, callee.path)
-        for one in json_texts(text, start, end)
-        if one.is_key and one.depth == 1
+        Name("input", key.span.of(text), key.span, "writes", callee.scope, callee.path)
+        for key in json_texts(text, start, end)
+        if key.is_key and key.depth == 1
     ]
 
 
@@ -173,7 +168,7 @@ def _model(view: View, choice: ModelChoice) -> Name:
     """Return the name of a profile or a tier. One that the workspace's own settings declare belongs to them."""
     settings = view.folder.settings
     kind: NameKind = "agent" if settings is not None and choice.name in settings.agents else "model"
-    file = settings_file(view)
+    file = view.folder.settings_file
     is_known = settings is not None and (kind == "agent" or choice.name in settings.models.tiers)
     toml = view.folder.view(file) if is_known else None
     is_declared = toml is not None and choice.name in toml.source.text
@@ -193,10 +188,9 @@ def index(view: View) -> Index:
         return Index()
     names = [*own_names(view, tree)]
     links: list[Link] = []
-    for parent in tree.steps:
-        for step in family(parent):
-            if step.tool or step.prompt or step.model:
-                references(view, step, names, links)
+    for step in steps_of(tree):
+        if step.tool or step.prompt or step.model:
+            references(view, step, names, links)
     names.sort(key=lambda name: (name.span.start, name.span.end))
     return Index(tuple(names), outline(view, tree), tuple(links))
 
@@ -211,9 +205,9 @@ class KnownNames:
     """The kind of thing that a name means in one playbook."""
 
     def __init__(self, tree: Playbook) -> None:
-        self.inputs = {one.name for one in tree.inputs}
-        self.outputs = {step.output.name for parent in tree.steps for step in family(parent) if step.output}
-        self.labels = {step.label for parent in tree.steps for step in family(parent)}
+        self.inputs = {declared.name for declared in tree.inputs}
+        self.outputs = {step.output.name for step in steps_of(tree) if step.output}
+        self.labels = {step.label for step in steps_of(tree)}
 
     def kind(self, name: str) -> NameKind:
         """Return the kind of a value. An input wins over an output; a name of nothing counts as an input, because that
@@ -233,14 +227,14 @@ def own_names(view: View, tree: Playbook) -> Iterator[Name]:
     names, source = KnownNames(tree), view.source
     for declared in tree.inputs:
         yield Name("input", declared.name, declared.name_span, "declares")
-    starts = {step.start for parent in tree.steps for step in family(parent)}
+    starts = {step.start for step in steps_of(tree)}
     for part in layout_of(view).parts:
         if part.heading.start in starts:
             yield Name("step", part.label, part.label_span, "declares")
-    for parent in tree.steps:
-        for step in family(parent):
-            yield from _step_names(step, names)
-        yield from _conditions(parent.arms, names)
+    for step in steps_of(tree):
+        yield from _step_names(step, names)
+        for condition in (arm.condition for arm in step.arms if arm.condition):
+            yield from value(condition.variable, condition.variable_start, names)
     if tree.artifact:
         for match in PLACEHOLDER.finditer(source.text, tree.artifact.start, tree.artifact.end):
             yield from value(match[1], match.start(1), names)
@@ -278,19 +272,13 @@ def _step_names(step: Step, names: KnownNames) -> Iterator[Name]:
                 yield _result(word[0], Span(*word.span()), names)
 
 
-def _conditions(arms: tuple[Arm, ...], names: KnownNames) -> Iterator[Name]:
-    for arm in arms:
-        if arm.condition:
-            yield from value(arm.condition.variable, arm.condition.variable_start, names)
-
-
-def value(name: str, start: int, known: KnownNames, role: Role = "reads") -> Iterator[Name]:
+def value(name: str, start: int, names: KnownNames) -> Iterator[Name]:
     """Yield the name of a value that is read. In the name of an answer, the label of the step is a name too."""
     span = Span(start, start + len(name))
-    is_answer = name.startswith(ASKED) and name not in known.inputs and name not in known.outputs
-    yield Name(known.kind(name), name, span, role, renames=not is_answer)
+    is_answer = name.startswith(ASKED) and name not in names.inputs and name not in names.outputs
+    yield Name(names.kind(name), name, span, "reads", renames=not is_answer)
     label = name.removeprefix(ASKED)
-    if is_answer and label in known.labels:
+    if is_answer and label in names.labels:
         yield Name("step", label, Span(span.end - len(label), span.end), "reads")
 
 
@@ -346,15 +334,13 @@ def _value(tree: Playbook, name: Name, new: str) -> str:
         return f"{new} is the label of a step"
     if name.kind == "input" and name.text in names.outputs:
         return f"an output is named {name.text} too: {{{{{name.text}}}}} would mean it from then on"
-    read = any(
-        new == placeholder.name for parent in tree.steps for step in family(parent) for placeholder in step.placeholders
-    )
+    read = any(new == placeholder.name for step in steps_of(tree) for placeholder in step.placeholders)
     return f"{{{{{new}}}}} is read already, and nothing sets it yet: it would be filled in" if read else ""
 
 
 def _label(tree: Playbook, old: str, new: str) -> str:
     """Return the problem of a new label. A step with sub-steps keeps its number, because theirs begin with it."""
-    labels = {step.label for parent in tree.steps for step in family(parent)}
+    labels = {step.label for step in steps_of(tree)}
     if new in labels:
         return f"there is a step {new} already"
     for parent in tree.steps:

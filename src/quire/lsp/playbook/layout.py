@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
-from re import Match
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
@@ -20,7 +19,9 @@ from quire.formats.playbook.sections import section_kind
 from quire.source import Span
 
 if TYPE_CHECKING:
-    from quire.formats.playbook.syntax import Elicitation, InputDeclaration, OutputCapture, Playbook, Step
+    from re import Match
+
+    from quire.formats.playbook.syntax import Directive, Elicitation, InputDeclaration, OutputCapture, Playbook, Step
     from quire.lsp.document_view import View
 
 ASKED = "__elicit_step_"
@@ -58,6 +59,17 @@ class Capture(Struct, frozen=True):
         if self.options and self.type in ("", "enum", "string"):
             return " | ".join(f'"{option}"' for option in self.options)
         return self.type or "text"
+
+
+def steps_of(tree: Playbook | None) -> Iterator[Step]:
+    """Yield all steps and sub-steps of a playbook."""
+    return (step for parent in (tree.steps if tree else ()) for step in family(parent))
+
+
+def directives_of(step: Step) -> Iterator[Directive]:
+    """Yield the directives of a step that have an effect. Others are text, or are replaced by a later one."""
+    written = (step.prompt, step.output, step.elicitation, step.tool, step.context, step.model)
+    return (directive for directive in written if directive is not None)
 
 
 def captures_of(step: Step) -> Iterator[Capture]:
@@ -191,7 +203,7 @@ class Layout:
     @cached_property
     def inputs(self) -> dict[str, InputDeclaration]:
         """The declared inputs. Of several declarations of a name, the first."""
-        return {one.name: one for one in self._tree.inputs} if self._tree else {}
+        return {declared.name: declared for declared in self._tree.inputs} if self._tree else {}
 
     @cached_property
     def captures(self) -> list[Capture]:
@@ -201,8 +213,7 @@ class Layout:
     @cached_property
     def _steps(self) -> dict[int, Step]:
         """The steps of the tree by the places of their headings."""
-        steps = self._tree.steps if self._tree else ()
-        return {step.start: step for parent in steps for step in family(parent)}
+        return {step.start: step for step in steps_of(self._tree)}
 
     def _captures_of(self, part: Part) -> Iterator[Capture]:
         step = self._steps.get(part.heading.start)

@@ -6,62 +6,33 @@ No server is started and no module is imported: tools of servers are known by th
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from quire.errors import QuireError
 from quire.library.registered import playbook_name
-from quire.lsp.name_targets import MOST_READ, CallCircles
+from quire.lsp.name_targets import MOST_READ, CallCircles, CalledDocument, called_document
+from quire.lsp.tool_arguments import Argument, arguments_in
 from quire.patterns import late_pattern
-from quire.plan.built_in_tools import ALIASES, BUILT_IN_TOOLS, BuiltInTool
+from quire.plan.built_in_tools import built_in_tool
 from quire.source import PLACEHOLDER, Span
 
 if TYPE_CHECKING:
     from quire.library.snapshot import Snapshot
-    from quire.lsp.answers import NameKind
     from quire.lsp.document_view import View
-    from quire.values import Value
 
 OWN, PYTHON = "quire", "python"
 """The connections of Quire's own tools and documents, and of the Python tools of a workspace."""
 
 
-class CalledDocument(Struct, frozen=True):
-    """A document that a name means."""
-
-    kind: NameKind
-    path: str
-    declared: str = ""
-    """The name that the file of a pipeline declares, which can be renamed there."""
-    several: bool = False
-    """True for a pipeline in a file of several."""
-
-    @property
-    def scope(self) -> str:
-        """Tells its inputs apart from those of other pipelines of the file."""
-        return self.declared if self.several else ""
-
-
-def called_document(view: View, name: str) -> CalledDocument | None:
+def called_by_tool(view: View, name: str) -> CalledDocument | None:
     """Return the document that `@tool(quire, NAME)` calls; None for a built-in tool, and for a name of nothing."""
     from quire.library.callees import is_built_in
 
-    library = view.folder.snapshot
-    if library is None or not name or is_built_in(name):
-        return None
-    try:
-        if (registered := library.registry().pipelines.get(name)) is not None:
-            several = registered.name != registered.declared
-            return CalledDocument("pipeline", _path(registered.source.name), registered.declared, several)
-        if (playbook := library.playbooks().find(name)) is not None:
-            return CalledDocument("document", _path(str(playbook[1])))
-        item = library.named_directive(name)
-    except QuireError:
-        return None
-    return CalledDocument("directive", _path(str(item.path))) if item else None
+    return called_document(view.folder, name, os.path.abspath) if name and not is_built_in(name) else None
 
 
 def callable_documents(view: View) -> list[tuple[str, str]]:
@@ -70,16 +41,16 @@ def callable_documents(view: View) -> list[tuple[str, str]]:
     library = view.folder.snapshot
     if library is None:
         return []
-    found: list[tuple[str, str]] = []
+    documents: list[tuple[str, str]] = []
     try:
-        found += [(name, "pipeline") for name in sorted(library.registry().pipelines)]
+        documents += [(name, "pipeline") for name in sorted(library.registry().pipelines)]
         here = Path(view.path)
-        found += [(name, "playbook") for name, path in library.playbooks().paths.items() if path != here]
-        found += [(one, "directive") for one in sorted(library.ids("directive"))]
+        documents += [(name, "playbook") for name, path in library.playbooks().paths.items() if path != here]
+        documents += [(item_id, "directive") for item_id in sorted(library.ids("directive"))]
     except QuireError:
         pass
-    circles = _circles(view, library, reads=len(found) <= MOST_READ)
-    return [(name, kind) for name, kind in found if kind == "directive" or not circles.is_closed_by(name)]
+    circles = _circles(view, library, reads=len(documents) <= MOST_READ)
+    return [(name, kind) for name, kind in documents if kind == "directive" or not circles.is_closed_by(name)]
 
 
 def _circles(view: View, library: Snapshot, *, reads: bool) -> CallCircles:
@@ -90,7 +61,7 @@ def _circles(view: View, library: Snapshot, *, reads: bool) -> CallCircles:
         is_short = name != "" and (library.playbooks().find(last) or ("",))[0] == name
     except QuireError:
         is_short = False
-    names = {one: "" for one in ((name, last) if is_short else (name,)) if one}
+    names = {own_name: "" for own_name in ((name, last) if is_short else (name,)) if own_name}
     return CallCircles(library, "", {"": ()}, names, reads=reads)
 
 
@@ -128,19 +99,9 @@ def _file_in(path: Path, home: Path | None) -> str:
     """Return the path of a file; empty if it is not there, or is a link that leads out of `home`."""
     try:
         inside = home is None or path.resolve().is_relative_to(home.resolve())
-        return _path(str(path)) if inside and path.is_file() else ""
+        return os.path.abspath(path) if inside and path.is_file() else ""  # noqa: PTH100
     except (OSError, RuntimeError, ValueError):
         return ""
-
-
-def settings_file(view: View) -> str:
-    """Return the path of the workspace's settings."""
-    settings = view.folder.settings
-    return str(settings.workspace.folder / "quire.toml") if settings else ""
-
-
-def _path(name: str) -> str:
-    return os.path.abspath(name)  # noqa: PTH100
 
 
 _NAME = r'[^\S\n]*+(?:"([^"\n]*+)"?+|([A-Za-z0-9_.-]*+))[^\S\n]*+'
@@ -226,9 +187,8 @@ def json_texts(text: str, at: int, end: int) -> Iterator[JsonText]:
 def open_place(text: str, start: int, end: int) -> tuple[str, str, int]:
     """Return what is being typed at the end of a JSON text: `key`, `value` or an empty text for neither, the key of a
     value, and where the typed part begins. Only the outermost object counts."""
-    last = None
-    for one in json_texts(text, start, end):
-        last = one
+    texts = list(json_texts(text, start, end))
+    last = texts[-1] if texts else None
     if last is not None and last.is_open and last.depth == 1:
         return ("key", "", last.span.start) if last.is_key else ("value", last.key, last.span.start)
     if last is not None and last.is_open:
@@ -241,51 +201,33 @@ def open_place(text: str, start: int, end: int) -> tuple[str, str, int]:
         typed = rest.partition(":")[2].lstrip()
         if typed and not typed.isalpha():
             return "", "", end
-        return "value", text[last.span.start : last.span.end], end - len(typed)
+        return "value", last.span.of(text), end - len(typed)
     return ("key", "", end) if bare.endswith(",") and last.depth == 1 else ("", "", end)
 
 
 _USE = late_pattern(r'@tool\([^\S\n]*+"?+([^",()\n]++)"?+[^\S\n]*+,[^\S\n]*+"?+([A-Za-z0-9_.-]++)')
 
 
-class Argument(Struct, frozen=True):
-    """An argument of a tool, or an input of a document that is called."""
-
-    name: str
-    type: str
-    required: bool
-    description: str = ""
-    options: tuple[str, ...] = ()
-    """The only values, as JSON or as texts; empty if any of its type will do."""
-    is_text: bool = True
-
-
-def built_in(name: str) -> BuiltInTool | None:
-    """Return the built-in tool of a name or an id."""
-    identity = ALIASES.get(name, name)
-    return next((tool for tool in BUILT_IN_TOOLS if tool.id == identity), None)
-
-
 def connections(view: View) -> list[tuple[str, str]]:
     """Return the names that can stand first in `@tool`, each with what it is."""
     settings = view.folder.settings
-    found = [(OWN, "built-in tools and documents")]
+    names = [(OWN, "built-in tools and documents")]
     if settings is not None:
-        found += [(PYTHON, "functions of this workspace")] if settings.tools.modules else []
-        found += [(name, "MCP server") for name in settings.servers]
-    return found
+        names += [(PYTHON, "functions of this workspace")] if settings.tools.modules else []
+        names += [(name, "MCP server") for name in settings.servers]
+    return names
 
 
 def tool_names(view: View, connection: str) -> list[str]:
     """Return the names of tools of a server that are known without asking it: from the lock, and from calls in other
     documents."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for path in view.folder.files:
         if path.endswith(".md") and (other := view.folder.view(path)) is not None and "@tool(" in other.source.text:
-            found |= {match[2]: None for match in _USE.finditer(other.source.text) if match[1].strip() == connection}
-    found |= {match[2]: None for match in _USE.finditer(view.source.text) if match[1].strip() == connection}
-    found |= dict.fromkeys(_locked(view, connection))
-    return sorted(found)
+            names |= {match[2]: None for match in _USE.finditer(other.source.text) if match[1].strip() == connection}
+    names |= {match[2]: None for match in _USE.finditer(view.source.text) if match[1].strip() == connection}
+    names |= dict.fromkeys(_locked(view, connection))
+    return sorted(names)
 
 
 def _locked(view: View, connection: str) -> list[str]:
@@ -306,9 +248,9 @@ def arguments_of(view: View, connection: str, tool: str) -> tuple[Argument, ...]
     """Return the arguments of a built-in tool, or the inputs of a document; None if they are not known."""
     if connection != OWN:
         return None
-    own = built_in(tool)
+    own = built_in_tool(tool)
     if own is not None:
-        return _arguments(own.schema)
+        return arguments_in(own.schema)
     library = view.folder.snapshot
     if library is None or not tool:
         return None
@@ -316,39 +258,9 @@ def arguments_of(view: View, connection: str, tool: str) -> tuple[Argument, ...]
 
     try:
         document = library.find(tool)
-        return _arguments(input_schema(document)) if document is not None else None
+        return arguments_in(input_schema(document)) if document is not None else None
     except QuireError:
         return None
-
-
-def _arguments(schema: Mapping[str, Value]) -> tuple[Argument, ...]:
-    properties, required = schema.get("properties"), schema.get("required")
-    if not isinstance(properties, Mapping):
-        return ()
-    needed = required if isinstance(required, list | tuple) else ()
-    return tuple(_argument(name, one, name in needed) for name, one in properties.items() if isinstance(one, Mapping))
-
-
-def _argument(name: str, schema: Mapping[str, Value], required: bool) -> Argument:
-    options, type = schema.get("enum"), schema.get("type")
-    texts = tuple(str(option) for option in options) if isinstance(options, list | tuple) else ()
-    if type == "boolean":
-        texts = ("true", "false")
-    elif isinstance(type, list | tuple):
-        type = " or ".join(str(one) for one in type)
-    description = str(schema.get("description", ""))
-    words = (
-        " | ".join(f'"{text}"' for text in texts) if texts and type != "boolean" else str(type or _alternatives(schema))
-    )
-    return Argument(name, words, required, description, texts, type != "boolean")
-
-
-def _alternatives(schema: Mapping[str, Value]) -> str:
-    several = schema.get("anyOf")
-    if not isinstance(several, list | tuple):
-        return "any value"
-    kinds = [str(cast("Mapping[str, Value]", one).get("type", "")) for one in several if isinstance(one, Mapping)]
-    return " or ".join(filter(None, kinds)) or "any value"
 
 
 class Authority(Struct, frozen=True):
@@ -371,7 +283,7 @@ def authority_of(view: View, connection: str, tool: str) -> Authority | None:
     words = view.folder.foresight.words
     try:
         needed = words.tool(connection, tool)
-        grants = [granted_by(settings, one) for one in needed]
+        grants = [granted_by(settings, capability) for capability in needed]
     except QuireError:
         return None
     return Authority(words.effect(needed[0]), words.tier(needed[0]), grants[0] if all(grants) else "")

@@ -1,18 +1,19 @@
-"""Complete `quire.toml`: tables, keys, words, and the tools, models, agents, files and folders that values name.
+"""Complete and explain `quire.toml`: tables, keys, words, and the tools, models, agents and files that values name.
 
-Say what a table, a key or a value of `quire.toml` means. Values of variables and secrets are never shown.
+Values of variables and secrets are never shown.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quire.lsp.answers import Completion, Hover, code
-from quire.lsp.settings.toml_places import TomlKey, TomlTable, tables_of, texts_in
+from quire.lsp.answers import Completion, Hover, code, paragraphs
+from quire.lsp.settings.toml_places import TomlKey, TomlPart, TomlTable, tables_of, texts_in
+from quire.models.choose import MODEL_BY_KEY
 from quire.source import Span
 from quire.workspace.setting_keys import SETTING_KEYS, SettingKey, below, key_at, takes_names
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 
 MOST_ENTRIES = 200
+_TABLES = tuple(dict.fromkeys(".".join(key.parts[:-1]) for key in SETTING_KEYS if len(key.parts) > 1))
+"""The names of all tables; a part in capitals is a name that the user chooses."""
 _HEADER = re.compile(r"\[+[ \t]*([^\]#\n]*)$")
 _KEY = re.compile(r"[ \t]*([A-Za-z0-9_.\"'-]*)$")
 _VALUE = re.compile(r"""[ \t]*([A-Za-z0-9_."'-]+)[ \t]*=[ \t]*(.*)$""")
@@ -34,7 +37,8 @@ def complete(view: View, offset: int) -> list[Completion]:
     tables = tables_of(view.source.text)
     if header := _HEADER.fullmatch(line.strip()):
         return list(_tables(view, header[1], offset))
-    table = _table_at(tables, offset)
+    before = [table for table in tables if table.header.end <= offset and table.span.start <= offset]
+    table = before[-1] if before else tables[0]
     if value := _VALUE.fullmatch(line):
         path = (*table.path, *_split(value[1]))
         return list(_in_value(view, path, value[2], offset))
@@ -48,18 +52,11 @@ def complete(view: View, offset: int) -> list[Completion]:
 
 def resolve(view: View, what: str) -> str:
     """Return the meaning of a table or a key: `runs.expiry`."""
-
     return table_text(tuple(what.split(".")))
 
 
 def _split(name: str) -> tuple[str, ...]:
     return tuple(part.strip(" \t\"'") for part in name.split("."))
-
-
-def _table_at(tables: list[TomlTable], offset: int) -> TomlTable:
-    """Return the table that a line belongs to: the last one whose name stands before it."""
-    before = [table for table in tables if table.header.end <= offset and table.span.start <= offset]
-    return before[-1] if before else tables[0]
 
 
 def _key_around(table: TomlTable, offset: int) -> tuple[str, ...]:
@@ -72,9 +69,8 @@ def _tables(view: View, typed: str, offset: int) -> Iterator[Completion]:
     """Yield the names of tables; a part that the user chooses is a place to fill in."""
     span = Span(offset - len(typed), offset)
     close = "" if view.source.text[offset : offset + 1] == "]" else "]"
-    names = dict.fromkeys(".".join(key.parts[:-1]) for key in SETTING_KEYS if len(key.parts) > 1)
-    for name in names:
-        if name.endswith(("NAME", "KEY", "PROVIDER", "STEP")) or any(part.isupper() for part in name.split(".")):
+    for name in _TABLES:
+        if any(part.isupper() for part in name.split(".")):
             numbered = iter(range(1, 9))
             parts = [f"${{{next(numbered)}:{part.lower()}}}" if part.isupper() else part for part in name.split(".")]
             yield Completion(name, "module", ".".join(parts) + close, snippet=True, order=3, span=span, resolve=name)
@@ -85,7 +81,7 @@ def _tables(view: View, typed: str, offset: int) -> Iterator[Completion]:
 def _headers(typed: str, offset: int) -> Iterator[Completion]:
     """Yield whole lines that begin a table, for a line in which only a word is typed."""
     span = Span(offset - len(typed), offset)
-    for name in dict.fromkeys(".".join(key.parts[:-1]) for key in SETTING_KEYS if len(key.parts) > 1):
+    for name in _TABLES:
         if not any(part.isupper() for part in name.split(".")):
             yield Completion(f"[{name}]", "module", order=6, span=span, resolve=name)
 
@@ -96,21 +92,21 @@ def _keys(table: TomlTable, tables: list[TomlTable], typed: str, offset: int) ->
     here = Span(offset - len(word), offset)
     present = {
         key.path[len(path)]
-        for one in tables
-        for key in one.keys
+        for other in tables
+        for key in other.keys
         if key.path[: len(path)] == path and len(key.path) > len(path) and key.parts[-1].span.end != offset
     }
-    for name, known in below(path).items():
+    for name, setting in below(path).items():
         if name in present:
             continue
-        if known is None and not table.parts and not above:
+        if setting is None and not table.parts and not above:
             continue  # tables are written with brackets
-        insert = f"{name}." if known is None else f"{name} = {_template(known)}"
-        detail = f"default: {known.default}" if known and known.default not in ("", "–", "needed") else ""
-        needed = known is not None and known.default == "needed"
+        insert = f"{name}." if setting is None else f"{name} = {_template(setting)}"
+        detail = f"default: {setting.default}" if setting and setting.default not in ("", "–", "needed") else ""
+        needed = setting is not None and setting.default == "needed"
         yield Completion(
-            name, "module" if known is None else "property", insert, snippet=known is not None, detail=detail,
-            documentation=known.text if known else "", order=1 if needed else 2, span=here,
+            name, "module" if setting is None else "property", insert, snippet=setting is not None, detail=detail,
+            documentation=setting.text if setting else "", order=1 if needed else 2, span=here,
         )  # fmt: skip
 
 
@@ -136,22 +132,22 @@ def _in_value(view: View, path: tuple[str, ...], typed: str, offset: int) -> Ite
         if named := _INNER.search(inner):
             path, typed = (*path, named[1]), named[2] + named[3]
         elif key := _OPEN_KEY.search(inner):
-            for name, known in below(path).items():
-                insert = f"{name} = {_template(known)}" if known else f"{name} = "
+            for name, setting in below(path).items():
+                insert = f"{name} = {_template(setting)}" if setting else f"{name} = "
                 span = Span(offset - len(key[1]), offset)
-                yield Completion(name, "property", insert, snippet=known is not None, order=1, span=span,
-                                 documentation=known.text if known else "")  # fmt: skip
+                yield Completion(name, "property", insert, snippet=setting is not None, order=1, span=span,
+                                 documentation=setting.text if setting else "")  # fmt: skip
             return
-    known = key_at(path)
-    if known is None:
+    setting = key_at(path)
+    if setting is None:
         return
     quote = _open_quote(typed)
     word = typed[quote + 1 :] if quote >= 0 else re.search(r"[A-Za-z0-9_./:*=-]*$", typed)[0]  # type: ignore[index]
     span = Span(offset - len(word), offset)
-    plain = known.words == ("true", "false")
-    for name, detail in _words(view, known):
+    plain = setting.words == ("true", "false")
+    for name, detail in _words(view, setting):
         insert = name if quote >= 0 or plain else f'"{name}"'
-        yield Completion(name, "enum" if known.words else "value", insert, detail=detail, order=1, span=span)
+        yield Completion(name, "enum" if setting.words else "value", insert, detail=detail, order=1, span=span)
 
 
 def _open_quote(typed: str) -> int:
@@ -169,7 +165,8 @@ def _words(view: View, key: SettingKey) -> Iterator[tuple[str, str]]:
         case "tool":
             yield from _tools(view)
         case "model":
-            yield from _models(view)
+            yield from ((name, "tier") for name in _names(view, ("models", "tiers")))
+            yield from ((name, "") for name in dict.fromkeys(MODEL_BY_KEY.values()))
         case "agent":
             yield from ((name, "agent") for name in _names(view, ("agents",)))
         case "folder":
@@ -189,23 +186,12 @@ def _tools(view: View) -> Iterator[tuple[str, str]]:
         yield f"{server}/*", "all tools of a server"
 
 
-def _models(view: View) -> Iterator[tuple[str, str]]:
-    from quire.models.choose import MODEL_BY_KEY
-
-    yield from ((name, "tier") for name in _names(view, ("models", "tiers")))
-    yield from ((name, "") for name in dict.fromkeys(MODEL_BY_KEY.values()))
-
-
 def _names(view: View, table: tuple[str, ...]) -> list[str]:
     """Return the names that the user has chosen in a table of this file."""
-    found = [one.path[len(table)] for one in tables_of(view.source.text) if one.path[: len(table)] == table != one.path]
-    found += [
-        key.path[len(table)]
-        for one in tables_of(view.source.text)
-        for key in one.keys
-        if key.path[: len(table)] == table and len(key.path) > len(table)
-    ]
-    return list(dict.fromkeys(found)) if takes_names(table) else []
+    tables = tables_of(view.source.text)
+    paths = [*(other.path for other in tables), *(key.path for other in tables for key in other.keys)]
+    names = dict.fromkeys(path[len(table)] for path in paths if path[: len(table)] == table != path)
+    return list(names) if takes_names(table) else []
 
 
 def _entries(view: View, *, folders: bool) -> list[str]:
@@ -216,10 +202,10 @@ def _entries(view: View, *, folders: bool) -> list[str]:
         names = [Path(os.path.relpath(path, home)).as_posix() for path in paths[:MOST_ENTRIES]]
         return [name for name in names if not name.endswith(".test.yaml")]
     try:
-        found = sorted(entry.name for entry in os.scandir(home) if entry.is_dir())
+        folder_names = sorted(entry.name for entry in os.scandir(home) if entry.is_dir())
     except OSError:
         return []
-    return [name for name in found if not name.startswith(".")][:MOST_ENTRIES]
+    return [name for name in folder_names if not name.startswith(".")][:MOST_ENTRIES]
 
 
 _CHOSEN = {
@@ -236,22 +222,22 @@ _CHOSEN = {
 def hover(view: View, offset: int) -> Hover | None:
     """Return what is known about the place under the cursor."""
     for table in tables_of(view.source.text):
-        if not table.span.start <= offset <= table.span.end:
+        if not table.span.holds(offset):
             continue
-        if table.header.start <= offset <= table.header.end and table.parts:
-            return _in_header(table, offset)
-        for key in reversed(table.keys):
-            found = _in_key(view, key, offset)
-            if found is not None:
-                return found
+        if table.header.holds(offset) and table.parts:
+            return _in_parts(table.parts, table.path, offset)
+        answers = (_in_key(view, key, offset) for key in reversed(table.keys))
+        if (answer := next(filter(None, answers), None)) is not None:
+            return answer
     return None
 
 
-def _in_header(table: TomlTable, offset: int) -> Hover | None:
-    for depth, part in enumerate(table.parts):
-        if part.span.start <= offset <= part.span.end:
-            told = table_text(table.path[: depth + 1])
-            return Hover(part.span, told) if told else None
+def _in_parts(parts: Sequence[TomlPart], path: tuple[str, ...], offset: int) -> Hover | None:
+    """Return the meaning of the part of a dotted name at an offset; `path` is that of the last part."""
+    for depth, part in enumerate(parts, len(path) - len(parts) + 1):
+        if part.span.holds(offset):
+            text = table_text(path[:depth])
+            return Hover(part.span, text) if text else None
     return None
 
 
@@ -262,60 +248,42 @@ def table_text(path: tuple[str, ...]) -> str:
     keys = below(path)
     if not keys and not takes_names(path):
         return ""
-    lines = [f"**[{'.'.join(path)}]**"]
-    if path[:-1] in _CHOSEN:
-        lines.append(_CHOSEN[path[:-1]])
-    listed = [f"- {code(name)}: {one.text if one else 'a table'}" for name, one in keys.items()]
-    return "\n\n".join([*lines, *(["\n".join(listed)] if listed else [])])
+    listed = "\n".join(f"- {code(name)}: {key.text if key else 'a table'}" for name, key in keys.items())
+    return paragraphs(f"**[{'.'.join(path)}]**", _CHOSEN.get(path[:-1], ""), listed)
 
 
 def _in_key(view: View, key: TomlKey, offset: int) -> Hover | None:
-    above = len(key.path) - len(key.parts)
-    for depth, part in enumerate(key.parts):
-        if part.span.start <= offset <= part.span.end:
-            told = table_text(key.path[: above + depth + 1])
-            return Hover(part.span, told) if told else None
-    if not key.value.start <= offset <= key.value.end:
+    if any(part.span.holds(offset) for part in key.parts):
+        return _in_parts(key.parts, key.path, offset)
+    if not key.value.holds(offset):
         return None
-    known = key_at(key.path)
-    span, word = next(
-        ((span, word) for word, span in texts_in(view.source.text, key.value) if span.start <= offset <= span.end),
-        (key.value, ""),
-    )
-    told = _named_text(view, known, word) if known else ""
-    return _value(known, span, told)
+    setting = key_at(key.path)
+    if setting is None:
+        return None
+    texts = texts_in(view.source.text, key.value)
+    word, span = next(((word, span) for word, span in texts if span.holds(offset)), ("", key.value))
+    text = _tool_text(word) if setting.names == "tool" and word else ""
+    return Hover(span, text or key_text(setting)) if text or setting.text else None
 
 
-def _value(key: SettingKey | None, span: Span, told: str) -> Hover | None:
-    if told:
-        return Hover(span, told)
-    return Hover(span, key_text(key)) if key is not None and key.text else None
-
-
-def _named_text(view: View, key: SettingKey, word: str) -> str:
+def _tool_text(word: str) -> str:
     """Return what is known about a tool that a value names."""
-    if key.names != "tool" or not word:
-        return ""
-    from quire.plan.built_in_tools import ALIASES, BUILT_IN_TOOLS
+    from quire.plan.built_in_tools import built_in_tool
 
     name = word.partition("=")[0]
-    tool = next((one for one in BUILT_IN_TOOLS if name == one.name or ALIASES.get(name, name) == one.id), None)
+    tool = built_in_tool(name)
     if tool is None:
         return ""
     granted = "" if tool.granted == "on request" else f"Granted without this entry: {tool.granted}."
-    detail = {"host": "=HOST[:PORT]", "place": "=PLACE", "sandbox": "=network, =unsandboxed, =env:NAME"}.get(
-        tool.detail
-    )
-    takes = f"A detail may follow: {code(detail)}." if detail else ""
-    parts = (f"**tool {code(name)}**", tool.description, f"Risk: {tool.risk}.", granted, takes)
-    return "\n\n".join(part for part in parts if part)
+    details = {"host": "=HOST[:PORT]", "place": "=PLACE", "sandbox": "=network, =unsandboxed, =env:NAME"}
+    takes = f"A detail may follow: {code(details[tool.detail])}." if tool.detail else ""
+    return paragraphs(f"**tool {code(name)}**", tool.description, f"Risk: {tool.risk}.", granted, takes)
 
 
-def key_text(known: SettingKey) -> str:
+def key_text(key: SettingKey) -> str:
     """Return the meaning and the default of a key."""
-    default = f"Default: {known.default}" if known.default not in ("", "–", "needed") else ""
-    needed = "It is needed." if known.default == "needed" else ""
-    meaning = known.text[:1].upper() + known.text[1:]
-    words = f"One of {', '.join(map(code, known.words))}." if known.words and known.words[0] not in meaning else ""
-    parts = (f"**{known.key}**", meaning, default, needed, words)
-    return "\n\n".join(part for part in parts if part)
+    default = f"Default: {key.default}" if key.default not in ("", "–", "needed") else ""
+    needed = "It is needed." if key.default == "needed" else ""
+    meaning = key.text[:1].upper() + key.text[1:]
+    words = f"One of {', '.join(map(code, key.words))}." if key.words and key.words[0] not in meaning else ""
+    return paragraphs(f"**{key.key}**", meaning, default, needed, words)

@@ -1,9 +1,4 @@
-"""The tables of `quire.toml` as an outline, the agents and tiers that documents name, and the files that it names.
-
-Findings about `quire.toml`, each at its place, in the words that the verbs print.
-
-Decide whether an agent or a tier of `quire.toml` can get another name.
-"""
+"""The tables and names of `quire.toml`, the findings about it at their places, and the rules for new names."""
 
 from __future__ import annotations
 
@@ -13,18 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from quire.diagnostics import Code, Diagnostic
+from quire.diagnostics import Diagnostic
 from quire.formats.near_names import word_fix
 from quire.lsp.answers import Index, Link, Name, NameKind, Symbol
 from quire.lsp.settings.toml_places import TomlKey, TomlPart, TomlTable, tables_of, texts_in
-from quire.source import Span
+from quire.source import Span, line_end
 from quire.workspace import codes
 from quire.workspace.configuration import problems_in
 from quire.workspace.locate import Workspace, user_space
 from quire.workspace.setting_keys import below, key_at
 
 if TYPE_CHECKING:
-    from quire.diagnostics import Fix
     from quire.lsp.document_view import View
     from quire.source import Source
 
@@ -54,7 +48,7 @@ def index(view: View) -> Index:
             for link in _links(view, key):
                 links.append(link)
                 if key.path[:2] == _ENTRIES:
-                    written = text[link.span.start : link.span.end]
+                    written = link.span.of(text)
                     names.setdefault(
                         link.span, Name("file", written, link.span, "reads", document=link.path, renames=False)
                     )
@@ -72,23 +66,23 @@ def _declared(table: TomlTable) -> Iterator[Name]:
     for key in table.keys:
         above = len(key.path) - len(key.parts)
         written += [(key.path[: above + depth], part) for depth, part in enumerate(key.parts)]
-    seen: set[tuple[str, str]] = set()
+    names: set[tuple[str, str]] = set()
     for path, part in written:
         kind = _NAMED.get(path)
         if kind is not None:
-            again = (kind, part.text) in seen
-            seen.add((kind, part.text))
+            again = (kind, part.text) in names
+            names.add((kind, part.text))
             yield Name(kind, part.text, part.span, "writes" if again else "declares")
 
 
 def _read(text: str, key: TomlKey, declared: set[tuple[NameKind, str]]) -> Iterator[Name]:
     """Yield the tiers and agents that a value names. A model that is not a tier is not a name of this file."""
-    known = key_at(key.path)
-    if known is None or known.names not in ("model", "agent"):
+    setting = key_at(key.path)
+    if setting is None or setting.names not in ("model", "agent"):
         return
-    kinds: tuple[NameKind, ...] = ("agent",) if known.names == "agent" else ("model", "agent")
+    kinds: tuple[NameKind, ...] = ("agent",) if setting.names == "agent" else ("model", "agent")
     for written, span in texts_in(text, key.value):
-        kind = next((one for one in kinds if (one, written) in declared), None)
+        kind = next((kind for kind in kinds if (kind, written) in declared), None)
         if kind is not None:
             yield Name(kind, written, span, "reads")
 
@@ -106,17 +100,17 @@ def _registered(view: View, table: TomlTable) -> Iterator[Name]:
 
 def _links(view: View, key: TomlKey) -> Iterator[Link]:
     """Yield the files and folders that a value names, if they are there."""
-    known = key_at(key.path)
-    if known is None or known.names not in ("folder", "pipeline"):
+    setting = key_at(key.path)
+    if setting is None or setting.names not in ("folder", "pipeline"):
         return
     for written, span in texts_in(view.source.text, key.value):
         path = os.path.abspath(Path(view.path).parent / Path(written).expanduser())  # noqa: PTH100
         if written and os.path.exists(path):  # noqa: PTH110
-            yield Link(span, path, known.text)
+            yield Link(span, path, setting.text)
 
 
 def _symbol(text: str, table: TomlTable) -> Symbol:
-    end = table.span.start + len(text[table.span.start : table.span.end].rstrip())
+    end = table.span.start + len(table.span.of(text).rstrip())
     whole = Span(table.span.start, max(end, table.header.end))
     children = tuple(
         Symbol(
@@ -146,13 +140,9 @@ def check(view: View) -> list[Diagnostic]:
     path, source = Path(view.path), view.source
     workspace = Workspace(path.parent, path)
     tables = tables_of(source.text)
-    findings = [_finding(source, tables, one) for one in _told(path, source, workspace)]
-    return sorted([*findings, *_grants(view, tables)], key=lambda finding: finding.span.start)
-
-
-def _told(path: Path, source: Source, workspace: Workspace) -> list[str]:
     problems = problems_in(path, source.text, workspace, user_space())
-    return [problem.removeprefix(f"{path}: ") for problem in problems]
+    findings = [_finding(source, tables, problem.removeprefix(f"{path}: ")) for problem in problems]
+    return sorted([*findings, *_grants(view, tables)], key=lambda finding: finding.span.start)
 
 
 def _finding(source: Source, tables: list[TomlTable], problem: str) -> Diagnostic:
@@ -161,18 +151,11 @@ def _finding(source: Source, tables: list[TomlTable], problem: str) -> Diagnosti
         return Diagnostic(codes.NOT_TOML, _AT_LINE.sub("", problem), place)
     code = next((code for words, code in _TOLD.items() if words in problem), codes.WRONG_SETTING)
     path, span = _place(tables, problem)
-    message, help = _parted(problem, code)
-    return Diagnostic(
-        code, message, span, "", help, _fix(source, path, span) if code is codes.UNKNOWN_SETTING else None
-    )
-
-
-def _parted(problem: str, code: Code) -> tuple[str, str]:
-    """Return the message and the help of a problem: the advice stands behind a semicolon."""
     if code is not codes.UNKNOWN_SETTING:
-        return problem, ""
-    message, _, help = problem.partition("; ")
-    return message, help
+        return Diagnostic(code, problem, span)
+    message, _, help = problem.partition("; ")  # the advice stands behind a semicolon
+    fix = word_fix(span.of(source.text), list(below(path[:-1])), span) if path else None
+    return Diagnostic(code, message, span, "", help, fix)
 
 
 def _toml_place(source: Source, problem: str) -> Span:
@@ -185,8 +168,7 @@ def _toml_place(source: Source, problem: str) -> Span:
     starts = source.starts()
     line = min(int(at[1]), len(starts)) - 1
     start = min(starts[line] + int(at[2]) - 1, len(text))
-    end = text.find("\n", start)
-    end = len(text) if end < 0 else end
+    end = line_end(text, start)
     return Span(start, end) if end > start else Span(starts[line], max(end, starts[line]))
 
 
@@ -208,7 +190,7 @@ def place_of(tables: list[TomlTable], name: str) -> tuple[tuple[str, ...], Span]
     for table in tables:
         for key in table.keys:
             if ".".join(key.path) == name:
-                return key.path, _last(key)
+                return key.path, key.parts[-1].span
         if table.path and ".".join(table.path) == name:
             return table.path, table.parts[-1].span
     for table in tables:  # a table that is only written as a part of a longer name
@@ -216,16 +198,6 @@ def place_of(tables: list[TomlTable], name: str) -> tuple[tuple[str, ...], Span]
             if ".".join(table.path[:depth]) == name:
                 return table.path[:depth], table.parts[depth - 1].span
     return (), Span(0, 0)
-
-
-def _last(key: TomlKey) -> Span:
-    return key.parts[-1].span
-
-
-def _fix(source: Source, path: tuple[str, ...], span: Span) -> Fix | None:
-    """Return the edit that corrects a misspelled key, if there is one certain word for it."""
-    written = source.text[span.start : span.end]
-    return word_fix(written, list(below(path[:-1])), span) if path else None
 
 
 def _grants(view: View, tables: list[TomlTable]) -> Iterator[Diagnostic]:
@@ -251,5 +223,5 @@ def name_problem(view: View, name: Name, new: str) -> str:
     """Return why a name must not become another one; empty if it may."""
     if not _BARE.fullmatch(new):
         return f"{new} would need quotes: use letters, digits, _ and -"
-    taken = {one.text for one in view.index.names if one.kind == name.kind and one.role == "declares"}
+    taken = {other.text for other in view.index.names if other.kind == name.kind and other.role == "declares"}
     return f"there is a {'tier' if name.kind == 'model' else name.kind} {new} already" if new in taken else ""

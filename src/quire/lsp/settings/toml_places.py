@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from quire.source import Span
+from quire.source import Span, line_end
 
 _PART = re.compile(r"""[ \t]*(?:([A-Za-z0-9_-]+)|"((?:[^"\\\n]|\\.)*)"|'([^'\n]*)')[ \t]*""")
 _TEXT = re.compile(r""""((?:[^"\\\n]|\\.)*)"|'([^'\n]*)'|#[^\n]*""")
@@ -63,8 +63,7 @@ def tables_of(text: str) -> list[TomlTable]:
     keys: list[TomlKey] = []
     at = 0
     while at < len(text):
-        end = text.find("\n", at)
-        end = len(text) if end < 0 else end
+        end = line_end(text, at)
         first = at
         while first < end and text[first] in " \t":
             first += 1
@@ -109,8 +108,7 @@ def _key(text: str, at: int, end: int, table: tuple[str, ...], keys: list[TomlKe
     keys.append(TomlKey(parts, path, Span(start, max(start, close))))
     if text.startswith("{", start):
         keys += _inline(text, start + 1, close, path)
-    line = text.find("\n", max(start, close))
-    return len(text) if line < 0 else line
+    return line_end(text, max(start, close))
 
 
 def end_of_value(text: str, at: int) -> int:
@@ -119,7 +117,7 @@ def end_of_value(text: str, at: int) -> int:
     start = at
     while at < len(text):
         sign = text[at]
-        quote = next((one for one in _QUOTES if text.startswith(one, at)), "")
+        quote = next((quote for quote in _QUOTES if text.startswith(quote, at)), "")
         if quote:
             at = _end_of_quote(text, at, quote)
             continue
@@ -130,10 +128,9 @@ def end_of_value(text: str, at: int) -> int:
             if depth <= 0:
                 return at + (depth == 0)
         elif sign == "#":
-            line = text.find("\n", at)
             if depth == 0:
                 return at
-            at = len(text) if line < 0 else line
+            at = line_end(text, at)
             continue
         elif (depth == 0 and sign in "\n,") or (depth and sign == "\n" and _begins_table(text, at + 1)):
             break

@@ -6,15 +6,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from quire.diagnostics import Edit
 from quire.formats.yaml.nodes import Entry, Mapping, Node, Scalar
 from quire.formats.yaml.nodes import Sequence as YamlSequence
-from quire.lsp.answers import Action, FileEdit
+from quire.lsp.answers import Action, change, insertion
 from quire.lsp.test.completion import names_at
 from quire.lsp.test.cursor_places import place_at
 from quire.lsp.test.index import key_role, value_role
 from quire.lsp.test.tested import TestedDocument, tested
-from quire.source import Span
+from quire.source import Span, line_end, line_start
 from quire.values import encode
 from quire.wording import nearest
 
@@ -29,17 +31,14 @@ _TODO = "TODO"
 
 def actions(view: View, span: Span, findings: Sequence[Diagnostic]) -> list[Action]:
     """Return the changes that are offered at a place."""
-    found = [*_meant_names(view, findings), *_seen_values(view, span)]
-    tree = view.reading.tree if view.reading is not None else None
+    actions = [*_meant_names(view, findings), *_seen_values(view, span)]
+    tree = view.reading.tree
     case = _case_at(tree, span)
     if case is not None and isinstance(tree, Mapping):
         document = tested(view)
-        found += [
-            action
-            for action in (_missing_inputs(view, document, tree, case), _missing_replies(view, document, tree, case))
-            if action
-        ]
-    return [*found, *_missing_cases(view, tree)]
+        missing = _missing_inputs(view, document, tree, case), _missing_replies(view, document, tree, case)
+        actions += filter(None, missing)
+    return [*actions, *_missing_cases(view, tree)]
 
 
 def _meant_names(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]:
@@ -50,13 +49,11 @@ def _meant_names(view: View, findings: Sequence[Diagnostic]) -> Iterator[Action]
             continue
         place = place_at(text, finding.span.start + 1, whole=True)
         role = value_role(place.path) if place.kind == "value" else key_role(place.path)
-        word = text[place.word.start : place.word.end]
+        word = place.word.of(text)
         meant = nearest(word, names_at(view, role, place)) if role is not None and word else None
         if meant is not None:
-            edit = Edit(place.word, word, meant)
-            yield Action(
-                f"Replace {word} with {meant}", "quickfix", _edits(view, edit), (finding.code.id,), preferred=True
-            )
+            edit, codes = Edit(place.word, word, meant), (finding.code.id,)
+            yield replace(change(view.path, f"Replace {word} with {meant}", edit, codes=codes), preferred=True)
 
 
 def _seen_values(view: View, span: Span) -> Iterator[Action]:
@@ -66,27 +63,24 @@ def _seen_values(view: View, span: Span) -> Iterator[Action]:
         for mark in case.marks:
             if not mark.literal or mark.start > span.end or span.start > mark.end:
                 continue
-            entry = _entry_at(view.reading.tree, mark.start) if view.reading is not None else None
+            entry = _entry_at(view.reading.tree, mark.start)
             if entry is not None and isinstance(entry.value, Scalar) and not entry.value.tag:
                 place = entry.value.body
-                old = view.source.text[place.start : place.end]
+                old = place.of(view.source.text)
                 if "\n" not in old and old:
-                    yield Action(
-                        "Expect what the last run gave", "quickfix", _edits(view, Edit(place, old, mark.literal))
-                    )
+                    yield change(view.path, "Expect what the last run gave", Edit(place, old, mark.literal))
 
 
 def _missing_inputs(view: View, document: TestedDocument, tree: Mapping, case: Mapping) -> Action | None:
     """Return the change that adds the inputs without which a run of the case does not start."""
-    defaults = tree.get("defaults")
-    present = {*_keys(case.get("inputs")), *(_keys(defaults.get("inputs")) if isinstance(defaults, Mapping) else ())}
+    present = {name for node in _settings(tree, case, "inputs") for name in _keys(node)}
     missing = [name for name in document.required if name not in present]
     if not missing or case.get("each") is not None or case.get("matrix") is not None:
         return None
     pairs = [f'{_key(name)}: "{_TODO}: {name}"' for name in missing]
     edit = _added(view.source.text, case, "inputs", pairs)
     title = f"Add the missing {'input' if len(missing) == 1 else 'inputs'} {', '.join(missing)}"
-    return Action(title, "refactor.rewrite", _edits(view, edit)) if edit else None
+    return change(view.path, title, edit, kind="refactor.rewrite") if edit else None
 
 
 def _missing_replies(view: View, document: TestedDocument, tree: Mapping, case: Mapping) -> Action | None:
@@ -98,13 +92,13 @@ def _missing_replies(view: View, document: TestedDocument, tree: Mapping, case: 
     answers = _unanswered(document, tree, case)
     replied = [f'{_key(label)}: "{_TODO}: a reply to step {label}"' for label in replies]
     answered = [f"{_key(label)}: {_answer(document, label)}" for label in answers]
-    edits = [
-        _added(text, case, "model", replied) if replied else None,
-        _added(text, case, "answers", answered) if answered else None,
-    ]
-    words = [f"replies for {_steps(replies)}"] if edits[0] else []
-    words += [f"answers for {_steps(answers)}"] if edits[1] else []
-    return Action(f"Add {' and '.join(words)}", "refactor.rewrite", _edits(view, *edits)) if words else None
+    edits: dict[str, Edit] = {}
+    if replied and (edit := _added(text, case, "model", replied)):
+        edits[f"replies for {_steps(replies)}"] = edit
+    if answered and (edit := _added(text, case, "answers", answered)):
+        edits[f"answers for {_steps(answers)}"] = edit
+    title = f"Add {' and '.join(edits)}"
+    return change(view.path, title, *edits.values(), kind="refactor.rewrite") if edits else None
 
 
 def _unscripted(document: TestedDocument, tree: Mapping, case: Mapping) -> list[str]:
@@ -119,10 +113,10 @@ def _unscripted(document: TestedDocument, tree: Mapping, case: Mapping) -> list[
 def _unanswered(document: TestedDocument, tree: Mapping, case: Mapping) -> list[str]:
     """Return the steps that certainly ask a person and have no answer in a case. Acts may answer later, and a case
     without a person takes the defaults."""
-    alone = any(isinstance(one, Scalar) and one.value is True for one in _settings(tree, case, "unattended"))
+    alone = any(isinstance(node, Scalar) and node.value is True for node in _settings(tree, case, "unattended"))
     if alone or case.get("then") is not None:
         return []
-    present = {name for one in _settings(tree, case, "answers") for name in _keys(one)}
+    present = {name for node in _settings(tree, case, "answers") for name in _keys(node)}
     return [label for label in _own(document.labels("person step"), present) if document.asks(label)]
 
 
@@ -139,8 +133,8 @@ def _own(labels: list[str], present: set[str]) -> list[str]:
 
 def _answer(document: TestedDocument, label: str) -> str:
     """Return the first known answer to the question of a step, or a placeholder."""
-    known = document.answers(label)
-    return encode(known[0] if known else f"{_TODO}: an answer to step {label}")
+    answers = document.answers(label)
+    return encode(answers[0] if answers else f"{_TODO}: an answer to step {label}")
 
 
 def _steps(labels: list[str]) -> str:
@@ -156,16 +150,16 @@ def _missing_cases(view: View, tree: Node | None) -> Iterator[Action]:
     text = view.source.text
     last = cases.items[-1]
     first = cases.items[0].span.start
-    line = text.rfind("\n", 0, first) + 1
+    line = line_start(text, first)
     mark = text.rfind("-", line, first)
     if mark < 0 or text[line:mark].strip():
         return
     end = text.find("\n", max(last.span.start, last.span.end - 1))
     at, begin = (len(text), "\n") if end < 0 else (end + 1, "")
     for draft in record.drafts:
-        lines = "".join(text[line:mark] + one[2:] + "\n" for one in draft.text.splitlines())
-        edit = Edit(Span(at, at), "", begin + lines)
-        yield Action(f"Add a case: {draft.name}", "refactor.rewrite", _edits(view, edit))
+        lines = "".join(text[line:mark] + row[2:] + "\n" for row in draft.text.splitlines())
+        edit = insertion(at, begin + lines)
+        yield change(view.path, f"Add a case: {draft.name}", edit, kind="refactor.rewrite")
 
 
 def _added(text: str, case: Mapping, key: str, pairs: list[str]) -> Edit | None:
@@ -176,30 +170,29 @@ def _added(text: str, case: Mapping, key: str, pairs: list[str]) -> Edit | None:
     if entry is None:
         if named is None or column is None:
             return None
-        end = text.find("\n", named.value.span.end)
-        at = len(text) if end < 0 else end
-        return Edit(Span(at, at), "", f"\n{' ' * column}{key}: {{{', '.join(pairs)}}}")
+        at = line_end(text, named.value.span.end)
+        return insertion(at, f"\n{' ' * column}{key}: {{{', '.join(pairs)}}}")
     node = entry.value
     if not isinstance(node, Mapping) or not node.entries:
         return None
     last = node.entries[-1].value.span.end
     if text[node.span.start] == "{":
-        return Edit(Span(last, last), "", "".join(f", {pair}" for pair in pairs))
+        return insertion(last, "".join(f", {pair}" for pair in pairs))
     first = node.entries[0].key.span.start
-    indent = first - (text.rfind("\n", 0, first) + 1)
-    return Edit(Span(first, first), "", "".join(f"{pair}\n{' ' * indent}" for pair in pairs))
+    indent = first - line_start(text, first)
+    return insertion(first, "".join(f"{pair}\n{' ' * indent}" for pair in pairs))
 
 
 def _column(text: str, case: Mapping) -> int | None:
     """Return the column of the keys of a case; None if it is written in braces."""
     start = case.entries[0].key.span.start if case.entries else case.span.start
-    return None if text[case.span.start] == "{" else start - (text.rfind("\n", 0, start) + 1)
+    return None if text[case.span.start] == "{" else start - line_start(text, start)
 
 
 def _case_at(tree: Node | None, span: Span) -> Mapping | None:
     cases = tree.get("cases") if isinstance(tree, Mapping) else None
     for item in cases.items if isinstance(cases, YamlSequence) else ():
-        if isinstance(item, Mapping) and item.span.start <= span.end and span.start <= item.span.end:
+        if isinstance(item, Mapping) and item.span.meets(span):
             return item
     return None
 
@@ -207,12 +200,12 @@ def _case_at(tree: Node | None, span: Span) -> Mapping | None:
 def _entry_at(node: Node | None, offset: int) -> Entry | None:
     """Return the entry whose key begins at an offset."""
     if isinstance(node, YamlSequence):
-        return next((found for item in node.items if (found := _entry_at(item, offset))), None)
+        return next((entry_there for item in node.items if (entry_there := _entry_at(item, offset))), None)
     for entry in node.entries if isinstance(node, Mapping) else ():
         if entry.key.span.start == offset:
             return entry
-        if entry.key.span.start < offset and (found := _entry_at(entry.value, offset)) is not None:
-            return found
+        if entry.key.span.start < offset and (entry_there := _entry_at(entry.value, offset)) is not None:
+            return entry_there
     return None
 
 
@@ -222,7 +215,3 @@ def _keys(node: Node | None) -> list[str]:
 
 def _key(name: str) -> str:
     return name if name.isidentifier() else f'"{name}"'
-
-
-def _edits(view: View, *edits: Edit | None) -> tuple[FileEdit, ...]:
-    return (FileEdit(view.path, tuple(edit for edit in edits if edit is not None)),)

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from quire.formats import belongs_to_test
+from quire.formats.test.expected import EXPRESSION_NAMES
 from quire.formats.test.fields import description_of, keys_at, takes_expression, takes_mapping, takes_matcher, words_at
 from quire.lsp.answers import Completion, CompletionKind
 from quire.lsp.test.cursor_places import Place, place_at
@@ -122,7 +124,8 @@ def _names(view: View, document: TestedDocument, role: Role, path: tuple[str, ..
             facts = document.tool(tool)
             return facts.schema.get("properties", {}) if facts else ()
         case "named" | "store" | "output":
-            return _made(document, role)
+            right = {"playbook": "named", "pipeline": "store", "directive": "output"}.get(document.format)
+            return document.values if role == right else ()
         case "hook":
             return document.hooks
         case "limit":
@@ -139,12 +142,6 @@ def _names(view: View, document: TestedDocument, role: Role, path: tuple[str, ..
 def names_at(view: View, role: Role, place: Place) -> list[str]:
     """Return the names of the document that can stand at a place."""
     return list(_names(view, tested(view), role, place.path, place.word.start))
-
-
-def _made(document: TestedDocument, role: Role) -> Iterable[str]:
-    """Return the values of the document, if its format has values of this kind."""
-    right = {"playbook": "named", "pipeline": "store", "directive": "output"}.get(document.format)
-    return document.values if role == right else ()
 
 
 def _tool_around(text: str, path: tuple[str, ...], offset: int) -> str:
@@ -186,8 +183,8 @@ def _matchers(place: Place) -> Iterator[Completion]:
             span=place.word,
         )
     if matcher:
-        told = "The value that is kept beside the test, in its .snap.yaml."
-        yield Completion("!snapshot", "keyword", documentation=told, order=4, span=place.word)
+        meaning = "The value that is kept beside the test, in its .snap.yaml."
+        yield Completion("!snapshot", "keyword", documentation=meaning, order=4, span=place.word)
         for name, meaning in keys_at(("cases", ITEM, "expect", "output")).items():
             yield Completion(
                 name, "keyword", f"{{{name}: ${{1}}}}", snippet=True, detail="matcher", documentation=meaning, order=3,
@@ -205,9 +202,9 @@ def _value_names(view: View, document: TestedDocument, role: Role, path: tuple[s
             label = path[path.index("answers" if "answers" in path else "answer") + 1]
             return ((answer, "answer") for answer in document.answers(label))
         case "input value":
-            return ((one, "value") for one in _words_of(document.inputs.get(path[-1], {})))
+            return ((word, "value") for word in _words_of(document.inputs.get(path[-1], {})))
         case "made value":
-            return ((one, "value") for one in document.values.get(path[-1], ()))
+            return ((word, "value") for word in document.values.get(path[-1], ()))
         case "grant":
             return ((name, "tool") for name in _grantable())
         case "tag":
@@ -222,7 +219,7 @@ def _value_names(view: View, document: TestedDocument, role: Role, path: tuple[s
 def _words_of(schema: object) -> list[str]:
     if not isinstance(schema, dict):
         return []
-    words = [str(one) for one in schema.get("enum", ())]
+    words = [str(value) for value in schema.get("enum", ())]
     if schema.get("type") == "boolean":
         words += ["true", "false"]
     if "default" in schema and str(schema["default"]) not in words:
@@ -237,13 +234,12 @@ def _grantable() -> list[str]:
 
 
 def _tags(text: str) -> list[str]:
-    found = (word.strip(" \"'") for line in _TAG.findall(text) for word in line.split(","))
-    return [word for word in dict.fromkeys(found) if word]
+    words = (word.strip(" \"'") for line in _TAG.findall(text) for word in line.split(","))
+    return [word for word in dict.fromkeys(words) if word]
 
 
 def _documents(view: View) -> Iterator[tuple[str, str]]:
     """Yield the documents of the workspace that can run, as paths from the folder of the test."""
-    from quire.formats import belongs_to_test
     from quire.library.document import place_of
 
     folder = Path(view.path).parent
@@ -272,8 +268,6 @@ _READ = re.compile(r"\b(inputs|named|stores|outputs|row)\.([A-Za-z0-9_]*)$")
 
 def _in_expression(document: TestedDocument, text: str, place: Place, offset: int) -> Iterator[Completion]:
     """Yield the names that an expression can read: `inputs.place`, and the functions."""
-    from quire.formats.test.expected import EXPRESSION_NAMES
-
     before = text[place.word.start : offset]
     if read := _READ.search(before):
         span = Span(offset - len(read[2]), offset)

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from quire.lsp.yaml_scan import KEY, CursorPlace, Scanner, bare, closing
-from quire.source import Span
+from quire.source import Span, line_end, line_start
 
 Kind: TypeAlias = Literal["key", "value", "text"]
 """`key`: a key is or could be here; `value`: the value of a key or an item; `text`: in a comment, inside of a text of
@@ -95,14 +95,13 @@ def _kind(text: str, place: CursorPlace) -> Kind:
     if place.flow or place.tag or place.text.startswith("!"):
         return "value"
     # A word that comes first in its line may become a key.
-    line = text.rfind("\n", 0, place.start) + 1
+    line = line_start(text, place.start)
     return "value" if text[line : place.start - len(place.quote)].strip(" \t-") else "key"
 
 
 def _keys_of_block(text: str, at: int) -> frozenset[str]:
     """Return the keys of the mapping around a key that begins at an offset, without its own line."""
-    line, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
-    end = len(text) if end < 0 else end
+    line, end = line_start(text, at), line_end(text, at)
     column = at - line
     less_indented = rf"\n(?=[ \t]{{0,{column - 1}}}[^\s#])" if column else r"(?!)"
     start = line
@@ -111,5 +110,5 @@ def _keys_of_block(text: str, at: int) -> frozenset[str]:
         start = first.end() if first else 0
     last = re.compile(less_indented).search(text, end)
     others = text[start:line] + text[end : last.start() if last else len(text)]
-    found = re.compile(rf"\n[ \t-]{{{column}}}{KEY.pattern}").findall("\n" + others)
-    return frozenset(map(bare, found))
+    keys = re.compile(rf"\n[ \t-]{{{column}}}{KEY.pattern}").findall("\n" + others)
+    return frozenset(map(bare, keys))

@@ -19,7 +19,7 @@ from quire.formats.yaml.nodes import Entry, Mapping, Node
 from quire.formats.yaml.nodes import Sequence as YamlSequence
 from quire.lsp.test.index import ITEM, key_role
 from quire.lsp.texts import plain_value, safe_edits
-from quire.source import MAX_TEST_BYTES, Source, Span
+from quire.source import MAX_TEST_BYTES, Source, Span, line_end, line_start
 
 if TYPE_CHECKING:
     from quire.lsp.document_view import View
@@ -32,15 +32,11 @@ _ANCHOR = re.compile(r"(?:^|[\s\[{,])[&*][A-Za-z0-9_-]", re.MULTILINE)
 
 def format(view: View, span: Span) -> list[Edit]:
     """Return the edits that put keys in order, for the mappings that a span touches."""
-    tree = view.reading.tree if view.reading is not None else None
+    tree = view.reading.tree
     if not isinstance(tree, Mapping):
         return []
     text, before = view.source.text, plain_value(tree)
-    edits = [
-        Edit(place, text[place.start : place.end], new)
-        for place, new in _changes(text, tree, ())
-        if place.start <= span.end and span.start <= place.end
-    ]
+    edits = [Edit(place, place.of(text), new) for place, new in _changes(text, tree, ()) if place.meets(span)]
 
     def means_the_same(new: str) -> bool:
         documents = read_yaml(Source("", new), limit=MAX_TEST_BYTES, tags=TEST_TAGS).documents
@@ -67,7 +63,7 @@ def _changes(text: str, node: Node, path: tuple[str, ...]) -> Iterator[tuple[Spa
     texts = [_applied(text, piece, some) for piece, some in zip(pieces, inner, strict=True)]
     column = _column(text, node.entries[0])
     moved = [texts[at] for at in order]
-    new = moved[0] + "".join(f"\n{' ' * column}{one}" for one in moved[1:])
+    new = moved[0] + "".join(f"\n{' ' * column}{entry_text}" for entry_text in moved[1:])
     yield Span(pieces[0].start, pieces[-1].end), new
 
 
@@ -75,9 +71,9 @@ def _order(node: Mapping, path: tuple[str, ...]) -> list[int] | None:
     """Return the new order of the entries; None if they stay as they are."""
     if key_role(path) is not None or (path and takes_matcher(path)):
         return None
-    known = keys_at(path)
+    ranked = keys_at(path)
     keys = [entry.key.text for entry in node.entries]
-    if len(keys) < 2 or any(key not in known for key in keys):
+    if len(keys) < 2 or any(key not in ranked for key in keys):
         return None
     order = sorted(range(len(keys)), key=lambda at: _FIRST.get(keys[at], 0) + _LAST.get(keys[at], 0))
     return None if order == list(range(len(keys))) else order
@@ -100,7 +96,7 @@ def _pieces(text: str, node: Mapping) -> list[Span] | None:
     column = _column(text, entries[0])
     for number, entry in enumerate(entries):
         start = entry.key.span.start
-        line = text.rfind("\n", 0, start) + 1
+        line = line_start(text, start)
         before = text[line:start]
         if number and (before.strip() or len(before) != column):
             return None
@@ -115,7 +111,7 @@ def _pieces(text: str, node: Mapping) -> list[Span] | None:
 def _with_comments(text: str, line: int, column: int) -> int:
     """Return the start of the first comment line right above a line; of the line itself if there is none."""
     while line > 0:
-        above = text.rfind("\n", 0, line - 1) + 1
+        above = line_start(text, line - 1)
         if not text[above : line - 1].startswith(" " * column + "#"):
             break
         line = above
@@ -132,8 +128,7 @@ def _end_of_mapping(text: str, node: Mapping) -> int:
     end = max(node.span.start, _last(node))
     while end > node.span.start and text[end - 1] in " \t\n":
         end -= 1
-    line = text.find("\n", end)
-    return len(text) if line < 0 else line
+    return line_end(text, end)
 
 
 def _last(node: Node) -> int:
@@ -141,21 +136,18 @@ def _last(node: Node) -> int:
         last = node.entries[-1]
         return max(last.key.span.end, _last(last.value))
     if isinstance(node, YamlSequence) and node.items:
-        return max(node.span.end if _is_flow(node) else 0, _last(node.items[-1]))
+        is_flow = node.span.start < node.items[0].span.start
+        return max(node.span.end if is_flow else 0, _last(node.items[-1]))
     return node.span.end
-
-
-def _is_flow(node: YamlSequence) -> bool:
-    return bool(node.items) and node.span.start < node.items[0].span.start
 
 
 def _column(text: str, entry: Entry) -> int:
     start = entry.key.span.start
-    return start - (text.rfind("\n", 0, start) + 1)
+    return start - line_start(text, start)
 
 
 def _applied(text: str, piece: Span, changes: Sequence[tuple[Span, str]]) -> str:
-    found = text[piece.start : piece.end]
-    for span, new in sorted(changes, key=lambda one: one[0].start, reverse=True):
-        found = found[: span.start - piece.start] + new + found[span.end - piece.start :]
-    return found
+    new_text = piece.of(text)
+    for span, new in sorted(changes, key=lambda change: change[0].start, reverse=True):
+        new_text = new_text[: span.start - piece.start] + new + new_text[span.end - piece.start :]
+    return new_text

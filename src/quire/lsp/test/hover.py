@@ -1,4 +1,4 @@
-"""Say what stands under the cursor in a test file: keys of the format, names of its document, and results of cases."""
+"""Say what stands under the cursor in a test file, and show the results of the last run above and inside of it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from quire.errors import QuireError
 from quire.formats.test.fields import description_of, words_at
-from quire.lsp.answers import Hover, code, fenced
+from quire.lsp.answers import Hint, Hover, Lens, code, fenced, paragraphs
+from quire.lsp.desk import uri_of
+from quire.lsp.prompts import prompt_text_of
 from quire.lsp.test.cursor_places import Place, place_at
 from quire.lsp.test.index import ITEM, Role, below_world, key_role, value_role
 from quire.lsp.test.tested import TestedDocument, tested
+from quire.source import Span, line_end
+from quire.wording import cut_line
 
 if TYPE_CHECKING:
     from quire.lsp.document_tests import CaseRecord, CheckMark
@@ -27,14 +32,14 @@ def hover(view: View, offset: int) -> Hover | None:
     """Return what is known about the place under the cursor."""
     text = view.source.text
     place = place_at(text, offset, whole=True)
-    if place.kind == "text" or not place.word.start <= offset <= place.word.end:
+    if place.kind == "text" or not place.word.holds(offset):
         return None
-    word = text[place.word.start : place.word.end].strip()
+    word = place.word.of(text).strip()
     document = tested(view)
-    told = _expression(document, text, place, offset) if place.tag == "!expr" else ""
-    told = told or (_value(document, place.path, word) if place.kind == "value" else _key(document, place, word))
+    about = _expression(document, text, place, offset) if place.tag == "!expr" else ""
+    about = about or (_value(document, place.path, word) if place.kind == "value" else _key(document, place, word))
     result = _result(view, offset)
-    whole = "\n\n".join(part for part in (told, result) if part)
+    whole = paragraphs(about, result)
     return Hover(place.word, whole) if whole else None
 
 
@@ -43,10 +48,10 @@ def _key(document: TestedDocument, place: Place, word: str) -> str:
         return ""
     path = (*place.path, word)
     role = key_role(place.path)
-    if role is not None and (told := name_text(document, role, word, place.path)):
-        return told
-    if place.path[-1:] == (ITEM,) and (told := _value(document, place.path, word)):
-        return told
+    if role is not None and (text := name_text(document, role, word, place.path)):
+        return text
+    if place.path[-1:] == (ITEM,) and (text := _value(document, place.path, word)):
+        return text
     description = description_of(path)
     if not description:
         return ""
@@ -72,89 +77,85 @@ def _expression(document: TestedDocument, text: str, place: Place, offset: int) 
     return ""
 
 
-def name_text(found: TestedDocument, role: Role, name: str, path: tuple[str, ...]) -> str:
+def name_text(document: TestedDocument, role: Role, name: str, path: tuple[str, ...]) -> str:
     """Return what is known about a name of the tested document, as Markdown; empty if nothing is."""
     match role:
         case "input":
-            return input_text(found, name)
+            return input_text(document, name)
         case "model step" | "person step" | "step":
-            return step_text(found, name)
+            return step_text(document, name)
         case "named" | "store" | "output":
-            return _value_text(found, name)
+            return _value_text(document, name)
         case "tool":
-            return tool_text(found, name)
+            return tool_text(document, name)
         case "argument":
-            return _argument_text(found, name, path)
+            return _argument_text(document, name, path)
         case "document":
-            return _document_text(found)
-        case "hook" if name in found.hooks:
-            return f"**hook {code(name)}** of {_file(found)}"
+            return _document_text(document)
+        case "hook" if name in document.hooks:
+            return f"**hook {code(name)}** of {_file(document)}"
     return ""
 
 
-def input_text(found: TestedDocument, name: str) -> str:
-    schema = found.inputs.get(name)
+def input_text(document: TestedDocument, name: str) -> str:
+    schema = document.inputs.get(name)
     if schema is None:
         return ""
-    facts = [f"**input {code(name)}** of {_file(found)}", *_facts(schema)]
-    facts += ["It is needed." if name in found.required else ""]
-    return "\n\n".join(part for part in facts if part)
+    facts = [f"**input {code(name)}** of {_file(document)}", *_facts(schema)]
+    facts += ["It is needed." if name in document.required else ""]
+    return paragraphs(*facts)
 
 
 def _facts(schema: Mapping[str, Any]) -> list[str]:
     kind = schema.get("type")
     facts = [f"Type: {code(kind)}" if isinstance(kind, str) else ""]
     if "enum" in schema:
-        facts.append("One of " + ", ".join(code(str(one)) for one in schema["enum"]))
+        facts.append("One of " + ", ".join(code(str(word)) for word in schema["enum"]))
     if "default" in schema:
         facts.append(f"Default: {code(str(schema['default']))}")
     return [*(fact for fact in facts if fact), str(schema.get("description", ""))]
 
 
-def step_text(found: TestedDocument, label: str) -> str:
+def step_text(document: TestedDocument, label: str) -> str:
     """Return the step with a label: its title, its work, and the messages that its model would get."""
-    step = found.step(label)
+    step = document.step(label)
     if step is None:
         return ""
     from quire.plan.descriptions import instead_of_model, step_title
 
     title = step_title(step)
     asks = step.work is not None and step.work.asks_model
-    lines = [f"**step {code(label)}** {title}".rstrip(), f"in {_file(found)}"]
+    lines = [f"**step {code(label)}** {title}".rstrip(), f"in {_file(document)}"]
     if step.ask is not None:
         lines.append(f"It asks a person ({step.ask.kind}).")
     if step.capture is not None and title == step.title:  # otherwise the title names it
         lines.append(f"Its result is named {code(step.capture.name)}.")
     if not asks and step.ask is None:
         lines.append(f"It asks no model: {instead_of_model(step)}.")
-    prompt = _prompt(found, label) if asks else ""
-    return "\n\n".join([*lines, *([fenced(prompt)] if prompt else [])])
+    prompt = _prompt(document, label) if asks else ""
+    return paragraphs(*lines, fenced(prompt) if prompt else "")
 
 
 def _prompt(document: TestedDocument, label: str) -> str:
-    from quire.display.transcript import prompt_text
-    from quire.errors import QuireError
-    from quire.lsp.prompts import preview_of
-
     view = document.view
     if view is None or view.document is None:
         return ""
     try:
-        text = prompt_text(preview_of(view, label).request)
+        text = prompt_text_of(view, label)
     except QuireError:
         return ""
     return text if len(text) <= LONGEST_PROMPT else text[:LONGEST_PROMPT] + " …"
 
 
-def tool_text(found: TestedDocument, name: str) -> str:
+def tool_text(document: TestedDocument, name: str) -> str:
     """Return the arguments of a tool, if they are known without starting anything."""
-    facts = found.tool(name)
+    facts = document.tool(name)
     if facts is None:
         unknown = "Its arguments are known to its server or module, which is not started here."
         return f"**tool {code(name)}**\n\n{unknown}"
     again = f"Calling it again: {facts.effect}." if facts.effect else ""
-    arguments = "\n".join(f"- {_parameter(facts.schema, one)}" for one in facts.schema.get("properties", {}))
-    return "\n\n".join(part for part in (f"**tool {code(name)}**", facts.description, again, arguments) if part)
+    arguments = "\n".join(f"- {_parameter(facts.schema, argument)}" for argument in facts.schema.get("properties", {}))
+    return paragraphs(f"**tool {code(name)}**", facts.description, again, arguments)
 
 
 def _parameter(schema: Mapping[str, Any], name: str) -> str:
@@ -189,10 +190,10 @@ def _value_text(document: TestedDocument, name: str) -> str:
 def _document_text(document: TestedDocument) -> str:
     if document.document is None:
         return ""
-    lines = [f"**{code(Path(document.path).name)}**, a {document.format}"]
+    head = f"**{_file(document)}**, a {document.format}"
     if document.plan is None:
-        return "\n\n".join([*lines, "It has errors, so its tests cannot run."])
-    return "\n\n".join(part for part in (*lines, document.plan.title, document.plan.description) if part)
+        return paragraphs(head, "It has errors, so its tests cannot run.")
+    return paragraphs(head, document.plan.title, document.plan.description)
 
 
 def _file(document: TestedDocument) -> str:
@@ -207,15 +208,11 @@ def _result(view: View, offset: int) -> str:
     for case in record.cases:
         for mark in case.marks:
             if mark.start <= offset <= mark.end:
-                return _mark_text(mark)
-    symbol = next((one for one in view.index.symbols if one.selection.start <= offset <= one.selection.end), None)
-    found = next((one for one in record.cases if symbol is not None and one.name == symbol.name), None)
-    return case_text(found) if found else ""
-
-
-def _mark_text(mark: CheckMark) -> str:
-    told = "✓ held in the last run" if mark.holds else f"✗ {mark.message}"
-    return f"{told}\n\n{fenced(mark.value)}" if mark.value else told
+                verdict = "✓ held in the last run" if mark.holds else f"✗ {mark.message}"
+                return f"{verdict}\n\n{fenced(mark.value)}" if mark.value else verdict
+    symbol = next((symbol for symbol in view.index.symbols if symbol.selection.holds(offset)), None)
+    cases = (case for case in record.cases if symbol is not None and case.name == symbol.name)
+    return next(map(case_text, cases), "")
 
 
 def case_text(case: CaseRecord) -> str:
@@ -225,3 +222,70 @@ def case_text(case: CaseRecord) -> str:
     if case.others and not case.passed:
         return f"not counted in the last run: {case.reason}" if case.reason else "skipped in the last run"
     return f"✓ passed in the last run, in {case.seconds * 1000:.0f} ms"
+
+
+UPDATE = "quire.updateSnapshots"
+"""Done by the client in a terminal (`quire test --update PATH::CASE`), because it writes a file."""
+_SNAPSHOT = "!snapshot"
+
+
+def lenses(view: View) -> list[Lens]:
+    """Return the lenses. Running costs nothing; the numbers of the last results are added to the first one."""
+    symbols = view.index.symbols
+    if not symbols:
+        return []
+    uri = uri_of(view.path)
+    lenses = [Lens(Span(0, 0), "Run all", "quire.test", (uri,))]
+    record = view.folder.test_memory.of_test(view)
+    failed = {case.name for case in record.cases if case.failed} if record else set()
+    passed = {case.name for case in record.cases if case.passed and not case.failed} if record else set()
+    text = view.source.text
+    for symbol in symbols:
+        if not symbol.name:
+            continue
+        sign = " ✗" if symbol.name in failed else " ✓" if symbol.name in passed else ""
+        lenses.append(Lens(symbol.selection, f"Run case{sign}", "quire.test", (uri, symbol.name)))
+        if text.find(_SNAPSHOT, symbol.span.start, symbol.span.end) >= 0:
+            lenses.append(Lens(symbol.selection, "Update snapshot", UPDATE, (uri, symbol.name)))
+    return lenses
+
+
+LONGEST_VALUE = 40
+
+
+def hints(view: View, span: Span) -> list[Hint]:
+    """Return the results of cases that were run with this text and with the document as it is now."""
+    record = view.folder.test_memory.of_test(view)
+    if record is None:
+        return []
+    hints: list[Hint] = []
+    cases = {case.name: case for case in record.cases}
+    for symbol in view.index.symbols:
+        case = cases.get(symbol.name)
+        if case is None or symbol.span.start > span.end or symbol.span.end < span.start:
+            continue
+        hints.append(
+            Hint(line_end(view.source.text, symbol.selection.end), _result_label(case), tooltip=case_text(case))
+        )
+        hints += [_check_hint(view, mark) for mark in case.marks]
+    return hints
+
+
+def _result_label(case: CaseRecord) -> str:
+    if case.failed:
+        rows = case.passed + case.failed
+        return "✗" if rows == 1 else f"✗ {case.failed} of {rows} rows"
+    if case.others and not case.passed:
+        return "skipped" if not case.messages else "✗ as expected"
+    return f"✓ {case.seconds * 1000:.0f} ms"
+
+
+def _check_hint(view: View, mark: CheckMark) -> Hint:
+    value = cut_line(" ".join(mark.value.split()), LONGEST_VALUE)
+    if mark.holds and value != mark.value:
+        value = ""  # a long text, such as a prompt, that is as it should be
+    tooltip = mark.message if not mark.holds else ""
+    if value != mark.value:
+        tooltip = f"{tooltip}\n\n{fenced(mark.value)}".strip()
+    sign = "✓" if mark.holds else "✗"
+    return Hint(min(mark.end, line_end(view.source.text, mark.start)), f"{sign} {value}".rstrip(), tooltip=tooltip)

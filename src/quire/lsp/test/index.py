@@ -1,9 +1,7 @@
-"""The names, cases and linked files of a test file.
+"""The names, cases and linked files of a test file, and the rules for new names.
 
 Names of inputs, steps and values belong to the document that is tested, so they follow when they are renamed there. All
 features ask the same table for them, so a name that is completed is also shown, found and renamed.
-
-Decide whether a name in a test file can be changed to another one.
 """
 
 from __future__ import annotations
@@ -112,11 +110,17 @@ def value_role(path: tuple[str, ...]) -> Role | None:
         return "tool"
     if below in _VALUES:
         return _VALUES[below]
-    return next((role for known, role in _VALUES.items() if _fits(known, below)), None)
-
-
-def _fits(known: tuple[str, ...], path: tuple[str, ...]) -> bool:
-    return len(known) == len(path) and all(one in (_ANY, other) for one, other in zip(known, path, strict=True))
+    return next(
+        (
+            role
+            for pattern, role in _VALUES.items()
+            if (
+                len(pattern) == len(below)
+                and all(part in (_ANY, other) for part, other in zip(pattern, below, strict=True))
+            )
+        ),
+        None,
+    )
 
 
 _KINDS: Final[dict[Role, NameKind]] = {
@@ -140,7 +144,7 @@ _DEFAULT = "default"
 
 def index(view: View) -> Index:
     """Return the names of a test file. In a text that is not YAML only the cases are found."""
-    tree = view.reading.tree if view.reading is not None else None
+    tree = view.reading.tree
     if not isinstance(tree, YamlMapping):
         return Index(symbols=tuple(_cases_by_lines(view.source.text)))
     walk = _Walk(view)
@@ -186,9 +190,9 @@ class _Walk:
         """Add the outputs that a scripted model returns from a directive."""
         from quire.plan.built_in_tools import RETURN
 
-        given = call.get("input")
-        if text_of(call.get("name")) == RETURN and isinstance(given, YamlMapping):
-            for entry in given.entries:
+        outputs = call.get("input")
+        if text_of(call.get("name")) == RETURN and isinstance(outputs, YamlMapping):
+            for entry in outputs.entries:
                 self._name("output", entry.key.text, entry.key)
 
     def _scalar(self, node: Scalar, path: tuple[str, ...]) -> None:
@@ -272,9 +276,9 @@ def _act(node: YamlMapping) -> Symbol:
     return Symbol(f"then {first.text}", "step", node.span, first.span)
 
 
-def _pipeline_of(found: TestedDocument) -> str:
+def _pipeline_of(tested_document: TestedDocument) -> str:
     """Return the name of the pipeline that is tested, in a file of several."""
-    document = found.document
+    document = tested_document.document
     return document.declared if document and document.declared != document.id else ""
 
 
@@ -295,7 +299,7 @@ def inner_span(text: str, node: Scalar) -> Span:
 
 def _is_verbatim(text: str, span: Span, name: str) -> bool:
     """Tell whether the characters at a place are the name itself, without escapes."""
-    return text[span.start : span.end] == name
+    return span.of(text) == name
 
 
 def _cases_by_lines(text: str) -> Iterator[Symbol]:
@@ -317,17 +321,15 @@ def name_problem(view: View, name: Name, new: str) -> str:
             return f"the name of a case is one line of at most {LONGEST_NAME} characters"
         if _needs_quotes(view, name, new):
             return f"{new} needs quotes in YAML here: put the name in quotes first"
-        others = {one.text for one in view.index.names if one.kind == "case" and one.text != name.text}
+        others = {other.text for other in view.index.names if other.kind == "case" and other.text != name.text}
         return f"there is a case {new} already" if new in others else ""
     if not name.document:
         return ""
     document = view.folder.view(name.document)
     if document is None:
         return "the document of the test cannot be read"
-    declared = next(
-        (one for one in document.index.names if (one.kind, one.text, one.scope) == (name.kind, name.text, name.scope)),
-        None,
-    )
+    key = name.kind, name.text, name.scope
+    declared = next((one for one in document.index.names if (one.kind, one.text, one.scope) == key), None)
     if declared is None:
         return f"{Path(name.document).name} has no {name.kind} {name.text}"
     if not declared.renames:

@@ -135,8 +135,8 @@ class TestedDocument:
     @cached_property
     def inputs(self) -> Mapping[str, Mapping[str, Any]]:
         """The schemas of the inputs, by name."""
-        found: Mapping[str, Mapping[str, Any]] = self._input_schema.get("properties", {})
-        return found
+        schemas: Mapping[str, Mapping[str, Any]] = self._input_schema.get("properties", {})
+        return schemas
 
     @property
     def required(self) -> list[str]:
@@ -164,12 +164,12 @@ class TestedDocument:
             return {
                 output.name: ["true", "false"] if output.type == "boolean" else [] for output in plan.thread.outputs
             }
-        found: dict[str, list[str]] = {}
+        values: dict[str, list[str]] = {}
         for _, step in plan.steps():
             if step.capture is not None:
-                known = found.setdefault(step.capture.name, [])
-                known += [word for word in _options(step) if word not in known]
-        return found
+                words = values.setdefault(step.capture.name, [])
+                words += [word for word in _options(step) if word not in words]
+        return values
 
     @cached_property
     def tools(self) -> list[str]:
@@ -177,12 +177,12 @@ class TestedDocument:
         from quire.plan.built_in_tools import BUILT_IN_TOOLS, RETURN
         from quire.trust.capabilities import flat_name
 
-        found = self.steps.tools() if self.steps else []
+        called = self.steps.tools() if self.steps else []
         thread = self.plan.thread if self.plan else None
         if thread is None:
-            return found
+            return called
         own = [RETURN] if thread.outputs else []
-        return [*own, *_ITEM_TOOLS, *found, *(flat_name(tool.id) for tool in BUILT_IN_TOOLS)]
+        return [*own, *_ITEM_TOOLS, *called, *(flat_name(tool.id) for tool in BUILT_IN_TOOLS)]
 
     @cached_property
     def hooks(self) -> list[str]:
@@ -191,7 +191,7 @@ class TestedDocument:
 
     def tool(self, name: str) -> ToolFacts | None:
         """Return what is known about a tool without starting anything."""
-        from quire.plan.built_in_tools import BUILT_IN_TOOLS, RETURN
+        from quire.plan.built_in_tools import RETURN, built_in_tool
         from quire.trust.capabilities import from_flat_name
 
         id = from_flat_name(name)
@@ -203,9 +203,8 @@ class TestedDocument:
             needed = [output.name for output in thread.outputs if output.required]
             schema = {"type": "object", "properties": outputs, "required": needed}
             return ToolFacts("Ends a directive with its outputs.", "", schema)
-        known = next((tool for tool in BUILT_IN_TOOLS if id in (tool.id, tool.name)), None)
-        if known is not None:
-            return ToolFacts(known.description, known.effect, known.schema)
+        if (tool := built_in_tool(id)) is not None:
+            return ToolFacts(tool.description, tool.effect, tool.schema)
         if name not in _ITEM_TOOLS:
             return None
         from quire.library.item_tools.connection import ACTIONS
@@ -237,8 +236,8 @@ def _offered(step: Step) -> Iterator[str]:
     from quire.plan.built_in_tools import ASK
     from quire.plan.pipeline_work import Invoke, Literal
 
-    given = dict(step.work.arguments) if isinstance(step.work, Invoke) and step.work.tool == ASK else {}
-    kind, options = given.get("type"), given.get("options")
+    arguments = dict(step.work.arguments) if isinstance(step.work, Invoke) and step.work.tool == ASK else {}
+    kind, options = arguments.get("type"), arguments.get("options")
     if isinstance(kind, Literal) and kind.value == "confirm":
         yield from ("yes", "no")
     elif isinstance(options, Literal) and isinstance(options.value, list | tuple):
