@@ -41,11 +41,12 @@ from quire.plan.pipeline_work import (
     Transform,
 )
 from quire.plan.thread import Thread
-from quire.plan.type_words import (
+from quire.schema import (
+    Field,
+    field_schema,
     fields_words,
     type_words,
 )
-from quire.schema import Field, field_schema
 from quire.values import Value, encode
 
 _TEXT = 80

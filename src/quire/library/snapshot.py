@@ -93,7 +93,7 @@ class KnownTools(Library, DocumentResolver):
     """If false, Python tools are not imported, and nothing is known about them."""
 
     def is_built_in(self, name: str) -> bool:
-        from quire.library.callees import is_built_in
+        from quire.plan.uses import is_built_in
 
         return is_built_in(name)
 
@@ -364,7 +364,7 @@ class CallGraph:
             )
         if document.plan is None:
             return None
-        from quire.library.callees import called_names
+        from quire.plan.uses import called_names
 
         return _caller(
             document.format, document.id, document.id, [CallTarget(one) for one in called_names(document.plan)]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from quire.diagnostics import Diagnostic
 from quire.errors import CannotStart, QuireError
 from quire.formats import TEST_SUFFIX
-from quire.library.callees import called_names
 from quire.library.document import Document, load
+from quire.plan.uses import called_names
 from quire.source import NOWHERE, Source, open_text, real_path
 
 if TYPE_CHECKING:

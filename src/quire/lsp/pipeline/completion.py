@@ -24,8 +24,7 @@ from quire.lsp.answers import MOST_COMPLETIONS, Completion, fits_typed
 from quire.lsp.pipeline.complete_values import complete_item, complete_value
 from quire.lsp.pipeline.scopes import names_at
 from quire.lsp.pipeline.tree import FIELD_KEYS, YamlPlace, cursor_place, is_expression, keys_at, pipeline_at, place_of
-from quire.plan.type_words import type_words
-from quire.schema import Enum, Kind, Simple
+from quire.schema import Enum, Kind, Simple, type_words
 from quire.source import Span
 from quire.values import encode
 

@@ -30,7 +30,7 @@ from quire.lsp.pipeline.scopes import types_of_results
 from quire.lsp.pipeline.step_texts import node_of
 from quire.lsp.pipeline.tree import YamlPlace, cut_of, file_of, labelled, place_below, tree_of
 from quire.lsp.texts import plain_value, safe_edits
-from quire.plan.type_words import type_words
+from quire.schema import type_words
 from quire.source import Source, Span
 from quire.wording import cut_line
 from quire.workspace.secrets import shown_model

@@ -17,7 +17,7 @@ from quire.lsp.answers import Hover, code, fenced
 from quire.lsp.pipeline.completion import ends_in_text
 from quire.lsp.pipeline.scopes import in_lambdas, is_input, names_at, writers_of
 from quire.lsp.pipeline.tree import YamlPlace, cursor_place, file_of, is_expression, place_of, way_to
-from quire.plan.type_words import fields_words, type_words
+from quire.schema import fields_words, type_words
 from quire.source import Span
 from quire.values import encode
 from quire.workspace.secrets import shown_model

@@ -19,8 +19,7 @@ from quire.formats.pipeline.walks import parts, schema_of, targets
 from quire.lsp.answers import Index, Link, Name, Symbol
 from quire.lsp.document_view import SETTINGS_FILE
 from quire.lsp.pipeline.tree import cut_of, extent_of, file_of, item_at, labelled
-from quire.plan.type_words import type_words
-from quire.schema import refs
+from quire.schema import refs, type_words
 from quire.source import Span, real_path
 from quire.wording import cut_line
 

@@ -47,7 +47,7 @@ class CalledDocument(Struct, frozen=True):
 
 def called_document(view: View, name: str) -> CalledDocument | None:
     """Return the document that `@tool(quire, NAME)` calls; None for a built-in tool, and for a name of nothing."""
-    from quire.library.callees import is_built_in
+    from quire.plan.uses import is_built_in
 
     library = view.folder.snapshot
     if library is None or not name or is_built_in(name):
