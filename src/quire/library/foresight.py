@@ -245,9 +245,12 @@ class Foresight:
 
     @cached_property
     def _hooks(self) -> tuple[Hook, ...]:
-        from quire.library.directive_preview import project_hooks
+        from quire.library.directive_preview import read_project_hooks
 
-        return project_hooks(self._settings) if self._settings else ()
+        try:
+            return read_project_hooks(self._settings)[0] if self._settings else ()
+        except QuireError:
+            return ()
 
     def _with_tools(self, plan: Plan, name: str) -> Plan:
         """Return a playbook with the models that its steps ask for and the tools that they may use. A run that has

@@ -262,14 +262,10 @@ class Snapshot(KnownTools):
 
     @cached_property
     def _project_layers(self) -> Collection[str]:
-        from quire.engine.interpreter.thread.hooks import is_composed, read_hooks_yaml
-        from quire.source import read_source
-        from quire.workspace.consent import HOOKS
+        from quire.engine.interpreter.thread.hooks import is_composed
+        from quire.library.directive_preview import read_project_hooks
 
-        file = self.settings.workspace.folder / HOOKS
-        if not file.is_file():
-            return ()
-        hooks, _ = read_hooks_yaml(read_source(file).text, HOOKS)
+        hooks = read_project_hooks(self.settings)[0]
         bringing = [hook for hook in hooks if any(is_composed(hook, action) for action in hook.actions)]
         return {*(hook.id for hook in bringing), *(action.item_id for hook in bringing for action in hook.actions)}
 

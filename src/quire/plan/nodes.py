@@ -124,6 +124,11 @@ class Input(Struct, frozen=True):
     description: str
     required: bool
 
+    @property
+    def is_needed(self) -> bool:
+        """True if a run does not start without a value for it."""
+        return self.required and self.default is None
+
 
 class PromptSource(Struct, frozen=True):
     """A text that is fetched when its step first runs."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -230,7 +230,7 @@ class EditedDocument:
         builder = BundleBuilder(settings, items, self._runtime.environ, model=False)
         text = self._source.text
         leaf = Item(before.item_id, "directive", "project", self._path.resolve(), text, text)
-        bundle = cast("Bundle", builder.gather("", leaf))
+        bundle = builder.gathered(leaf)
         bundle = replace(
             bundle,
             directives={**before.directives, **bundle.directives},
