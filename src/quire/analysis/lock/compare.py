@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from quire.analysis.amounts import ENDLESS, Amount, compared, parsed
 from quire.analysis.lock import read
 from quire.analysis.lock.approvals import NONE, Direction, gate_changes
-from quire.analysis.lock.file import COUNTS, NOT_ASKED, Lock, LockedCapability, LockedDocument
+from quire.analysis.lock.file import COUNTS, NOT_ASKED, Lock, LockedCapability, LockedDocument, pinned_capability
 from quire.models.choose import PICODOLLARS
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import SEND, SHELL, canonical_grant
@@ -80,17 +80,18 @@ _CODES = {
 
 def compare(old: Lock, new: Lock) -> tuple[Change, ...]:
     """Return all differences: of documents in the order of their keys, then of tools and prices."""
-    known = [*_tool_capabilities(old), *_tool_capabilities(new)]
     changes: list[Change] = []
+    tools = (*old.tools, *new.tools)
     for key in sorted({*old.documents, *new.documents}):
-        changes += compare_document(key, old.documents.get(key), new.documents.get(key), known)
+        changes += compare_document(key, old.documents.get(key), new.documents.get(key), tools)
     return (*changes, *compare_tools(old, new), *compare_prices(old, new))
 
 
 def compare_document(
-    key: str, old: LockedDocument | None, new: LockedDocument | None, known: Iterable[str] = ()
+    key: str, old: LockedDocument | None, new: LockedDocument | None, tools: Iterable[str] = ()
 ) -> list[Change]:
-    """Return the differences of one document. `known` are capabilities of real tools, for examples of what is new."""
+    """Return the differences of one document. `tools` are the keys of pinned tools, for examples of what is new."""
+    known = [name for tool in tools if (name := pinned_capability(tool))]
     if old is None or new is None:
         if new is None:
             return [Change(key, "document", "narrower", key, old="locked")]
@@ -368,14 +369,3 @@ def _rates(text: str) -> list[Decimal]:
         return [Decimal(word) for word in text.split()[:2]]
     except InvalidOperation:
         return []
-
-
-def _tool_capabilities(lock: Lock) -> Iterator[str]:
-    from quire.trust.capabilities import capability, mcp_tool, python_tool
-
-    for name in lock.tools:
-        server, _, tool = name.partition("/")
-        if server == "python":
-            yield capability("execute", "tool", python_tool(tool))
-        elif server != "quire":
-            yield capability("execute", "tool", mcp_tool(server, tool))

@@ -112,6 +112,17 @@ class Lock(Struct, frozen=True):
     """The sizes of `[assume]`, such as `20` or `40 KB`: formulas are shown with them, and never bounded by them."""
 
 
+@lru_cache(maxsize=4096)
+def pinned_capability(key: str) -> str:
+    """Return the capability of a pinned tool, `SERVER/TOOL`; empty for a built-in one."""
+    server, _, tool = key.partition("/")
+    if server == "quire":
+        return ""
+    from quire.trust.capabilities import capability, mcp_tool, python_tool
+
+    return capability("execute", "tool", python_tool(tool) if server == "python" else mcp_tool(server, tool))
+
+
 def kept_entries(old: Lock, new: Lock, updated: Iterable[str]) -> Lock:
     """Return the old lock with the entries of the updated documents, the tools and the prices of the new one."""
     changed = set(updated)
