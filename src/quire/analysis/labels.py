@@ -264,7 +264,7 @@ class KeptContents:
         tool = effect.tool
         if tool.effect == "read":
             return
-        label = given or joined([effect.chooser, *[value.label for value in effect.arguments.values()]])
+        label = given or effect.given
         if tool.gives >= OUTSIDE:
             trace = Trace(tool.name, effect.place.way, effect.place.span, effect.place.document)
             label = label.join(source_label(tool.gives, PUBLIC, trace))

@@ -1,8 +1,5 @@
-"""Walk over the steps of a pipeline that reach outside: tools, questions and agents.
-
-The values of a pipeline as far as they are known: literals, expressions, prompts, replies that fit a schema, and
-answers of people.
-"""
+"""Walk over the steps of a pipeline that reach outside (tools, questions and agents), and evaluate its literals,
+expressions, prompts and replies that fit a schema as far as they are known."""
 
 from __future__ import annotations
 
@@ -14,12 +11,10 @@ from msgspec.structs import replace
 
 from quire.analysis.abstract_values import NULL, TEXT, AbstractValue, either, is_narrow, literal, reply_value, sized
 from quire.analysis.amounts import NOTHING, Amount, number
-from quire.analysis.costs import QUESTIONS, Cost
 from quire.analysis.expressions import computed, label_of, path_value
-from quire.analysis.facts import Condition, EffectFact, ModelFact, Place, QuestionFact
+from quire.analysis.facts import Condition, EffectFact, Place, QuestionFact
 from quire.analysis.labels import AUTHORED, MODEL, PRIVATE, Integrity, Label, Trace
 from quire.analysis.model_costs import model_calls, tool_call
-from quire.analysis.scope import answer_value
 from quire.analysis.tool_flows import reading
 from quire.analysis.written_sizes import text_length
 from quire.engine.premises import REPAIRS
@@ -30,6 +25,7 @@ from quire.schema_types import FieldType, ListOf, Object, Ref, Simple
 from quire.source import NOWHERE
 
 if TYPE_CHECKING:
+    from quire.analysis.costs import Cost
     from quire.analysis.scope import Scope
     from quire.analysis.walk import Walk
     from quire.expr import Read
@@ -116,10 +112,7 @@ def _question(
         scope.often,
         bool(scope.conditions),
     )
-    walk.note(question)
-    scope.asked = (*scope.asked, question)
-    cost.count(QUESTIONS, 1, 1)
-    return answer_value(question, scope.names.answers)
+    return walk.ask(question, scope, cost)
 
 
 def _schema_length(name: str, schemas: Mapping[str, Schema]) -> int:
@@ -157,44 +150,9 @@ def agent(walk: Walk, work: Agent, place: Place, scope: Scope, cost: Cost) -> Ab
         repairs=REPAIRS if work.schema else 0,
         forced=shape,
     )
-    told, tools, longest = label, profile.tools, profile.reply_tokens
-    for tool in tools:
-        told = told.join(walk.result(tool, AUTHORED, place))
-    output = told.made_by(MODEL, "model", place.way, place.step.span, place.document)
-    walk.facts.append(
-        ModelFact(
-            place,
-            told,
-            tools,
-            profile.model,
-            scope.conditions,
-            scope.fans,
-            calls.calls,
-            scope.often,
-            longest,
-            first=calls.first,
-            windows=calls.windows,
-            uses=calls.uses,
-            asks=profile.asks,
-        )
-    )
-    for tool in tools:
-        walk.note_effect(
-            EffectFact(
-                place,
-                tool,
-                {},
-                output,
-                True,
-                scope.conditions,
-                scope.asked,
-                scope.fans,
-                scope.often,
-                span=place.span,
-            )
-        )
+    output = walk.note_model(profile, walk.told(label, profile.tools, place), calls, place, scope)
     scope.names.failures.add(output)
-    reply = reply_value(None if work.schema else TEXT, longest, output)
+    reply = reply_value(None if work.schema else TEXT, profile.reply_tokens, output)
     return held_to_schema(work.schema, reply, scope) if work.schema else reply
 
 

@@ -290,7 +290,7 @@ def _rounds(
         one = Round(walk, each, do, path, bound, place, scope)
         whole, found_facts = one_by_one(one, begin, rounds, part, whole, found_facts)
     scope.loops -= 1
-    walk.note_all(found_facts)
+    walk.facts += found_facts
     scope.names.missed |= missed_before | missed
     return result, whole, ending
 

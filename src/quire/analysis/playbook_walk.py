@@ -19,12 +19,12 @@ from quire.analysis.abstract_values import (
     sized,
 )
 from quire.analysis.amounts import Amount, number, total
-from quire.analysis.costs import QUESTIONS, Cost
+from quire.analysis.costs import Cost
 from quire.analysis.costs import either as either_cost
-from quire.analysis.facts import Condition, EffectFact, ModelFact, Place, QuestionFact, StoreFact
+from quire.analysis.facts import Condition, EffectFact, Place, QuestionFact, StoreFact
 from quire.analysis.labels import AUTHORED, MODEL, Integrity, Label, Privacy, Trace, chosen_by, joined, source_label
 from quire.analysis.model_costs import model_calls, tool_call
-from quire.analysis.scope import BETWEEN, ENTRY, answer_value, earlier_results, entry_of, tell, tell_part
+from quire.analysis.scope import BETWEEN, ENTRY, earlier_results, entry_of, tell, tell_part
 from quire.analysis.walk import Walk, sequence
 from quire.analysis.written_sizes import PARSED, closing_lengths, text_length
 from quire.plan.nodes import Arguments, Match, Reference, Step, Template, Think, UseTool, ValueSlot
@@ -182,10 +182,7 @@ def _ask(walk: Walk, step: Step, place: Place, scope: Scope, cost: Cost) -> Abst
         scope.often,
         bool(scope.conditions),
     )
-    walk.note(question)
-    scope.asked = (*scope.asked, question)
-    cost.count(QUESTIONS, 1, 1)
-    answer = answer_value(question, scope.names.answers)
+    answer = walk.ask(question, scope, cost)
     for name in dict.fromkeys((step.number, step.label)):
         scope.keep(f"__elicit_step_{name}", answer)
         tell_part(f"__elicit_step_{name}", entry_of(step, answer), scope)
@@ -268,43 +265,12 @@ def _think(walk: Walk, work: Think, place: Place, scope: Scope, cost: Cost) -> A
         least=int(is_text),
         forced=forced,
     )
-    told = label
-    for tool in agent.tools:
-        told = told.join(walk.result(tool, AUTHORED, place))
-    tools, reply = agent.tools, agent.reply_tokens
-    file = _file_label(work.preamble, scope)
-    walk.note(
-        ModelFact(
-            place,
-            told,
-            tools,
-            agent.model,
-            scope.conditions,
-            scope.fans,
-            calls.calls,
-            scope.often,
-            reply,
-            file,
-            calls.first,
-            calls.windows,
-            calls.uses,
-            agent.asks,
-        )
-    )
-    output = told.made_by(MODEL, "model", place.way, place.span, place.document)
-    for tool in agent.tools:
-        walk.note_effect(
-            EffectFact(
-                place, tool, {}, output, True, scope.conditions, scope.asked, scope.fans, scope.often, span=place.span
-            )
-        )
+    told = walk.told(label, agent.tools, place)
+    file = AUTHORED
+    if work.preamble is not None and work.preamble.scheme == "file":
+        file = rendered(template(work.preamble.where), scope).label
+    output = walk.note_model(agent, told, calls, place, scope, prompt_file=file)
     return reply_value(TEXT, agent.reply_tokens, output)
-
-
-def _file_label(source: PromptSource | None, scope: Scope) -> Label:
-    if source is None or source.scheme != "file":
-        return AUTHORED
-    return rendered(template(source.where), scope).label
 
 
 def _preamble(walk: Walk, source: PromptSource, place: Place, scope: Scope) -> AbstractValue:
