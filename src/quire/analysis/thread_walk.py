@@ -143,9 +143,9 @@ class ThreadCosts(Struct):
         """The tokens of the longest reply of all threads; None if it is not known."""
         if self.root.children is None:
             return None
-        found = [self.root.agent.reply_tokens]
-        found += [self.walk.world.thread(thread).agent.reply_tokens for _, thread in self.root.children]
-        return None if None in found else max(one or 0 for one in found)
+        facts = [self.root, *(self.walk.world.thread(thread) for _, thread in self.root.children)]
+        tokens = [fact.agent.reply_tokens for fact in facts]
+        return None if None in tokens else max(count or 0 for count in tokens)
 
     def attempts(self, thread: Thread) -> int:
         """Return the model calls of one turn."""
@@ -224,7 +224,7 @@ class ThreadCosts(Struct):
             why = f"nothing bounds how long a call of a model or a tool of {thread.name} takes"
             cost.spend_time(endless(self.place.reason(why)))
             return
-        call, tool = fact.agent.seconds, max((one or 0.0 for one in longest), default=0.0)
+        call, tool = fact.agent.seconds, max((seconds or 0.0 for seconds in longest), default=0.0)
         most = None if "duration_seconds" in raised_limits(thread.hooks) else self.limits.duration_seconds
         for kind, rounds in ((WORK, MOST_CALLS), (SPAN, _ROUNDS)):
             whole = turns.times(number(_milliseconds(attempts * call + rounds * tool)))
@@ -255,8 +255,7 @@ class ThreadCosts(Struct):
         """Add the pipelines and playbooks that the thread may run, with inputs that its model chooses. No thread of the
         tree may run others than the outermost one."""
         if fact.documents is None or self.root.documents is None:
-            reason = self.place.reason("the documents that the thread may run are not known")
-            cost.add(unbounded(reason))
+            cost.add(unbounded(self.place.reason("the documents that the thread may run are not known")))
             return
         if not self.documents:
             self.documents = {(plan.format, name): self._document(name, plan) for name, plan in self.root.documents}
@@ -286,7 +285,8 @@ class ThreadCosts(Struct):
         chosen = reply_value(None, self.longest_reply, self.output)
         condition = Condition(self.place, "rye/execute", True, {}, self.output.narrowed(), span=self.place.span)
         saved, part = self.scope.enter(condition, fan=self.place, often=self.often), Cost()
-        self.walk.call(name, dict.fromkeys(_input_names(plan), chosen), self.step, self.scope, part, plan, chosen)
+        inputs = {declared.name: chosen for declared in plan.declared or plan.inputs}
+        self.walk.call(name, inputs, self.step, self.scope, part, plan, chosen)
         self.scope.leave(saved)
         part.take(_milliseconds(self.root.load_seconds))
         part.drop(ASKED)
@@ -303,12 +303,6 @@ class _CountedOnly(Struct):
 
     def spawns(self, fact: ThreadFact, thread: Thread) -> Amount:
         return self.costs.spawns(fact, thread)
-
-
-def _input_names(plan: Plan) -> list[str]:
-    if plan.declared is not None:
-        return [one.name for one in plan.declared]
-    return [one.name for one in plan.inputs]
 
 
 def _milliseconds(seconds: float) -> int:
