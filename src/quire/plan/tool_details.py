@@ -19,7 +19,7 @@ from typing import TypeAlias
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import ALIASES, FETCH, SEND, SHELL
 from quire.plan.nodes import Reference, Template, ValueSlot
-from quire.values import sha256
+from quire.values import percent_encoded, sha256
 
 _Text: TypeAlias = "tuple[str | None, ...]"
 """A text in parts; None stands for a part that is inserted."""
@@ -111,13 +111,10 @@ def any_details(capability: str) -> tuple[str, ...]:
 
 def as_word(text: str) -> str:
     """Return a text as one word in which nothing is a wildcard."""
-    return "".join(_as_letter(letter) for letter in text)
-
-
-def _as_letter(letter: str) -> str:
-    if letter.isprintable() and not letter.isspace() and letter not in _ODD:
-        return letter
-    return "".join(f"%{byte:02X}" for byte in letter.encode("utf-8", "surrogatepass"))
+    return "".join(
+        letter if letter.isprintable() and not letter.isspace() and letter not in _ODD else percent_encoded(letter)
+        for letter in text
+    )
 
 
 def _pattern(text: _Text) -> str:
