@@ -155,6 +155,11 @@ def pretty(value: Value) -> str:
     return clean(json.dumps(value, indent=2, ensure_ascii=False))
 
 
+def percent_encoded(text: str) -> str:
+    """Return all bytes of a text as `%XX`."""
+    return "".join(f"%{byte:02X}" for byte in text.encode("utf-8", "surrogatepass"))
+
+
 def sha256(data: bytes) -> str:
     """Return the SHA-256 of some bytes in hex."""
     import hashlib  # takes a third of the time of a bare Python to load

@@ -13,10 +13,10 @@ from tests.given import given
 
 from quire.cli.check import command
 from quire.cli.show import command as show
-from quire.library.callees import called_names, is_built_in
 from quire.library.check import all_codes
 from quire.library.document import load
 from quire.plan.built_in_tools import ALIASES
+from quire.plan.uses import called_names, is_built_in
 
 METADATA = """<description>Greets</description><category>team</category><author>me</author><model tier="low" />
 <permissions><execute><tool>rye.file-system.write</tool><pipeline>*</pipeline><playbook>*</playbook>

@@ -130,7 +130,7 @@ class AbstractValue(Struct, frozen=True, gc=False):
         """Return an entry of a map. The entry of an input is a size of its own."""
         if name in self.fields:
             return self.fields[name]
-        type = _field_type(self.type, name)
+        type = next((field.type for field in getattr(self.type, "fields", ()) if field.name == name), None)
         if self.name:
             return outside_value(f"{self.name}.{name}", type, self.label)
         return sized(type, self.length, self.label, self.parts)
@@ -141,11 +141,6 @@ class AbstractValue(Struct, frozen=True, gc=False):
         reply is an estimate, so its parts may have as many items as a reply."""
         most = self.items.either(self.length)
         return most if self.label.chosen < MODEL else most.either(_ITEMS_OF_A_REPLY)
-
-
-def _field_type(type: FieldType | None, name: str) -> FieldType | None:
-    fields = getattr(type, "fields", ())
-    return next((field.type for field in fields if field.name == name), None)
 
 
 def outside_value(name: str, type: FieldType | None, label: Label) -> AbstractValue:
@@ -175,8 +170,8 @@ def sized(type: FieldType | None, length: Amount, label: Label, items: Amount | 
     if type is None:
         return AbstractValue(None, length if items is None else items, length, label)
     longest = type_length(type)
-    if longest is not None:
-        length = _smaller(longest, length)
+    if longest is not None and (limit := longest.as_number) is not None:
+        length = length.at_most(limit)
     most = type.max_items if isinstance(type, ListOf) else None
     counted = number(most) if most is not None else items if items is not None else length
     return AbstractValue(type, counted, length, label)
@@ -191,11 +186,6 @@ def reply_value(type: FieldType | None, tokens: int | None, label: Label) -> Abs
 def _reply(type: FieldType | None, tokens: int | None) -> AbstractValue:
     length = number(BYTES_A_TOKEN * tokens) if tokens is not None else number(MAX_REPLY_CHARACTERS)
     return sized(type, length, AUTHORED, _ITEMS_OF_A_REPLY)
-
-
-def _smaller(amount: Amount, other: Amount) -> Amount:
-    limit = amount.as_number
-    return other.at_most(limit) if limit is not None else other
 
 
 def is_narrow(type: FieldType | None) -> bool:
@@ -243,10 +233,10 @@ def _any_of(values: Sequence[Value]) -> AbstractValue:
     length = number(max(written_length(value) for value in values))
     maps = [value for value in values if isinstance(value, Mapping)]
     lists = [value for value in values if isinstance(value, list | tuple)]
-    items = number(max((len(one) for one in (*maps, *lists)), default=1))
+    items = number(max((len(parts) for parts in (*maps, *lists)), default=1))
     if len(maps) == len(values):
         names = set(maps[0]).intersection(*maps[1:])
-        fields = {str(name): _any_of([one[name] for one in maps]) for name in maps[0] if name in names}
+        fields = {str(name): _any_of([entries[name] for entries in maps]) for name in maps[0] if name in names}
         return AbstractValue(None, items, length, fields=fields)
     within = [part for items in lists for part in items] if len(lists) == len(values) else []
     return AbstractValue(None, items, length, element=_any_of(within) if within else None)

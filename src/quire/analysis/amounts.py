@@ -2,9 +2,7 @@
 
 A size is written as it is read: `|readers|` for the items of a list, `‖doc‖` for the bytes of a text. Sizes are
 never negative, so of two formulas the larger coefficient of each product is a bound of both. A formula with too many
-products is given up, as `∞`: a bound is never guessed low.
-
-Write amounts for people: counts, tokens, money and time, always rounded up, so that a bound stays one.
+products is given up, as `∞`: a bound is never guessed low. Numbers for people are rounded up as well.
 """
 
 from __future__ import annotations
@@ -176,8 +174,9 @@ class Amount(Struct, frozen=True, gc=False, cache_hash=True):
         """Return the formula for people. `written` writes a coefficient."""
         if self.reasons:
             return ENDLESS
-        parts = [_term(product, count, written) for product, count in _sorted(self.products)]
-        return " + ".join(parts) or written(0)
+        # The longest products come first, the number last.
+        terms = sorted(self.products, key=lambda term: (-len(term[0]), term[0]))
+        return " + ".join(_term(product, count, written) for product, count in terms) or written(0)
 
 
 def _term(product: Product, count: int, written: Callable[[int], str]) -> str:
@@ -186,18 +185,12 @@ def _term(product: Product, count: int, written: Callable[[int], str]) -> str:
     powers: dict[str, int] = {}
     for size in product:
         powers[size] = powers.get(size, 0) + 1
-    sizes = "·".join(size if power == 1 else size + _raised(power) for size, power in powers.items())
-    said = written(count)
-    return sizes if said == "1" else f"{said}·{sizes}"
+    raised = (size if power == 1 else f"{size}{str(power).translate(_RAISED)}" for size, power in powers.items())
+    figure, sizes = written(count), "·".join(raised)
+    return sizes if figure == "1" else f"{figure}·{sizes}"
 
 
-def _raised(power: int) -> str:
-    return str(power).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
-
-
-def _sorted(products: Iterable[tuple[Product, int]]) -> list[tuple[Product, int]]:
-    """Return the longest products first, the number last."""
-    return sorted(products, key=lambda term: (-len(term[0]), term[0]))
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 NOTHING = Amount(as_number=0)

@@ -1,15 +1,14 @@
-"""Decide how conditions turn out if people answer in a certain way.
+"""Decide how conditions, such as those of the arms of a step, turn out if people answer in a certain way.
 
 Values that no answer and no constant decides are unknown; a condition is false only if it is false whatever they are.
 An expression that fails counts as one that does not hold: no later step runs then.
-
-The conditions under which the arms of a step are chosen.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from msgspec.structs import replace
@@ -206,39 +205,35 @@ class Answers:
 
 
 def _together(several: Iterable[Possible]) -> Possible:
-    found: list[Value] = []
-    for one in several:
-        if one is None:
+    values: list[Value] = []
+    for possible in several:
+        if possible is None:
             return None
-        found += one
-    return tuple(found) if len(found) <= _MOST_POSSIBLE else None
+        values += possible
+    return tuple(values) if len(values) <= _MOST_POSSIBLE else None
 
 
 def _tried_out(node: Node, parts: list[tuple[Value, ...]]) -> Possible:
     """Return the values of a node for all values of its parts."""
-    count = 1
-    for one in parts:
-        count *= len(one)
-    if count > _MOST_POSSIBLE or any(isinstance(one, str) and len(one) > _LONGEST for part in parts for one in part):
+    values = [value for part in parts for value in part]
+    is_long = any(isinstance(value, str) and len(value) > _LONGEST for value in values)
+    if is_long or prod(map(len, parts)) > _MOST_POSSIBLE:
         return None
-    if isinstance(node, Compare) and node.operator in ("==", "!=") and all(map(_are_texts, parts)):
-        return tuple((one == other) == (node.operator == "==") for one, other in product(*parts))
+    are_texts = all(isinstance(value, str) for value in values)
+    if isinstance(node, Compare) and node.operator in ("==", "!=") and are_texts:
+        return tuple((left == right) == (node.operator == "==") for left, right in product(*parts))
     names = [f"part{at}" for at in range(len(parts))]
     paths = [Path(("ctx", name), (NOWHERE, NOWHERE), NOWHERE) for name in names]
     if len(paths) > _LONGEST:
         return None
     code = compile(Expression("", _with_parts(node, iter(paths))))
-    found: list[Value] = []
-    for values in product(*parts):
+    results: list[Value] = []
+    for chosen in product(*parts):
         try:
-            found.append(code.evaluate({"ctx": dict(zip(names, values, strict=True))}))
+            results.append(code.evaluate({"ctx": dict(zip(names, chosen, strict=True))}))
         except EvalError:
             continue
-    return tuple(found)
-
-
-def _are_texts(values: tuple[Value, ...]) -> bool:
-    return all(isinstance(value, str) for value in values)
+    return tuple(results)
 
 
 def _with_parts(node: Node, parts: Iterator[Node]) -> Node:

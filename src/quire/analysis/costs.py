@@ -112,6 +112,11 @@ class Cost:
         numbers[WORK] = numbers.get(WORK, 0) + milliseconds
         numbers[SPAN] = numbers.get(SPAN, 0) + milliseconds
 
+    def spend_time(self, milliseconds: Amount) -> None:
+        """Add an amount of time in which nothing else of this part happens."""
+        self.spend(WORK, milliseconds)
+        self.spend(SPAN, milliseconds)
+
     def drop(self, kind: str) -> None:
         """Forget everything of a kind."""
         self._add_up()
@@ -152,11 +157,7 @@ class Cost:
         if self._spent:
             for (kind, amount), often in self._spent.items():
                 for product, count in amount.products:
-                    if product:
-                        terms = self.terms.setdefault(kind, {})
-                        terms[product] = terms.get(product, 0) + count * often
-                    else:
-                        self.numbers[kind] = self.numbers.get(kind, 0) + count * often
+                    self._add_product(kind, product, count * often)
             self._spent = {}
         if self._known:
             for other, often in self._known.items():
@@ -182,7 +183,11 @@ class Cost:
         for kind, products in self.terms.items():
             for product, count in products.items():
                 cost._repeat(kind, product, count, span_of if kind == SPAN and span_of is not None else often)
-        cost._give_up_long()
+        # Give up amounts with too many products: those of loops in each other become twice as many with each loop.
+        for kind in [kind for kind, products in cost.terms.items() if len(products) >= MOST_TERMS]:
+            if len(cost.terms[kind]) + (kind in cost.numbers) > MOST_TERMS:
+                cost.drop(kind)
+                cost._unbounded(kind, (TOO_LONG,))
         if least:
             cost.least = {kind: count * least for kind, count in self.least.items()}
         return cost
@@ -195,18 +200,15 @@ class Cost:
             joint = tuple(sorted((*product, *factor))) if product and factor else product or factor
             if len(joint) > MOST_FACTORS or count * times > LARGEST:
                 self._unbounded(kind, (TOO_LONG,))
-            elif joint:
-                terms = self.terms.setdefault(kind, {})
-                terms[joint] = terms.get(joint, 0) + count * times
             else:
-                self.numbers[kind] = self.numbers.get(kind, 0) + count * times
+                self._add_product(kind, joint, count * times)
 
-    def _give_up_long(self) -> None:
-        """Give up amounts with too many products: those of loops in each other become twice as many with each loop."""
-        for kind in [kind for kind, products in self.terms.items() if len(products) >= MOST_TERMS]:
-            if len(self.terms[kind]) + (kind in self.numbers) > MOST_TERMS:
-                self.drop(kind)
-                self._unbounded(kind, (TOO_LONG,))
+    def _add_product(self, kind: str, product: Product, count: int) -> None:
+        if product:
+            terms = self.terms.setdefault(kind, {})
+            terms[product] = terms.get(product, 0) + count
+        else:
+            self.numbers[kind] = self.numbers.get(kind, 0) + count
 
     def _unbounded(self, kind: str, reasons: Iterable[Reason]) -> None:
         known = self.endless.get(kind, ())

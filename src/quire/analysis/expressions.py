@@ -1,7 +1,5 @@
-"""Evaluate an expression on what is known before a run: the type, the sizes and the labels of its value.
-
-How large computed numbers can be, and so how many items `range`, `slice` and `flatten` can give.
-"""
+"""Evaluate an expression on what is known before a run: the type, the sizes and the labels of its value; how large a
+computed number can be, and so how many items `range`, `slice` and `flatten` can give."""
 
 from __future__ import annotations
 
@@ -112,14 +110,6 @@ def path_value(node: Path, names: Names) -> AbstractValue:
     return names.path(node.segments)
 
 
-def _path_label(node: Path, names: Names) -> Label:
-    return path_value(node, names).label
-
-
-def _constant_label(node: Constant, names: Names) -> Label:
-    return AUTHORED
-
-
 def _compare_label(node: Compare, names: Names) -> Label:
     left, right = node.left, node.right
     label = _LABELS[left.__class__](left, names)
@@ -131,18 +121,6 @@ def _compare_label(node: Compare, names: Names) -> Label:
 def _total_label(node: Total, names: Names) -> Label:
     source = node.source
     return _LABELS[source.__class__](source, names).narrowed()
-
-
-def _label_of_value(node: Node, names: Names) -> Label:
-    return _EVALUATORS[node.__class__](node, names).label
-
-
-def _constant(node: Constant, names: Names) -> AbstractValue:
-    return literal(node.value)
-
-
-def _compare(node: Compare, names: Names) -> AbstractValue:
-    return _verdict(label_of(node, names))
 
 
 def _list(node: ListOf, names: Names) -> AbstractValue:
@@ -158,18 +136,10 @@ def _list(node: ListOf, names: Names) -> AbstractValue:
 
 
 def _map(node: MapOf, names: Names) -> AbstractValue:
-    fields = {name: _dependent(one, names) for name, one in node.entries}
+    fields = {name: _dependent(entry, names) for name, entry in node.entries}
     keys = number(sum(written_length(name) + 6 for name in fields))
     values = list(fields.values())
     return AbstractValue(None, number(len(fields)), _written(values).plus(keys), _label(values), fields)
-
-
-def _not(node: Not, names: Names) -> AbstractValue:
-    return _verdict(label_of(node.operand, names))
-
-
-def _negate(node: Negate, names: Names) -> AbstractValue:
-    return _figure(label_of(node.operand, names))
 
 
 def _logic(node: Logic, names: Names) -> AbstractValue:
@@ -328,10 +298,10 @@ def _items_of(node: FunctionCall, parts: list[AbstractValue]) -> Amount:
         return _MOST_ITEMS if parts[0].label.chosen >= MODEL else parts[0].length.plus(ONE)
     if node.name in ("zip", "merge") and len(parts) == 1:
         # A map of lists, or a list of maps: their items count, not how many of them there are.
-        within, given = list(parts[0].fields.values()), node.arguments[0]
-        if isinstance(given, MapOf) and node.name == "zip":
+        within, argument = list(parts[0].fields.values()), node.arguments[0]
+        if isinstance(argument, MapOf) and node.name == "zip":
             return reduce(Amount.either, [part.items for part in within], NOTHING)
-        if isinstance(given, ListOf) and node.name == "merge" and len(within) == len(given.items):
+        if isinstance(argument, ListOf) and node.name == "merge" and len(within) == len(argument.items):
             return total([part.items for part in within])
         return _items_within(parts[0])
     return total([part.items for part in parts])
@@ -345,21 +315,20 @@ def _items_within(value: AbstractValue) -> Amount:
 
 def _or_default(value: AbstractValue, default: list[AbstractValue]) -> AbstractValue:
     """Return a value that is replaced by a default if a text does not hold one."""
-    return (
-        either([value, *default]).labelled(joined([value.label, *(one.label for one in default)])) if default else value
-    )
+    values = [value, *default]
+    return either(values).labelled(joined([each.label for each in values])) if default else value
 
 
 _EVALUATORS: Mapping[type, Callable[[Any, Names], AbstractValue]] = {
     Path: path_value,
-    Constant: _constant,
+    Constant: lambda node, names: literal(node.value),
     FunctionCall: _call,
-    Compare: _compare,
+    Compare: lambda node, names: _verdict(label_of(node, names)),
     Arithmetic: _arithmetic,
     ListOf: _list,
     MapOf: _map,
-    Not: _not,
-    Negate: _negate,
+    Not: lambda node, names: _verdict(label_of(node.operand, names)),
+    Negate: lambda node, names: _figure(label_of(node.operand, names)),
     Logic: _logic,
     Each: _each,
     Total: _total,
@@ -369,9 +338,9 @@ _EVALUATORS: Mapping[type, Callable[[Any, Names], AbstractValue]] = {
 """The work for each kind of node. Expressions are most of a pipeline, and a chain of tests would ask each node for its
 kind a dozen times."""
 _LABELS: Mapping[type, Callable[[Any, Names], Label]] = {
-    **dict.fromkeys(_EVALUATORS, _label_of_value),
-    Path: _path_label,
-    Constant: _constant_label,
+    **dict.fromkeys(_EVALUATORS, lambda node, names: _EVALUATORS[node.__class__](node, names).label),
+    Path: lambda node, names: path_value(node, names).label,
+    Constant: lambda node, names: AUTHORED,
     Compare: _compare_label,
     Total: _total_label,
 }
@@ -423,17 +392,17 @@ def largest_extreme(name: str, parts: list[AbstractValue]) -> Amount | None:
     return reduce(fewer, bounds) if bounds else None
 
 
-def fewer(one: Amount, other: Amount) -> Amount:
+def fewer(amount: Amount, other: Amount) -> Amount:
     """Return the smaller one of two bounds of the same, as far as numbers tell; else the first."""
     least = other.as_number
-    return one.at_most(least) if least is not None else one
+    return amount.at_most(least) if least is not None else amount
 
 
 def items_between(parts: list[AbstractValue], items: Amount) -> Amount:
     """Return how many items `slice` takes at most: of positions that are not counted from the end, as many as there are
     between them."""
-    known = [part.constant for part in parts[1:] if part.is_constant]
-    positions = [one for one in known if isinstance(one, int) and not isinstance(one, bool) and one >= 0]
+    constants = [part.constant for part in parts[1:] if part.is_constant]
+    positions = [at for at in constants if isinstance(at, int) and not isinstance(at, bool) and at >= 0]
     if len(positions) < 2:
         return items
     most = max(0, positions[1] - positions[0])

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
 
-from quire.analysis.amounts import NOTHING, ONE, Amount
-from quire.analysis.labels import AUTHORED, Label
+from quire.analysis.amounts import NOTHING, ONE, Amount, Reason
+from quire.analysis.labels import AUTHORED, Label, joined
 from quire.source import NOWHERE, Span
 
 if TYPE_CHECKING:
@@ -43,6 +43,15 @@ class Place(Struct, frozen=True, gc=False):
     @property
     def span(self) -> Span:
         return self.step.span
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The document and the path: the same for all calls of a callee."""
+        return self.document, self.path
+
+    def reason(self, why: str, remedy: str = "") -> Reason:
+        """Return why a bound is infinite at this place."""
+        return Reason(why, remedy, self.span, self.document, self.way)
 
 
 class QuestionFact(Struct, frozen=True, eq=False, gc=False):
@@ -106,6 +115,11 @@ class EffectFact(Struct, frozen=True, gc=False):
     reads: tuple[str, ...] = ()
     """The stores or variables that its arguments read, with their versions: `summary#3`."""
     span: Span = NOWHERE
+
+    @property
+    def given(self) -> Label:
+        """The label of everything that it is given."""
+        return joined((self.chooser, *(value.label for value in self.arguments.values())))
 
 
 class ModelFact(Struct, frozen=True, gc=False):

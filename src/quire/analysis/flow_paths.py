@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from quire.analysis.facts import EffectFact, ModelFact
-from quire.analysis.labels import Integrity, Privacy, joined
+from quire.analysis.labels import Integrity, Privacy
 
 if TYPE_CHECKING:
     from quire.analysis.facts import Place
@@ -75,7 +75,7 @@ def _of_effect(effect: EffectFact) -> Iterator[Flow]:
             if condition.label.chosen >= Integrity.OUTSIDE and trace is not None:
                 yield Flow("decision", trace, effect.place, f"{tool.name} runs or not", acts=True)
     if tool.sends_out:
-        label = joined((effect.chooser, *(value.label for value in effect.arguments.values())))
+        label = effect.given
         if label.privacy >= Privacy.PRIVATE and label.private_trace is not None:
             yield Flow("private", label.private_trace, effect.place, f"{tool.name} sends it out", acts=True)
 
@@ -87,13 +87,11 @@ def _into_arguments(effect: EffectFact) -> Iterator[Flow]:
         return
     from quire.analysis.tool_flows import sinks
 
-    known = []
-    for sink in sinks(effect):
-        known.append(sink.name)
-        if (trace := _outside(sink.value.label)) is not None:
-            yield Flow("argument", trace, place, f"{tool.name} {sink.name}", acts=True)
-    for name, value in effect.arguments.items() if tool.kind != "shell" else ():
-        if name not in known and (trace := _outside(value.label)) is not None:
+    values = {sink.name: sink.value for sink in sinks(effect)}
+    if tool.kind != "shell":
+        values |= {name: value for name, value in effect.arguments.items() if name not in values}
+    for name, value in values.items():
+        if (trace := _outside(value.label)) is not None:
             yield Flow("argument", trace, place, f"{tool.name} {name}", acts=True)
 
 

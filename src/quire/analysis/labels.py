@@ -3,20 +3,16 @@
 Integrity and privacy are orders: a value that is made from several has the worst of each. A `Trace` remembers the first
 worst way, from the place where the value entered to the place where it is, so that a finding can show each step of it.
 
-Remember which files, kept values and servers can contain text from outside, or private text, because a step has put
-it there.
-
-A step that reads such a file later brings the text back, and so does a server, also one that the user trusts. Places
-whose names only a run knows may be any place. The order of steps does not count: a place keeps its content after a run,
-so a step also reads what later steps have written in an earlier run. Steps that run at the same time, and rounds of a
-loop, read what others write too. So a proof is made again with the places of the one before until there are no new
-ones.
+`KeptContents` remembers the files, kept values and servers into which a step may have put text from outside, or private
+text: a step that reads such a place brings the text back. Places whose names only a run knows may be any place. The
+order of steps does not count: a place keeps its content after a run, so a step also reads what later steps have written
+in an earlier one. So a proof is made again with the places of the one before until there are no new ones.
 """
 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
@@ -80,7 +76,7 @@ class Trace(Struct, frozen=True, gc=False):
     before: Trace | None = None
 
     def __str__(self) -> str:
-        return " → ".join(f"{one.step} {one.what}".strip() for one in self.way())
+        return " → ".join(f"{place.step} {place.what}".strip() for place in self.way())
 
     def way(self) -> list[Trace]:
         """Return the places from the first one on."""
@@ -216,10 +212,6 @@ def joined(labels: Iterable[Label]) -> Label:
     return result
 
 
-def ways(trace: Trace | None) -> Iterator[Trace]:
-    yield from trace.way() if trace else ()
-
-
 ANY_FILE, ANY_VALUE, ANY_SERVER = "file *", "value *", "server *"
 _FILES, _STATE = "rye.execute.tool.rye.file-system.", "rye.execute.tool.rye.state."
 _MCP = "rye.execute.tool.mcp."
@@ -237,8 +229,8 @@ MOST_PROOFS = 4
 class KeptContents:
     """The labels of places that steps write to. Only text from outside and private text is remembered."""
 
-    def __init__(self, known: Mapping[str, Label] | None = None) -> None:
-        self._labels = dict(known or {})
+    def __init__(self, labels: Mapping[str, Label] | None = None) -> None:
+        self._labels = dict(labels or {})
         self._together: dict[str, Label] = {}
         """All places of a kind."""
         for place, label in self._labels.items():
@@ -264,7 +256,7 @@ class KeptContents:
         tool = effect.tool
         if tool.effect == "read":
             return
-        label = given or joined([effect.chooser, *[value.label for value in effect.arguments.values()]])
+        label = given or effect.given
         if tool.gives >= OUTSIDE:
             trace = Trace(tool.name, effect.place.way, effect.place.span, effect.place.document)
             label = label.join(source_label(tool.gives, PUBLIC, trace))
@@ -277,8 +269,8 @@ class KeptContents:
     def _add(self, place: str, label: Label, *, first: bool = False) -> None:
         kind = place.partition(" ")[0]
         for labels, name in ((self._labels, place), (self._together, kind)):
-            known = labels.get(name, AUTHORED)
-            labels[name] = label.join(known) if first else known.join(label)
+            before = labels.get(name, AUTHORED)
+            labels[name] = label.join(before) if first else before.join(label)
 
     def read(self, tool: ToolFact, arguments: Mapping[str, AbstractValue]) -> Label:
         """Return the label of what a tool may find in the places that it reads."""
@@ -334,7 +326,9 @@ def _places(tool: ToolFact, arguments: Mapping[str, AbstractValue]) -> tuple[str
     if tool.capability in _WHOLE:
         return ANY_FILE, ANY_VALUE, ANY_SERVER
     if tool.kind == "mcp":
-        return (_server(tool.capability),)
+        name = tool.capability.removeprefix(_MCP).partition(".")[0]
+        is_known = tool.capability.startswith(_MCP) and not set(name) & set("*?[")
+        return (f"server {name}" if is_known else ANY_SERVER,)
     if tool.capability.startswith(_STATE):
         return (_named("value", arguments.get("name")),)
     if tool.capability.startswith(_FILES):
@@ -344,21 +338,13 @@ def _places(tool: ToolFact, arguments: Mapping[str, AbstractValue]) -> tuple[str
     return ()
 
 
-def _server(capability: str) -> str:
-    name = capability.removeprefix(_MCP).partition(".")[0]
-    return ANY_SERVER if not capability.startswith(_MCP) or set(name) & set("*?[") else f"server {name}"
-
-
 def _named(kind: str, value: AbstractValue | None) -> str:
-    known = value is not None and value.is_constant and isinstance(value.constant, str)
-    return f"{kind} {_plain(value.constant)}" if value is not None and known else f"{kind} *"
-
-
-def _plain(path: object) -> str:
-    """Return a path in one spelling. One that leads through folders in an odd way, or from the root of the disk, may be
-    any file."""
-    text = posixpath.normpath(str(path))
-    return "*" if ".." in text or "*" in text or text.startswith("/") else text
+    """Return a place by the path or the name that a value is, in one spelling. A path that leads through folders in an
+    odd way, or from the root of the disk, may be any file."""
+    if value is None or not value.is_constant or not isinstance(value.constant, str):
+        return f"{kind} *"
+    text = posixpath.normpath(value.constant)
+    return f"{kind} *" if ".." in text or "*" in text or text.startswith("/") else f"{kind} {text}"
 
 
 def _level(label: Label) -> tuple[bool, bool]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.analysis.abstract_values import BYTES_A_TOKEN
-from quire.analysis.amounts import ONE, Amount, Reason, endless, number
+from quire.analysis.amounts import ONE, Amount, endless, number
 from quire.analysis.costs import (
     ASKED,
     BYTES_OF,
@@ -21,12 +21,10 @@ from quire.analysis.costs import (
     MODEL_CALLS,
     OUTPUT_OF,
     QUESTIONS,
-    SPAN,
     SURE_INPUT_OF,
     TOOL_CALLS,
     TOOLS_OF,
     WINDOW_OF,
-    WORK,
     Cost,
     known,
 )
@@ -115,7 +113,10 @@ def _constant(agent: AgentFact, repairs: int, least: int, reads_replies: bool, p
     cost.count(MODEL_CALLS, calls, least)
     cost.count(ASKED, 1)
     cost.count(f"{CALLS_OF}{model}", calls)
-    reply = _reply(agent, place)
+    if agent.reply_tokens is not None:
+        reply = number(agent.reply_tokens)
+    else:
+        reply = endless(place.reason("the length of a reply is not limited", "[runs] reply_tokens = 4096"))
     cost.spend(f"{OUTPUT_OF}{model}", reply.times(number(calls)))
     # Each turn reads all results before it: nothing but the window bounds that.
     windows = calls if turns or reads_replies else repairs
@@ -137,20 +138,6 @@ def _constant(agent: AgentFact, repairs: int, least: int, reads_replies: bool, p
         f"{BYTES_OF}{model}",
         f"{SURE_INPUT_OF}{model}",
     )
-
-
-def _reply(agent: AgentFact, place: Place) -> Amount:
-    if agent.reply_tokens is None:
-        return endless(
-            Reason(
-                "the length of a reply is not limited",
-                "[runs] reply_tokens = 4096",
-                place.span,
-                place.document,
-                place.way,
-            )
-        )
-    return number(agent.reply_tokens)
 
 
 def _tool_turns(cost: Cost, agent: AgentFact, turns: int, place: Place) -> None:
@@ -187,9 +174,7 @@ def _one_call(effect: str, seconds: float | None) -> Cost:
 
 def _time(cost: Cost, seconds: float | None, often: int, what: str, place: Place) -> None:
     if seconds is None:
-        reason = Reason(f"nothing bounds how long {what} takes", "", place.span, place.document, place.way)
-        cost.spend(WORK, endless(reason))
-        cost.spend(SPAN, endless(reason))
+        cost.spend_time(endless(place.reason(f"nothing bounds how long {what} takes")))
     else:
         cost.take(round(seconds * 1000) * often)
 
@@ -199,8 +184,8 @@ def tried(cost: Cost, times: int, *, survives: bool) -> Cost:
     does anything."""
     if not times and not survives:
         return cost
-    found = cost.times(number(1 + times) if times else ONE, 0 if survives else 1)
+    whole = cost.times(number(1 + times) if times else ONE, 0 if survives else 1)
     if times:
-        found.drop(ASKED)
-        found.spend(ASKED, cost.amount(ASKED))
-    return found
+        whole.drop(ASKED)
+        whole.spend(ASKED, cost.amount(ASKED))
+    return whole

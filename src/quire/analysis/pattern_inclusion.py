@@ -159,7 +159,10 @@ class _Walk:
         self.left = steps
         self._wide = _states(covering)
         self._narrow = _states([pattern])
-        self._steps = {letter: self._fitting(letter) for letter in self._letters()}
+        self._steps = {
+            letter: sum(1 << at for at, spot in enumerate(self._wide.spots) if _fits(spot, letter))
+            for letter in self._letters()
+        }
         self._seen: dict[int, list[int]] = {}
 
     def _letters(self) -> list[str]:
@@ -173,9 +176,6 @@ class _Walk:
         for letter in sorted(named | {other}, key=lambda one: (one not in _READABLE, one)):
             kinds.setdefault(tuple((letter in known) is wanted for wanted, known in told), letter)
         return list(kinds.values())
-
-    def _fitting(self, letter: str) -> int:
-        return sum(1 << at for at, spot in enumerate(self._wide.spots) if _fits(spot, letter))
 
     def search(self) -> Inclusion:
         """Walk both automata side by side. A pair whose covering states include those of a pair seen before cannot

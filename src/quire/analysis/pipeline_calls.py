@@ -1,8 +1,5 @@
-"""Walk over the steps of a pipeline that reach outside: tools, questions and agents.
-
-The values of a pipeline as far as they are known: literals, expressions, prompts, replies that fit a schema, and
-answers of people.
-"""
+"""Walk over the steps of a pipeline that reach outside (tools, questions and agents), and evaluate its literals,
+expressions, prompts and replies that fit a schema as far as they are known."""
 
 from __future__ import annotations
 
@@ -14,12 +11,10 @@ from msgspec.structs import replace
 
 from quire.analysis.abstract_values import NULL, TEXT, AbstractValue, either, is_narrow, literal, reply_value, sized
 from quire.analysis.amounts import NOTHING, Amount, number
-from quire.analysis.costs import QUESTIONS, Cost
 from quire.analysis.expressions import computed, label_of, path_value
-from quire.analysis.facts import Condition, EffectFact, ModelFact, Place, QuestionFact
+from quire.analysis.facts import Condition, EffectFact, Place, QuestionFact
 from quire.analysis.labels import AUTHORED, MODEL, PRIVATE, Integrity, Label, Trace
 from quire.analysis.model_costs import model_calls, tool_call
-from quire.analysis.scope import answer_value
 from quire.analysis.tool_flows import reading
 from quire.analysis.written_sizes import text_length
 from quire.engine.premises import REPAIRS
@@ -30,6 +25,7 @@ from quire.schema_types import FieldType, ListOf, Object, Ref, Simple
 from quire.source import NOWHERE
 
 if TYPE_CHECKING:
+    from quire.analysis.costs import Cost
     from quire.analysis.scope import Scope
     from quire.analysis.walk import Walk
     from quire.expr import Read
@@ -48,13 +44,13 @@ _schemas: dict[tuple[int, str], tuple[Mapping[str, Schema], int]] = {}
 def invoke(walk: Walk, work: Invoke, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
     arguments: dict[str, AbstractValue] = {}
     label, reads = AUTHORED, []
-    for name, given in work.arguments:
-        if type(given) is Literal:
-            arguments[name] = literal(given.value)
+    for name, written in work.arguments:
+        if type(written) is Literal:
+            arguments[name] = literal(written.value)
         else:
-            value = arguments[name] = computed(given.compiled, scope.names)
+            value = arguments[name] = computed(written.compiled, scope.names)
             label = label.join(value.label)
-            reads += versions_of(given.compiled.reads(), scope)
+            reads += versions_of(written.compiled.reads(), scope)
     name = work.tool
     if name in OWN_TOOLS:
         return _question(walk, work, arguments, place, scope, cost)
@@ -63,9 +59,9 @@ def invoke(walk: Walk, work: Invoke, place: Place, scope: Scope, cost: Cost) -> 
         label = label.join(scope.names.pipe.label)
     results = []
     versions = tuple(dict.fromkeys(reads) if len(reads) > 1 else reads)
-    for found in walk.world.tools("", name):
-        # Only whether a result is private depends on the file.
-        tool = reading(found, name, dict(work.arguments), walk.world) if found.gives_privacy is PRIVATE else found
+    for tool in walk.world.tools("", name):
+        if tool.gives_privacy is PRIVATE:  # only that depends on the file
+            tool = reading(tool, name, dict(work.arguments), walk.world)
         walk.note_effect(
             EffectFact(
                 place,
@@ -86,7 +82,7 @@ def invoke(walk: Walk, work: Invoke, place: Place, scope: Scope, cost: Cost) -> 
         tool_call(cost, tool, place)
     result = (results[0] if len(results) == 1 else either(results)) if results else NULL
     scope.names.failures.add(result.label)
-    return held_to_schema(work.schema, result, scope) if work.schema else result
+    return held_to_schema(work.schema, result, scope)
 
 
 def _question(
@@ -116,25 +112,22 @@ def _question(
         scope.often,
         bool(scope.conditions),
     )
-    walk.note(question)
-    scope.asked = (*scope.asked, question)
-    cost.count(QUESTIONS, 1, 1)
-    return answer_value(question, scope.names.answers)
+    return walk.ask(question, scope, cost)
 
 
 def _schema_length(name: str, schemas: Mapping[str, Schema]) -> int:
     """Return the bytes of a schema as JSON Schema; 0 if there is no such schema, because then the step fails."""
     key = id(schemas), name
-    known = _schemas.get(key)
-    if known is None:
+    measured = _schemas.get(key)
+    if measured is None:
         from quire.values import encode
 
         schema = schemas.get(name)
         length = text_length(encode(schema.json_schema(schemas.get))) if schema is not None else 0
         while len(_schemas) >= _MOST_SCHEMAS:
             _schemas.pop(next(iter(_schemas)), None)
-        known = _schemas[key] = schemas, length
-    return known[1]
+        measured = _schemas[key] = schemas, length
+    return measured[1]
 
 
 def agent(walk: Walk, work: Agent, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
@@ -157,45 +150,10 @@ def agent(walk: Walk, work: Agent, place: Place, scope: Scope, cost: Cost) -> Ab
         repairs=REPAIRS if work.schema else 0,
         forced=shape,
     )
-    told, tools, longest = label, profile.tools, profile.reply_tokens
-    for tool in tools:
-        told = told.join(walk.result(tool, AUTHORED, place))
-    output = told.made_by(MODEL, "model", place.way, place.step.span, place.document)
-    walk.facts.append(
-        ModelFact(
-            place,
-            told,
-            tools,
-            profile.model,
-            scope.conditions,
-            scope.fans,
-            calls.calls,
-            scope.often,
-            longest,
-            first=calls.first,
-            windows=calls.windows,
-            uses=calls.uses,
-            asks=profile.asks,
-        )
-    )
-    for tool in tools:
-        walk.note_effect(
-            EffectFact(
-                place,
-                tool,
-                {},
-                output,
-                True,
-                scope.conditions,
-                scope.asked,
-                scope.fans,
-                scope.often,
-                span=place.span,
-            )
-        )
+    output = walk.note_model(profile, walk.told(label, profile.tools, place), calls, place, scope)
     scope.names.failures.add(output)
-    reply = reply_value(None if work.schema else TEXT, longest, output)
-    return held_to_schema(work.schema, reply, scope) if work.schema else reply
+    reply = reply_value(None if work.schema else TEXT, profile.reply_tokens, output)
+    return held_to_schema(work.schema, reply, scope)
 
 
 def value_of(what: Literal | Formula, scope: Scope) -> AbstractValue:
@@ -212,25 +170,17 @@ def read_versions(what: Literal | Formula, scope: Scope) -> list[str]:
 
 def versions_of(reads: Iterable[Read], scope: Scope) -> list[str]:
     """Return the stores among the reads of an expression, with their versions."""
-    bound, versions, found = scope.names.bound, scope.versions, []
-    for read in reads:
-        name = read.store
-        if name is not None and read.path[0] not in bound:
-            found.append(f"{name}#{versions.get(name, 0)}")
-    return found
+    bound, versions = scope.names.bound, scope.versions
+    stores = [read.store for read in reads if read.store is not None and read.path[0] not in bound]
+    return [f"{name}#{versions.get(name, 0)}" for name in stores]
 
 
 def condition_of(formula: Formula, place: Place, scope: Scope) -> Condition:
     """Return an expression as a condition, with the values that it reads."""
-    compiled, names, written = formula.compiled, scope.names, scope.versions
-    root, bound = compiled.expression.root, names.bound
-    values, versions = {}, []
-    for read in compiled.reads():
-        name, path = read.store, read.path
-        values[read.name] = names.path(path)
-        if name is not None and path[0] not in bound:
-            versions.append(f"{name}#{written.get(name, 0)}")
-    return Condition(place, root, True, values, label_of(root, names), None, formula.span, (), tuple(versions))
+    names, root, reads = scope.names, formula.compiled.expression.root, formula.compiled.reads()
+    values = {read.name: names.path(read.path) for read in reads}
+    versions = tuple(versions_of(reads, scope))
+    return Condition(place, root, True, values, label_of(root, names), None, formula.span, (), versions)
 
 
 def held_to_schema(schema: str | None, value: AbstractValue, scope: Scope) -> AbstractValue:

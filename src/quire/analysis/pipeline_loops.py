@@ -1,17 +1,16 @@
-"""Walk over the fans and loops of a pipeline: how many rounds they have, and what their values become on the way.
-
-Walk over the first rounds of a loop one after the other, each with the value that the round before it has made.
+"""Walk over the fans and loops of a pipeline: how many rounds they have, how far their values grow on the way, and when
+one more round adds nothing.
 
 What is known of every round at once is the cost of the dearest. A loop that gathers its items in groups until one is
-left has fewer of them in each round, and one that collects them has more.
-
-Values that rounds of a loop make: how far they grow, and when one more round adds nothing.
+left has fewer of them in each round, and one that collects them has more: so the first rounds of a loop are also walked
+one after the other, each with the value that the round before it has made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import count
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
 
 
 def _items(
-    source: Literal | Formula | None, most: int | None, scope: Scope, *, cut: bool, place: Place
+    source: Literal | Formula | None, most: int | None, scope: Scope, *, cut: bool
 ) -> tuple[AbstractValue, Amount, int]:
     """Return the list, how many items of it are gone through at most, and at least."""
     value = scope.names.pipe if source is None else value_of(source, scope)
@@ -58,11 +57,11 @@ def _items(
     if length is not None:
         rounds = min(length, most) if cut and most is not None else length
         return value, number(rounds), rounds
-    known = value.items.as_number
+    count = value.items.as_number
     if most is not None:
-        return value, number(most if known is None else min(known, most)), 0
+        return value, number(most if count is None else min(count, most)), 0
     # A formula says more than the limit of the engine, which is the same for every list.
-    longest = value.items if known is None and not value.items.reasons else value.items.at_most(_MOST_ITEMS_BY_CUT[cut])
+    longest = value.items if count is None and not value.items.reasons else value.items.at_most(_MOST_ITEMS_BY_CUT[cut])
     return value, longest, 0
 
 
@@ -76,10 +75,8 @@ _MOST_ITEMS_BY_CUT = {False: MAX_ITEMS, True: MOST_ITEMS_OF_A_LIST}
 """Most items of a fan, and of a fold, that the engine goes through."""
 
 
-def for_each(
-    walk: Walk, each: StepWalk, work: ForEach, path: str, place: Place, scope: Scope, cost: Cost
-) -> AbstractValue:
-    value, rounds, least = _items(work.source, work.max_items, scope, cut=False, place=place)
+def for_each(walk: Walk, each: StepWalk, work: ForEach, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
+    value, rounds, least = _items(work.source, work.max_items, scope, cut=False)
     walk.facts.append(FanFact(place, rounds, least))
     item = scope.names.item(value)
     around = _of_loops(work, scope)
@@ -92,7 +89,7 @@ def for_each(
     else:
         often = rounds.times(number(1 + work.on_error.times))
         saved, part = scope.enter(bound={**around, "item": item}, fan=place, often=often), Cost()
-        each(walk, work.do, f"{path}/for_each", scope, part)
+        each(walk, work.do, f"{place.path}/for_each", scope, part)
         result = scope.names.pipe
         failing = failures.end(before)
         if work.default is not None:
@@ -106,7 +103,7 @@ def for_each(
         chosen_by(result.label, value.label),
         element=result,
     )
-    return _collect(walk, each, work.collect, path, results, around, failing.join(item.label), scope, cost)
+    return _collect(walk, each, work.collect, place.path, results, around, failing.join(item.label), scope, cost)
 
 
 def _add_rounds(cost: Cost, part: Cost, rounds: Amount, least: int, work: ForEach) -> None:
@@ -163,16 +160,14 @@ def _collect(
     return value
 
 
-def parallel(
-    walk: Walk, each: StepWalk, work: Parallel, path: str, place: Place, scope: Scope, cost: Cost
-) -> AbstractValue:
+def parallel(walk: Walk, each: StepWalk, work: Parallel, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
     parts, results, around = [], {}, _of_loops(work, scope)
     on_error = work.on_error
     before = scope.names.failures.begin()
     for name, branch in work.branches:
         fan = replace(place, branch=name)
         saved, part = scope.enter(bound=around, fan=fan, often=number(1 + on_error.times)), Cost()
-        each(walk, branch, f"{path}/parallel[{name}]", scope, part)
+        each(walk, branch, f"{place.path}/parallel[{name}]", scope, part)
         result = scope.names.pipe
         if work.default is not None:
             result = either([result, value_of(work.default, scope)])
@@ -189,7 +184,7 @@ def parallel(
         joined(value.label for value in values),
         results,
     )
-    return _collect(walk, each, work.collect, path, pipe, {**around, **results}, failing, scope, cost)
+    return _collect(walk, each, work.collect, place.path, pipe, {**around, **results}, failing, scope, cost)
 
 
 def _of_loops(work: ForEach | Parallel, scope: Scope) -> dict[str, AbstractValue]:
@@ -198,29 +193,27 @@ def _of_loops(work: ForEach | Parallel, scope: Scope) -> dict[str, AbstractValue
     return {name: bound[name] for name in ("acc", "round") if name in bound} if work.sees_loops else {}
 
 
-def fold(walk: Walk, each: StepWalk, work: Fold, path: str, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
-    value, rounds, least = _items(work.source, work.max_items, scope, cut=True, place=place)
+def fold(walk: Walk, each: StepWalk, work: Fold, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
+    value, rounds, least = _items(work.source, work.max_items, scope, cut=True)
     if least > 1 and may_stop(work.do):
         least = 1  # the first round may end the pipeline
     walk.note(FanFact(place, rounds, least))
     begin = value_of(work.init, scope)
     around = scope.names.bound
     bound = {**({"round": around["round"]} if "round" in around else {}), "item": scope.names.item(value)}
-    last, whole, _ = _rounds(walk, each, work.do, f"{path}/fold", begin, bound, place, rounds, least, scope)
+    last, whole, _ = _rounds(walk, each, work.do, f"{place.path}/fold", begin, bound, place, rounds, least, scope)
     cost.add(whole)
     last = either([begin, last])
     return last.labelled(chosen_by(last.label, value.label))
 
 
-def repeat(
-    walk: Walk, each: StepWalk, work: Repeat, path: str, place: Place, scope: Scope, cost: Cost
-) -> AbstractValue:
+def repeat(walk: Walk, each: StepWalk, work: Repeat, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
     rounds = number(work.max)
     walk.note(FanFact(place, rounds, 1))
     begin = value_of(work.init, scope) if work.init is not None else NULL
     bound = {**scope.names.bound, "round": AbstractValue(NUMBER, length=number(7))}
     last, whole, until = _rounds(
-        walk, each, work.do, f"{path}/repeat", begin, bound, place, rounds, 1, scope, until=work.until
+        walk, each, work.do, f"{place.path}/repeat", begin, bound, place, rounds, 1, scope, until=work.until
     )
     cost.add(whole)
     if until is not None and not work.keeps_last:
@@ -250,7 +243,7 @@ def _rounds(
 
     Return the value of the last round, the cost of all rounds, and the condition under which the loop ends.
     """
-    accumulated, kept = begin if begin.fields or begin.element else grown(begin, begin), walk.facts
+    accumulated, facts_before = begin if begin.fields or begin.element else grown(begin, begin), walk.facts
     missed_before, ending = set(scope.names.missed), None
     scope.loops += 1
     carried: dict[str, AbstractValue] = {}
@@ -285,12 +278,12 @@ def _rounds(
             label = joined(value.label for value in (accumulated, *carried.values()))
             scope.loop_labels[path] = label, tuple(carried)
             accumulated, carried = of_any_size(label), dict.fromkeys(carried, of_any_size(label))
-    found_facts, walk.facts, whole = walk.facts, kept, part.times(rounds, least)
-    if may_shrink(walk, scope, rounds, found_facts):
-        one = Round(walk, each, do, path, bound, place, scope)
-        whole, found_facts = one_by_one(one, begin, rounds, part, whole, found_facts)
+    facts, walk.facts, whole = walk.facts, facts_before, part.times(rounds, least)
+    if may_shrink(walk, scope, rounds, facts):
+        round = Round(walk, each, do, path, bound, place, scope)
+        whole, facts = one_by_one(round, begin, rounds, part, whole, facts)
     scope.loops -= 1
-    walk.note_all(found_facts)
+    walk.facts += facts
     scope.names.missed |= missed_before | missed
     return result, whole, ending
 
@@ -336,7 +329,7 @@ class Round(Struct, frozen=True):
     ) -> tuple[AbstractValue, Mapping[str, AbstractValue], Cost, list[Fact]]:
         """Return the value, the stores, the cost and the facts of a round that begins with these. Nothing is noted."""
         walk, scope, cost = self.walk, self.scope, Cost()
-        kept, noted, missed, ended = walk.facts, walk.noted, set(scope.names.missed), scope.ended
+        before, noted, missed, ended = walk.facts, walk.noted, set(scope.names.missed), scope.ended
         walk.facts = []
         saved = scope.enter(bound={**self.bound, "acc": accumulated}, fan=self.place)
         for name, value in carried.items():
@@ -344,7 +337,7 @@ class Round(Struct, frozen=True):
         self.each(walk, self.do, self.path, scope, cost)
         result = scope.names.pipe
         arm = scope.leave(saved)
-        facts, walk.facts, walk.noted, scope.ended = walk.facts, kept, noted, ended
+        facts, walk.facts, walk.noted, scope.ended = walk.facts, before, noted, ended
         scope.names.missed.clear()
         scope.names.missed.update(missed)
         return result, {name: value for name, (value, _) in arm.stores.items()}, cost, facts
@@ -373,36 +366,36 @@ def one_by_one(
     """
     from quire.analysis.walk import signature
 
-    together, value, found = Cost(), begin, []
+    together, value, walked = Cost(), begin, []
     carried: Mapping[str, AbstractValue] = {}
     left, before = rounds.as_number or 0, None
     for _ in range(min(left, _MOST_ROUNDS)):
-        key = signature(value), {name: signature(one) for name, one in carried.items()}
+        key = signature(value), {name: signature(store) for name, store in carried.items()}
         often = left if key == before else 1
-        value, carried, cost, seen = round.after(value, carried)
+        value, carried, cost, noted = round.after(value, carried)
         together.add(cost.times(number(often), 0))
-        found.append((often, seen))
+        walked.append((often, noted))
         left, before = left - often, key
         if not left:
             break
     if left:
         together.add(any_round.times(number(left), 0))
         return lower(whole, together), facts
-    return lower(whole, together), _happening(facts, found)
+    return lower(whole, together), _happening(facts, walked)
 
 
 def _happening(facts: list[Fact], rounds: Sequence[tuple[int, Sequence[Fact]]]) -> list[Fact]:
     """Return the facts of a loop with how often each happens in all rounds. They stay as they are if the rounds have
     others."""
-    if any([_where(one) for one in seen] != [_where(one) for one in facts] for _, seen in rounds):
+    if any(list(map(_where, noted)) != list(map(_where, facts)) for _, noted in rounds):
         return facts
     changed = list(facts)
     for at, fact in enumerate(facts):
         if isinstance(fact, EffectFact | ModelFact):
             often = total(
-                one.often.times(number(times))
-                for times, seen in rounds
-                if isinstance(one := seen[at], EffectFact | ModelFact)
+                same.often.times(number(times))
+                for times, noted in rounds
+                if isinstance(same := noted[at], EffectFact | ModelFact)
             )
             changed[at] = replace(fact, often=often)
     return changed
@@ -445,23 +438,22 @@ def grown(before: AbstractValue, after: AbstractValue, depth: int = 0) -> Abstra
     )
 
 
-def same(one: AbstractValue, other: AbstractValue) -> bool:
+def same(value: AbstractValue, other: AbstractValue) -> bool:
     """Tell whether as much is known about one value, and about its parts, as about the other."""
-    if one is other:
+    if value is other:
         return True
-    mine, theirs = one.element, other.element
+    mine, theirs = value.element, other.element
     return (
-        one.label.levels == other.label.levels
-        and one.length == other.length
-        and one.items == other.items
-        and one.largest == other.largest
-        and one.type == other.type
-        and (one.is_constant, one.is_word) == (other.is_constant, other.is_word)
-        and depends_alike(one, other)
+        value.label.levels == other.label.levels
+        and _SIZES_OF(value) == _SIZES_OF(other)
+        and depends_alike(value, other)
         and (mine is theirs or (mine is not None and theirs is not None and same(mine, theirs)))
-        and one.fields.keys() == other.fields.keys()
-        and all(same(part, other.fields[name]) for name, part in one.fields.items())
+        and value.fields.keys() == other.fields.keys()
+        and all(same(part, other.fields[name]) for name, part in value.fields.items())
     )
+
+
+_SIZES_OF = attrgetter("length", "items", "largest", "type", "is_constant", "is_word")
 
 
 def of_any_size(label: Label) -> AbstractValue:

@@ -55,17 +55,17 @@ def walk_pipeline(walk: Walk, scope: Scope, cost: Cost) -> AbstractValue:
     return scope.names.pipe if scope.ended is None else either([scope.names.pipe, scope.ended])
 
 
-def _declared_input(declared: Field, given: AbstractValue | None) -> AbstractValue | None:
+def _declared_input(declared: Field, passed: AbstractValue | None) -> AbstractValue | None:
     """Return the value that an input has for the steps. Its default also takes the place of a null; a value that does
     not fit is refused, so the type is enforced."""
-    value = given
+    value = passed
     if declared.default is not UNSET:
         default = literal(declared.default)
-        if given is None or (given.is_constant and given.constant is None):
+        if passed is None or (passed.is_constant and passed.constant is None):
             value = default
-        elif may_be_null(given):
-            value = either([given, default])
-    if given is None or value is None or not is_narrow(declared.type):
+        elif may_be_null(passed):
+            value = either([passed, default])
+    if passed is None or value is None or not is_narrow(declared.type):
         return value
     return replace(value, type=declared.type, label=value.label.narrowed())
 
@@ -79,7 +79,7 @@ def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> None:
         return
     work = step.work
     plain = _PLAIN.get(work.__class__)
-    value = plain(walk, work, place, scope, cost) if plain else _work(walk, step, path, place, scope, cost)
+    value = plain(walk, work, place, scope, cost) if plain else _work(walk, step, place, scope, cost)
     if step.capture is not None:
         _keep(walk, step.capture, place, value, scope)
     scope.names.last = value
@@ -88,10 +88,7 @@ def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> None:
 def _guarded(walk: Walk, step: Step, guard: Guard, place: Place, scope: Scope, cost: Cost) -> None:
     condition = condition_of(guard.when, place, scope) if guard.when is not None else None
     if condition is not None:
-        around = scope.conditions
-        if len(around) > MOST_AROUND:
-            around = around[-MOST_AROUND:]
-        walk.facts.append(ChoiceFact(place, condition, around))
+        walk.facts.append(ChoiceFact(place, condition, scope.conditions[-MOST_AROUND:]))
         if guard.on_error is None and guard.default is None and guard.timeout is None and type(step.work) in _PLAIN:
             _if_it_holds(walk, step, condition, place, scope, cost)
             return
@@ -103,7 +100,7 @@ def _guarded(walk: Walk, step: Step, guard: Guard, place: Place, scope: Scope, c
     before = scope.names.failures.begin()
     if guard.on_error is not None:
         scope.often = often.times(number(1 + guard.on_error.times))
-    value = _work(walk, step, place.path, place, scope, part)
+    value = _work(walk, step, place, scope, part)
     scope.often = often
     if guard.on_error is not None:
         part = tried(part, guard.on_error.times, survives=guard.on_error.goes_on)
@@ -152,8 +149,8 @@ def _if_it_holds(walk: Walk, step: Step, condition: Condition, place: Place, sco
         cost.add(part.may_be_left_out())
     if step.capture is not None:
         name = step.capture.name
-        kept = value.through(name, step.span, scope.document)
-        walk.facts.append(StoreFact(place, name, scope.keep_optional(name, kept, condition.label), kept))
+        stored = value.through(name, step.span, scope.document)
+        walk.facts.append(StoreFact(place, name, scope.keep_optional(name, stored, condition.label), stored))
     names.last = Perhaps(value, names.last, condition.label)
 
 
@@ -167,8 +164,8 @@ def _note_failure(step: Step, scope: Scope) -> None:
 
 def _keep(walk: Walk, capture: Capture, place: Place, value: AbstractValue, scope: Scope) -> None:
     name = capture.name
-    kept = value.through(name, place.step.span, scope.document)
-    walk.facts.append(StoreFact(place, name, scope.keep(name, kept), kept))
+    stored = value.through(name, place.step.span, scope.document)
+    walk.facts.append(StoreFact(place, name, scope.keep(name, stored), stored))
 
 
 _ENDING = frozenset((Stop, Fail, Block))
@@ -182,39 +179,40 @@ def _always_ends(step: Step) -> bool:
         case Stop() | Fail():
             return True
         case Block(body=body):
-            return any(_always_ends(one) and (one.guard is None or one.guard.when is None) for one in body.steps)
+            plain = (inner for inner in body.steps if inner.guard is None or inner.guard.when is None)
+            return any(map(_always_ends, plain))
     return False
 
 
 def _timed(cost: Cost, seconds: float, tries: int) -> Cost:
     """Return a cost whose time a time-out bounds, in each try."""
-    found = Cost()
-    found.add(cost)
+    timed = Cost()
+    timed.add(cost)
     limit = round(seconds * 1000) * tries
-    longest = found.amount(SPAN).at_most(limit)
-    found.drop(SPAN)
+    longest = timed.amount(SPAN).at_most(limit)
+    timed.drop(SPAN)
     # Of a formula and a limit the limit is a bound for every size.
-    found.spend(SPAN, longest if longest.as_number is not None else number(limit))
-    return found
+    timed.spend(SPAN, longest if longest.as_number is not None else number(limit))
+    return timed
 
 
-def _work(walk: Walk, step: Step, path: str, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
+def _work(walk: Walk, step: Step, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
     work = step.work
     match work:
         case Transform() | Invoke() | Agent() | ForEach():
             return _PLAIN[work.__class__](walk, work, place, scope, cost)
         case Call():
-            return _call(walk, work, step, path, scope, cost)
+            return _call(walk, work, step, scope, cost)
         case Select():
-            return _select(walk, work, step, path, place, scope, cost)
+            return _select(walk, work, place, scope, cost)
         case Block(body=body):
-            return _block(walk, body, f"{path}/steps/", scope, cost)
+            return _block(walk, body, f"{place.path}/steps/", scope, cost)
         case Fold():
-            return fold(walk, _step, work, path, place, scope, cost)
+            return fold(walk, _step, work, place, scope, cost)
         case Parallel():
-            return parallel(walk, _step, work, path, place, scope, cost)
+            return parallel(walk, _step, work, place, scope, cost)
         case Repeat():
-            return repeat(walk, _step, work, path, place, scope, cost)
+            return repeat(walk, _step, work, place, scope, cost)
         case Fail(message=message):
             scope.names.failures.add(value_of(message, scope).label)
             return NULL
@@ -228,19 +226,11 @@ def _work(walk: Walk, step: Step, path: str, place: Place, scope: Scope, cost: C
             assert_never(work)
 
 
-def _transform(walk: Walk, work: Transform, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
-    return computed(work.value.compiled, scope.names)
-
-
-def _for_each(walk: Walk, work: ForEach, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
-    return for_each(walk, _step, work, place.path, place, scope, cost)
-
-
 _PLAIN: Mapping[type, Callable[[Walk, Any, Place, Scope, Cost], AbstractValue]] = {
-    Transform: _transform,
+    Transform: lambda walk, work, place, scope, cost: computed(work.value.compiled, scope.names),
     Invoke: invoke,
     Agent: agent,
-    ForEach: _for_each,
+    ForEach: lambda walk, work, place, scope, cost: for_each(walk, _step, work, place, scope, cost),
 }
 """Work that most steps do, and that leaves no stores behind. A chain of tests would ask each step for its kind."""
 
@@ -250,12 +240,12 @@ def _block(walk: Walk, body: Sequence, prefix: str, scope: Scope, cost: Cost) ->
     return scope.names.pipe
 
 
-def _call(walk: Walk, work: Call, step: Step, path: str, scope: Scope, cost: Cost) -> AbstractValue:
+def _call(walk: Walk, work: Call, step: Step, scope: Scope, cost: Cost) -> AbstractValue:
     inputs = {name: value_of(value, scope) for name, value in work.passes}
     return walk.call(work.document, inputs, step, scope, cost)
 
 
-def _select(walk: Walk, work: Select, step: Step, path: str, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
+def _select(walk: Walk, work: Select, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
     on = computed(work.on.compiled, scope.names)
     reads = {read.name: scope.names.path(read.path) for read in work.on.compiled.reads()}
     labels = tuple(label for label, _ in work.cases)
@@ -276,9 +266,9 @@ def _select(walk: Walk, work: Select, step: Step, path: str, place: Place, scope
         saved, part = scope.enter(condition), Cost()
         match target:
             case Call():
-                values.append(_call(walk, target, step, path, scope, part))
+                values.append(_call(walk, target, place.step, scope, part))
             case Block(body=body):
-                values.append(_block(walk, body, f"{path}/match[{number_}]/", scope, part))
+                values.append(_block(walk, body, f"{place.path}/match[{number_}]/", scope, part))
             case Formula():
                 values.append(value_of(target, scope))
         costs.append(part)

@@ -19,12 +19,12 @@ from quire.analysis.abstract_values import (
     sized,
 )
 from quire.analysis.amounts import Amount, number, total
-from quire.analysis.costs import QUESTIONS, Cost
+from quire.analysis.costs import Cost
 from quire.analysis.costs import either as either_cost
-from quire.analysis.facts import Condition, EffectFact, ModelFact, Place, QuestionFact, StoreFact
+from quire.analysis.facts import Condition, EffectFact, Place, QuestionFact, StoreFact
 from quire.analysis.labels import AUTHORED, MODEL, Integrity, Label, Privacy, Trace, chosen_by, joined, source_label
 from quire.analysis.model_costs import model_calls, tool_call
-from quire.analysis.scope import BETWEEN, ENTRY, answer_value, earlier_results, entry_of, tell, tell_part
+from quire.analysis.scope import BETWEEN, ENTRY, earlier_results, entry_of, tell, tell_part
 from quire.analysis.walk import Walk, sequence
 from quire.analysis.written_sizes import PARSED, closing_lengths, text_length
 from quire.plan.nodes import Arguments, Match, Reference, Step, Template, Think, UseTool, ValueSlot
@@ -41,13 +41,14 @@ _PROMPT_TOKENS = 1_000_000
 
 def walk_playbook(walk: Walk, scope: Scope, cost: Cost) -> AbstractValue:
     """Walk over the steps of a playbook, and return its result."""
-    for one in scope.plan.inputs:
-        given = scope.names.stores.get(one.name)
-        if given is None:
-            scope.names.stores[one.name] = literal(one.default or "")
-        elif one.type not in ("string", "text") or not (_is_verdict(given) or _is_text(given)):
+    stores = scope.names.stores
+    for declared in scope.plan.inputs:
+        value = stores.get(declared.name)
+        if value is None:
+            stores[declared.name] = literal(declared.default or "")
+        elif declared.type not in ("string", "text") or not (_is_verdict(value) or _is_text(value)):
             # It is turned into text, and a blank one into the default.
-            scope.names.stores[one.name] = replace(given.unanswered(), is_constant=False, constant=None)
+            stores[declared.name] = replace(value.unanswered(), is_constant=False, constant=None)
     scope.names.last = EMPTY
     source = scope.plan.artifact.source if scope.plan.artifact else ""
     scope.keeps_parts = bool(source) or any(
@@ -57,7 +58,7 @@ def walk_playbook(walk: Walk, scope: Scope, cost: Cost) -> AbstractValue:
     result = scope.names.pipe
     if source in scope.told.parts:
         result = either([result, scope.told.parts[source]])
-    named = {name: scope.names.stores[name] for name in scope.versions if name in scope.names.stores}
+    named = {name: stores[name] for name in scope.versions if name in stores}
     if not scope.document or not named:
         return result
     # A caller gets all named results.
@@ -77,10 +78,7 @@ def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> None:
         worked = _work(walk, step, place, scope, cost)
         _capture(walk, step, place, worked or own, scope)
         return
-    from quire.analysis.conditions import (
-        any_arm,
-        arm_conditions,  # many playbooks have no arms
-    )
+    from quire.analysis.conditions import any_arm, arm_conditions  # many playbooks have no arms
 
     if match.decide_first:
         # If no case holds, the work is left out with the arms.
@@ -89,7 +87,7 @@ def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> None:
         part, saved = Cost(), scope.enter(any_arm(match, conditions) if is_open else None)
         worked = _work(walk, step, place, scope, part)
         _capture(walk, step, place, worked or own, scope)
-        _arms(walk, match, conditions, path, place, scope, part)
+        _arms(walk, match, conditions, place, scope, part)
         decided = joined(condition.label for condition in conditions)
         arm = scope.leave(saved)
         scope.merge([arm], decided, or_none=is_open)
@@ -98,22 +96,20 @@ def _step(walk: Walk, step: Step, path: str, scope: Scope, cost: Cost) -> None:
     else:
         worked = _work(walk, step, place, scope, cost)
         _capture(walk, step, place, worked or own, scope)
-        _arms(walk, match, arm_conditions(match, place, scope), path, place, scope, cost)
+        _arms(walk, match, arm_conditions(match, place, scope), place, scope, cost)
     if worked is None and own is None and step.capture is not None:
         # If no arm is chosen, the name keeps the value that it has.
         before = scope.names.stores.get(step.capture.name)
         _capture(walk, step, place, scope.names.pipe if before is None else either([before, scope.names.pipe]), scope)
 
 
-def _arms(
-    walk: Walk, match: Match, conditions: list[Condition], path: str, place: Place, scope: Scope, cost: Cost
-) -> None:
+def _arms(walk: Walk, match: Match, conditions: list[Condition], place: Place, scope: Scope, cost: Cost) -> None:
     costs, arms = [], []
     around = scope.around
     scope.around = (*around, place.step.label)
     for position, (case, condition) in enumerate(zip(match.cases, conditions, strict=True), 1):
         saved, part = scope.enter(condition), Cost()
-        sequence(walk, case.body, f"{path}/case[{position}]/", scope, part, _step)
+        sequence(walk, case.body, f"{place.path}/case[{position}]/", scope, part, _step)
         costs.append(part)
         arms.append(scope.leave(saved))
     scope.around = around
@@ -121,30 +117,28 @@ def _arms(
         return
     is_open = all(case.test for case in match.cases)
     cost.add(either_cost([*costs, *([Cost()] if is_open else [])]))
-    decided = joined(one.label for one in conditions)
+    decided = joined(condition.label for condition in conditions)
     pipes = [arm.pipe for arm in arms] + ([scope.names.pipe] if is_open else [])
     scope.merge(arms, decided, or_none=is_open)
     value = either(pipes)
     scope.names.last = value.labelled(chosen_by(value.label, decided))
 
 
-def _lookup(name: str, scope: Scope) -> AbstractValue | None:
-    return scope.names.stores.get(name)
-
-
 def rendered(template: Template, scope: Scope) -> AbstractValue:
     """Return what is known about a text with its values filled in."""
     if len(template.parts) == 1 and isinstance(template.parts[0], Reference):
-        value = _lookup(template.parts[0].name, scope)
+        value = scope.names.stores.get(template.parts[0].name)
         if value is not None:
             return value
     length: list[Amount] = []
     labels: list[Label] = []
     constant: list[str] | None = []
     for part in template.parts:
-        value = literal(part) if isinstance(part, str) else _lookup(part.name, scope)
-        if value is None:
-            value = literal(part.raw if isinstance(part, Reference) and part.default is None else _default(part))
+        if isinstance(part, str):
+            value = literal(part)
+        else:
+            unfilled = part.raw if part.default is None else part.default
+            value = scope.names.stores.get(part.name) or literal(unfilled)
         length.append(value.length)
         labels.append(value.label)
         if constant is not None and value.is_constant and isinstance(value.constant, str):
@@ -155,10 +149,6 @@ def rendered(template: Template, scope: Scope) -> AbstractValue:
     if constant is not None:
         return replace(whole, constant="".join(constant), is_constant=True)
     return whole
-
-
-def _default(part: str | Reference) -> str:
-    return part if isinstance(part, str) else part.default or ""
 
 
 def read_names(template: Template) -> list[str]:
@@ -182,10 +172,7 @@ def _ask(walk: Walk, step: Step, place: Place, scope: Scope, cost: Cost) -> Abst
         scope.often,
         bool(scope.conditions),
     )
-    walk.note(question)
-    scope.asked = (*scope.asked, question)
-    cost.count(QUESTIONS, 1, 1)
-    answer = answer_value(question, scope.names.answers)
+    answer = walk.ask(question, scope, cost)
     for name in dict.fromkeys((step.number, step.label)):
         scope.keep(f"__elicit_step_{name}", answer)
         tell_part(f"__elicit_step_{name}", entry_of(step, answer), scope)
@@ -213,14 +200,14 @@ def _capture(walk: Walk, step: Step, place: Place, value: AbstractValue | None, 
         return
     name = step.capture.name
     label = value.label.through(name, "", step.span, scope.document)
-    kept = replace(value, type=None, label=label)
+    stored = replace(value, type=None, label=label)
     if step.capture.field is not None or (step.capture.type is not None and not _is_verdict(value)):
-        kept = kept.unanswered()
-    if any(one.name == name for one in scope.plan.inputs):
+        stored = stored.unanswered()
+    if any(declared.name == name for declared in scope.plan.inputs):
         # An input takes precedence over a result of the same name.
-        kept = either([scope.names.stores.get(name, kept), kept])
-    tell_part(name, entry_of(step, kept), scope)
-    walk.note(StoreFact(place, name, scope.keep(name, kept), kept))
+        stored = either([scope.names.stores.get(name, stored), stored])
+    tell_part(name, entry_of(step, stored), scope)
+    walk.note(StoreFact(place, name, scope.keep(name, stored), stored))
 
 
 def _is_verdict(value: AbstractValue) -> bool:
@@ -268,50 +255,19 @@ def _think(walk: Walk, work: Think, place: Place, scope: Scope, cost: Cost) -> A
         least=int(is_text),
         forced=forced,
     )
-    told = label
-    for tool in agent.tools:
-        told = told.join(walk.result(tool, AUTHORED, place))
-    tools, reply = agent.tools, agent.reply_tokens
-    file = _file_label(work.preamble, scope)
-    walk.note(
-        ModelFact(
-            place,
-            told,
-            tools,
-            agent.model,
-            scope.conditions,
-            scope.fans,
-            calls.calls,
-            scope.often,
-            reply,
-            file,
-            calls.first,
-            calls.windows,
-            calls.uses,
-            agent.asks,
-        )
-    )
-    output = told.made_by(MODEL, "model", place.way, place.span, place.document)
-    for tool in agent.tools:
-        walk.note_effect(
-            EffectFact(
-                place, tool, {}, output, True, scope.conditions, scope.asked, scope.fans, scope.often, span=place.span
-            )
-        )
+    told = walk.told(label, agent.tools, place)
+    file = AUTHORED
+    if work.preamble is not None and work.preamble.scheme == "file":
+        file = rendered(template(work.preamble.where), scope).label
+    output = walk.note_model(agent, told, calls, place, scope, prompt_file=file)
     return reply_value(TEXT, agent.reply_tokens, output)
-
-
-def _file_label(source: PromptSource | None, scope: Scope) -> Label:
-    if source is None or source.scheme != "file":
-        return AUTHORED
-    return rendered(template(source.where), scope).label
 
 
 def _preamble(walk: Walk, source: PromptSource, place: Place, scope: Scope) -> AbstractValue:
     """Return a prompt that is fetched: what a server sends is from outside, a file is from the workspace. Its own
     references are filled in too, so it reads every value."""
     if source.scheme == "variable":
-        return _lookup(source.where, scope) or EMPTY
+        return scope.names.stores.get(source.where) or EMPTY
     trace = Trace(f"@prompt({source.scheme}:{source.where})", place.way, place.span, place.document)
     integrity = Integrity.OUTSIDE if source.scheme == "mcp" else Integrity.WORKSPACE
     if source.scheme == "mcp" and walk.world.trusts(source.where.partition("/")[0]):
@@ -373,14 +329,13 @@ def _use_tool(walk: Walk, step: Step, work: UseTool, place: Place, scope: Scope,
     value = argument_value(work.arguments, scope)
     arguments = dict(value.fields)
     if work.connection == OWN and work.tool not in OWN_TOOLS and walk.world.document(work.tool) is not None:
-        result = walk.call(work.tool, arguments, step, scope, cost)
-        return _as_text(result)
+        return _as_text(walk.call(work.tool, arguments, step, scope, cost))
     reads = tuple(dict.fromkeys(scope.version(name) for name in argument_names(work.arguments)))
     results = []
-    for found in walk.world.tools(work.connection, work.tool):
+    for named in walk.world.tools(work.connection, work.tool):
         from quire.analysis.tool_flows import reading
 
-        tool = reading(found, work.tool, work.arguments, walk.world)
+        tool = reading(named, work.tool, work.arguments, walk.world)
         walk.note_effect(
             EffectFact(
                 place,

@@ -8,16 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, cast, get_args
 
 from msgspec import Struct
 
-from quire.analysis.abstract_values import NULL, AbstractValue, labelled_deeply, literal, outside_value
+from quire.analysis.abstract_values import (
+    BOOL,
+    NULL,
+    NUMBER,
+    TEXT,
+    AbstractValue,
+    is_narrow,
+    labelled_deeply,
+    literal,
+    outside_value,
+)
 from quire.analysis.costs import COUNTED, Cost
 from quire.analysis.facts import ChoiceFact, EffectFact, Fact, FanFact, ModelFact, QuestionFact, StoreFact
 from quire.analysis.labels import MOST_PROOFS, Integrity, Privacy, Trace, source_label
 from quire.analysis.walk import Walk
-from quire.schema_types import Enum, Kind, Simple
+from quire.schema_types import Enum
 
 if TYPE_CHECKING:
     from typing import TypeVar
@@ -91,12 +101,10 @@ class Proof(Struct, frozen=True, dict=True):
     @cached_property
     def _by_kind(self) -> Mapping[type, list[Fact]]:
         """All facts by their kinds. They are looked through once, however many rules ask for some of them."""
-        found: dict[type, list[Fact]] = {
-            kind: [] for kind in (EffectFact, QuestionFact, ModelFact, FanFact, ChoiceFact, StoreFact)
-        }
+        facts: dict[type, list[Fact]] = {kind: [] for kind in get_args(Fact)}
         for fact in self.facts:
-            found[fact.__class__].append(fact)
-        return found
+            facts[fact.__class__].append(fact)
+        return facts
 
 
 def prove(
@@ -106,13 +114,13 @@ def prove(
     the value that the first step gets."""
     walk = Walk(world)
     values = {**input_values(plan), **(inputs or {})}
-    found = walk.document(plan, values, pipe)
+    walked = walk.document(plan, values, pipe)
     for proofs in range(1, MOST_PROOFS + 1):
         if not walk.contents.has_more:
             break
         walk = Walk(world, walk.contents.again(everywhere=proofs == MOST_PROOFS))
-        found = walk.document(plan, values, pipe)
-    return Proof(plan, found.cost, found.facts, found.result, tuple(walk.unknown), walk.unknown, walk.incomplete)
+        walked = walk.document(plan, values, pipe)
+    return Proof(plan, walked.cost, walked.facts, walked.result, tuple(walk.unknown), walk.unknown, walk.incomplete)
 
 
 def given_values(plan: Plan, inputs: Mapping[str, Value]) -> dict[str, AbstractValue]:
@@ -120,10 +128,8 @@ def given_values(plan: Plan, inputs: Mapping[str, Value]) -> dict[str, AbstractV
     declared = input_values(plan)
     values = {}
     for name, value in inputs.items():
-        label = (
-            declared[name].label if name in declared else source_label(Integrity.CALLER, Privacy.PUBLIC, Trace(name))
-        )
-        values[name] = labelled_deeply(literal(value), label)
+        known = declared[name] if name in declared else _input(name, None)
+        values[name] = labelled_deeply(literal(value), known.label)
     return values
 
 
@@ -139,24 +145,17 @@ def input_values(plan: Plan) -> dict[str, AbstractValue]:
     if plan.infers_inputs:
         return {}  # the walk takes every name that no step has written for an input
     if plan.thread is not None:
-        return {one.name: _input(one.name, None) for one in plan.thread.inputs}
-    return {one.name: _input(one.name, _playbook_type(one), enforced=True) for one in plan.inputs}
+        return {parameter.name: _input(parameter.name, None) for parameter in plan.thread.inputs}
+    return {declared.name: _input(declared.name, _playbook_type(declared), enforced=True) for declared in plan.inputs}
 
 
 def _input(name: str, type: FieldType | None, *, enforced: bool = False) -> AbstractValue:
-    from quire.analysis.abstract_values import is_narrow
-
     label = source_label(Integrity.CALLER, Privacy.PUBLIC, Trace(name))
     return outside_value(name, type, label.narrowed() if enforced and is_narrow(type) else label)
 
 
-def _playbook_type(one: Input) -> FieldType | None:
+def _playbook_type(declared: Input) -> FieldType:
     """Return the type of an input of a playbook, which a start holds its values to."""
-    match one.type:
-        case "number":
-            return Simple(Kind.NUMBER)
-        case "boolean":
-            return Simple(Kind.BOOL)
-        case "enum" if one.options:
-            return Enum(one.options)
-    return Simple(Kind.STRING)
+    if declared.type == "enum" and declared.options:
+        return Enum(declared.options)
+    return {"number": NUMBER, "boolean": BOOL}.get(declared.type, TEXT)

@@ -59,18 +59,16 @@ def firings(event: str, turns: Amount, attempts: int) -> Amount:
 
 def decisions(hooks: Iterable[Hook], event: str) -> frozenset[str]:
     """Return everything that the hooks of an event can decide."""
-    found: set[str] = set()
+    decided: set[str] = set()
     for _, action in acting(hook for hook in hooks if hook.event == event):
-        static = is_static(action.item_id)
-        if not static or (action.item_type == "directive" and action.primary == "execute"):
+        if not is_static(action.item_id) or (action.item_type == "directive" and action.primary == "execute"):
             return frozenset(DECISIONS)
         if canonical(action.item_id) == CONTROL:
-            said = dict(action.parameters).get("action")
-            if isinstance(said, str) and is_static(said):
-                found.add(said)
-            else:
+            decision = dict(action.parameters).get("action")
+            if not isinstance(decision, str) or not is_static(decision):
                 return frozenset(DECISIONS)
-    return frozenset(found)
+            decided.add(decision)
+    return frozenset(decided)
 
 
 def asks(hooks: Iterable[Hook], event: str) -> bool:
@@ -88,12 +86,11 @@ def _at_model_failure(condition: Mapping[str, Value]) -> bool | None:
     """Tell whether a condition holds when a model has failed; None if that is not known.
 
     No tool is concerned then, and nothing was denied: only calls of tools are."""
-    if set(condition) == {"all"} and isinstance(condition["all"], list | tuple):
-        parts = [_at_model_failure(part) if isinstance(part, Mapping) else None for part in condition["all"]]
-        return False if False in parts else None
-    if set(condition) == {"any"} and isinstance(condition["any"], list | tuple):
-        parts = [_at_model_failure(part) if isinstance(part, Mapping) else None for part in condition["any"]]
-        return False if all(part is False for part in parts) else None
+    for word, decides in (("all", any), ("any", all)):
+        several = condition.get(word)
+        if set(condition) == {word} and isinstance(several, list | tuple):
+            fails = decides(isinstance(part, Mapping) and _at_model_failure(part) is False for part in several)
+            return False if fails else None
     path, op, value = condition.get("path"), condition.get("op", "eq"), condition.get("value")
     if path == "error.resource" and isinstance(op, str) and op in OPERATORS:
         return OPERATORS[op]("", value)
@@ -104,22 +101,15 @@ def _at_model_failure(condition: Mapping[str, Value]) -> bool | None:
 
 def raised_limits(hooks: Iterable[Hook]) -> frozenset[str]:
     """Return the limits that a person may be asked to raise."""
-    found: frozenset[str] = frozenset()
-    for hook in hooks:
-        if hook.event == "limit" and asks((hook,), "limit"):
-            found |= _limits_of(hook.condition)
-    return found
+    asking = [hook for hook in hooks if hook.event == "limit" and asks((hook,), "limit")]
+    return frozenset().union(*(_limits_of(hook.condition) for hook in asking))
 
 
 def _limits_of(condition: Mapping[str, Value]) -> frozenset[str]:
     """Return the limits for which a condition can hold: one that it compares with, else all."""
     parts = condition.get("all")
     if isinstance(parts, list | tuple):
-        found = _ANY_LIMIT
-        for part in parts:
-            if isinstance(part, Mapping):
-                found &= _limits_of(part)
-        return found
+        return _ANY_LIMIT.intersection(*(_limits_of(part) for part in parts if isinstance(part, Mapping)))
     code = condition.get("value")
     if condition.get("path") in ("limit_code", "limit.limit_code") and condition.get("op", "eq") == "eq":
         return _ANY_LIMIT & {str(code).removesuffix("_exceeded")}
@@ -178,12 +168,13 @@ def _filled(value: Value, scope: Scope, output: Label) -> AbstractValue:
     """Return a parameter of an action with its references filled in."""
     match value:
         case str():
-            found = [match[1] or f"inputs.{match[2]}" for match in _REFERENCE.finditer(value, 0, value.rfind("}") + 1)]
-            if not found:
+            matches = list(_REFERENCE.finditer(value, 0, value.rfind("}") + 1))
+            if not matches:
                 return literal(value)
-            values = [_value(path, scope, output) for one in found for path in one.split("||")]
-            length = total(one.length for one in values).plus(number(len(value) * 4))
-            return sized(TEXT, length, joined(one.label for one in values))
+            references = (match[1] or f"inputs.{match[2]}" for match in matches)
+            values = [_value(path, scope, output) for reference in references for path in reference.split("||")]
+            length = total(part.length for part in values).plus(number(len(value) * 4))
+            return sized(TEXT, length, joined(part.label for part in values))
         case Mapping():
             fields = {name: _filled(part, scope, output) for name, part in value.items()}
             parts = list(fields.values())

@@ -1,13 +1,11 @@
-"""Walk over a directive: an agent that chooses its own steps, under permissions, limits and hooks.
+"""Walk over a directive: an agent that chooses its own steps, under permissions, limits and hooks (`thread_hooks.py`).
 
-The calls of its model are not known, so everything that it may read counts as read before everything that it may
-do, and every turn counts as one that uses all the calls it may make. Hooks are in
-`thread_hooks.py`.
+The calls of its model are not known, so everything that it may read counts as read before everything that it may do,
+and every turn counts as one that uses all the calls it may make.
 
-The cost of the threads that a thread starts, and of those that they start, level by level.
-
-A child has at most the limits of its parent, even where its own are higher or a model overrides them, and never more
-permissions. So every thread of a tree is one that the outermost one may start, and the limit of depth ends the tree.
+The cost of the threads that it starts, and that these start, is counted level by level. A child has at most the limits
+of its parent, even where its own are higher or a model overrides them, and never more permissions. So every thread of a
+tree is one that the outermost one may start, and the limit of depth ends the tree.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from quire.analysis.abstract_values import AbstractValue, reply_value
-from quire.analysis.amounts import NOTHING, ONE, Amount, Reason, endless, number
+from quire.analysis.amounts import NOTHING, ONE, Amount, endless, number
 from quire.analysis.costs import (
     ASKED,
     BYTES_OF,
@@ -39,14 +37,15 @@ from quire.analysis.costs import (
     either,
     unbounded,
 )
-from quire.analysis.costs import either as either_cost
-from quire.analysis.facts import Condition, EffectFact, ModelFact, Place
-from quire.analysis.labels import AUTHORED, Integrity, Label, Privacy, Trace, joined, source_label
+from quire.analysis.facts import Condition
+from quire.analysis.labels import Integrity, Label, Privacy, Trace, joined, source_label
+from quire.analysis.model_costs import StepCalls
 from quire.analysis.thread_hooks import acting, asks, firings, note_hooks, raised_limits, tries_again
 from quire.engine.premises import FAILURES_IN_A_ROW, MOST_CALLS, PARALLEL
 from quire.models.choose import PICODOLLARS
 
 if TYPE_CHECKING:
+    from quire.analysis.facts import Place
     from quire.analysis.scope import Scope
     from quire.analysis.walk import Walk
     from quire.analysis.world import AgentFact, ThreadFact, World
@@ -71,9 +70,8 @@ def walk_directive(walk: Walk, scope: Scope, cost: Cost) -> AbstractValue:
 
 def _thread(walk: Walk, step: Step, thread: Thread, place: Place, scope: Scope, cost: Cost) -> AbstractValue:
     fact = walk.world.thread(thread)
-    label = joined(value.label for value in scope.names.stores.values()).join(_known(walk, fact, place))
-    for tool in fact.agent.tools:
-        label = label.join(walk.result(tool, AUTHORED, place))
+    given = joined(value.label for value in scope.names.stores.values()).join(_knowledge(walk, fact, place))
+    label = walk.told(given, fact.agent.tools, place)
     output = label.made_by(Integrity.MODEL, "model", place.way, place.span, place.document)
     own = ThreadCosts(walk, step, place, scope, output, fact)
     below = children_cost(fact, thread, _CountedOnly(own), walk.world, place).amount(THREADS)
@@ -86,31 +84,10 @@ def _thread(walk: Walk, step: Step, thread: Thread, place: Place, scope: Scope, 
     if fact.launches:
         cost.spend(LAUNCHED_MONEY, own.launched_money(thread))
     calls = turns.times(number(attempts)).as_number or 0
-    agent = fact.agent
-    reply = own.longest_reply
     first, windows = own.read(thread, calls)
-    walk.note(
-        ModelFact(
-            place,
-            label,
-            agent.tools,
-            agent.model,
-            scope.conditions,
-            scope.fans,
-            calls,
-            scope.often,
-            reply,
-            first=first,
-            windows=windows,
-            uses=(turns.as_number or 0) * MOST_CALLS,
-            asks=agent.asks,
-        )
-    )
-    for tool in fact.agent.tools:
-        often = own.often.times(scope.often)
-        walk.note_effect(
-            EffectFact(place, tool, {}, output, True, scope.conditions, scope.asked, scope.fans, often, span=place.span)
-        )
+    agent = replace(fact.agent, reply_tokens=own.longest_reply)
+    step_calls = StepCalls(calls, first, windows, (turns.as_number or 0) * MOST_CALLS)
+    walk.note_model(agent, label, step_calls, place, scope, used=own.often)
     events = {hook.event: firings(hook.event, turns, attempts) for hook in thread.hooks}
     note_hooks(walk, thread, place, scope, output, events)
     problem = fact.problem
@@ -118,12 +95,11 @@ def _thread(walk: Walk, step: Step, thread: Thread, place: Place, scope: Scope, 
         problem = f"{thread.name} has no permissions of its own, but those of the thread that it is called from"
     if problem:
         walk.miss(thread.extends or thread.name)
-        reason = Reason(problem, "", place.span, place.document, place.way)
-        cost.add(unbounded(reason))
+        cost.add(unbounded(place.reason(problem)))
     return reply_value(None, fact.agent.reply_tokens, output)
 
 
-def _known(walk: Walk, fact: ThreadFact, place: Place) -> Label:
+def _knowledge(walk: Walk, fact: ThreadFact, place: Place) -> Label:
     """Return the label of the knowledge in the prompt of a thread, and in those of the threads that it may start: these
     tell it their results."""
     threads = [fact, *(walk.world.thread(thread) for _, thread in fact.children or ())]
@@ -160,16 +136,16 @@ class ThreadCosts(Struct):
             return number(most)
         why = "has no limit of turns" if most is None else "has a hook that asks a person to raise the limit of turns"
         remedy = '<limits turns="25"/>' if most is None and thread is self.step.work else ""
-        return endless(self._reason(f"{thread.name} {why}", remedy))
+        return endless(self.place.reason(f"{thread.name} {why}", remedy))
 
     @property
     def longest_reply(self) -> int | None:
         """The tokens of the longest reply of all threads; None if it is not known."""
         if self.root.children is None:
             return None
-        found = [self.root.agent.reply_tokens]
-        found += [self.walk.world.thread(thread).agent.reply_tokens for _, thread in self.root.children]
-        return None if None in found else max(one or 0 for one in found)
+        facts = [self.root, *(self.walk.world.thread(thread) for _, thread in self.root.children)]
+        tokens = [fact.agent.reply_tokens for fact in facts]
+        return None if None in tokens else max(count or 0 for count in tokens)
 
     def attempts(self, thread: Thread) -> int:
         """Return the model calls of one turn."""
@@ -217,7 +193,7 @@ class ThreadCosts(Struct):
         cost.spend(f"{CALLS_OF}{model}", calls)
         if agent.reply_tokens is None:
             why = "the length of a reply is not limited"
-            written = endless(self._reason(why, "[runs] reply_tokens = 4096"))
+            written = endless(self.place.reason(why, "[runs] reply_tokens = 4096"))
         else:
             written = calls.times(number(agent.reply_tokens))
         if fact.prompt_length is not None:
@@ -245,11 +221,10 @@ class ThreadCosts(Struct):
         turn may pass it. Waiting for threads and documents is part of their own cost."""
         longest = [tool.seconds for tool in fact.agent.tools]
         if fact.agent.seconds is None or None in longest:
-            reason = self._reason(f"nothing bounds how long a call of a model or a tool of {thread.name} takes")
-            cost.spend(WORK, endless(reason))
-            cost.spend(SPAN, endless(reason))
+            why = f"nothing bounds how long a call of a model or a tool of {thread.name} takes"
+            cost.spend_time(endless(self.place.reason(why)))
             return
-        call, tool = fact.agent.seconds, max((one or 0.0 for one in longest), default=0.0)
+        call, tool = fact.agent.seconds, max((seconds or 0.0 for seconds in longest), default=0.0)
         most = None if "duration_seconds" in raised_limits(thread.hooks) else self.limits.duration_seconds
         for kind, rounds in ((WORK, MOST_CALLS), (SPAN, _ROUNDS)):
             whole = turns.times(number(_milliseconds(attempts * call + rounds * tool)))
@@ -263,7 +238,7 @@ class ThreadCosts(Struct):
                 cost.spend(QUESTIONS, firings(event, turns, attempts))
         if raised_limits(thread.hooks):
             why = f"{thread.name} asks a person to raise a limit, again and again until a number is given"
-            cost.spend(QUESTIONS, endless(self._reason(why)))
+            cost.spend(QUESTIONS, endless(self.place.reason(why)))
         for hook, action in acting(thread.hooks):
             tool = self.walk.world.hook_tool(action)
             if tool is None or action.item_type in ("directive", "knowledge"):
@@ -272,35 +247,30 @@ class ThreadCosts(Struct):
             cost.spend(TOOL_CALLS, often)
             cost.spend(f"{TOOLS_OF}{tool.effect}", often)
             if tool.seconds is None:
-                reason = self._reason(f"nothing bounds how long the hook {hook.id} takes")
-                cost.spend(WORK, endless(reason))
-                cost.spend(SPAN, endless(reason))
+                cost.spend_time(endless(self.place.reason(f"nothing bounds how long the hook {hook.id} takes")))
             else:
-                cost.spend(WORK, often.times(number(_milliseconds(tool.seconds))))
-                cost.spend(SPAN, often.times(number(_milliseconds(tool.seconds))))
+                cost.spend_time(often.times(number(_milliseconds(tool.seconds))))
 
     def _documents(self, cost: Cost, fact: ThreadFact, calls: Amount, turns: Amount) -> None:
         """Add the pipelines and playbooks that the thread may run, with inputs that its model chooses. No thread of the
         tree may run others than the outermost one."""
         if fact.documents is None or self.root.documents is None:
-            reason = self._reason("the documents that the thread may run are not known")
-            cost.add(unbounded(reason))
+            cost.add(unbounded(self.place.reason("the documents that the thread may run are not known")))
             return
         if not self.documents:
             self.documents = {(plan.format, name): self._document(name, plan) for name, plan in self.root.documents}
         keys = tuple((plan.format, name) for name, plan in fact.documents)
         if keys not in self.any_of:
             parts = [self.documents[key] for key in keys if key in self.documents]
-            self.any_of[keys] = either_cost(parts) if parts else Cost()
+            self.any_of[keys] = either(parts) if parts else Cost()
         cost.add(self.any_of[keys].times(calls, 0, turns.times(number(_ROUNDS))))
 
     def _launches(self, cost: Cost, fact: ThreadFact, thread: Thread, calls: Amount) -> None:
         """Add the runs that the thread may launch. It may wait for one that its model writes, and nothing bounds how
         long that takes."""
         cost.spend(f"{LAUNCHES_OF}{fact.launched_model}", calls)
-        reason = endless(self._reason(f"nothing bounds how long a run takes that {thread.name} launches"))
-        cost.spend(WORK, reason)
-        cost.spend(SPAN, reason)
+        why = f"nothing bounds how long a run takes that {thread.name} launches"
+        cost.spend_time(endless(self.place.reason(why)))
 
     def launched_money(self, thread: Thread) -> Amount:
         """Return the picodollars that all runs of the tree which are launched may spend: they are paid from the purse
@@ -308,22 +278,19 @@ class ThreadCosts(Struct):
         spend = self.limits.spend
         if spend is not None and "spend" not in raised_limits(thread.hooks):
             return number(round(spend * PICODOLLARS))
-        return endless(self._reason(f"nothing limits the money of runs that {thread.name} launches"))
+        return endless(self.place.reason(f"nothing limits the money of runs that {thread.name} launches"))
 
     def _document(self, name: str, plan: Plan) -> Cost:
         """Walk over a document that threads may run, and return its cost."""
         chosen = reply_value(None, self.longest_reply, self.output)
         condition = Condition(self.place, "rye/execute", True, {}, self.output.narrowed(), span=self.place.span)
         saved, part = self.scope.enter(condition, fan=self.place, often=self.often), Cost()
-        self.walk.call(name, dict.fromkeys(_input_names(plan), chosen), self.step, self.scope, part, plan, chosen)
+        inputs = {declared.name: chosen for declared in plan.declared or plan.inputs}
+        self.walk.call(name, inputs, self.step, self.scope, part, plan, chosen)
         self.scope.leave(saved)
-        part.spend(WORK, number(_milliseconds(self.root.load_seconds)))
-        part.spend(SPAN, number(_milliseconds(self.root.load_seconds)))
+        part.take(_milliseconds(self.root.load_seconds))
         part.drop(ASKED)
         return part
-
-    def _reason(self, why: str, remedy: str = "") -> Reason:
-        return Reason(why, remedy, self.place.span, self.place.document, self.place.way)
 
 
 class _CountedOnly(Struct):
@@ -336,12 +303,6 @@ class _CountedOnly(Struct):
 
     def spawns(self, fact: ThreadFact, thread: Thread) -> Amount:
         return self.costs.spawns(fact, thread)
-
-
-def _input_names(plan: Plan) -> list[str]:
-    if plan.declared is not None:
-        return [one.name for one in plan.declared]
-    return [one.name for one in plan.inputs]
 
 
 def _milliseconds(seconds: float) -> int:
@@ -368,7 +329,7 @@ def children_cost(root: ThreadFact, thread: Thread, costs: CostsOfOne, world: Wo
     if root.limits.spawns == 0 or root.limits.depth == 0 or root.children == ():
         return Cost()
     if root.children is None:
-        return unbounded(_reason("the directives that it may start are not known", "", place))
+        return unbounded(place.reason("the directives that it may start are not known"))
     tree = _Tree(root, costs, world, place)
     return tree.one_of(tuple(tree.threads), root.limits.depth).times(costs.spawns(root, thread), 0)
 
@@ -394,7 +355,7 @@ class _Tree:
             return self._done[key]
         if depth is None and names in self._under_way:
             why = "threads start threads, and nothing limits how deep"
-            return unbounded(_reason(why, '<limits depth="3"/>', self._place))
+            return unbounded(self._place.reason(why, '<limits depth="3"/>'))
         self._under_way.add(names)
         self._done[key] = either([self._thread(name, None if depth is None else depth - 1) for name in names])
         self._under_way.discard(names)
@@ -412,7 +373,3 @@ class _Tree:
         if fact.inherits or fact.children is None:
             return tuple(self.threads)
         return tuple(name for name, _ in fact.children if name in self.threads)
-
-
-def _reason(why: str, remedy: str, place: Place) -> Reason:
-    return Reason(why, remedy, place.span, place.document, place.way)

@@ -1,15 +1,14 @@
-"""Find the places at which a tool acts on its arguments: commands, paths, addresses, and everything that leaves.
+"""Find the places at which a tool acts on its arguments: commands, paths, addresses, and everything that leaves; and
+tell whether what it reads is private.
 
 Built-in tools are known exactly. Of other tools only the names of arguments are known, so their places are possible
 ones.
-
-Label what tools return: by the tool, by what it is given, and by the file that it reads.
 """
 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -109,6 +108,10 @@ def _details(effect: EffectFact) -> tuple[str, ...]:
     if isinstance(work, Invoke):
         return details_of(work.tool, dict(work.arguments))
     return details_of(work.tool, work.arguments) if isinstance(work, UseTool) else ()
+
+
+def _values(kind: str, details: Iterable[str]) -> tuple[str, ...]:
+    return tuple(detail.removeprefix(kind) for detail in details if detail.startswith(kind))
 
 
 def _shell(effect: EffectFact) -> Iterator[Sink]:
@@ -216,12 +219,12 @@ def _is_plain(command: AbstractValue) -> bool:
 def _http(effect: EffectFact) -> Iterator[Sink]:
     if "url" not in effect.arguments:
         return
-    host = next((one.removeprefix("host=") for one in _details(effect) if one.startswith("host=")), "*")
+    host = next(iter(_values("host=", _details(effect))), "*")
     yield Sink("address", "url", effect.arguments["url"], "" if "*" in host else host.removeprefix("http://"))
 
 
 def _files(effect: EffectFact) -> Iterator[Sink]:
-    patterns = [one.removeprefix("path=") for one in _details(effect) if one.startswith("path=")]
+    patterns = _values("path=", _details(effect))
     confined = patterns[0] if len(patterns) == 1 and patterns[0] != "*" else ""
     for name in ("path", "files"):
         if name in effect.arguments and not (confined and effect.arguments[name].is_word):
@@ -230,7 +233,7 @@ def _files(effect: EffectFact) -> Iterator[Sink]:
 
 def _by_name(effect: EffectFact) -> Iterator[Sink]:
     for name, value in effect.arguments.items():
-        words = {name.lower(), *(one.lower() for one in _NAMES.findall(name))}
+        words = {name.lower(), *(word.lower() for word in _NAMES.findall(name))}
         if words & _COMMANDS:
             yield Sink("command", name, value, certain=False)
         elif words & _ADDRESSES:
@@ -244,7 +247,7 @@ def reading(tool: ToolFact, name: str, arguments: object, world: World) -> ToolF
     `arguments` are those of the plan."""
     if tool.kind != "built-in" or tool.gives_privacy < PRIVATE:
         return tool
-    paths = tuple(one.removeprefix("path=") for one in details_of(name, arguments) if one.startswith("path="))
+    paths = _values("path=", details_of(name, arguments))
     if not paths or world.reads_private(paths):
         return tool
     return replace(tool, gives_privacy=Privacy.WORKSPACE)

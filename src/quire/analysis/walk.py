@@ -15,14 +15,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.analysis.abstract_values import AbstractValue, sized, without_references
-from quire.analysis.amounts import Reason, endless
-from quire.analysis.costs import Cost, unbounded
-from quire.analysis.facts import Condition, EffectFact, Fact, Place, PlainFact, QuestionFact
-from quire.analysis.labels import AUTHORED, Integrity, KeptContents, Label, Privacy, Trace, joined, source_label
-from quire.analysis.scope import Answers, Names, Scope
+from quire.analysis.amounts import ONE, Amount, Reason, endless
+from quire.analysis.costs import QUESTIONS, Cost, unbounded
+from quire.analysis.facts import Condition, EffectFact, Fact, ModelFact, Place, PlainFact, QuestionFact
+from quire.analysis.labels import AUTHORED, MODEL, Integrity, KeptContents, Label, Privacy, Trace, joined, source_label
+from quire.analysis.scope import Answers, Names, Scope, answer_value
 
 if TYPE_CHECKING:
-    from quire.analysis.world import ToolFact, World
+    from quire.analysis.model_costs import StepCalls
+    from quire.analysis.world import AgentFact, ToolFact, World
     from quire.plan.nodes import Plan, Sequence, Step
     from quire.schema_types import FieldType
 
@@ -115,9 +116,59 @@ class Walk:
         self.contents.write(effect, given, again=again)
         self.facts.append(effect)
 
-    def note_all(self, facts: Iterable[Fact]) -> None:
-        """Note facts that were found in a round of a loop."""
-        self.facts += facts
+    def ask(self, question: QuestionFact, scope: Scope, cost: Cost) -> AbstractValue:
+        """Note a question of a step, and return its answer."""
+        self.facts.append(question)
+        scope.asked = (*scope.asked, question)
+        cost.count(QUESTIONS, 1, 1)
+        return answer_value(question, scope.names.answers)
+
+    def told(self, label: Label, tools: Iterable[ToolFact], place: Place) -> Label:
+        """Return the label of all that a model reads: of its prompt, and of what its tools return."""
+        for tool in tools:
+            label = label.join(self.result(tool, AUTHORED, place))
+        return label
+
+    def note_model(
+        self,
+        agent: AgentFact,
+        told: Label,
+        calls: StepCalls,
+        place: Place,
+        scope: Scope,
+        *,
+        prompt_file: Label = AUTHORED,
+        used: Amount = ONE,
+    ) -> Label:
+        """Note the model calls of a step, and the tools that the model may use. Return the label of its reply. `used`
+        is how often a tool can be used each time the step runs, where that is known."""
+        output = told.made_by(MODEL, "model", place.way, place.span, place.document)
+        self.facts.append(
+            ModelFact(
+                place,
+                told,
+                agent.tools,
+                agent.model,
+                scope.conditions,
+                scope.fans,
+                calls.calls,
+                scope.often,
+                agent.reply_tokens,
+                prompt_file,
+                calls.first,
+                calls.windows,
+                calls.uses,
+                agent.asks,
+            )
+        )
+        often = used.times(scope.often)
+        for tool in agent.tools:
+            self.note_effect(
+                EffectFact(
+                    place, tool, {}, output, True, scope.conditions, scope.asked, scope.fans, often, span=place.span
+                )
+            )
+        return output
 
     def result(
         self, tool: ToolFact, given: Label, place: Place, arguments: Mapping[str, AbstractValue] | None = None

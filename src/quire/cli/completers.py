@@ -152,8 +152,7 @@ def _inputs(context: click.Context) -> dict[str, tuple[str, tuple[str, ...]]]:
 
 def _field(field: Field) -> tuple[str, tuple[str, ...]]:
     """Return a description of a declared input, and the values to choose from."""
-    from quire.plan.type_words import type_words
-    from quire.schema import Enum, Kind, Simple
+    from quire.schema import Enum, Kind, Simple, type_words
     from quire.values import encode
 
     options: tuple[str, ...] = ("true", "false") if field.type == Simple(Kind.BOOL) else ()

@@ -17,10 +17,10 @@ from msgspec import Struct
 from quire.analysis.approvals import gates_of
 from quire.analysis.flow_paths import flows_of
 from quire.display.lock_diff import capability_name
-from quire.plan.envelope import called_documents
 from quire.plan.flowchart import Node
 from quire.plan.nodes import UseTool
 from quire.plan.pipeline_work import Invoke
+from quire.plan.uses import called_documents
 from quire.source import NOWHERE
 
 if TYPE_CHECKING:

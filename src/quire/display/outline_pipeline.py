@@ -29,8 +29,7 @@ from quire.plan.pipeline_work import (
     Transform,
 )
 from quire.plan.thread import Thread
-from quire.plan.type_words import fields_words, type_words
-from quire.schema import Field, field_schema
+from quire.schema import Field, field_schema, fields_words, type_words
 from quire.values import Value, encode
 
 _TEXT = 80

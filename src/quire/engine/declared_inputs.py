@@ -13,9 +13,8 @@ from msgspec import UNSET
 
 from quire.engine.inputs import converted, unknown_name
 from quire.errors import BadInputs
-from quire.plan.type_words import type_words
 from quire.safe_regex import LONGEST_MATCHED
-from quire.schema import Enum, Field, FieldType, Kind, ListOf, Schema, Simple, violations
+from quire.schema import Enum, Field, FieldType, Kind, ListOf, Schema, Simple, type_words, violations
 from quire.values import InvalidValue, Value, decode, value_of
 from quire.wording import cut, first_of
 

@@ -84,7 +84,7 @@ def missing_inputs(plan: Plan, given: Mapping[str, Value]) -> list[Input]:
 
 
 def _is_missing(wanted: Input, given: Mapping[str, Value]) -> bool:
-    return wanted.required and wanted.default is None and not text_of_input(given.get(wanted.name)).strip()
+    return wanted.is_needed and not text_of_input(given.get(wanted.name)).strip()
 
 
 def checked_input(wanted: Input, text: str, *, one_line: bool = True) -> str:
@@ -171,11 +171,7 @@ def resolve_inputs(parameters: Sequence[Parameter], given: Mapping[str, Value]) 
 
 def missing_parameters(parameters: Sequence[Parameter], given: Mapping[str, Value]) -> list[str]:
     """Return a line for each required input that was not given."""
-    owed = (
-        parameter
-        for parameter in parameters
-        if parameter.required and parameter.default is None and given.get(parameter.name) is None
-    )
+    owed = (parameter for parameter in parameters if parameter.is_needed and given.get(parameter.name) is None)
     return [_missing(parameter) for parameter in owed]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
@@ -12,14 +12,13 @@ from quire.errors import BadDocument
 from quire.formats.resolver import CallTarget, Circle
 from quire.library.document import Document, read
 from quire.library.library import KINDS, Library
-from quire.plan.built_in_tools import ALIASES
-from quire.plan.nodes import Plan, UseTool
-from quire.plan.uses import OWN, OWN_TOOLS
+from quire.plan.uses import called_names
 from quire.source import Source
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.thread.compose import Bundle
     from quire.library.snapshot import Snapshot
+    from quire.plan.nodes import Plan
     from quire.values import Value
 
 
@@ -40,23 +39,6 @@ class Callee(Struct, frozen=True):
         return self.bundle.encoded() if self.bundle else self.source.text
 
 
-_BUILT_IN = {*ALIASES, *ALIASES.values(), *OWN_TOOLS}
-
-
-def is_built_in(name: str) -> bool:
-    """Tell whether `@tool(quire, NAME)` is a tool of Quire's own, whatever documents exist."""
-    return name in _BUILT_IN
-
-
-def called_names(plan: Plan) -> Iterator[str]:
-    """Yield the names of the documents that the steps of a plan call."""
-    for _, step in plan.steps():
-        yield from (call.document for call in step.calls())
-        match step.work:
-            case UseTool(connection=place, tool=tool) if place == OWN and not is_built_in(tool):
-                yield tool
-
-
 class Callees:
     """Finds callees by name, in the library as it is at the first question."""
 
@@ -73,7 +55,7 @@ class Callees:
     def find(self, name: str, kind: str = "") -> Callee | None:
         """Find a callee, or return None. Raises `Refused` and `BadDocument` for one that exists but cannot be used."""
         kinds = (kind,) if kind else KINDS
-        document = self._snapshot.find(name, [one for one in kinds if one != "directive"])
+        document = self._snapshot.find(name, [item_type for item_type in kinds if item_type != "directive"])
         if document is not None:
             from quire.library.verify import require_signed
 
@@ -92,16 +74,13 @@ class Callees:
         self._follow(plan, callees, (plan.title,))
         return callees
 
-    def _follow(self, plan: Plan, found: dict[str, Callee], way: tuple[str, ...]) -> None:
+    def _follow(self, plan: Plan, callees: dict[str, Callee], way: tuple[str, ...]) -> None:
         for name in called_names(plan):
             if name in way:
                 raise BadDocument(str(Circle(CallTarget(name), way[way.index(name) :], decided=False)))
-            if name in found:
-                continue
-            callee = self.find(name)
-            if callee is not None:
-                found[name] = callee
-                self._follow(callee.plan, found, (*way, name))
+            if name not in callees and (callee := self.find(name)) is not None:
+                callees[name] = callee
+                self._follow(callee.plan, callees, (*way, name))
 
 
 def no_such(name: str, library: Library) -> str:
@@ -147,7 +126,7 @@ def document_from_pin(source: Source, format: str, declared: str, key: str, rule
         return read(source, rules)
     from quire.library.registered import read_pipelines
 
-    plan = next(one.plan for one in read_pipelines(key, source)[0] if one.declared == declared)
+    plan = next(pipeline.plan for pipeline in read_pipelines(key, source)[0] if pipeline.declared == declared)
     return Document(source, format, plan, (), declared, key)
 
 

@@ -56,8 +56,8 @@ class Words:
             identity = python_tool(name) if connection == PYTHON else mcp_tool(connection, name)
             return (capability("execute", "tool", identity),)
         if "*" in name and not connection:
-            fitting = [tool.id for tool in BUILT_IN_TOOLS if fnmatchcase(tool.name, name)]
-            return tuple(capability("execute", "tool", one) for one in fitting) or (grant_for(self._id(name)),)
+            fitting = [tool for tool in BUILT_IN_TOOLS if fnmatchcase(tool.name, name)]
+            return tuple(capability("execute", "tool", tool.id) for tool in fitting) or (grant_for(self._id(name)),)
         return (capability("execute", "tool", self._id(name)),)
 
     def prompt(self, where: str) -> str:
@@ -70,8 +70,8 @@ class Words:
         needed = []
         for action in hook.actions:
             composed = action.item_type == "knowledge" and adds_context(hook.event) and action.primary != "sign"
-            if not composed and (one := self.action(action)):
-                needed.append(one)
+            if not composed and (name := self.action(action)):
+                needed.append(name)
         return tuple(needed)
 
     def action(self, action: HookAction) -> str:
@@ -88,9 +88,9 @@ class Words:
             return "read"
         if capability.startswith("rye.sign."):
             return "write"
-        if known := _classes().get(capability) or self._classes.get(capability):
-            return known
-        fitting = [effect for one, effect in _classes().items() if glob(capability, one)]
+        if effect := _classes().get(capability) or self._classes.get(capability):
+            return effect
+        fitting = [effect for name, effect in _classes().items() if glob(capability, name)]
         return max(fitting, key=_ORDER.index) if fitting and capability.startswith(_OWN) else "unknown"
 
     def tier(self, capability: str) -> str:
@@ -101,10 +101,10 @@ class Words:
         if canonical(name) in _IDS:
             return canonical(name)
         for mark in ("__", "/"):
-            server, found, tool = name.partition(mark)
-            if found and tool and server == PYTHON:
+            server, _, tool = name.partition(mark)
+            if tool and server == PYTHON:
                 return python_tool(tool)
-            if found and tool and server in self._servers:
+            if tool and server in self._servers:
                 return f"{mcp_tool(server, '')}{tool}" if tool == "*" else mcp_tool(server, tool)
         return name
 

@@ -1,16 +1,16 @@
-"""Check documents against their workspaces. Nothing is started, and the user is not asked.
+"""Check documents against their workspaces: collect the findings that `quire check` and editors show, whichever room
+reports them. Nothing is started, and the user is not asked.
 
 A workspace is loaded only for a document that may name something in it, and then once for all its documents.
-
-Every kind of finding that `quire check` and editors know, whichever room reports it.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from quire import formats
 from quire.diagnostics import Diagnostic, Severity
 from quire.library.collect import has_file_beside
+from quire.source import real_path
 
 if TYPE_CHECKING:
     from quire.diagnostics import Code
@@ -52,6 +53,25 @@ def is_alone(source: Source) -> bool:
     """Tell whether the findings about a document depend on its own text only."""
     named = _calls_out(source.text) or _PROMPT_FILE in source.text
     return not named and formats.format_of(source) == "playbook"
+
+
+class FileFindings(Struct, frozen=True, kw_only=True):
+    """The findings about a file, or the reason why it cannot be read."""
+
+    findings: tuple[Diagnostic, ...] = ()
+    error: str = ""
+    """Why it cannot be read at all."""
+
+    def count(self, *severities: Severity) -> int:
+        return sum(finding.severity in severities for finding in self.findings)
+
+    @property
+    def errors(self) -> int:
+        return self.count(Severity.ERROR) + bool(self.error)
+
+    @property
+    def warnings(self) -> int:
+        return self.count(Severity.WARNING)
 
 
 class QuickFindings(Struct, frozen=True):
@@ -87,8 +107,9 @@ class DocumentCheck:
         """Return the findings about a document that need neither a plan nor a proof, before its comments are
         applied."""
         if formats.format_of(source) == "pipeline":
-            findings, has_plan = self._quick_pipeline(source)
-            findings = formats.invisible.added(source, findings)
+            reading, library = self._pipelines(source)
+            findings = formats.invisible.added(source, _pipeline_findings(source, reading, library, plans=False))
+            has_plan = reading.file is not None
         else:
             findings, has_plan = self._written(source), False
         can_run = not any(finding.severity is Severity.ERROR for finding in findings)
@@ -101,14 +122,14 @@ class DocumentCheck:
         return (*findings, *(self._proven(source) if can_run else ()))
 
     def shown(
-        self, source: Source, found: tuple[Diagnostic, ...], hidden: list[Hidden] | None = None
+        self, source: Source, findings: tuple[Diagnostic, ...], hidden: list[Hidden] | None = None
     ) -> tuple[Diagnostic, ...]:
         """Return the findings that are left when the comments of the document are applied."""
         if _ALLOW not in source.text:
-            return found
+            return findings
         from quire.formats.suppressions import applied
 
-        result = applied(source, found, all_codes, self._was_searched)
+        result = applied(source, findings, all_codes, self._was_searched)
         if hidden is not None:
             hidden += result.hidden
         return result.diagnostics
@@ -124,7 +145,7 @@ class DocumentCheck:
         if any(finding.severity is Severity.ERROR for finding in findings):
             return findings
         proven = self._proven(source)
-        return tuple(sorted((*findings, *proven), key=lambda finding: finding.span.start)) if proven else findings
+        return _in_order(findings, proven) if proven else findings
 
     def _proven(self, source: Source) -> tuple[Diagnostic, ...]:
         """Return what the rules of the analysis find. Most playbooks only ask a model and people, which is nothing that
@@ -170,23 +191,16 @@ class DocumentCheck:
             return findings
         from quire.formats.playbook.extensions import beyond_format
 
-        return tuple(sorted((*findings, *beyond_format(reading.playbook)), key=lambda finding: finding.span.start))
+        return _in_order(findings, beyond_format(reading.playbook))
 
     def pipeline(self, source: Source) -> tuple[Diagnostic, ...]:
-        library = self._around(source)
-        reading = _reading(source, registered=self._is_registered(source, library))
+        reading, library = self._pipelines(source)
         findings = _pipeline_findings(source, reading, library, plans=True)
         if not self._portable:
             return findings
         from quire.formats.pipeline.portable import beyond_format
 
-        return tuple(sorted((*findings, *beyond_format(reading)), key=lambda finding: finding.span.start))
-
-    def _quick_pipeline(self, source: Source) -> tuple[tuple[Diagnostic, ...], bool]:
-        """Return the findings about a file of pipelines that need no plan, and whether it has one."""
-        library = self._around(source)
-        reading = _reading(source, registered=self._is_registered(source, library))
-        return _pipeline_findings(source, reading, library, plans=False), reading.file is not None
+        return _in_order(findings, beyond_format(reading))
 
     def _plan_limits(self, source: Source) -> list[Diagnostic]:
         """Return the limits that runs of a file of pipelines would exceed."""
@@ -200,8 +214,7 @@ class DocumentCheck:
             plan = read(source).plan if len(file.pipelines) == 1 else None
             return plan or lower(file, pipeline)
 
-        library = self._around(source)
-        reading, fields = _reading(source, registered=self._is_registered(source, library)), Fields(source)
+        (reading, library), fields = self._pipelines(source), Fields(source)
         if reading.file is not None:
             check_plans(reading.file, library, fields, lowered)
         return fields.diagnostics
@@ -224,8 +237,8 @@ class DocumentCheck:
         from quire.formats.directive.knowledge import check_knowledge
         from quire.library.document import place_of
 
-        found = place_of(Path(source.name), "knowledge")
-        return check_knowledge(source, found[1] if found else None)
+        place = place_of(Path(source.name), "knowledge")
+        return check_knowledge(source, place[1] if place else None)
 
     def test(self, source: Source) -> tuple[Diagnostic, ...]:
         from quire.formats.test.parse import parse
@@ -233,7 +246,7 @@ class DocumentCheck:
 
         reading = parse(source)
         findings = check_test(source, reading.file, self._around(source)) if reading.file else []
-        return tuple(sorted((*reading.diagnostics, *findings), key=lambda finding: finding.span.start))
+        return _in_order(reading.diagnostics, findings)
 
     def _around(self, source: Source) -> Snapshot:
         """Return the library of the workspace that a run of a playbook or a pipeline would have."""
@@ -267,6 +280,15 @@ class DocumentCheck:
         from quire.library.snapshot import Snapshot
 
         return Snapshot(settings, imports=self._imports)
+
+    def _pipelines(self, source: Source) -> tuple[ParseResult, Snapshot]:
+        """Parse a file of pipelines, in the library around it. Its trees are copies: circles are found by comparing
+        them with those of registered files."""
+        from quire.library.document import parse_pipelines, unnamed
+
+        library = self._around(source)
+        result = parse_pipelines(unnamed(source), self._is_registered(source, library))
+        return replace(result, source=source, file=_copied(result.file), partial=_copied(result.partial)), library
 
     def _is_registered(self, source: Source, library: Snapshot) -> bool:
         """Tell whether a file may hold several pipelines. An unregistered file is only run by itself, and holds
@@ -307,13 +329,8 @@ def _settings_of(workspace: Workspace) -> Settings:
     return load_settings(workspace)
 
 
-def _reading(source: Source, *, registered: bool) -> ParseResult:
-    """Parse a file of pipelines. Its trees are copies: circles are found by comparing them with those of registered
-    files."""
-    from quire.library.document import parse_pipelines, unnamed
-
-    result = parse_pipelines(unnamed(source), registered)
-    return replace(result, source=source, file=_copied(result.file), partial=_copied(result.partial))
+def _in_order(*several: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    return tuple(sorted((finding for findings in several for finding in findings), key=attrgetter("span.start")))
 
 
 def _pipeline_findings(
@@ -321,13 +338,45 @@ def _pipeline_findings(
 ) -> tuple[Diagnostic, ...]:
     """Return the findings about a file of pipelines; without `plans`, those that need no plan."""
     from quire.formats.pipeline.check import check_reading
-    from quire.library.pipeline_findings import claimed_twice, refused_headers, steps_of
 
     return (
-        *claimed_twice(source, library),
+        *_claimed_twice(source, library),
         *check_reading(reading, library, plans=plans),
-        *refused_headers(steps_of(reading)),
+        *_refused_headers(reading),
     )
+
+
+def _claimed_twice(source: Source, library: Snapshot) -> Iterator[Diagnostic]:
+    """Yield a finding for each name that both this file and another one declare: neither is loaded."""
+    from quire.formats.pipeline.codes.errors import CLAIMED_TWICE
+
+    claimed = library.registry().claimed
+    at = real_path(Path(source.name)) if claimed else Path()
+    for name, pipelines in claimed.items():
+        files = [pipeline.source.name for pipeline in pipelines]
+        others = [file for file in files if real_path(Path(file)) != at]
+        for pipeline in (pipeline for pipeline in pipelines if pipeline.source.name not in others):
+            message = f"the pipeline {name} is declared by {' and by '.join(others)} too: neither is loaded"
+            yield Diagnostic(CLAIMED_TWICE, message, pipeline.tree.name.span, help="rename one of them")
+
+
+def _refused_headers(reading: ParseResult) -> Iterator[Diagnostic]:
+    """Yield a finding for each header written in the document that `http__get` and `http__send` do not send."""
+    from quire.formats.pipeline.codes.warnings import ARGUMENTS
+    from quire.formats.pipeline.syntax import Literal, ToolBody
+    from quire.formats.pipeline.walks import walk
+    from quire.plan.built_in_tools import FETCH, SEND
+    from quire.trust.capabilities import canonical
+
+    steps = [step for pipeline in (reading.file.pipelines if reading.file else ()) for _, step in walk(pipeline)]
+    bodies = [step.body for step in steps if isinstance(step.body, ToolBody)]
+    for body in bodies:
+        for name, value in body.args if canonical(body.name.text) in (FETCH, SEND) else ():
+            if name.text == "headers" and isinstance(value, Literal) and isinstance(value.value, Mapping):
+                from quire.tools.builtin.http import header_problem
+
+                problems = [header_problem(str(header), text) for header, text in value.value.items()]
+                yield from (Diagnostic(ARGUMENTS, problem, value.span) for problem in problems if problem)
 
 
 def _copied(file: PipelineFile | None) -> PipelineFile | None:

@@ -38,12 +38,11 @@ def collect(arguments: Sequence[str], *, tests: bool = False) -> tuple[list[Foun
     files: dict[Path, FoundFile] = {}
     problems: list[str] = []
     for argument in arguments:
-        wanted = list(_expand(argument, tests))
-        if not wanted:
-            problems.append(
-                f"{argument} holds no documents" if Path(argument).is_dir() else f"{argument} matches nothing"
-            )
-        for file in wanted:
+        expanded = list(_expand(argument, tests))
+        if not expanded:
+            problem = "holds no documents" if Path(argument).is_dir() else "matches nothing"
+            problems.append(f"{argument} {problem}")
+        for file in expanded:
             files.setdefault(file.path, file)
     return list(files.values()), problems
 
@@ -62,7 +61,8 @@ def documents_below(folder: Path, *, deep: bool, most: int) -> Iterator[Path]:
 def _expand(argument: str, tests: bool) -> Iterator[FoundFile]:
     path = Path(argument)
     if os.path.isdir(path):  # noqa: PTH112  # a name that is too long: False, not an exception
-        yield from _search(path, tests)
+        for here, files in walk_folders(path):
+            yield from _documents_in(here, files, tests)
     elif is_glob(argument):
         matches = (match for match in glob_files(path) if not belongs_to_test(match.name) or _is_test(match, tests))
         yield from (FoundFile(match, named=True) for match in matches)
@@ -118,12 +118,6 @@ def _is_test(path: Path, tests: bool) -> bool:
     return tests and path.name.lower().endswith(TEST_SUFFIX)
 
 
-def _search(folder: Path, tests: bool) -> Iterator[FoundFile]:
-    """Yield the documents below a folder, and with `tests` their tests."""
-    for here, files in walk_folders(folder):
-        yield from _documents_in(here, files, tests)
-
-
 def _documents_in(here: str, files: Sequence[str], tests: bool) -> Iterator[FoundFile]:
     """Yield those of the files of one folder that are documents, and with `tests` their tests."""
     in_space = _in_space(Path(here))
@@ -145,11 +139,11 @@ def _wanted(path: Path, in_space: bool, registers: Callable[[], Path | None]) ->
     if path.name.endswith(".playbook.md"):
         return FoundFile(path, named=True)
     if name.endswith(MARKDOWN):
-        return FoundFile(path, named=False) if _sniffed(path, _has_steps) else None
+        return FoundFile(path, named=False) if _sniffed(path, _names_steps) else None
     if name.endswith((".yaml", ".yml")):
         if (workspace := registers()) and _is_registered(path, workspace):
             return FoundFile(path, named=True)
-        return FoundFile(path, named=False) if _sniffed(path, _has_pipeline) else None
+        return FoundFile(path, named=False) if _sniffed(path, names_pipeline) else None
     return None
 
 
@@ -161,10 +155,8 @@ LONGEST_PATH = 4000
 def document_at(folder: Path, id: str) -> Path | None:
     """Return the document with a path below a folder, if a search of the folder would find it there."""
     parts = id.split("/")
-    too_long = (
-        any(len(part.encode("utf-8", "surrogatepass")) > LONGEST_NAME for part in parts) or len(id) > LONGEST_PATH
-    )
-    if "\0" in id or too_long or any(part in ("", ".", "..") for part in parts):
+    longest = max(len(part.encode("utf-8", "surrogatepass")) for part in parts)
+    if "\0" in id or longest > LONGEST_NAME or len(id) > LONGEST_PATH or not {"", ".", ".."}.isdisjoint(parts):
         return None
     here = folder
     for part in parts[:-1]:
@@ -197,18 +189,22 @@ def is_document(path: Path, text: str) -> bool:
     return written and would_be_document(path, Source.of(text, str(path)).text)
 
 
-def _sniffed(path: Path, test: Callable[[Path], bool]) -> bool:
+def _sniffed(path: Path, test: Callable[[Source], bool]) -> bool:
+    """Tell whether a file can be read, and a test holds for its text."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return False
-    return _remembered(path, test, (found.st_mtime_ns, found.st_size, found.st_ino))
+    return _remembered(path, test, (status.st_mtime_ns, status.st_size, status.st_ino))
 
 
 @lru_cache(maxsize=20_000)
-def _remembered(path: Path, test: Callable[[Path], bool], stamp: object) -> bool:
+def _remembered(path: Path, test: Callable[[Source], bool], stamp: object) -> bool:
     """Test a file once, until it is written again: a server looks at all files often."""
-    return test(path)
+    try:
+        return test(read_source(path))
+    except Unreadable:
+        return False
 
 
 def _pipelines_around(folder: Path) -> Path | None:
@@ -228,14 +224,6 @@ def _is_registered(path: Path, workspace: Path) -> bool:
     return in_folder(real_path(path), real_path(workspace / PIPELINES_FOLDER))
 
 
-def _has_pipeline(path: Path) -> bool:
-    """Tell whether a YAML file contains a pipeline; most YAML files are something else."""
-    try:
-        return names_pipeline(read_source(path))
-    except Unreadable:
-        return False
-
-
 def names_pipeline(source: Source) -> bool:
     """Tell whether a document of a YAML text has the key `pipeline`, in whatever way that is written."""
     if _PIPELINE.search(source.text):
@@ -248,12 +236,8 @@ def names_pipeline(source: Source) -> bool:
     return any(isinstance(document, Mapping) and document.find("pipeline") is not None for document in documents)
 
 
-def _has_steps(path: Path) -> bool:
-    """Tell whether a `## STEP` heading occurs outside of fences."""
-    try:
-        return names_steps(read_source(path).text)
-    except Unreadable:
-        return False
+def _names_steps(source: Source) -> bool:
+    return names_steps(source.text)
 
 
 def names_steps(text: str) -> bool:

@@ -58,29 +58,27 @@ def _context(chain: list[Thread]) -> Context:
     )
 
 
-def project_hooks(settings: Settings) -> tuple[Hook, ...]:
-    """Return the hooks that the project adds to every directive, without those that cannot be read."""
+def read_project_hooks(settings: Settings) -> tuple[tuple[Hook, ...], str, tuple[str, ...]]:
+    """Return the hooks that the project adds to every directive, their text, and what is wrong with others in it.
+    Raises `Unreadable`."""
     file = settings.workspace.folder / HOOKS
     if not file.is_file():
-        return ()
-    try:
-        return read_hooks_yaml(read_source(file).text, HOOKS)[0]
-    except QuireError:
-        return ()
+        return (), "", ()
+    text = read_source(file).text
+    hooks, problems = read_hooks_yaml(text, HOOKS)
+    return hooks, text, problems
 
 
 def _chain(leaf: Thread, spaces: Spaces) -> tuple[list[Thread], str]:
     """Return the directive and its ancestors, leaf first, and the ancestor that could not be followed, if any."""
-    chain, seen = [leaf], set[str]()
-    while wanted := chain[-1].extends.strip():
-        if wanted in seen:
-            return chain, wanted
-        seen.add(wanted)
+    chain, followed = [leaf], set[str]()
+    while name := chain[-1].extends.strip():
         try:
-            item = spaces.find("directive", wanted)
+            item = spaces.find("directive", name) if name not in followed else None
             if item is None:
-                return chain, wanted
+                return chain, name
             chain.append(read_thread(item))
         except QuireError:
-            return chain, wanted
+            return chain, name
+        followed.add(name)
     return chain, ""

@@ -1,34 +1,33 @@
 """Prepare directives to run: gather and verify everything they are composed from, compose them, and check permissions
 and risks.
 
-A directive is composed from itself, its ancestors, and the knowledge that they name.
-
-Look up and verify the items that the hooks of a directive name, before the thread starts.
-
-A hook that cannot act is a warning. At `directive_return` hooks judge the outputs: there a missing or untrusted item
-prevents the start, since no output could pass. An unsigned item that only a hook names does not make the directive
-itself count as unsigned.
+A directive is composed from itself, its ancestors, and the knowledge that they name. The items that its hooks name are
+looked up and verified as well. A hook that cannot act is a warning; at `directive_return`, where hooks judge the
+outputs, a missing or untrusted item prevents the start, since no output could pass. An unsigned item that only a hook
+names does not make the directive itself count as unsigned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.engine.interpreter.thread.compose import Bundle
-from quire.engine.interpreter.thread.hooks import is_composed, loses_a_gate, read_hooks_yaml
+from quire.engine.interpreter.thread.hooks import is_composed, loses_a_gate
 from quire.engine.interpreter.thread.setup import Setup, check_risk, set_up
 from quire.errors import BadConfiguration, CannotStart, QuireError, Refused
+from quire.library.directive_preview import read_project_hooks
 from quire.library.items import Item, ItemType
 from quire.library.verify import VerifiedItems, read_body, read_thread
 from quire.models.tiers import thread_model
 from quire.plan.templates import is_static
 from quire.plan.thread import THREAD_PATH, Hook, Thread
 from quire.plan.vocabulary import judges
-from quire.source import Source, read_source
+from quire.source import Source
 from quire.trust.capabilities import Grants
 from quire.trust.risk import project_risk, require_granted
 from quire.trust.signatures import Verification, verify_text
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from quire.library.document import Document
     from quire.library.library import Library
     from quire.models.choose import Choice
-    from quire.plan.thread import HookAction
+    from quire.plan.thread import Acknowledgement, HookAction
     from quire.values import Value
     from quire.workspace.settings import Settings
 
@@ -70,41 +69,54 @@ class BundleBuilder:
         """True if an item was used that no trusted key has signed."""
         return bool(self._items.warnings)
 
-    def gather(self, item_id: str, leaf: Item | None = None) -> Bundle | None:
-        """Gather a directive; None if it does not exist. Raises `Refused` for an item that is not trusted,
-        `BadDocument` for one that cannot be read. `leaf` is a directive that was already read; it is verified like all
-        others."""
-        item = leaf or self._find("directive", item_id)
-        return self._gathered(item) if item else None
+    def gather(self, item_id: str) -> Bundle | None:
+        """Gather a directive; None if it does not exist. Raises what `gathered` raises."""
+        item = self._find("directive", item_id)
+        return self.gathered(item) if item else None
 
     def called(self, item_id: str) -> Bundle | None:
         """Gather a directive that another document runs. Its risks are not checked later, so they are checked here."""
         item = self._find("directive", item_id)
         if item is None:
             return None
-        bundle = self._gathered(item)
+        bundle = self.gathered(item)
         chain = list(bundle.threads.values())
         granting = next((thread for thread in chain if thread.grants_itself()), chain[0])
         acknowledged = (*granting.acknowledged, *chain[0].acknowledged)
         place = list(bundle.places.values())[chain.index(granting)]
+        capabilities = [permission.capability for permission in granting.permissions]
+        return self.with_risks(bundle, bundle.item_id, capabilities, acknowledged, place, self._granted)
+
+    def with_risks(
+        self,
+        bundle: Bundle,
+        item_id: str,
+        capabilities: Sequence[str],
+        acknowledged: Sequence[Acknowledgement],
+        place: str,
+        granted: Grants | None,
+    ) -> Bundle:
+        """Return a bundle with warnings about its risks. Raises what `check_risk` raises, and `Refused` for an unsigned
+        directive that asks for more than the user has `granted`; None to only look at it."""
         project = project_risk(self._settings.workspace.folder)
-        asked = [permission.capability for permission in granting.permissions]
-        risks = check_risk(asked, acknowledged, project, place)
-        if self.unsigned and self._granted is not None:
+        risks = check_risk(capabilities, acknowledged, project, place)
+        if self.unsigned and granted is not None:
             reasons = {acknowledgement.risk: acknowledgement.reason for acknowledgement in acknowledged}
-            require_granted(bundle.item_id, asked, self._granted, project, reasons)
+            require_granted(item_id, capabilities, granted, project, reasons)
         return bundle.with_warnings(risks)
 
-    def _gathered(self, found: Item) -> Bundle:
+    def gathered(self, leaf: Item) -> Bundle:
+        """Gather a directive that was read; it is verified like all others. Raises `Refused` for an item that is not
+        trusted, `BadDocument` for one that cannot be read."""
         before = len(self._items.warnings)
         directives: dict[str, str] = {}
         places: dict[str, str] = {}
-        chain = self._chain(found, directives, places)
+        chain = self._chain(leaf, directives, places)
         hooks, text, problems = self._hooks()
         knowledge = self._knowledge(chain, hooks)
         targets = hook_targets([*(hook for thread in chain for hook in thread.hooks), *hooks], self._items, self._find)
         warnings = (*self._items.warnings[before:], *problems, *targets)
-        bundle = Bundle(found.id, directives, knowledge, text, "", warnings, places)
+        bundle = Bundle(leaf.id, directives, knowledge, text, "", warnings, places)
         if self._model:
             choice = thread_model(chain[0].model, self._settings.models, self._environ)
             require_model(self._settings, choice.spec)
@@ -115,20 +127,22 @@ class BundleBuilder:
     def _chain(self, leaf: Item, directives: dict[str, str], places: dict[str, str]) -> list[Thread]:
         """Read the directive and its ancestors. A circular or broken chain is reported when it is composed."""
         chain = []
-        wanted, item = leaf.id, leaf
+        name, item = leaf.id, leaf
         while True:
-            verified = self._items.require(item)
-            self.keys.update(key for key in [verified.verdict.key_id] if key)
-            directives[wanted] = item.text
+            self._require(item)
+            directives[name] = item.text
             chain.append(read_thread(item))
-            places[wanted] = self._place(item, chain[-1])
-            wanted = chain[-1].extends.strip()
-            if not wanted or wanted in directives:
-                return chain
-            parent = self._find("directive", wanted)
+            places[name] = self._place(item, chain[-1])
+            name = chain[-1].extends.strip()
+            parent = self._find("directive", name) if name and name not in directives else None
             if parent is None:
                 return chain
             item = parent
+
+    def _require(self, item: Item) -> None:
+        """Verify an item, and remember the key that signed it."""
+        if key := self._items.require(item).verdict.key_id:
+            self.keys.add(key)
 
     def _place(self, item: Item, read: Thread) -> str:
         """Return the place where the permissions of a directive are written, or would have to be."""
@@ -138,41 +152,36 @@ class BundleBuilder:
             return shown.as_posix()
         return f"{shown.as_posix()}:{Source.of(item.text, '').position(read.permissions[0].span.start).line}"
 
-    def _knowledge(self, chain: Iterable[Thread], hooks: Iterable[Hook]) -> dict[str, str]:
-        threads = list(chain)
-        suppressed = {one for thread in threads for one in thread.context.suppress}
-        wanted: dict[str, None] = {}
-        for one in threads:
-            wanted.update(dict.fromkeys((*one.context.system, *one.context.before, *one.context.after)))
-        for hook in (*(hook for thread in threads for hook in thread.hooks), *hooks):
+    def _knowledge(self, chain: Sequence[Thread], hooks: Iterable[Hook]) -> dict[str, str]:
+        suppressed = {item_id for thread in chain for item_id in thread.context.suppress}
+        ids: dict[str, None] = {}
+        for thread in chain:
+            context = thread.context
+            ids.update(dict.fromkeys((*context.system, *context.before, *context.after)))
+        for hook in (*(hook for thread in chain for hook in thread.hooks), *hooks):
             if hook.id not in suppressed:
-                wanted.update((action.item_id, None) for action in hook.actions if is_composed(hook, action))
-        bodies = {one: self.knowledge(one) for one in wanted if one and one not in suppressed and "${" not in one}
-        return {one: body for one, body in bodies.items() if body is not None}
+                ids.update((action.item_id, None) for action in hook.actions if is_composed(hook, action))
+        fixed = [item_id for item_id in ids if item_id and item_id not in suppressed and "${" not in item_id]
+        return {item_id: body for item_id in fixed if (body := self.knowledge(item_id)) is not None}
 
     def knowledge(self, item_id: str) -> str | None:
         """Return the body of one knowledge item. Raises `Refused`."""
         item = self._find("knowledge", item_id)
         if item is None:
             return None
-        verified = self._items.require(item)
-        self.keys.update(key for key in [verified.verdict.key_id] if key)
-        return read_body(verified.item)
+        self._require(item)
+        return read_body(item)
 
     def _find(self, item_type: ItemType, item_id: str) -> Item | None:
         return self._items.spaces.find_file(item_type, item_id, ", and sign it")
 
     def _hooks(self) -> tuple[tuple[Hook, ...], str, tuple[str, ...]]:
         """Read the hooks of the project. The user has confirmed them with the other requests of the workspace."""
-        file = self._settings.workspace.folder / HOOKS
-        if not file.is_file():
-            return (), "", ()
-        text = read_source(file).text
-        hooks, problems = read_hooks_yaml(text, HOOKS)
+        hooks, text, problems = read_project_hooks(self._settings)
         if problems and loses_a_gate(text, HOOKS):
             listed = "\n".join(f"  {problem}" for problem in problems)
             raise CannotStart(f"a hook that may judge outputs cannot be read, so no outputs could pass it:\n{listed}")
-        return hooks, text, tuple(problems)
+        return hooks, text, problems
 
 
 class Started(Struct, frozen=True):
@@ -215,7 +224,7 @@ class Directives:
     def start(
         self,
         document: Document,
-        given: Mapping[str, Value],
+        inputs: Mapping[str, Value],
         limits: Mapping[str, Value],
         granted: Grants,
         *,
@@ -224,13 +233,11 @@ class Directives:
         """Prepare a directive to run. `granted` are the user's grants, which count for unsigned directives. Raises
         `CannotStart` and `Refused`."""
         gathering = self.gathering(one_model=one_model)
-        bundle = gathering.gather("", self._library.directive_at(document.name))
-        if bundle is None:
-            raise CannotStart(f"there is no directive {document.name}")
-        return self._started(bundle, given, limits, granted, gathering)
+        bundle = gathering.gathered(self._library.directive_at(document.name))
+        return self._started(bundle, inputs, limits, granted, gathering)
 
     def again(
-        self, bundle: Bundle, given: Mapping[str, Value], limits: Mapping[str, Value], granted: Grants
+        self, bundle: Bundle, inputs: Mapping[str, Value], limits: Mapping[str, Value], granted: Grants
     ) -> Started:
         """Prepare a directive that a run brought from elsewhere: its permissions are those of the same text in this
         workspace.
@@ -239,39 +246,30 @@ class Directives:
         """
         gathering = self.gathering(one_model=True)
         here = gathering.gather(bundle.item_id)
-        if here is None or (here.directives, here.knowledge, here.hooks) != (
-            bundle.directives,
-            bundle.knowledge,
-            bundle.hooks,
-        ):
+        parts = attrgetter("directives", "knowledge", "hooks")
+        if here is None or parts(here) != parts(bundle):
             raise Refused(f"the run comes from elsewhere, and {bundle.item_id} is not the same here: it does not go on")
-        return self._started(here, given, limits, granted, gathering)
+        return self._started(here, inputs, limits, granted, gathering)
 
     def _started(
         self,
         bundle: Bundle,
-        given: Mapping[str, Value],
+        inputs: Mapping[str, Value],
         limits: Mapping[str, Value],
         granted: Grants,
         gathering: BundleBuilder,
     ) -> Started:
-        setup = set_up(bundle, given, THREAD_PATH, overrides=limits)
-        project, composed = project_risk(self._settings.workspace.folder), setup.composed
-        asked = [capability.capability for capability in composed.capabilities]
-        risks = check_risk(asked, composed.acknowledged, project, setup.declared)
-        if gathering.unsigned:
-            reasons = {acknowledgement.risk: acknowledgement.reason for acknowledgement in composed.acknowledged}
-            require_granted(setup.id, asked, granted, project, reasons)
-        bundle = bundle.with_warnings(risks)
+        setup = set_up(bundle, inputs, THREAD_PATH, overrides=limits)
+        capabilities = [capability.capability for capability in setup.composed.capabilities]
+        acknowledged = setup.composed.acknowledged
+        bundle = gathering.with_risks(bundle, setup.id, capabilities, acknowledged, setup.declared, granted)
         grants = Grants(frozenset(setup.grants) | reaching(granted))
         return Started(setup, bundle, Source.of(bundle.encoded(), "bundle"), grants, tuple(sorted(gathering.keys)))
 
-    def compose(self, document: Document, given: Mapping[str, Value]) -> tuple[Bundle, Setup]:
+    def compose(self, document: Document, inputs: Mapping[str, Value]) -> tuple[Bundle, Setup]:
         """Compose a directive only to look at it: raises as `start` does, but does not check risks."""
-        bundle = self.gathering(one_model=True).gather("", self._library.directive_at(document.name))
-        if bundle is None:
-            raise CannotStart(f"there is no directive {document.name}")
-        return bundle, set_up(bundle, given, THREAD_PATH)
+        bundle = self.gathering(one_model=True).gathered(self._library.directive_at(document.name))
+        return bundle, set_up(bundle, inputs, THREAD_PATH)
 
     def granted_now(self, grants: Iterable[str], keys: Iterable[str], now: Grants) -> Grants:
         """Return the grants of the start, without those that reach further than the user allows now.
@@ -326,19 +324,17 @@ def hook_targets(hooks: Iterable[Hook], items: VerifiedItems, find: Find) -> lis
                 continue
             name = f"hook {hook.id or hook.event}"
             try:
-                found = _unusable(action, items, find)
+                problem = _unusable(action, items, find)
             except BadConfiguration:
                 raise
-            except CannotStart as error:
-                if judges(hook.event):
-                    raise CannotStart(f"{name}: {error}, so no outputs could pass this check") from None
-                found = str(error)
             except QuireError as error:
+                problem = str(error)
+                if judges(hook.event) and isinstance(error, CannotStart):
+                    raise CannotStart(f"{name}: {error}, so no outputs could pass this check") from None
                 if judges(hook.event):
                     raise Refused(f"{name}: {error}") from None
-                found = str(error)
-            if found:
-                warnings[f"{name}: {found}"] = None
+            if problem:
+                warnings[f"{name}: {problem}"] = None
     return list(warnings)
 
 
@@ -356,7 +352,7 @@ def _unusable(action: HookAction, items: VerifiedItems, find: Find) -> str:
 
 def _verified(item: Item, items: VerifiedItems, find: Find) -> str:
     """Verify the item and, for a directive, its ancestors."""
-    let_pass, seen = "", {item.id}
+    let_pass, ids = "", {item.id}
     while True:
         verdict = items.verdict(item)
         if not verdict.ok:
@@ -366,11 +362,11 @@ def _verified(item: Item, items: VerifiedItems, find: Find) -> str:
         if item.type == "knowledge":
             read_body(item)
             return let_pass
-        wanted = read_thread(item).extends.strip()
-        parent = find("directive", wanted) if wanted else None
-        if wanted and parent is None:
-            raise CannotStart(f"{item.id} extends {wanted}, which is not there")
-        if parent is None or parent.id in seen:
+        extends = read_thread(item).extends.strip()
+        parent = find("directive", extends) if extends else None
+        if extends and parent is None:
+            raise CannotStart(f"{item.id} extends {extends}, which is not there")
+        if parent is None or parent.id in ids:
             return let_pass
-        seen.add(parent.id)
+        ids.add(parent.id)
         item = parent

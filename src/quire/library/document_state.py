@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from quire.diagnostics import Diagnostic, Severity
 from quire.errors import QuireError
 from quire.formats import format_of
-from quire.library.check import DocumentCheck, is_alone
+from quire.library.check import DocumentCheck, FileFindings, is_alone
 from quire.library.document import Document, read
 from quire.library.foresight import Foresight
 from quire.source import Source, read_source, real_path
@@ -38,14 +37,12 @@ class Signature(Struct, frozen=True):
     """The name of the key's owner, as the user knows it."""
 
 
-class DocumentState(Struct, frozen=True):
+class DocumentState(FileFindings, frozen=True):
     """A document of the workspace. `id` is its path in the workspace; `error` says why it cannot be read at all."""
 
     id: str
     path: Path
     document: Document | None
-    findings: tuple[Diagnostic, ...] = ()
-    error: str = ""
     source: Source | None = None
     format: str = ""
     """Also `knowledge`, which has no document: directives read it, and it does not run."""
@@ -53,17 +50,6 @@ class DocumentState(Struct, frozen=True):
     signature: Signature = Signature(None)
     alone: bool = False
     """True if neither its findings nor its bounds depend on other files."""
-
-    def count(self, *severities: Severity) -> int:
-        return sum(finding.severity in severities for finding in self.findings)
-
-    @property
-    def errors(self) -> int:
-        return self.count(Severity.ERROR) + bool(self.error)
-
-    @property
-    def warnings(self) -> int:
-        return self.count(Severity.WARNING)
 
     @property
     def title(self) -> str:
@@ -111,9 +97,9 @@ class DocumentStates:
             id,
             path,
             document,
-            findings,
-            source=source,
-            format=format,
+            source,
+            format,
+            findings=findings,
             bounds=self._foresight.bounds(plan, str(path)) if plan else None,
             signature=self._signature(source, path),
             alone=is_alone(source),

@@ -43,7 +43,7 @@ class _LateWords:
 
     def __getattr__(self, name: str) -> object:
         words = self._make()
-        self.__dict__.update({one: getattr(words, one) for one in ("tool", "prompt", "hook", "effect", "tier")})
+        self.__dict__.update({key: getattr(words, key) for key in ("tool", "prompt", "hook", "effect", "tier")})
         return self.__dict__[name]
 
 
@@ -163,8 +163,7 @@ class Foresight:
         """The pipelines and playbooks that a thread can run, by name; None if the settings cannot be read."""
         if self._settings is None:
             return None
-        playbooks = [(name, self._with_tools(plan, path)) for name, (plan, path) in _playbooks(self._library).items()]
-        return *self._library.plans().items(), *playbooks
+        return *self._library.plans().items(), *self._playbooks
 
     def proof(
         self,
@@ -206,11 +205,10 @@ class Foresight:
         """Return the pipelines of a registered file as they are called; none if the file is not registered."""
         if self._settings is None:
             return []
-        same = [
-            pipeline for pipeline in self._library.registry().pipelines.values() if pipeline.source.text == source.text
-        ]
+        pipelines = self._library.registry().pipelines.values()
+        same = [pipeline for pipeline in pipelines if pipeline.source.text == source.text]
         here = real_path(Path(source.name)) if same else None
-        return [one.plan for one in same if real_path(Path(one.source.name)) == here]
+        return [pipeline.plan for pipeline in same if real_path(Path(pipeline.source.name)) == here]
 
     def source_of(self, name: str) -> Source | None:
         """Return the text of a callee, to show places in it; None if it is not found."""
@@ -245,9 +243,12 @@ class Foresight:
 
     @cached_property
     def _hooks(self) -> tuple[Hook, ...]:
-        from quire.library.directive_preview import project_hooks
+        from quire.library.directive_preview import read_project_hooks
 
-        return project_hooks(self._settings) if self._settings else ()
+        try:
+            return read_project_hooks(self._settings)[0] if self._settings else ()
+        except QuireError:
+            return ()
 
     def _with_tools(self, plan: Plan, name: str) -> Plan:
         """Return a playbook with the models that its steps ask for and the tools that they may use. A run that has
@@ -267,10 +268,13 @@ class Foresight:
             return plan
 
     @cached_property
-    def _documents(self) -> Mapping[str, Plan]:
-        if self._settings is None:
-            return {}
-        return {name: self._with_tools(plan, path) for name, (plan, path) in _documents(self._library).items()}
+    def documents(self) -> Mapping[str, Plan]:
+        """The registered pipelines, and the playbooks that can be read, by name."""
+        return {} if self._settings is None else {**dict(self._playbooks), **self._library.plans()}
+
+    @cached_property
+    def _playbooks(self) -> list[tuple[str, Plan]]:
+        return [(name, self._with_tools(plan, path)) for name, (plan, path) in _playbooks(self._library).items()]
 
     def tools_of(self, agent: Agent) -> tuple[str, ...]:
         """Return the tools that an agent may use: those of its profile, narrowed by its step."""
@@ -285,41 +289,33 @@ class CalledDocuments(Mapping[str, "Plan"]):
 
     def __init__(self, foresight: Foresight) -> None:
         self._foresight = foresight
-        self._directives: dict[str, Plan | None] = {}
+        self._directives: dict[str, Plan] = {}
 
     def __getitem__(self, name: str) -> Plan:
-        documents = self._foresight._documents
-        if name in documents:
-            return documents[name]
-        if name not in self._directives:
-            self._directives[name] = self._foresight.called_directive(name)
-        plan = self._directives[name]
+        plan = self._foresight.documents.get(name) or self._foresight.called_directive(name)
         if plan is None:
             raise KeyError(name)
+        if name not in self._foresight.documents:
+            self._directives[name] = plan
         return plan
 
     def __iter__(self) -> Iterator[str]:
-        yield from self._foresight._documents
-        yield from (name for name, plan in self._directives.items() if plan is not None)
+        return iter((*self._foresight.documents, *self._directives))
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
-def _documents(library: Library) -> dict[str, tuple[Plan, str]]:
-    """Return registered pipelines, and readable playbooks with their files."""
-    return _playbooks(library) | {name: (plan, "") for name, plan in library.plans().items()}
+        return len(self._foresight.documents) + len(self._directives)
 
 
 def _playbooks(library: Library) -> dict[str, tuple[Plan, str]]:
+    """Return the playbooks that can be read with their files, by their names and by the last parts of these."""
     from quire.library.document import load
 
-    found: dict[str, tuple[Plan, str]] = {}
+    playbooks: dict[str, tuple[Plan, str]] = {}
     for name, path in library.playbooks().paths.items():
         try:
             plan = load(path).plan
         except CannotStart:
             continue
         if plan is not None:
-            found[name] = found[name.rpartition("/")[2]] = plan, str(path)
-    return found
+            playbooks[name] = playbooks[name.rpartition("/")[2]] = plan, str(path)
+    return playbooks

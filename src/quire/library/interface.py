@@ -1,11 +1,9 @@
-"""The inputs and the result of a document, as its callers see them.
-
-The inputs of documents as JSON Schema: what a form asks for, and what a client of MCP is told.
-"""
+"""The inputs and the result of a document as its callers see them, and its inputs as JSON Schema: what a form asks for,
+and what a client of MCP is told."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from quire.engine.inputs import converted, kind_of
@@ -26,8 +24,7 @@ _ANY = Ref("")
 """The type of an unknown value: a schema that no file has."""
 
 _TEXT = Simple(Kind.STRING)
-_KINDS = {
-    "string": _TEXT,
+_KINDS: Mapping[str, FieldType] = {
     "integer": Simple(Kind.NUMBER),
     "number": Simple(Kind.NUMBER),
     "boolean": Simple(Kind.BOOL),
@@ -64,61 +61,57 @@ def interface_of_plan(name: str, plan: Plan) -> DocumentInterface:
 def _pipeline(name: str, plan: Plan, inputs: tuple[Field, ...]) -> DocumentInterface:
     from quire.engine.declared_inputs import problem_of
 
-    declared = {one.name: one for one in inputs}
+    declared = {field.name: field for field in inputs}
 
-    def wrong(given: str, value: Value) -> str:
-        return problem_of(plan, declared[given], value) if given in declared and value is not None else ""
+    def wrong(key: str, value: Value) -> str:
+        return problem_of(plan, declared[key], value) if key in declared and value is not None else ""
 
-    required = tuple(one.name for one in inputs if one.is_needed)
-    return DocumentInterface("pipeline", name, required, tuple(declared), None, wrong)
+    return DocumentInterface("pipeline", name, tuple(_needed(inputs)), tuple(declared), None, wrong)
 
 
 def _playbook(name: str, plan: Plan) -> DocumentInterface:
     """Describe a playbook for its callers. Its captures are texts; without a capture its result is a text."""
     from quire.engine.inputs import checked_input, text_of_input
 
-    inputs = {one.name: one for one in plan.inputs}
+    inputs = {declared.name: declared for declared in plan.inputs}
 
-    def wrong(given: str, value: Value) -> str:
+    def wrong(key: str, value: Value) -> str:
         text = text_of_input(value)
-        if given not in inputs or not text.strip():
+        if key not in inputs or not text.strip():
             return ""  # a blank means the default
-        return _said(lambda: checked_input(inputs[given], text, one_line=False))
+        return _problem(lambda: checked_input(inputs[key], text, one_line=False))
 
-    required = tuple(one.name for one in plan.inputs if one.required and one.default is None)
     captured = dict.fromkeys(step.capture.name for _, step in plan.steps() if step.capture)
     gives: FieldType = _TEXT
     if captured:
-        gives = Object(tuple(Field(one, _TEXT) for one in {**captured, "output": None}))
-    return DocumentInterface("playbook", name, required, tuple(inputs), gives, wrong)
+        gives = Object(tuple(Field(name, _TEXT) for name in {**captured, "output": None}))
+    return DocumentInterface("playbook", name, tuple(_needed(plan.inputs)), tuple(inputs), gives, wrong)
 
 
 def _directive(name: str, thread: Thread) -> DocumentInterface:
+    inputs = {parameter.name: parameter for parameter in thread.inputs}
 
-    inputs = {one.name: one for one in thread.inputs}
+    def wrong(key: str, value: Value) -> str:
+        return _problem(lambda: converted(inputs[key].type, value)) if key in inputs and value is not None else ""
 
-    def wrong(given: str, value: Value) -> str:
-        if given not in inputs or value is None:
-            return ""
-        return _said(lambda: converted(inputs[given].type, value))
+    taken = tuple(inputs) if inputs else None
+    return DocumentInterface("directive", name, tuple(_needed(thread.inputs)), taken, _outputs(thread.outputs), wrong)
 
-    required = tuple(one.name for one in thread.inputs if one.required and one.default is None)
-    return DocumentInterface(
-        "directive", name, required, tuple(inputs) if inputs else None, _outputs(thread.outputs), wrong
-    )
+
+def _needed(inputs: Iterable[Field | Input | Parameter]) -> list[str]:
+    return [declared.name for declared in inputs if declared.is_needed]
 
 
 def _outputs(outputs: tuple[Parameter, ...]) -> FieldType:
     """Return the type of the outputs. An output declared as `string` takes any value: only other types are checked."""
     if not outputs:
         return _TEXT
-    kinds: Mapping[str, FieldType] = {name: kind for name, kind in _KINDS.items() if kind != _TEXT}
     return Object(
-        tuple(Field(output.name, kinds.get(output.type, _ANY), required=output.required) for output in outputs)
+        tuple(Field(output.name, _KINDS.get(output.type, _ANY), required=output.required) for output in outputs)
     )
 
 
-def _said(check: Callable[[], object]) -> str:
+def _problem(check: Callable[[], object]) -> str:
     """Run a check and return the message of its error, or an empty text."""
     try:
         check()
@@ -156,18 +149,18 @@ def _fields_schema(plan: Plan, fields: tuple[Field, ...]) -> dict[str, Value]:
     properties, required = made["properties"], made["required"]
     assert isinstance(properties, dict)  # noqa: S101  # as `json_schema` writes it
     assert isinstance(required, list)  # noqa: S101
-    found = _object(properties, [str(name) for name in required], more=False)
-    return {**found, "$defs": made["$defs"]} if "$defs" in made else found
+    schema = _object(properties, [str(name) for name in required], more=False)
+    return {**schema, "$defs": made["$defs"]} if "$defs" in made else schema
 
 
 def declared_schema(plan: Plan) -> dict[str, Value]:
     """Return the schema of a playbook or a directive."""
     if thread := plan.thread:
-        needed = [one.name for one in thread.inputs if one.required and one.default is None]
+        parameters: dict[str, Value] = {parameter.name: _parameter(parameter) for parameter in thread.inputs}
         # A directive that declares no inputs takes any.
-        return _object({one.name: _parameter(one) for one in thread.inputs}, needed, more=not thread.inputs)
-    needed = [wanted.name for wanted in plan.inputs if wanted.required and wanted.default is None]
-    return _object({wanted.name: _property(wanted) for wanted in plan.inputs}, needed, more=False)
+        return _object(parameters, _needed(thread.inputs), more=not thread.inputs)
+    properties: dict[str, Value] = {declared.name: _property(declared) for declared in plan.inputs}
+    return _object(properties, _needed(plan.inputs), more=False)
 
 
 def _object(properties: Mapping[str, Value], required: Collection[str], *, more: bool) -> dict[str, Value]:
@@ -177,27 +170,27 @@ def _object(properties: Mapping[str, Value], required: Collection[str], *, more:
 
 def _parameter(parameter: Parameter) -> dict[str, Value]:
     kind = kind_of(parameter.type)
-    found: dict[str, Value] = {"type": kind} if kind else {}
+    schema: dict[str, Value] = {"type": kind} if kind else {}
     if parameter.description:
-        found["description"] = parameter.description
+        schema["description"] = parameter.description
     if parameter.default is not None:
         try:
-            found["default"] = converted(parameter.type, parameter.default)
+            schema["default"] = converted(parameter.type, parameter.default)
         except ValueError:
-            found["default"] = parameter.default
-    return found
+            schema["default"] = parameter.default
+    return schema
 
 
-def _property(wanted: Input) -> dict[str, Value]:
-    kind = wanted.type if wanted.type in ("number", "boolean") else "string"
-    found: dict[str, Value] = {"type": kind}
-    if wanted.type == "enum" and wanted.options:
-        found["enum"] = list(wanted.options)
-    if wanted.description:
-        found["description"] = wanted.description
-    if wanted.default is not None:
-        found["default"] = _default(kind, wanted.default)
-    return found
+def _property(declared: Input) -> dict[str, Value]:
+    kind = declared.type if declared.type in ("number", "boolean") else "string"
+    schema: dict[str, Value] = {"type": kind}
+    if declared.type == "enum" and declared.options:
+        schema["enum"] = list(declared.options)
+    if declared.description:
+        schema["description"] = declared.description
+    if declared.default is not None:
+        schema["default"] = _default(kind, declared.default)
+    return schema
 
 
 def _default(kind: str, text: str) -> Value:

@@ -1,17 +1,13 @@
-"""Items: directives, knowledge files, pipelines and playbooks, each with an id in one of three spaces.
+"""Find items (directives, knowledge files, pipelines and playbooks) by their ids in three spaces: the project's `.ai`
+folder, then the user's, then the items that come with Quire. The first space that has an id wins.
 
 An id is a path without its ending, `category/name`. It comes from documents and models, so it is checked before a path
-is made from it. A found item has the id of the file that is really read, not of a link that led there.
+is made from it. A name without a category means the only item of that name, in any space. Links are followed only
+inside the folder of their type, and a found item has the id of the file that is really read: permissions are checked
+for that.
 
 Items that come with Quire are verified by hashes in the package. They carry no signature, so users do not have to trust
-a key of Quire's. A file that was changed after the installation no longer matches its hash and is refused like any
-other modified item.
-
-Find items in their spaces: the project's `.ai` folder, then the user's, then the items that come with Quire.
-
-The first space that has an id wins. A name without a category means the only item of that name, in any space; if
-several have it, the error lists them. Links are followed only inside the folder of their type, and their targets go by
-their own ids: permissions are checked for the file that is really read.
+a key of Quire's. A file that was changed after the installation is refused like any other modified item.
 """
 
 from __future__ import annotations
@@ -139,12 +135,15 @@ class Root(Struct, frozen=True):
     def real(self) -> str | None:
         """Return the real path, or None if the folder does not exist. Raises `Refused` for a link out of its space."""
         try:
-            found = os.path.realpath(self.folder, strict=True)
+            path = os.path.realpath(self.folder, strict=True)
         except OSError:
             return None
-        if self.home and not _is_in(found, self.home):
+        if self.home and not _is_in(path, self.home):
             raise Refused(f"{self.folder} is a link that leads out of its space; put a real folder there")
-        return found
+        return path
+
+    def entry(self, item_id: str, path: Path) -> Entry:
+        return Entry(item_id, self.type, self.space, path)
 
 
 class Spaces:
@@ -187,7 +186,7 @@ class Spaces:
     def read(self, entry: Entry) -> Item:
         """Read an item. Raises `Unreadable`, or `Refused` if it is a link that leads out."""
         if entry.type not in FOLDERS:
-            return _read(entry.id, entry.type, entry.space, entry.path)
+            return _read(entry)
         for root in self.roots(entry.type, entry.space):
             item = _in_root(root, tuple(entry.id.split("/")))
             if item is not None:
@@ -218,12 +217,10 @@ class Spaces:
         if source not in (None, "project"):
             return None
         if item_type == "playbook":
-            found = load_playbooks(self.settings).find(name)
-            return _read(found[0], "playbook", "project", found[1]) if found else None
-        for entry in self._pipelines() if item_type == "pipeline" else ():
-            if entry.id == name:
-                return _read(entry.id, "pipeline", "project", entry.path)
-        return None
+            playbook = load_playbooks(self.settings).find(name)
+            return _read(Entry(playbook[0], "playbook", "project", playbook[1])) if playbook else None
+        entries = self._pipelines() if item_type == "pipeline" else ()
+        return next((_read(entry) for entry in entries if entry.id == name), None)
 
     def _entries(self, item_type: ItemType, source: SpaceName | None) -> Iterator[Entry]:
         if item_type in FOLDERS:
@@ -268,14 +265,14 @@ class ItemIndex:
     @cached_property
     def _top(self) -> frozenset[str]:
         """All names directly below the folders of the type, files with and without their endings."""
-        found: set[str] = set()
+        top: set[str] = set()
         for root in self._spaces.roots(self._type):
             names = [entry.id.partition("/")[0] for entry in _unsaved_below(root)]
             with suppress(OSError):  # `Spaces.find` cannot find anything there either
                 names += [path.name for path in root.folder.iterdir()]
-            found.update(names)
-            found.update(name.removesuffix(ending) for name in names for ending in root.endings)
-        return frozenset(found)
+            top.update(names)
+            top.update(name.removesuffix(ending) for name in names for ending in root.endings)
+        return frozenset(top)
 
     @cached_property
     def _bare_names(self) -> frozenset[str] | QuireError:
@@ -290,24 +287,18 @@ def plural(item_type: str) -> str:
 
 
 def _in_root(root: Root, parts: Sequence[str]) -> Item | None:
-    return _saved(root, parts) or _unsaved(root, parts)
-
-
-def _unsaved(root: Root, parts: Sequence[str]) -> Item | None:
-    """Return an item that an editor has open and that is not on the disk yet."""
+    if (item := _saved(root, parts)) is not None:
+        return item
     item_id = "/".join(parts)
-    for entry in _unsaved_below(root):
-        if entry.id == item_id:
-            return _read(item_id, root.type, root.space, entry.path)
-    return None
+    return next((_read(entry) for entry in _unsaved_below(root) if entry.id == item_id), None)
 
 
 def _unsaved_below(root: Root) -> Iterator[Entry]:
+    """Yield the items that an editor has open and that are not on the disk yet."""
     for path in unsaved_below(root.folder, root.endings):
-        ending = next(one for one in root.endings if path.name.endswith(one))
+        ending = next(ending for ending in root.endings if path.name.endswith(ending))
         if not belongs_to_test(path.name):
-            item_id = path.relative_to(root.folder).as_posix().removesuffix(ending)
-            yield Entry(item_id, root.type, root.space, path)
+            yield root.entry(path.relative_to(root.folder).as_posix().removesuffix(ending), path)
 
 
 def _saved(root: Root, parts: Sequence[str]) -> Item | None:
@@ -326,7 +317,7 @@ def _saved(root: Root, parts: Sequence[str]) -> Item | None:
         return None
     if linked or entry.is_symlink():
         return _linked(root, top, entry.path)
-    return _read("/".join(parts), root.type, root.space, Path(entry.path))
+    return _read(root.entry("/".join(parts), Path(entry.path)))
 
 
 def _named(folder: str, names: Sequence[str]) -> os.DirEntry[str] | None:
@@ -334,10 +325,10 @@ def _named(folder: str, names: Sequence[str]) -> os.DirEntry[str] | None:
     `base.md`."""
     try:
         with os.scandir(folder) as entries:
-            found = {entry.name: entry for entry in entries if entry.name in names}
+            listed = {entry.name: entry for entry in entries if entry.name in names}
     except OSError:
         return None
-    return next((found[name] for name in names if name in found), None)
+    return next((listed[name] for name in names if name in listed), None)
 
 
 def _linked(root: Root, top: str, path: str) -> Item:
@@ -349,7 +340,7 @@ def _linked(root: Root, top: str, path: str) -> Item:
         raise Unreadable(Path(path), f"cannot be read: {error.strerror or error}") from None
     if not _is_in(str(real), top) or real.suffix not in root.endings:
         raise Refused(f"{path} is a link that leads out of {root.folder}; put the file itself there")
-    return _read(real.relative_to(top).with_suffix("").as_posix(), root.type, root.space, real)
+    return _read(root.entry(real.relative_to(top).with_suffix("").as_posix(), real))
 
 
 def _is_in(path: str, folder: str) -> bool:
@@ -374,13 +365,14 @@ def _below(root: Root) -> Iterator[Entry]:
                 count += 1
                 if count > MAX_ENTRIES:
                     raise CannotStart(f"{root.folder} holds more than {MAX_ENTRIES:,} items")
-                yield Entry((below / name.removesuffix(ending)).as_posix(), root.type, root.space, Path(here) / name)
+                yield root.entry((below / name.removesuffix(ending)).as_posix(), Path(here) / name)
 
 
-def _read(item_id: str, item_type: ItemType, space: SpaceName, path: Path) -> Item:
+def _read(entry: Entry) -> Item:
     """Read a file, both as stored and as normalised text. Never blocks: only regular files are read."""
+    path = entry.path
     if (source := open_text(path)) is not None and not source.exceeds(MAX_DOCUMENT_BYTES):
-        return Item(item_id, item_type, space, path, source.text, source.text)
+        return Item(entry.id, entry.type, entry.space, path, source.text, source.text)
     try:
         if not NO_LINK and path.is_symlink():
             raise Unreadable(path, "is a link")
@@ -388,7 +380,9 @@ def _read(item_id: str, item_type: ItemType, space: SpaceName, path: Path) -> It
         try:
             if not stat.S_ISREG(os.fstat(opened).st_mode):
                 raise Unreadable(path, "is not a regular file")
-            data = _bytes(opened)
+            data = bytearray()
+            while len(data) <= MAX_DOCUMENT_BYTES and (piece := os.read(opened, MAX_DOCUMENT_BYTES + 1 - len(data))):
+                data += piece
         finally:
             os.close(opened)
     except OSError as error:
@@ -401,11 +395,4 @@ def _read(item_id: str, item_type: ItemType, space: SpaceName, path: Path) -> It
         raise Unreadable(path, "is not UTF-8 text") from None
     if "\0" in stored:
         raise Unreadable(path, "is a binary file, not text")
-    return Item(item_id, item_type, space, path, normalise(stored), stored)
-
-
-def _bytes(opened: int) -> bytes:
-    data = bytearray()
-    while len(data) <= MAX_DOCUMENT_BYTES and (piece := os.read(opened, MAX_DOCUMENT_BYTES + 1 - len(data))):
-        data += piece
-    return bytes(data)
+    return Item(entry.id, entry.type, entry.space, path, normalise(stored), stored)

@@ -99,11 +99,12 @@ class Library:
         places = [{kind: self.spaces.entries(kind, space) for kind in KINDS}]
         if space in (None, SHELF):
             places.append(shelf_entries(self.settings))
-        found: list[Entry] = []
-        for kind, entries in (one for place in places for one in place.items()):
-            whole = [entry for entry in entries if entry.id == name]
-            found += whole or [entry for entry in entries if entry.name == name and kind != "pipeline"]
-        return found
+        meant: list[Entry] = []
+        for place in places:
+            for kind, entries in place.items():
+                whole = [entry for entry in entries if entry.id == name]
+                meant += whole or [entry for entry in entries if entry.name == name and kind != "pipeline"]
+        return meant
 
     @cached_property
     def shelf(self) -> Library:
@@ -124,4 +125,4 @@ class Library:
 
     def plans(self) -> dict[str, Plan]:
         """Return the registered pipelines by name."""
-        return {name: one.plan for name, one in self.registry().pipelines.items()}
+        return {name: pipeline.plan for name, pipeline in self.registry().pipelines.items()}

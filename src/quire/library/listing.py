@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.diagnostics import Diagnostic, Severity
 from quire.errors import CannotStart, QuireError
 from quire.formats import format_of
-from quire.library.check import DocumentCheck
+from quire.library.check import DocumentCheck, FileFindings
 from quire.library.collect import collect
 from quire.library.document import Document, read
 from quire.library.interface import input_schema
@@ -39,7 +38,7 @@ class ListedInput(Struct, frozen=True):
     schema: Mapping[str, Value]
 
 
-class ListedDocument(Struct, frozen=True):
+class ListedDocument(FileFindings, frozen=True):
     """A document that can be run, or could be if it had no errors."""
 
     name: str
@@ -51,25 +50,11 @@ class ListedDocument(Struct, frozen=True):
     title: str = ""
     description: str = ""
     inputs: tuple[ListedInput, ...] = ()
-    findings: tuple[Diagnostic, ...] = ()
-    error: str = ""
-    """Why it cannot be read."""
-
-    def count(self, *severities: Severity) -> int:
-        return sum(finding.severity in severities for finding in self.findings)
-
-    @property
-    def errors(self) -> int:
-        return self.count(Severity.ERROR) + bool(self.error)
-
-    @property
-    def warnings(self) -> int:
-        return self.count(Severity.WARNING)
 
     def has(self, words: Iterable[str]) -> bool:
         """Tell whether all words occur in its name, title, description or path."""
-        told = "\n".join((self.name, self.title, self.description, str(self.path))).casefold()
-        return all(word.casefold() in told for word in words)
+        text = "\n".join((self.name, self.title, self.description, str(self.path))).casefold()
+        return all(word.casefold() in text for word in words)
 
 
 def listed_documents(settings: Settings) -> list[ListedDocument]:
@@ -93,7 +78,7 @@ class _Listing:
         for shelved in shelf_entries(self._settings).values():
             entries["user"] += shelved
         spaces_of: dict[str, set[str]] = {}
-        for entry in (one for several in entries.values() for one in several):
+        for entry in (entry for several in entries.values() for entry in several):
             spaces_of.setdefault(entry.id, set()).add(entry.space)
         for space, several in entries.items():
             named: dict[Path, list[Entry]] = {}
@@ -104,8 +89,8 @@ class _Listing:
 
     def _entries(self, kind: ItemType, space: SpaceName) -> list[Entry]:
         if kind == "pipeline":
-            found = self._library.registry().pipelines if space == "project" else {}
-            return [Entry(name, kind, space, Path(one.source.name)) for name, one in found.items()]
+            pipelines = self._library.registry().pipelines if space == "project" else {}
+            return [Entry(name, kind, space, Path(pipeline.source.name)) for name, pipeline in pipelines.items()]
         try:
             return self._library.spaces.entries(kind, space)
         except QuireError:
@@ -114,7 +99,7 @@ class _Listing:
     def _here(self, named: Mapping[Path, list[Entry]]) -> Iterator[ListedDocument]:
         """Yield the documents of the workspace, also those without a name."""
         files, _ = collect([str(self._settings.workspace.folder)])
-        registered = self._registered()
+        pipelines = self._library.registry().pipelines
         for path in sorted(file.path for file in files):
             real = real_path(path)
             if not real.is_relative_to(self._home):
@@ -122,38 +107,33 @@ class _Listing:
                 continue
             entries = named.get(real) or [Entry(_typed(path), "playbook", "project", path)]
             for entry in entries:
-                if (listed := self._listed(entry.id, "project", path, registered.get(entry.id))) is not None:
-                    yield listed
+                yield from self._listed(entry.id, "project", path, pipelines.get(entry.id.removeprefix("project:")))
 
     def _elsewhere(self, named: Mapping[Path, list[Entry]]) -> Iterator[ListedDocument]:
         shelved = self._library.shelf.registry().pipelines
         for entries in named.values():
             for entry in entries:
-                one = shelved.get(entry.id.rpartition(":")[2]) if entry.type == "pipeline" else None
-                if (listed := self._listed(entry.id, entry.space, entry.path, one)) is not None:
-                    yield listed
+                pipeline = shelved.get(entry.id.rpartition(":")[2]) if entry.type == "pipeline" else None
+                yield from self._listed(entry.id, entry.space, entry.path, pipeline)
 
-    def _registered(self) -> dict[str, Registered]:
-        """Return the registered pipelines, by the names that they are listed under."""
-        found = self._library.registry().pipelines
-        return {**found, **{f"project:{name}": one for name, one in found.items()}}
-
-    def _listed(self, name: str, space: SpaceName, path: Path, one: Registered | None) -> ListedDocument | None:
-        """Read one document; None for knowledge, which does not run."""
+    def _listed(self, name: str, space: SpaceName, path: Path, pipeline: Registered | None) -> Iterator[ListedDocument]:
+        """Read one document; nothing for knowledge, which does not run."""
         try:
             source = read_source(path)
             if (format := format_of(source)) == "knowledge":
-                return None
-            document = one.document if one is not None else read(source)
+                return
+            document = pipeline.document if pipeline is not None else read(source)
         except (CannotStart, OSError) as error:
-            return self._unread(path, str(error).removeprefix(f"{path} "), name, space)
+            yield self._unread(path, str(error).removeprefix(f"{path} "), name, space)
+            return
         try:
             findings = self._check.of(source)
         except QuireError:
             findings = document.diagnostics  # the settings of the workspace are broken, or an item that it names
-        return ListedDocument(
-            name, space, path, format, _title(document, path), _description(document), _inputs(document), findings
-        )
+        plan = document.plan
+        title, description = (plan.title, plan.description) if plan else ("", "")
+        inputs = _inputs(document) if plan else ()
+        yield ListedDocument(name, space, path, format, title or path.name, description, inputs, findings=findings)
 
     def _unread(self, path: Path, error: str, name: str = "", space: SpaceName = "project") -> ListedDocument:
         return ListedDocument(name or _typed(path), space, path, title=path.name, error=error)
@@ -163,18 +143,8 @@ def _typed(path: Path) -> str:
     return relative_to_here(path) or str(path)
 
 
-def _title(document: Document, path: Path) -> str:
-    return document.plan.title if document.plan and document.plan.title else path.name
-
-
-def _description(document: Document) -> str:
-    return document.plan.description if document.plan else ""
-
-
 def _inputs(document: Document) -> tuple[ListedInput, ...]:
-    if document.plan is None:
-        return ()
     schema = input_schema(document)
     required = cast("list[str]", schema.get("required", []))
     properties = cast("Mapping[str, Mapping[str, Value]]", schema["properties"])
-    return tuple(ListedInput(name, name in required, one) for name, one in properties.items())
+    return tuple(ListedInput(name, name in required, schema) for name, schema in properties.items())

@@ -1,8 +1,7 @@
-"""Compare documents with the lock of their workspace: the findings of `quire check --locked`.
+"""Compare documents with the lock of their workspace: the findings of `quire check --locked`. Nothing is started, and
+no price list is loaded: the tools and prices are those of the lock.
 
-Nothing is started, and no price list is loaded: the tools and prices are those of the lock.
-
-The lock of a workspace on disk: `quire.lock` in its folder, read whole and replaced whole.
+The lock on disk is `quire.lock` in the folder of the workspace, read whole and replaced whole.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from msgspec import Struct
 
 from quire import formats
 from quire.analysis.lock.file import FILE_NAME, Lock, document_lines, is_signed
-from quire.analysis.lock.read import MOST_BYTES, MOST_FACTS, LockReading, read_lock
+from quire.analysis.lock.read import BAD_LOCK, MOST_BYTES, MOST_FACTS, NO_LOCK, STALE, TAMPERED, LockReading, read_lock
 from quire.diagnostics import Diagnostic
 from quire.errors import CannotStart, QuireError, Unreadable
-from quire.library.lock_facts import LockFacts, pinned_capability
+from quire.library.lock_facts import LockFacts
 from quire.source import NOWHERE, Source, Span, read_source, relative_to_here, written_beside
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import find_workspace, workspace_of
@@ -26,7 +25,6 @@ from quire.workspace.locate import find_workspace, workspace_of
 if TYPE_CHECKING:
     from quire.analysis.lock.compare import Change
     from quire.library.lock_facts import LockableDocument
-    from quire.plan.nodes import Plan
     from quire.trust.signatures import Verification
     from quire.workspace.locate import Workspace
     from quire.workspace.settings import Settings
@@ -48,11 +46,8 @@ class LockedFindings(Struct, frozen=True):
 def locked_findings(sources: Iterable[Source], *, all: bool) -> list[LockedFindings]:
     """Return the findings about documents that differ from the locks of their workspaces. With `all` the documents are
     all that there are, so entries of others are findings too."""
-    held = [
-        (source, workspace_of(Path(source.name).parent))
-        for source in sources
-        if formats.format_of(source) in formats.RUNNABLE
-    ]
+    runnable = [source for source in sources if formats.format_of(source) in formats.RUNNABLE]
+    held = [(source, workspace_of(Path(source.name).parent)) for source in runnable]
     workspaces = {workspace.folder: workspace for _, workspace in held}
     if all and lock_path(here := find_workspace(Path.cwd())).is_file():
         workspaces.setdefault(here.folder, here)  # all of its documents may be in workspaces of their own
@@ -60,10 +55,10 @@ def locked_findings(sources: Iterable[Source], *, all: bool) -> list[LockedFindi
     for source, workspace in held:
         paths[workspace.folder].append(Path(source.name))
     checks = {folder: _LockCheck(workspace, None if all else paths[folder]) for folder, workspace in workspaces.items()}
-    found: dict[str, tuple[Source, list[Diagnostic]]] = {}
+    findings: dict[str, tuple[Source, list[Diagnostic]]] = {}
 
     def add(source: Source, diagnostics: Iterable[Diagnostic]) -> None:
-        found.setdefault(source.name, (source, []))[1].extend(diagnostics)
+        findings.setdefault(source.name, (source, []))[1].extend(diagnostics)
 
     for source, workspace in held:
         add(source, checks[workspace.folder].of(source))
@@ -72,7 +67,7 @@ def locked_findings(sources: Iterable[Source], *, all: bool) -> list[LockedFindi
             add(source, diagnostics)
         if of_lock := check.of_lock(all=all):
             add(of_lock.source, of_lock.diagnostics)
-    return [LockedFindings(source, tuple(diagnostics)) for source, diagnostics in found.values()]
+    return [LockedFindings(source, tuple(diagnostics)) for source, diagnostics in findings.values()]
 
 
 def lock_issues(path: Path) -> list[str]:
@@ -113,61 +108,58 @@ class _LockCheck:
         self._reading = self._read(paths)
         self._lock = self._reading.lock if self._reading else None
         self._facts = LockFacts.with_lock(workspace, self._lock)
-        self._seen: set[str] = set()
+        self._compared: set[str] = set()
 
     def _read(self, paths: Sequence[Path] | None) -> LockReading | None:
         keys = LockFacts(self._workspace).key_of
         try:
             return load_lock(self._path, None if paths is None else {key for path in paths if (key := keys(path))})
         except Unreadable as error:
-            from quire.analysis.lock import read
-
             source = Source.of("", relative_to_here(self._path) or str(self._path))
-            return LockReading(source, None, (Diagnostic(read.BAD_LOCK, str(error), NOWHERE, help=_LOCK),))
+            return LockReading(source, None, (Diagnostic(BAD_LOCK, str(error), NOWHERE, help=_LOCK),))
 
     def of(self, source: Source) -> Iterator[Diagnostic]:
         """Yield the findings about a document. A lock that cannot be read has a finding of its own."""
         if self._reading is not None and self._lock is None:
             return
         for document in self._facts.documents([Path(source.name)]):
-            self._seen.add(document.key)
+            self._compared.add(document.key)
             yield from self._differences(document)
 
-    def of_missed(self, found: Sequence[Path]) -> Iterator[tuple[Source, list[Diagnostic]]]:
+    def of_missed(self, paths: Sequence[Path]) -> Iterator[tuple[Source, list[Diagnostic]]]:
         """Yield the documents that a search did not find and that the lock or the settings name, with the findings
         about them."""
         if self._reading is not None and self._lock is None:
             return
-        locked = set(self._lock.documents) - self._seen if self._lock else ()
-        for document in self._facts.documents(self._facts.missed(found, sorted(locked))):
-            self._seen.add(document.key)
+        locked = set(self._lock.documents) - self._compared if self._lock else ()
+        for document in self._facts.documents(self._facts.missed(paths, sorted(locked))):
+            self._compared.add(document.key)
             yield document.source, [*document.errors, *self._differences(document)]
 
-    def _differences(self, one: LockableDocument) -> Iterator[Diagnostic]:
-        locked = self._lock.documents.get(one.key) if self._lock else None
-        if one.plan is None:
+    def _differences(self, document: LockableDocument) -> Iterator[Diagnostic]:
+        locked = self._lock.documents.get(document.key) if self._lock else None
+        if document.plan is None:
             return
         if locked is None:
-            from quire.analysis.lock import read
-
-            what = f"there is no {FILE_NAME}" if self._lock is None else f"{one.key} is not in {FILE_NAME}"
-            yield Diagnostic(read.NO_LOCK, f"{what}: what it may do was never reviewed", NOWHERE, help=_FIRST)
+            what = f"there is no {FILE_NAME}" if self._lock is None else f"{document.key} is not in {FILE_NAME}"
+            yield Diagnostic(NO_LOCK, f"{what}: what it may do was never reviewed", NOWHERE, help=_FIRST)
             return
-        facts = self._facts.facts(one)
+        facts = self._facts.facts(document)
         if facts is not None and [*document_lines(locked)] == [*document_lines(facts)]:
             return
-        from quire.analysis.lock import read
         from quire.analysis.lock.compare import compare_document  # most documents are as they were locked
 
-        known = [name for key in self._facts.tools if (name := pinned_capability(key))]
-        changes = compare_document(one.key, locked, facts, known)
+        changes = compare_document(document.key, locked, facts, self._facts.tools)
         wider = [change for change in changes if change.direction == "wider"]
         for change in wider:
             message = f"{_BEYOND.get(change.code.id, '')}{_told(change)}"
-            yield Diagnostic(change.code, message, _place(one.plan, change), help=_LOCK)
+            # The first step that needs it, if it is a step of the document itself.
+            spans = {step.label: step.span for _, step in document.plan.steps()}
+            place = next((spans[label] for label in change.steps if label in spans), NOWHERE)
+            yield Diagnostic(change.code, message, place, help=_LOCK)
         if changes and not wider:
             listed = "; ".join(_told(change) for change in changes[:5])
-            yield Diagnostic(read.STALE, f"the lock is not up to date: {listed}", NOWHERE, help="quire lock")
+            yield Diagnostic(STALE, f"the lock is not up to date: {listed}", NOWHERE, help="quire lock")
 
     def _changed_tools(self, reading: LockReading) -> list[Diagnostic]:
         """Return the tools that are not as they were locked, as far as they are known without starting a server. They
@@ -184,11 +176,7 @@ class _LockCheck:
             return []
         from quire.analysis.lock.compare import compare_tools
 
-        return [
-            Diagnostic(change.code, _told(change), _line_of(reading.source, change.name), help=_LOCK)
-            for change in compare_tools(lock, Lock(tools=now))
-            if change.direction == "wider"
-        ]
+        return _wider(compare_tools(lock, Lock(tools=now)), reading.source)
 
     def _dearer(self, reading: LockReading) -> list[Diagnostic]:
         """Return the models that cost more now. The price list is loaded only if it is not the one of the lock."""
@@ -198,11 +186,7 @@ class _LockCheck:
         from quire.analysis.lock.compare import compare_prices
 
         now = Lock(prices=self._facts.prices_now(lock.prices))
-        return [
-            Diagnostic(change.code, _told(change), _line_of(reading.source, change.name), help=_LOCK)
-            for change in compare_prices(lock, now)
-            if change.direction == "wider"
-        ]
+        return _wider(compare_prices(lock, now), reading.source)
 
     def _tampered(self, text: str) -> str:
         """Return what is wrong with the signature of a lock. A key that is not known here says nothing about the lock,
@@ -222,29 +206,28 @@ class _LockCheck:
         if reading.lock is None:
             return LockedFindings(reading.source, reading.diagnostics)
         if message := self._tampered(reading.source.text):
-            from quire.analysis.lock import read
-
-            return LockedFindings(reading.source, (Diagnostic(read.TAMPERED, message, Span(0, 1)),))
+            return LockedFindings(reading.source, (Diagnostic(TAMPERED, message, Span(0, 1)),))
         findings = [*self._changed_tools(reading), *self._dearer(reading)]
-        gone = sorted(set(reading.lock.documents) - self._seen) if all else []
+        gone = sorted(set(reading.lock.documents) - self._compared) if all else []
         for key in gone:
-            from quire.analysis.lock import read
-
             message = f"the lock has an entry of {key}, which is not there any more"
-            findings.append(Diagnostic(read.STALE, message, _line_of(reading.source, key), help="quire lock"))
+            findings.append(Diagnostic(STALE, message, _line_of(reading.source, key), help="quire lock"))
         return LockedFindings(reading.source, tuple(findings)) if findings else None
+
+
+def _wider(changes: Iterable[Change], lock: Source) -> list[Diagnostic]:
+    """Return the findings about changes that are shown in the lock itself."""
+    return [
+        Diagnostic(change.code, _told(change), _line_of(lock, change.name), help=_LOCK)
+        for change in changes
+        if change.direction == "wider"
+    ]
 
 
 def _told(change: Change) -> str:
     from quire.analysis.lock.wording import told  # only a difference needs words
 
     return told(change)
-
-
-def _place(plan: Plan, change: Change) -> Span:
-    """Return the first step that needs something, if it is a step of the document itself."""
-    spans = {step.label: step.span for _, step in plan.steps()}
-    return next((spans[label] for label in change.steps if label in spans), NOWHERE)
 
 
 def _is_other_list(source: str) -> bool:

@@ -1,9 +1,7 @@
-"""Collect the facts of documents that go into `quire.lock`, the same on every machine.
+"""Collect the facts of documents that go into `quire.lock`, as texts that are the same on every machine.
 
 Only the workspace counts: the settings, documents and trust of the user are left out, so two users write the same lock.
 A model that the workspace does not name is `default`, and a callee that is only in a user's space is unknown.
-
-Write the facts of a proof as texts of a lock: bounds, gates and flows.
 """
 
 from __future__ import annotations
@@ -31,6 +29,7 @@ from quire.analysis.lock.file import (
     LockedDocument,
     LockedTool,
     fitting,
+    pinned_capability,
     shortened,
 )
 from quire.analysis.lock.read import LONGEST
@@ -39,7 +38,6 @@ from quire.errors import QuireError
 from quire.formats import YAML
 from quire.library.document import load
 from quire.library.foresight import Foresight
-from quire.library.proof_world import WorkspaceWorld
 from quire.models.choose import Unpriced
 from quire.plan.digest import plan_digest
 from quire.plan.nodes import only_thinks
@@ -47,9 +45,7 @@ from quire.source import Source, real_path, relative_to_here
 from quire.workspace.configuration import load_settings
 
 if TYPE_CHECKING:
-    from quire.analysis.amounts import Amount
     from quire.analysis.approvals import Gate, GateSearch
-    from quire.analysis.flow_paths import Flow
     from quire.analysis.proof import Proof
     from quire.analysis.quantities import RateOf
     from quire.diagnostics import Diagnostic
@@ -98,9 +94,9 @@ class LockFacts:
     @classmethod
     def with_lock(cls, workspace: Workspace, lock: Lock | None) -> LockFacts:
         """Return facts with the tools and the prices of a lock: nothing is started, and no price list is loaded."""
-        found = lock or Lock()
-        facts = cls(workspace, found.tools, found.prices)
-        facts._source = found.price_source
+        lock = lock or Lock()
+        facts = cls(workspace, lock.tools, lock.prices)
+        facts._source = lock.price_source
         return facts
 
     @cached_property
@@ -124,31 +120,31 @@ class LockFacts:
             if key is not None:
                 yield from self._in_file(key, path)
 
-    def missed(self, found: Iterable[Path], locked: Iterable[str] = ()) -> list[Path]:
+    def missed(self, paths: Iterable[Path], locked: Iterable[str] = ()) -> list[Path]:
         """Return the files of documents that a search did not find although they are there: those with the given keys
         in a lock, and registered pipelines of the workspace."""
-        known = {self.key_of(path) for path in found}
+        keys = {self.key_of(path) for path in paths}
         names = [*locked, *(entry.path for entry in self.settings.pipelines.values() if entry.enabled)]
         missing: dict[str, Path] = {}
         for name in names:
             for file in dict.fromkeys((name, name.rpartition("#")[0])):
                 path = self._folder / file
-                if file and (key := self.key_of(path)) and key not in known and path.is_file():
+                if file and (key := self.key_of(path)) and key not in keys and path.is_file():
                     missing[key] = path
                     break
         return [Path(relative_to_here(path) or path) for path in missing.values()]
 
-    def facts(self, one: LockableDocument) -> LockedDocument | None:
+    def facts(self, document: LockableDocument) -> LockedDocument | None:
         """Return the facts of a document; None for one that cannot run."""
-        if one.plan is None:
+        plan, name, foresight = document.plan, document.source.name, self._foresight
+        if plan is None:
             return None
-        name, foresight = one.source.name, self._foresight
-        proof = foresight.proof(one.plan, name)
+        proof = foresight.proof(plan, name)
         # Without needs, no table of tools is loaded.
-        envelope = None if only_thinks(proof.plan) else foresight.envelope(one.plan, name, self._classes)
+        envelope = None if only_thinks(proof.plan) else foresight.envelope(plan, name, self._classes)
         servers = self._servers(envelope) if envelope is not None else []
         return LockedDocument(
-            plan=f"sha256:{plan_digest(one.plan)}",
+            plan=f"sha256:{plan_digest(plan)}",
             may=tuple(_capabilities(envelope)) if envelope is not None else (),
             unknown=tuple(
                 sorted(map(shortened, {*(envelope.unknown if envelope is not None else ()), *proof.unknown}))
@@ -156,20 +152,18 @@ class LockFacts:
             models=tuple(sorted({fact.model or "default" for fact in proof.model_calls})),
             servers=tuple(servers),
             variables=tuple(sorted({name for server in servers for name in self.settings.servers[server].variables()})),
-            most=locked_bounds(proof, self._premises, self._rate),
+            most=locked_bounds(proof, foresight.world().premises, self._rate),
             gates=locked_gates(proof),
             flows=locked_flows(proof),
-            allows=tuple(_allows(one.source)),
+            allows=tuple(_allows(document.source)),
         )
 
     def lock(self, documents: Iterable[LockableDocument]) -> Lock:
         """Return the lock of some documents."""
-        found = {document.key: facts for document in documents if (facts := self.facts(document)) is not None}
+        locked = {document.key: facts for document in documents if (facts := self.facts(document)) is not None}
         assumed = {name: str(size) for name, size in self.settings.assume.items()}
-        if self._prices is not None:
-            return Lock(found, dict(self.tools), dict(self._prices), self._source, assumed)
-        prices, source = self._used_prices()
-        return Lock(found, dict(self.tools), prices, source, assumed)
+        prices, source = self._used_prices() if self._prices is None else (dict(self._prices), self._source)
+        return Lock(locked, dict(self.tools), prices, source, assumed)
 
     def prices_now(self, models: Iterable[str]) -> dict[str, str]:
         """Return the prices of models by the price list that is installed, which is loaded for that."""
@@ -215,20 +209,15 @@ class LockFacts:
         """The registered pipelines by their files."""
         from quire.library.library import Library
 
-        found: dict[Path, list[tuple[str, Source, Plan]]] = {}
+        registered: dict[Path, list[tuple[str, Source, Plan]]] = {}
         for pipeline in Library(self.settings).registry().pipelines.values():
-            found.setdefault(real_path(Path(pipeline.source.name)), []).append(
-                (pipeline.declared, pipeline.source, pipeline.plan)
-            )
-        return found
+            path = real_path(Path(pipeline.source.name))
+            registered.setdefault(path, []).append((pipeline.declared, pipeline.source, pipeline.plan))
+        return registered
 
     @cached_property
     def _foresight(self) -> Foresight:
         return Foresight(self.settings)
-
-    @cached_property
-    def _premises(self) -> Premises:
-        return WorkspaceWorld(self._foresight, self.settings).premises
 
     @cached_property
     def _classes(self) -> dict[str, str]:
@@ -241,7 +230,7 @@ class LockFacts:
         from quire.trust.capabilities import Grants
 
         needed = list(Grants.of(envelope.capabilities).patterns)
-        return [name for name in sorted(self.settings.servers) if any(_meets(one, name) for one in needed)]
+        return [name for name in sorted(self.settings.servers) if any(_meets(pattern, name) for pattern in needed)]
 
     def _rate(self, model: str) -> Rate:
         if model not in self.rates:
@@ -251,9 +240,9 @@ class LockFacts:
             elif written is not None:
                 from quire.models.prices import ModelRate
 
-                read, said, *window = written.split()
+                reads, writes, *window = written.split()
                 context = int(window[0]) if window else None
-                self.rates[model] = ModelRate(model, Decimal(read), Decimal(said), context=context)
+                self.rates[model] = ModelRate(model, Decimal(reads), Decimal(writes), context=context)
             elif self._prices is not None:
                 self.rates[model] = Unpriced(model, "the lock has no price of it")
             else:
@@ -265,18 +254,8 @@ class LockFacts:
 
 def effect_classes(pins: Mapping[str, LockedTool]) -> dict[str, str]:
     """Return the classes of effects that pins know, by capability. Those of built-in tools are known anyway."""
-    known = ((pinned_capability(key), pin.effect) for key, pin in pins.items() if pin.effect != "unknown")
-    return {name: effect for name, effect in known if name}
-
-
-def pinned_capability(key: str) -> str:
-    """Return the capability of a pinned tool, `SERVER/TOOL`; empty for a built-in one."""
-    server, _, tool = key.partition("/")
-    if server == "quire":
-        return ""
-    from quire.trust.capabilities import capability, mcp_tool, python_tool
-
-    return capability("execute", "tool", python_tool(tool) if server == "python" else mcp_tool(server, tool))
+    effects = ((pinned_capability(key), pin.effect) for key, pin in pins.items() if pin.effect != "unknown")
+    return {name: effect for name, effect in effects if name}
 
 
 def _capabilities(envelope: CapabilityEnvelope) -> Iterator[LockedCapability]:
@@ -301,8 +280,8 @@ def _meets(pattern: str, server: str) -> bool:
 
 def _rate_line(rate: ModelRate) -> str:
     """Return the dearest price per million tokens, read and written, and the window."""
-    read, said = (f"{price.normalize():f}" for price in rate.at())
-    return f"{read} {said} {rate.context}" if rate.context is not None else f"{read} {said}"
+    prices = " ".join(f"{price.normalize():f}" for price in rate.at())
+    return f"{prices} {rate.context}" if rate.context is not None else prices
 
 
 def _allows(source: Source) -> Iterator[str]:
@@ -328,7 +307,7 @@ def locked_bounds(proof: Proof, premises: Premises, rate_of: RateOf) -> dict[str
         if quantity.name == "time":
             most["minutes"] = str(quantity.most.divided(_MINUTE))
         elif quantity.name == "money":
-            most["money"] = UNPRICED if quantity.unpriced else _dollars(quantity.most)
+            most["money"] = UNPRICED if quantity.unpriced else quantity.most.text(_dollars)
         elif quantity.name == "input_tokens":
             most["input_tokens"] = quantity.most.text(lambda count: f"{rounded_up(count, 1):,}")
         else:
@@ -357,14 +336,14 @@ def locked_gates(proof: Proof) -> dict[str, str]:
     kinds: dict[str, set[str]] = {}
     for gate, note in gates:
         kinds.setdefault(gate.tool, set()).add(unnumbered_gate(gate.text_with(note)))
-    found: dict[str, str] = {}
+    locked: dict[str, str] = {}
     openness: dict[str, int] = {}
     for gate, note in gates:
         key = shortened(_detailed(gate) if len(kinds[gate.tool]) > 1 else gate.key)
         how_open = 2 if gate.verdict != "gated" else int(note in (OPENS, OPENS_WITHOUT))
         if how_open >= openness.get(key, 0):  # of several calls of a step, the one that is gated least is written
-            openness[key], found[key] = how_open, shortened(gate.text_with(note))
-    return found
+            openness[key], locked[key] = how_open, shortened(gate.text_with(note))
+    return locked
 
 
 def _detailed(gate: Gate) -> str:
@@ -403,19 +382,11 @@ def locked_flows(proof: Proof) -> tuple[str, ...]:
         return ()
     from quire.analysis.flow_paths import flows_of
 
-    return tuple(sorted({shortened(_written(flow)) for flow in flows_of(proof, most=sys.maxsize)}))
+    flows = flows_of(proof, most=sys.maxsize)
+    named = (replace(flow, sink=f"model with {', '.join(flow.tools)}") if flow.tools else flow for flow in flows)
+    return tuple(sorted({shortened(flow.text) for flow in named}))
 
 
-def _written(flow: Flow) -> str:
-    if flow.tools:
-        flow = replace(flow, sink=f"model with {', '.join(flow.tools)}")
-    return flow.text
-
-
-def _dollars(amount: Amount) -> str:
-    """Return a formula of money, each coefficient rounded up to two digits that count."""
-    return amount.text(lambda count: f"{Decimal(_micro(count)).scaleb(-6).normalize():f}")
-
-
-def _micro(picodollars: int) -> int:
-    return rounded_up(-(-picodollars // _MICRODOLLAR), 2)
+def _dollars(picodollars: int) -> str:
+    """Return a coefficient of a formula of money, rounded up to two digits that count."""
+    return f"{Decimal(rounded_up(-(-picodollars // _MICRODOLLAR), 2)).scaleb(-6).normalize():f}"

@@ -1,11 +1,8 @@
-"""Tell how one document stands to the lock of its workspace: as it was locked, changed, or allowed to do more.
+"""Tell how one document stands to the lock of its workspace, and hold runs to the lock: with `[trust] locked` a
+document that may do more than it was locked with is refused.
 
-Nothing is started, and no price list is loaded: the tools and prices are those of the lock.
-
-Hold runs to the lock: with `[trust] locked` a document that may do more than it was locked with is refused.
-
-A lock that is only out of date stops nothing. Documents outside of the workspace, such as those on the user's shelf,
-are not in its lock and are not held to it.
+Nothing is started, and no price list is loaded: the tools and prices are those of the lock. A lock that is only out of
+date stops nothing. Documents outside of the workspace, such as those on the user's shelf, are not held to its lock.
 """
 
 from __future__ import annotations
@@ -21,7 +18,7 @@ from quire.analysis.lock.file import FILE_NAME, Lock
 from quire.analysis.lock.wording import told
 from quire.errors import CannotStart, QuireError, Refused
 from quire.library.lock_check import load_lock, lock_path, require_lock, signature_problem
-from quire.library.lock_facts import LockableDocument, LockFacts, pinned_capability
+from quire.library.lock_facts import LockableDocument, LockFacts
 from quire.workspace.locate import is_on_shelf
 
 if TYPE_CHECKING:
@@ -57,14 +54,13 @@ def lock_state(workspace: Workspace, path: Path) -> LockState:
 
 def _compared(workspace: Workspace, path: Path, lock: Lock) -> LockState:
     facts = LockFacts.with_lock(workspace, lock)
-    known = [name for key in facts.tools if (name := pinned_capability(key))]
     changes: list[Change] = []
     is_new = False
     for document in facts.documents([path]):
         now = facts.facts(document)
         if now is not None:
             is_new = is_new or document.key not in lock.documents
-            changes += compare_document(document.key, lock.documents.get(document.key), now, known)
+            changes += compare_document(document.key, lock.documents.get(document.key), now, facts.tools)
     if is_new:
         return LockState("new", tuple(changes), assumed=lock.assumed)
     wider = any(change.direction == "wider" for change in changes)
@@ -99,10 +95,10 @@ def require_locked(settings: Settings, document: Document) -> None:
     lock = locked_lock(settings)
     facts = LockFacts.with_lock(settings.workspace, lock)
     path = Path(document.name)
-    key = facts.key_of(path)
-    if key is None and path.is_file():
+    key, is_file = facts.key_of(path), path.is_file()
+    if key is None and is_file:
         return
-    if key is None or not path.is_file():
+    if key is None or not is_file:
         raise Refused(
             f"{document.name} is not in a file, so it is not in {FILE_NAME}, and [trust] locked asks for that"
         )
@@ -111,8 +107,8 @@ def require_locked(settings: Settings, document: Document) -> None:
     if key not in lock.documents:
         raise Refused(f"{key} is not in {FILE_NAME}, so what it may do was never reviewed: quire lock {key}")
     now = facts.facts(LockableDocument(key, document.source, document.runnable()))
-    known = [name for tool in lock.tools if (name := pinned_capability(tool))]
-    wider = [change for change in compare_document(key, lock.documents[key], now, known) if change.direction == "wider"]
+    changes = compare_document(key, lock.documents[key], now, lock.tools)
+    wider = [change for change in changes if change.direction == "wider"]
     if wider:
         lines = [f"  {told(change)}" for change in wider[:_MOST_TOLD]]
         lines += [f"  and {len(wider) - _MOST_TOLD} more"] if len(wider) > _MOST_TOLD else []

@@ -80,7 +80,7 @@ def _in_space(argument: str) -> tuple[SpaceName | None, str]:
     from quire.library.items import SPACES
 
     space, colon, name = argument.partition(":")
-    return next(((one, name) for one in SPACES if colon and one == space), (None, argument))
+    return next(((known, name) for known in SPACES if colon and known == space), (None, argument))
 
 
 def _meant(argument: str, start: Path | None) -> tuple[Library, Entry | None]:
@@ -94,7 +94,7 @@ def _meant(argument: str, start: Path | None) -> tuple[Library, Entry | None]:
     if len(meant) > 1:
         listed = ", ".join(f"the {entry.type} {entry.id} ({_shown(entry)})" for entry in meant)
         spaces = {entry.space for entry in meant}
-        ways = f", or as {' or '.join(f'{one}:{name}' for one in SPACES if one in spaces)}" if len(spaces) > 1 else ""
+        ways = f", or as {' or '.join(f'{at}:{name}' for at in SPACES if at in spaces)}" if len(spaces) > 1 else ""
         raise CannotStart(f"{name} means several things: {listed}; say which by its file, or by its whole id{ways}")
     return library, meant[0] if meant else None
 
@@ -113,18 +113,16 @@ def _nothing(name: str, library: Library) -> str:
     others = [entry.id for kind, entries in library.entries().items() if kind != "pipeline" for entry in entries]
     names = [*registry.pipelines, *others]
     names += [entry.id for entries in shelf_entries(library.settings).values() for entry in entries]
-    last_parts = {one.rpartition("/")[2]: one for one in names}
+    last_parts = {whole.rpartition("/")[2]: whole for whole in names}
     close = nearest(name, names) or last_parts.get(nearest(name, list(last_parts)) or "")
-    own = [one for one in names if not one.startswith("rye/")]
+    own = [whole for whole in names if not whole.startswith("rye/")]
     if close:
         hint = did_you_mean(close)
     elif own:
         hint = f"known here are {', '.join(own[:_SHOWN])}" + (" and more" if len(own) > _SHOWN else "")
     else:
         hint = "no document here has a name"
-    return "\n".join(
-        [f"there is no file, no pipeline, playbook or directive {name}; {hint}", *library.registry().problems]
-    )
+    return "\n".join([f"there is no file, no pipeline, playbook or directive {name}; {hint}", *registry.problems])
 
 
 def _shown(entry: Entry) -> str:
@@ -135,20 +133,17 @@ def _shown(entry: Entry) -> str:
 _DOCUMENT = (".md", ".markdown", ".yaml", ".yml")
 
 
-def near_file(wanted: Path) -> str:
+def near_file(path: Path) -> str:
     """Return the file beside a missing one with the nearest name; empty if there is none."""
     try:
-        names = [path.name for path in wanted.parent.iterdir() if not path.name.startswith(".")]
+        names = [beside.name for beside in path.parent.iterdir() if not beside.name.startswith(".")]
     except (OSError, ValueError):
         return ""
     # `tagline` and `tagline.md` mean tagline.playbook.md.
-    begun = [name for name in names if name.startswith(f"{wanted.name.split('.')[0]}.") and _is_document(name)]
-    close = nearest(wanted.name, names) or (begun[0] if len(begun) == 1 else None)
-    return str(wanted.parent / close) if close else ""
-
-
-def _is_document(name: str) -> bool:
-    return name.endswith(_DOCUMENT) and not belongs_to_test(name)
+    documents = [name for name in names if name.endswith(_DOCUMENT) and not belongs_to_test(name)]
+    begun = [name for name in documents if name.startswith(f"{path.name.split('.')[0]}.")]
+    close = nearest(path.name, names) or (begun[0] if len(begun) == 1 else None)
+    return str(path.parent / close) if close else ""
 
 
 def with_near_file(error: Unreadable) -> Unreadable:
@@ -185,21 +180,18 @@ def find_signables(arguments: Sequence[str], *, locks: bool = False) -> tuple[li
             here = _in_folder(folder, locks)
             problems += [] if here else [f"{argument} holds nothing that can be signed"]
         else:
-            wanted, wrong = collect([argument])
-            missing = [one.path for one in wanted if not os.path.lexists(one.path)]
-            wrong += [_missing(path) for path in missing]
-            wanted = [one for one in wanted if one.path not in missing]
+            collected, wrong = collect([argument])
+            paths = [file.path for file in collected]
+            missing = [path for path in paths if not os.path.lexists(path)]
+            wrong += [str(with_near_file(Unreadable(path, "does not exist"))) for path in missing]
             by_name = not set(argument) & set("*?[") or os.path.lexists(argument)
-            here, wrong_kind = _signables([one.path for one in wanted], named=True, by_name=by_name)
+            there = [path for path in paths if path not in missing]
+            here, wrong_kind = _signables(there, named=True, by_name=by_name)
             problems += wrong + wrong_kind
         for file in here:
             if file.by_name or file.item.path not in files:
                 files[file.item.path] = file
     return list(files.values()), problems
-
-
-def _missing(path: Path) -> str:
-    return str(with_near_file(Unreadable(path, "does not exist")))
 
 
 def _in_folder(folder: Path, locks: bool) -> list[SignableFile]:

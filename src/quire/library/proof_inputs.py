@@ -1,12 +1,9 @@
-"""A directive as the analysis needs it: its model and limits, and the tools, directives and documents that it may use.
+"""Directives and tools as the analysis needs them: the model, the limits, the tools, directives and documents of a
+thread; how far results of tools can be trusted, how private these are, and what tools send out.
 
-Which directives a thread can start follows from its permissions alone: its model chooses among all that there are.
-
-Label the tools of a workspace: how far their results can be trusted, how private these are, and what they send out.
-
-A capability may be a pattern; then the labels are the worst of all tools that it covers. Results of child threads and
-of launched documents need no label of their own: these run under the grants of the thread that starts them, so they
-read nothing that the thread itself may not read.
+Which directives a thread can start follows from its permissions alone: its model chooses among all that there are. A
+capability may be a pattern; then its labels are the worst of all tools that it covers. Results of child threads and of
+launched documents need no label of their own: these run under the grants of the thread that starts them.
 """
 
 from __future__ import annotations
@@ -129,8 +126,8 @@ class ThreadFacts:
         fitting = [item for item in ids if grants.covers(capability("execute", "directive", item))]
         if len(fitting) > MOST_CHILDREN:
             return None
-        plans = [(one, self._foresight.called_directive(one)) for one in fitting]
-        return tuple((one, plan.thread) for one, plan in plans if plan is not None and plan.thread is not None)
+        plans = [(item, self._foresight.called_directive(item)) for item in fitting]
+        return tuple((item, plan.thread) for item, plan in plans if plan is not None and plan.thread is not None)
 
     def _documents(self, grants: Grants) -> tuple[tuple[str, Plan], ...] | None:
         kinds = [
@@ -138,12 +135,12 @@ class ThreadFacts:
         ]
         if not kinds:
             return ()
-        known = self._foresight.runnable_documents
-        if known is None:
+        documents = self._foresight.runnable_documents
+        if documents is None:
             return None
         return tuple(
             (name, plan)
-            for name, plan in known
+            for name, plan in documents
             if plan.format in kinds and grants.covers(capability("execute", plan.format, name))
         )
 
@@ -186,7 +183,7 @@ def _prompt_length(thread: Thread) -> int | None:
 
 
 _FROM_OUTSIDE = tuple(capability("execute", "tool", tool.id) for tool in BUILT_IN_TOOLS if tool.from_outside)
-_SENDS = tuple(capability("execute", "tool", one) for one in (FETCH, SEND))
+_SENDS = tuple(capability("execute", "tool", identity) for identity in (FETCH, SEND))
 _SHELL = capability("execute", "tool", SHELL)
 _WEB = capability("execute", "tool", "rye/web")
 _MCP, _PROMPTS = "rye.execute.tool.mcp.", "rye.fetch.prompt.mcp."
@@ -224,11 +221,14 @@ class ToolLabels:
 
     def of(self, capability: str) -> ToolLabel:
         """Return the labels of a tool, or the worst labels of all tools that a pattern covers."""
-        wide = _covers(capability)
         server = server_of(capability)
+
+        def wide(tools: tuple[str, ...]) -> bool:
+            return any(capability == tool or matches(capability, tool) for tool in tools)
+
         outside = wide(_FROM_OUTSIDE) or (self.network and wide((_SHELL,)))
         sends_out = wide(_SENDS) or (self.network and wide((_SHELL,)))
-        private = wide(_KNOWLEDGE) or _is_knowledge(capability)
+        private = wide(_KNOWLEDGE) or capability.startswith(("rye.fetch.knowledge", "rye.execute.knowledge"))
         if server is not None:
             outside = outside or not self.trusts(server)
             private = private or self.is_private(server)
@@ -248,8 +248,8 @@ class ToolLabels:
     def trusts(self, server: str) -> bool:
         """Tell whether the user has marked a server as trusted, and it is still the one that was marked."""
         mark = self._settings.marks.get(server) if self._settings else None
-        known = self._servers.get(server)
-        return mark is not None and mark.trusted and known is not None and mark.at == known.line
+        config = self._servers.get(server)
+        return mark is not None and mark.trusted and config is not None and mark.at == config.line
 
     def reads_private(self, patterns: tuple[str, ...]) -> bool:
         """Tell whether a path of a call may be one of the private files. In both, `*` stands for any text."""
@@ -259,13 +259,6 @@ class ToolLabels:
     def is_private(self, server: str) -> bool:
         mark = self._settings.marks.get(server) if self._settings else None
         return mark is not None and mark.private
-
-
-def _covers(capability: str) -> Callable[[tuple[str, ...]], bool]:
-    def covers(several: tuple[str, ...]) -> bool:
-        return any(capability == one or matches(capability, one) for one in several)
-
-    return covers
 
 
 def server_of(capability: str) -> str | None:
@@ -292,10 +285,6 @@ def _is_unknown(capability: str) -> bool:
     """Tell whether tools are neither built in nor Python functions: then they may be those of a server."""
     is_wide = capability.removeprefix(_TOOL)[:1] in ("*", "?", "[", "")
     return capability.startswith(_TOOL) and not capability.startswith(_OURS) and not is_wide
-
-
-def _is_knowledge(capability: str) -> bool:
-    return capability.startswith(("rye.fetch.knowledge", "rye.execute.knowledge"))
 
 
 def _network(settings: Settings) -> bool:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _SHELL = "rye.execute.tool.rye.bash"
 _HTTP = ("rye.execute.tool.rye.web.", "rye.execute.tool.rye.http.")
 _MCP, _PYTHON = "rye.execute.tool.mcp.", "rye.execute.tool.python."
-_ITEMS = ("rye.fetch.", "rye.sign.", *(f"rye.execute.{one}" for one in ITEM_TYPES if one != "tool"))
+_ITEMS = ("rye.fetch.", "rye.sign.", *(f"rye.execute.{item_type}" for item_type in ITEM_TYPES if item_type != "tool"))
 _SECONDS: Mapping[Kind, ToolKind] = {
     "built-in": "files",
     "shell": "shell",
@@ -110,7 +110,8 @@ class WorkspaceWorld:
     def tools(self, connection: str, name: str) -> tuple[ToolFact, ...]:
         key = (connection, name)
         if key not in self._facts:
-            self._facts[key] = tuple(self.tool_fact(one, name) for one in self._foresight.words.tool(connection, name))
+            capabilities = self._foresight.words.tool(connection, name)
+            self._facts[key] = tuple(self.tool_fact(capability, name) for capability in capabilities)
         return self._facts[key]
 
     def tool_fact(self, capability: str, name: str = "") -> ToolFact:
@@ -137,7 +138,7 @@ class WorkspaceWorld:
         from quire.trust.capabilities import may_begin_with
 
         kinds = {kind, *(other for other, head in _TOOLS_OF_OTHERS.items() if may_begin_with(capability, head))}
-        return max(self._seconds_of(one, capability) for one in kinds)
+        return max(self._seconds_of(each, capability) for each in kinds)
 
     def _seconds_of(self, kind: Kind, capability: str) -> float:
         seconds = self.premises.tool_seconds
@@ -150,19 +151,14 @@ class WorkspaceWorld:
 
     def server_seconds(self, name: str) -> float:
         servers = self._settings.servers if self._settings else {}
-        own = (
-            [servers[name].timeout]
-            if name in servers
-            else [MCP_SECONDS, *(server.timeout for server in servers.values())]
-        )
-        return self.premises.tool_seconds.of("mcp", max(own))
+        any_of_them = (MCP_SECONDS, *(server.timeout for server in servers.values()))
+        return self.premises.tool_seconds.of("mcp", servers[name].timeout if name in servers else max(any_of_them))
 
     def agent(self, work: Agent) -> AgentFact:
         key = (work.identity, work.tools, work.settings)
-        fact = self._agents.get(key)
-        if fact is None:
-            fact = self._agents[key] = self._agent(work)
-        return fact
+        if key not in self._agents:
+            self._agents[key] = self._agent(work)
+        return self._agents[key]
 
     def _agent(self, work: Agent) -> AgentFact:
         profile = self._profiles.get(work.identity or "default", AgentSettings())
@@ -186,19 +182,14 @@ class WorkspaceWorld:
             return self._plain
         profile = self._profiles.get(cast.profile, AgentSettings())
         agent = self._profiles.get(cast.agent, AgentSettings())
-        names = cast.tools
-        if names:
-            from quire.plan.uses import OWN_TOOLS
-
-            names = tuple(name for name in names if name not in OWN_TOOLS)
         model = "" if self._one_model else cast.model
-        return self._called(profile, model, names, agent.turns or MAX_TURNS, profile.call.max_tokens, reads=True)
+        return self._called(profile, model, cast.tools, agent.turns or MAX_TURNS, profile.call.max_tokens, reads=True)
 
-    def _model_of(self, profile: AgentSettings, said: str) -> str:
+    def _model_of(self, profile: AgentSettings, model: str) -> str:
         """Return the model of an agent; empty for that of the run. A model that the run is started with takes the place
         of that of the step, but not of that of the profile, which only a script replaces."""
         if not self._one_model:
-            return said or profile.model or ""
+            return model or profile.model or ""
         return "" if self.model.startswith("script:") else profile.model or ""
 
     @cached_property
@@ -240,8 +231,8 @@ class WorkspaceWorld:
         )
 
     def _spec(self, model: str) -> str:
-        wanted = model or self.model
-        return self._settings.models.tiers.get(wanted, wanted) if self._settings else wanted
+        model = model or self.model
+        return self._settings.models.tiers.get(model, model) if self._settings else model
 
     def thread(self, thread: Thread) -> ThreadFact:
         return self._threads.of(thread)
@@ -250,20 +241,18 @@ class WorkspaceWorld:
     def _threads(self) -> ThreadFacts:
         from quire.library.proof_inputs import ThreadFacts
 
+        def spec(model: str) -> str:
+            """Return the model of a thread. A model that the run is started with counts for all of its threads."""
+            return self._spec(self._named or model)
+
         own = self._own if self._one_model else None
-        return ThreadFacts(
-            self._foresight, self._settings, self.premises, self.tool_fact, self._of_a_thread, own, self._launched
-        )
+        return ThreadFacts(self._foresight, self._settings, self.premises, self.tool_fact, spec, own, self._launched)
 
     @property
     def _launched(self) -> str:
         """The model of runs that threads launch: that of the settings, whatever the model of the run itself is."""
         default = (self._settings.models.default if self._settings else "") or ""
         return self._spec(self._profiles["default"].model or default) if default else ""
-
-    def _of_a_thread(self, model: str) -> str:
-        """Return the model of a thread. A model that the run is started with counts for all of its threads."""
-        return self._spec(self._named or model)
 
     def hook_tool(self, action: HookAction) -> ToolFact | None:
         needed = self._foresight.words.action(action)

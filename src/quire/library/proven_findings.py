@@ -9,7 +9,6 @@ from quire.analysis.rules import RuleContext, findings
 from quire.errors import BadConfiguration, QuireError
 from quire.library.document import read
 from quire.library.foresight import Foresight
-from quire.library.proof_world import WorkspaceWorld
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
@@ -33,15 +32,15 @@ class ProvenFindings:
 
     def of(self, source: Source) -> tuple[Diagnostic, ...]:
         """Return the findings about a document; none about one that cannot be read."""
-        found: dict[Diagnostic, None] = {}
+        several: dict[Diagnostic, None] = {}
         for plan in self._plans(source):
             proof = self._foresight.proof(plan, source.name)
-            found |= dict.fromkeys(findings(proof, self._context(source)))
-        return tuple(found)
+            several |= dict.fromkeys(findings(proof, self._context(source)))
+        return tuple(several)
 
     def _context(self, source: Source) -> RuleContext:
         settings = self._settings
-        premises = WorkspaceWorld(self._foresight, settings).premises
+        premises = self._foresight.world().premises
         granted = settings.granted if settings else ()
         agents = frozenset({"default", *settings.agents}) if settings else None
         excess = {request.key: request.value for request in settings.excess} if settings else {}

@@ -1,18 +1,13 @@
-"""The pipelines and playbooks of a workspace that have a name.
+"""The pipelines and playbooks of a workspace, and of the user's own shelf, that have a name.
 
-Registered pipelines are those in its `pipelines/` folder with all below it, and the entries of its settings. A file
-that cannot be read, or a name that two files declare, is reported and left out; the others are loaded.
+Registered pipelines are those in its `pipelines/` folder with all below it, and the entries of its settings. Playbooks
+that other documents can name are those at the top of a workspace and in its `playbooks/` folder. A name is the path
+below that folder without `.playbook.md`; the last part is enough if it is unique. A file that cannot be read, and a
+name that two files have, is reported and left out.
 
-Playbooks that other documents can name are those at the top of a workspace and in its `playbooks/` folder. A name is
-the path below that folder without `.playbook.md`; the last part is enough if it is unique. Two files with the same name
-are reported, and neither gets it.
-
-The user's own shelf: playbooks and pipelines in the user's space, which have a name in every workspace.
-
-They lie in `playbooks/` and `pipelines/` of the user's space and are named as those of a workspace. A document on the
-shelf calls documents on the shelf and takes library prompts of the user's space, never those of the workspace in which
-it runs: a cloned folder must not put its own text in the place of the user's. A document of a workspace does not see
-the shelf.
+The shelf is `playbooks/` and `pipelines/` of the user's space; its documents have a name in every workspace. They call
+documents on the shelf and take library prompts of the user's space, never those of the workspace in which they run: a
+cloned folder must not put its own text in the place of the user's. A document of a workspace does not see the shelf.
 """
 
 from __future__ import annotations
@@ -79,17 +74,16 @@ class RegisteredPipelines(Struct, frozen=True):
 def load_registry(settings: Settings) -> RegisteredPipelines:
     """Read all files again; a registry that was loaded before does not change."""
     problems: list[str] = []
-    found: dict[str, list[Registered]] = {}
+    named: dict[str, list[Registered]] = {}
     for key, file, description in _pipeline_files(settings):
         for registered in _load(key, file, description, problems):
-            found.setdefault(registered.name, []).append(registered)
-    claimed = {name: tuple(several) for name, several in found.items() if len(several) > 1}
-    for name, all in claimed.items():
-        files = " and ".join(one.source.name for one in all)
+            named.setdefault(registered.name, []).append(registered)
+    claimed = {name: tuple(several) for name, several in named.items() if len(several) > 1}
+    for name, several in claimed.items():
+        files = " and ".join(pipeline.source.name for pipeline in several)
         problems.append(f"the pipeline {name} is declared by {files}: neither is loaded")
-    return RegisteredPipelines(
-        {name: one for name, (one, *rest) in found.items() if not rest}, tuple(problems), claimed
-    )
+    single = {name: first for name, (first, *rest) in named.items() if not rest}
+    return RegisteredPipelines(single, tuple(problems), claimed)
 
 
 def read_pipelines(key: str, source: Source, description: str = "") -> tuple[list[Registered], list[str]]:
@@ -181,10 +175,10 @@ class Playbooks(Struct, frozen=True, dict=True):
 
     @cached_property
     def _by_last_part(self) -> Mapping[str, list[str]]:
-        found: dict[str, list[str]] = {}
+        names: dict[str, list[str]] = {}
         for name in self.paths:
-            found.setdefault(name.rpartition("/")[2], []).append(name)
-        return found
+            names.setdefault(name.rpartition("/")[2], []).append(name)
+        return names
 
     def find(self, name: str) -> tuple[str, Path] | None:
         """Return the full name and the file, or None. Raises `CannotStart` for a last part that several playbooks
@@ -200,16 +194,16 @@ class Playbooks(Struct, frozen=True, dict=True):
 def load_playbooks(settings: Settings) -> Playbooks:
     """List the playbooks by their names; no file is read."""
     folder = settings.workspace.folder
-    found: dict[str, list[Path]] = {}
+    named: dict[str, list[Path]] = {}
     for path in _playbook_files(folder, links=folder == settings.user):
-        found.setdefault(playbook_name(path, folder), []).append(path)
+        named.setdefault(playbook_name(path, folder), []).append(path)
     problems = [
-        f"the playbook {name} is in {' and in '.join(path.relative_to(folder).as_posix() for path in several)}: "
+        f"the playbook {name} is in {' and in '.join(path.relative_to(folder).as_posix() for path in paths)}: "
         "rename one of them"
-        for name, several in sorted(found.items())
-        if len(several) > 1
+        for name, paths in sorted(named.items())
+        if len(paths) > 1
     ]
-    return Playbooks({name: paths[0] for name, paths in sorted(found.items()) if len(paths) == 1}, tuple(problems))
+    return Playbooks({name: paths[0] for name, paths in sorted(named.items()) if len(paths) == 1}, tuple(problems))
 
 
 def playbook_name(path: Path, folder: Path) -> str:

@@ -1,14 +1,8 @@
-"""The documents of a workspace as they are now, for checks that ask thousands of questions in a row.
+"""The documents, tools and identities of a workspace as they are now, for checks that ask thousands of questions in a
+row; and the circles that calls between documents lead into.
 
 Nothing is started or verified, and the user is not asked. Each file is read once, and only when a question needs it;
-what only some questions need is imported then.
-
-The tools and identities of a workspace, for checks: no server is started, and Python tools are imported only if the
-user has agreed to the workspace.
-
-The calls between the documents of a workspace, for `check`: the circles that they lead into.
-
-Only documents that the checked one can reach are read, each once.
+what only some questions need is imported then. Python tools are imported only if the user has agreed to the workspace.
 """
 
 from __future__ import annotations
@@ -93,7 +87,7 @@ class KnownTools(Library, DocumentResolver):
     """If false, Python tools are not imported, and nothing is known about them."""
 
     def is_built_in(self, name: str) -> bool:
-        from quire.library.callees import is_built_in
+        from quire.plan.uses import is_built_in
 
         return is_built_in(name)
 
@@ -208,15 +202,14 @@ class Snapshot(KnownTools):
 
     @cached_property
     def _graph(self) -> CallGraph:
-
         return CallGraph(self)
 
     def pipeline(self, name: str, caller: Pipeline) -> Pipeline | None:
         """Find a pipeline by name. In a file of several, a name without a dot is a sibling first."""
         key, dot, _ = self._names.get(id(caller), "").rpartition(".")
         registered = self._registry.pipelines
-        found = (registered.get(f"{key}.{name}") if dot else None) or registered.get(name)
-        return found.tree if found else None
+        pipeline = (registered.get(f"{key}.{name}") if dot else None) or registered.get(name)
+        return pipeline.tree if pipeline else None
 
     @cached_property
     def _names(self) -> Mapping[int, str]:
@@ -262,14 +255,10 @@ class Snapshot(KnownTools):
 
     @cached_property
     def _project_layers(self) -> Collection[str]:
-        from quire.engine.interpreter.thread.hooks import is_composed, read_hooks_yaml
-        from quire.source import read_source
-        from quire.workspace.consent import HOOKS
+        from quire.engine.interpreter.thread.hooks import is_composed
+        from quire.library.directive_preview import read_project_hooks
 
-        file = self.settings.workspace.folder / HOOKS
-        if not file.is_file():
-            return ()
-        hooks, _ = read_hooks_yaml(read_source(file).text, HOOKS)
+        hooks = read_project_hooks(self.settings)[0]
         bringing = [hook for hook in hooks if any(is_composed(hook, action) for action in hook.actions)]
         return {*(hook.id for hook in bringing), *(action.item_id for hook in bringing for action in hook.actions)}
 
@@ -322,29 +311,34 @@ class CallGraph:
         if self._followed > MOST_FOLLOWED:
             return []
         here = self._declaring.get(declared, ())
-        own = next((one.name for one in here if Path(one.source.name).resolve() == path.resolve()), "")
+        own = next((pipeline.name for pipeline in here if Path(pipeline.source.name).resolve() == path.resolve()), "")
         root = _caller("pipeline", own, own or declared, calls)
-        return circles(root, lambda caller, target: self._find(caller, target) or _itself(root, target))
+
+        def find(caller: Caller, target: CallTarget) -> Caller | None:
+            itself = root if target.name == root.name and target.kind in ("", "pipeline") else None
+            return self._find(caller, target) or itself
+
+        return circles(root, find)
 
     @cached_property
     def _declaring(self) -> Mapping[str, Sequence[Registered]]:
-        found: dict[str, list[Registered]] = {}
+        declaring: dict[str, list[Registered]] = {}
         for pipeline in self._library.registry().pipelines.values():
-            found.setdefault(pipeline.declared, []).append(pipeline)
-        return found
+            declaring.setdefault(pipeline.declared, []).append(pipeline)
+        return declaring
 
-    def _find(self, caller: Caller, wanted: CallTarget) -> Caller | None:
+    def _find(self, caller: Caller, target: CallTarget) -> Caller | None:
         """Return the document that a run would resolve a name to. A document that cannot be read leads nowhere: the run
         reports why."""
         self._followed += 1
-        name = wanted.name
-        if caller.format == "pipeline" and wanted.kind in ("", "pipeline"):
+        name = target.name
+        if caller.format == "pipeline" and target.kind in ("", "pipeline"):
             # In a file of several, a name without a dot is a sibling first.
             key, dot, _ = caller.name.rpartition(".")
             sibling = f"{key}.{name}"
             name = sibling if dot and sibling in self._library.registry().pipelines else name
         try:
-            return self._caller(name, wanted.kind)
+            return self._caller(name, target.kind)
         except QuireError:
             return None
 
@@ -357,24 +351,15 @@ class CallGraph:
             from quire.formats.directive.parse import parse
 
             tree = parse(document.source).directive
-            return (
-                _caller("directive", document.id, document.id, [target for target, _ in documents_called(tree)])
-                if tree
-                else None
-            )
-        if document.plan is None:
-            return None
-        from quire.library.callees import called_names
+            targets = [target for target, _ in documents_called(tree)] if tree else None
+        else:
+            from quire.plan.uses import called_names
 
-        return _caller(
-            document.format, document.id, document.id, [CallTarget(one) for one in called_names(document.plan)]
-        )
+            plan = document.plan
+            targets = [CallTarget(called) for called in called_names(plan)] if plan is not None else None
+        return _caller(document.format, document.id, document.id, targets) if targets is not None else None
 
 
 def _caller(format: str, id: str, name: str, calls: Sequence[CallTarget]) -> Caller:
     """Return a document of the graph; one without an id cannot be called."""
     return Caller(f"{format}:{id}" if id else "", name, format, tuple(dict.fromkeys(calls)))
-
-
-def _itself(root: Caller, target: CallTarget) -> Caller | None:
-    return root if target.name == root.name and target.kind in ("", "pipeline") else None

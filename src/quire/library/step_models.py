@@ -58,8 +58,8 @@ def playbook_settings(name: str, settings: Settings) -> tuple[str, PlaybookSetti
     path = PurePath(name).as_posix()
     path = next((path.removesuffix(suffix) for suffix in _SUFFIXES if path.endswith(suffix)), path)
     fitting = [key for key in settings.playbooks if key and f"/{path}".endswith(f"/{key}")]
-    found = max(fitting, key=len, default="")
-    return found, settings.playbooks.get(found, _NOTHING)
+    longest = max(fitting, key=len, default="")
+    return longest, settings.playbooks.get(longest, _NOTHING)
 
 
 def choose_step_models(

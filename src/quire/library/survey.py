@@ -6,7 +6,7 @@ verdict. Required inputs without a value are replaced by their name in brackets.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from quire.engine.interpreter.thread.budgets import Limits, resolve_limits
 from quire.engine.interpreter.thread.compose import Bundle, BundleResolver, Composed, compose, read_chain
 from quire.engine.interpreter.thread.hooks import is_composed
-from quire.errors import CannotStart
 from quire.library.directives import BundleBuilder
 from quire.library.verify import VerifiedItems
 from quire.models.choose import MODEL_BY_KEY, Choice
@@ -100,17 +99,14 @@ class DirectiveSurvey(Struct, frozen=True):
 
 
 def survey(
-    library: Library, environ: Mapping[str, str], document: Document, given: Mapping[str, Value]
+    library: Library, environ: Mapping[str, str], document: Document, inputs: Mapping[str, Value]
 ) -> DirectiveSurvey:
     """Survey a directive. Raises `CannotStart` for one that cannot be composed: a circular chain, wrong inputs, a
     missing item."""
     settings = library.settings
     items = replace(VerifiedItems.of(settings), mode="warn")
-    item = library.directive_at(document.name)
-    bundle = BundleBuilder(settings, items, environ, model=False).gather("", item)
-    if bundle is None:
-        raise CannotStart(f"there is no directive {document.name}")
-    return _Looking(settings, environ, items, bundle, given).survey()
+    bundle = BundleBuilder(settings, items, environ, model=False).gathered(library.directive_at(document.name))
+    return _Looking(settings, environ, items, bundle, inputs).survey()
 
 
 class _Looking:
@@ -120,22 +116,24 @@ class _Looking:
         environ: Mapping[str, str],
         items: VerifiedItems,
         bundle: Bundle,
-        given: Mapping[str, Value],
+        inputs: Mapping[str, Value],
     ) -> None:
         self._settings = settings
         self._environ = environ
         self._items = items
         self._bundle = bundle
-        self._given = given
-        self._found: dict[tuple[str, str], Item | None] = {}
+        self._inputs = inputs
+        self._items_read: dict[tuple[str, str], Item | None] = {}
         self._chain = read_chain(bundle.item_id, BundleResolver(bundle))
+        self._suppressed = {name: item_id for item_id, thread in self._chain for name in thread.context.suppress}
+        """Ids of items and hooks, with the directive that leaves each out."""
 
     def survey(self) -> DirectiveSurvey:
         bundle, chain = self._bundle, self._chain
-        resolver = _StandIns(bundle, self._given)
-        composed = compose(bundle.item_id, resolver, self._given, bundle.project_hooks())
+        resolver = _StandIns(bundle, self._inputs)
+        composed = compose(bundle.item_id, resolver, self._inputs, bundle.project_hooks())
         context = tuple(self._context())
-        ancestors = tuple(self._file("directive", one) for one, _ in chain)
+        ancestors = tuple(self._file("directive", item_id) for item_id, _ in chain)
         knowledge = dict.fromkeys(layer.item_id for layer in context if not layer.suppressed)
         return DirectiveSurvey(
             thread=chain[0][1],
@@ -144,7 +142,7 @@ class _Looking:
             limits=resolve_limits(composed.limits_declared, {}, None),
             model=model_here(chain[0][1].model, self._settings, self._environ),
             chain=ancestors,
-            files=(*ancestors, *(self._file("knowledge", one) for one in knowledge)),
+            files=(*ancestors, *(self._file("knowledge", item_id) for item_id in knowledge)),
             context=context,
             capabilities=tuple(self._capabilities(composed)),
             hooks=tuple(self._hooks()),
@@ -154,19 +152,19 @@ class _Looking:
 
     def _item(self, item_type: ItemType, item_id: str) -> Item | None:
         key = (item_type, item_id)
-        if key not in self._found:
-            self._found[key] = self._items.spaces.find(item_type, item_id) if item_id else None
-        return self._found[key]
+        if key not in self._items_read:
+            self._items_read[key] = self._items.spaces.find(item_type, item_id) if item_id else None
+        return self._items_read[key]
 
     def _file(self, item_type: ItemType, item_id: str) -> File:
         item = self._item(item_type, item_id)
         if item is None:
             return File(item_id, item_type)
         verdict = self._items.verdict(item)
-        said = "signed" if verdict.outcome is Verification.OK else verdict.outcome.value
+        word = "signed" if verdict.outcome is Verification.OK else verdict.outcome.value
         if item.space == "system" and verdict.ok:
-            said = "built in"
-        return File(item.id, item_type, item.space, str(item.path), said, verdict.message)
+            word = "built in"
+        return File(item.id, item_type, item.space, str(item.path), word, verdict.message)
 
     def _place(self, item_id: str, at: int) -> tuple[str, int]:
         item = self._item("directive", item_id)
@@ -176,24 +174,22 @@ class _Looking:
     def _context(self) -> Iterator[ContextText]:
         """Yield the texts in the order of composing: texts from hooks are outside those that the chain declares, each
         text once."""
-        suppressed = {one: item_id for item_id, thread in self._chain for one in thread.context.suppress}
         declared = [
-            ContextText(position, one, item_id)
+            ContextText(position, knowledge, item_id)
             for item_id, thread in reversed(self._chain)
             for position in POSITIONS
-            for one in getattr(thread.context, position)
+            for knowledge in getattr(thread.context, position)
         ]
         brought = list(self._brought())
         for position in POSITIONS:
             layers = [*declared, *brought] if position == "after" else [*brought, *declared]
-            seen: set[str] = set()
+            shown: set[str] = set()
             for layer in layers:
-                if layer.position == position and layer.item_id not in seen:
-                    seen.add(layer.item_id)
-                    yield replace(layer, suppressed=layer.suppressed or suppressed.get(layer.item_id, ""))
+                if layer.position == position and layer.item_id not in shown:
+                    shown.add(layer.item_id)
+                    yield replace(layer, suppressed=layer.suppressed or self._suppressed.get(layer.item_id, ""))
 
     def _brought(self) -> Iterator[ContextText]:
-        suppressed = {one: item_id for item_id, thread in self._chain for one in thread.context.suppress}
         for placed in self._hooks():
             hook = placed.hook
             position = hook.position if hook.position in POSITIONS else "before"
@@ -202,7 +198,7 @@ class _Looking:
             for action in hook.actions:
                 if is_composed(hook, action):
                     who = f"hook {hook.id or hook.event} at {placed.path}:{placed.line}"
-                    yield ContextText(position, action.item_id, who, suppressed.get(hook.id, ""))
+                    yield ContextText(position, action.item_id, who, self._suppressed.get(hook.id, ""))
 
     def _hooks(self) -> Iterator[HookSource]:
         for item_id, thread in reversed(self._chain):
@@ -214,21 +210,21 @@ class _Looking:
 
     def _capabilities(self, composed: Composed) -> Iterator[Capability]:
         project = project_risk(self._settings.workspace.folder)
-        known = {acknowledgement.risk for acknowledgement in composed.acknowledged}
+        acknowledged = {acknowledgement.risk for acknowledgement in composed.acknowledged}
         for capability in composed.capabilities:
             tier = tier_of(capability.capability, project)
-            fine = tier not in (Tier.ELEVATED, Tier.UNRESTRICTED) or tier.value in known
+            fine = tier not in (Tier.ELEVATED, Tier.UNRESTRICTED) or tier.value in acknowledged
             path, line = self._place(capability.origin_id, capability.span.start)
             yield Capability(capability.capability, capability.origin_id, path, line, tier, fine)
 
 
-def model_here(asked: Mapping[str, str], settings: Settings, environ: Mapping[str, str]) -> Choice:
+def model_here(attributes: Mapping[str, str], settings: Settings, environ: Mapping[str, str]) -> Choice:
     """Return the model that `<model>` with these attributes would be. Ollama is not looked for, because that would open
     a connection."""
     models = settings.models
     if models.default is None and not any(environ.get(name) for name in MODEL_BY_KEY):
         models = replace(models, default=_LATER)
-    choice = thread_model(asked, models, environ)
+    choice = thread_model(attributes, models, environ)
     if choice.spec != _LATER:
         return choice
     pulled = preferred_model(environ)
@@ -239,26 +235,20 @@ def model_here(asked: Mapping[str, str], settings: Settings, environ: Mapping[st
 class _StandIns(BundleResolver):
     """Replaces missing required inputs of the leaf by a text, whatever their type."""
 
-    def __init__(self, bundle: Bundle, given: Mapping[str, Value]) -> None:
+    def __init__(self, bundle: Bundle, inputs: Mapping[str, Value]) -> None:
         super().__init__(bundle)
         self.missing: tuple[str, ...] = ()
         self._leaf = bundle.item_id
-        self._given = given
+        self._inputs = inputs
 
     def directive(self, item_id: str) -> Thread | None:
         thread = super().directive(item_id)
         if thread is None or item_id != self._leaf:
             return thread
-        self.missing = tuple(self._open(thread))
+        names = (parameter.name for parameter in thread.inputs if parameter.is_needed)
+        self.missing = tuple(name for name in names if self._inputs.get(name) is None)
         inputs = (
-            replace(one, type="any", default=f"[{one.name}]") if one.name in self.missing else one
-            for one in thread.inputs
+            replace(each, type="any", default=f"[{each.name}]") if each.name in self.missing else each
+            for each in thread.inputs
         )
         return replace(thread, inputs=tuple(inputs))
-
-    def _open(self, thread: Thread) -> Iterable[str]:
-        return (
-            one.name
-            for one in thread.inputs
-            if one.required and one.default is None and self._given.get(one.name) is None
-        )

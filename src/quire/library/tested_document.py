@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire.diagnostics import Diagnostic
 from quire.errors import CannotStart, QuireError
 from quire.formats import TEST_SUFFIX
-from quire.library.callees import called_names
 from quire.library.document import Document, load
+from quire.plan.uses import called_names
 from quire.source import NOWHERE, Source, open_text, real_path
 
 if TYPE_CHECKING:
@@ -28,11 +29,11 @@ def find_tested(source: Source, file: TestFile, library: Library) -> Document:
     named = file.document.text if file.document else ""
     name = named or Path(source.name).name.removesuffix(TEST_SUFFIX)
     tried = (named,) if named else tuple(name + ending for ending in ENDINGS)
-    for one in tried:
-        path = folder / one
+    for file_name in tried:
+        path = folder / file_name
         if path.is_file() or open_text(path) is not None:
             if not real_path(path).is_relative_to(library.settings.workspace.folder.resolve()):
-                raise CannotStart(f"{one} is outside of the workspace of the test")
+                raise CannotStart(f"{file_name} is outside of the workspace of the test")
             return load(path)
     is_path = name.endswith(ENDINGS) or ".." in name
     document = None if is_path else library.find(name)
@@ -74,16 +75,9 @@ def callee_plans(plan: Plan, library: Library) -> dict[str, Plan]:
     waiting = [plan]
     while waiting:
         for name in called_names(waiting.pop()):
-            callee = _plan(name, library) if name not in plans else None
-            if callee is not None:
-                plans[name] = callee
-                waiting.append(callee)
+            with suppress(QuireError):
+                document = library.find(name) if name not in plans else None
+                if document is not None and document.plan is not None:
+                    plans[name] = document.plan
+                    waiting.append(document.plan)
     return plans
-
-
-def _plan(name: str, library: Library) -> Plan | None:
-    try:
-        document = library.find(name)
-    except QuireError:
-        return None
-    return document.plan if document else None

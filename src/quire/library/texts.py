@@ -7,7 +7,7 @@ pipelines (`!file`) are read when a run starts, and kept with it.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, cast
 
@@ -74,7 +74,7 @@ class ItemLoader(Struct, frozen=True):
         if root is None:
             return None
         all_of_them = {name: root, **callees.reachable(root.plan)}
-        texts = {one: callee.text for one, callee in all_of_them.items()}
+        texts = {key: callee.text for key, callee in all_of_them.items()}
         return encode({"name": name, "documents": pinned(all_of_them), "texts": texts})
 
 
@@ -118,20 +118,15 @@ class PromptLoader(Struct, frozen=True):
     def _library(self, request: Load) -> str | None:
         if not _ID.fullmatch(request.where):
             return None
-        for folder, home in self._folders():
+        workspace, user = self.settings.workspace.folder, self.settings.user
+        # Each with the folder that its files must not leave; the user's own links may lead anywhere.
+        folders: list[tuple[Path, Path | None]] = [(workspace / "prompts", workspace)]
+        folders += ((folder, folder) for folder in self.settings.prompt_folders)
+        for folder, home in (*folders, (user / "prompts", None)):
             file = folder / f"{request.where}.md"
             if file.is_file():
                 return _read(file, home, request)
         return None
-
-    def _folders(self) -> Iterator[tuple[Path, Path | None]]:
-        """Yield each folder of prompts with the folder that its files must not leave; the user's own links may lead
-        anywhere."""
-        workspace, user = self.settings.workspace.folder, self.settings.user
-        yield workspace / "prompts", workspace
-        for folder in self.settings.prompt_folders:
-            yield folder, folder
-        yield user / "prompts", None
 
     async def _mcp(self, request: Load) -> str:
         server, _, prompt = request.where.partition("/")
@@ -149,16 +144,16 @@ MOST_PROMPT_FILES = 1_000_000
 def read_prompt_files(plans: Iterable[Plan], folder: Path | None) -> dict[str, str]:
     """Return the prompt files that agents of these plans name, by name. One that cannot be read is left out: its step
     says why, if it is ever reached. Raises `CannotStart` if they are too large to be kept with a run."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for plan in plans:
         for path, step in plan.steps():
             where = step.work.file if isinstance(step.work, Agent) else ""
-            if where and where not in found:
+            if where and where not in texts:
                 with contextlib.suppress(StepFailed):
-                    found[where] = read_file(Load(path, step.label, "file", where), folder)
-    if (size := sum(map(len, found.values()))) > MOST_PROMPT_FILES:
+                    texts[where] = read_file(Load(path, step.label, "file", where), folder)
+    if (size := sum(map(len, texts.values()))) > MOST_PROMPT_FILES:
         raise CannotStart(f"the prompt files have {size:,} characters together, of at most {MOST_PROMPT_FILES:,}")
-    return found
+    return texts
 
 
 def read_file(request: Load, folder: Path | None) -> str:

@@ -28,7 +28,7 @@ _PYTHON = "rye.execute.tool.python."
 
 def pin_of(spec: ToolSpec) -> LockedTool:
     """Return the pin of a tool."""
-    told: dict[str, Value] = {
+    described: dict[str, Value] = {
         "name": spec.name,
         "description": spec.description,
         "schema": spec.schema,
@@ -36,7 +36,7 @@ def pin_of(spec: ToolSpec) -> LockedTool:
         "effect": spec.effect,
     }
     try:
-        return LockedTool(f"sha256:{fingerprint(told)}", spec.effect)
+        return LockedTool(f"sha256:{fingerprint(described)}", spec.effect)
     except InvalidValue:
         return LockedTool(UNUSABLE, spec.effect)
 

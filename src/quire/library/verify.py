@@ -89,13 +89,13 @@ class VerifiedItems(Struct):
 
     def directive(self, item_id: str) -> Thread | None:
         """Read a directive. Raises what `find` raises, and `BadDocument` for one that cannot be read."""
-        found = self.find("directive", item_id)
-        return None if found is None else read_thread(found.item)
+        verified = self.find("directive", item_id)
+        return None if verified is None else read_thread(verified.item)
 
     def knowledge(self, item_id: str) -> str | None:
         """Return the body of a knowledge item. Raises as `directive` does."""
-        found = self.find("knowledge", item_id)
-        return None if found is None else read_body(found.item)
+        verified = self.find("knowledge", item_id)
+        return None if verified is None else read_body(verified.item)
 
     def require(self, item: Item) -> Verified:
         """Return the item with its verdict. If it is not ok, raises `Refused` in require mode, and otherwise remembers

@@ -199,7 +199,7 @@ class CallCircles:
 
 def _called(name: str, snapshot: Snapshot, *, playbooks: bool) -> list[str]:
     """Return the names that a pipeline calls, or a playbook."""
-    from quire.library.callees import called_names
+    from quire.plan.uses import called_names
 
     try:
         registered = snapshot.registry().pipelines.get(name)

@@ -170,7 +170,7 @@ class Catalogue:
         for entry in entries:
             try:
                 item = spaces.read(entry)
-                BundleBuilder(settings, items, {}, model=False).gather("", item)
+                BundleBuilder(settings, items, {}, model=False).gathered(item)
                 name = entry.name if names.count(entry.name) == 1 else entry.id
                 yield _document("directive", name, read(Source.of(item.text, str(entry.path))))
             except QuireError as error:

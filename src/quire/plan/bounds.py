@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from quire.patterns import late_pattern
-from quire.plan.nodes import Plan, Sequence, Step, Think, UseTool, Work, may_stop
+from quire.plan.nodes import Plan, Sequence, Step, Think, UseTool, Work, may_stop, walk
 from quire.plan.pipeline_work import (
     Agent,
     Block,
@@ -30,6 +30,7 @@ from quire.plan.pipeline_work import (
     Select,
     Stop,
     Transform,
+    listed_items,
 )
 from quire.plan.thread import Thread
 from quire.plan.uses import OWN
@@ -98,37 +99,36 @@ def with_inputs(plan: Plan, inputs: Mapping[str, Value]) -> Plan:
     they are."""
     if plan.format != "pipeline":
         return plan
-    known: dict[str, object] = dict(inputs)
+    values: dict[str, object] = dict(inputs)
     steps = []
     for step in plan.body.steps:
         work = step.work
         if isinstance(work, Fold | ForEach) and isinstance(work.source, Formula):
-            items = _known(work.source, known)
+            items = _known(work.source, values)
             if isinstance(items, list | tuple):
                 step = replace(step, work=replace(work, source=Literal(items)))
         steps.append(step)
         # A step with a guard may leave the name as it was, and a part of a step may write any name.
-        copied = _known(work.value, known) if isinstance(work, Transform) and step.guard is None else _UNKNOWN
-        known |= dict.fromkeys(_written(step), _UNKNOWN)
+        copied = _known(work.value, values) if isinstance(work, Transform) and step.guard is None else _UNKNOWN
+        values |= dict.fromkeys(_written(step), _UNKNOWN)
         if step.capture:
-            known[step.capture.name] = copied
+            values[step.capture.name] = copied
     return replace(plan, body=Sequence(tuple(steps)))
 
 
 def _written(step: Step) -> list[str]:
     """Return the names that the parts of a step write, at any depth."""
-    parts = [part for _, part in step.work.parts()] if step.work else []
-    own = [part.capture.name for part in parts if part.capture]
-    return [*own, *(name for part in parts for name in _written(part))]
+    steps = [inner for _, part in (step.work.parts() if step.work else ()) for _, inner in walk(Sequence((part,)))]
+    return [inner.capture.name for inner in steps if inner.capture]
 
 
 def _known(formula: Formula, values: Mapping[str, object]) -> object:
     """Return the value that a path such as `ctx.tickets` stands for; `_UNKNOWN` for any other expression."""
     path = _PATH.fullmatch(formula.text.strip())
-    found: object = values
+    value: object = values if path else _UNKNOWN
     for name in path[1].split(".") if path else ():
-        found = found.get(name, _UNKNOWN) if isinstance(found, Mapping) else _UNKNOWN
-    return found if path else _UNKNOWN
+        value = value.get(name, _UNKNOWN) if isinstance(value, Mapping) else _UNKNOWN
+    return value
 
 
 class _Counting(Struct):
@@ -179,11 +179,11 @@ class _Counting(Struct):
             case Transform() | Invoke() | Fail() | Stop():
                 return 0
             case Fold(source=source, do=do, max_items=most):
-                items = _items(source)
+                items = listed_items(source)
                 return self._step(do) * (items if most is None else min(items, most))
             case ForEach(source=source, do=do, collect=collect, on_error=on_error):
                 each = 0 if on_error.goes_on else self._step(do)
-                return each * _items(source) + self._step(collect)
+                return each * listed_items(source) + self._step(collect)
             case Parallel(branches=branches, collect=collect, on_error=on_error):
                 tried = 0 if on_error.goes_on else sum(self._step(branch) for _, branch in branches)
                 return tried + self._step(collect)
@@ -200,8 +200,3 @@ class _Counting(Struct):
             self.done[name] = self.sequence(plan.body)
             self.way.pop()
         return self.done[name]
-
-
-def _items(source: object) -> int:
-    """Return how many items a list has at least."""
-    return len(source.value) if isinstance(source, Literal) and isinstance(source.value, list | tuple) else 0

@@ -17,6 +17,7 @@ from quire.plan.pipeline_work import (
     PipelineWork,
     Select,
     Stop,
+    listed_items,
 )
 from quire.wording import pluralize
 
@@ -56,7 +57,7 @@ def instead_of_model(step: Step) -> str:
             named = dict.fromkeys(call.document for call in step.calls())
             return f"it runs one of the pipelines {', '.join(named)}" if named else "it runs one of its blocks"
         case Block():
-            return f"its steps do ({', '.join(one.label for one in step.work.body.steps)})"
+            return f"its steps do ({', '.join(inner.label for inner in step.work.body.steps)})"
         case Fail():
             return "it fails"
         case Stop():
@@ -85,8 +86,8 @@ def source_text(source: Formula | Literal | None) -> str:
     match source:
         case Formula(text=text):
             return text
-        case Literal(value=value):
-            count = len(value) if isinstance(value, list | tuple) else 0
+        case Literal():
+            count = listed_items(source)
             return f"{count} {pluralize('given item', count)}"
     return "the value before"
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
 from msgspec import NODEFAULT, Struct
@@ -46,24 +47,16 @@ out of every class."""
 @remembered
 def plan_digest(plan: Plan) -> str:
     """Return the SHA-256 of everything in a plan that counts, in hex."""
-    encoder = _Encoder(frozenset(map(id, _shown_titles(plan))))
+    steps = [step for _, step in plan.steps()]
+    readers = [at for at, step in enumerate(steps) if isinstance(step.work, Think) and step.work.context != ()]
+    # Of a playbook, a later model call may read the titles of the steps before it.
+    encoder = _Encoder(frozenset(map(id, steps[: max(readers, default=0)])))
     pieces = [_VERSION, plan.format, plan.title if plan.format == "pipeline" else ""]
     encoder.add(plan)
     return sha256("\n".join([*pieces, *encoder.pieces]).encode("utf-8", "surrogatepass"))
 
 
-def _shown_titles(plan: Plan) -> Iterator[Step]:
-    """Yield the steps of a playbook whose titles a later model call may read."""
-    if plan.format != "playbook":
-        return
-    steps = [step for _, step in plan.steps()]
-    readers = [at for at, step in enumerate(steps) if isinstance(step.work, Think) and step.work.context != ()]
-    yield from steps[: max(readers, default=0)]
-
-
 _SCALARS = (int, float, bool, type(None))
-_KNOWN: dict[type[Any], tuple[_Field, ...]] = {}
-"""The fields that count, by class."""
 
 
 class _Encoder:
@@ -78,11 +71,17 @@ class _Encoder:
         if kind is str:
             self.pieces.append(_quoted(cast("str", value)))
         elif kind is tuple or kind is list:
-            self._list(cast("Sequence[object]", value))
+            items = cast("Sequence[object]", value)
+            self.pieces.append(f"l{len(items)}")
+            for item in items:
+                self.add(item)
         elif kind in _SCALARS:
             self.pieces.append(_number(value))
         elif isinstance(value, Mapping):
-            self._map(value)
+            self.pieces.append(f"m{len(value)}")
+            for key, item in sorted(value.items()):
+                self.add(key)
+                self.add(item)
         elif _is_compiled(value):
             self.add(value.expression.root)
         elif isinstance(value, Enum):
@@ -92,19 +91,8 @@ class _Encoder:
         else:
             raise TypeError(f"a plan has a {kind.__name__}, which has no digest")
 
-    def _list(self, items: Sequence[object]) -> None:
-        self.pieces.append(f"l{len(items)}")
-        for item in items:
-            self.add(item)
-
-    def _map(self, items: Mapping[str, object]) -> None:
-        self.pieces.append(f"m{len(items)}")
-        for key, item in sorted(items.items()):
-            self.add(key)
-            self.add(item)
-
     def _node(self, node: object) -> None:
-        kind: type[Any] = type(node)
+        kind: type = type(node)
         put = self.pieces.append
         put(f"s{kind.__name__}")
         for name, default in _fields(kind):
@@ -146,16 +134,12 @@ def _is_compiled(value: object) -> TypeGuard[Compiled]:
     return loaded is not None and isinstance(value, loaded.Compiled)
 
 
-def _fields(kind: type[Any]) -> tuple[_Field, ...]:
-    if kind not in _KNOWN:
-        _KNOWN[kind] = _read_fields(kind)
-    return _KNOWN[kind]
-
-
-def _read_fields(kind: type[Any]) -> tuple[_Field, ...]:
+@cache
+def _fields(kind: type) -> tuple[_Field, ...]:
+    """Return the fields of a class that count."""
     unread = {*_UNREAD.get(kind.__name__, ()), "span"}
-    found = _struct_fields(kind) if issubclass(kind, Struct) else _dataclass_fields(kind)
-    return tuple((name, default) for name, default in found if name not in unread)
+    fields = _struct_fields(kind) if issubclass(kind, Struct) else _dataclass_fields(kind)
+    return tuple((name, default) for name, default in fields if name not in unread)
 
 
 def _struct_fields(kind: type[Struct]) -> Iterator[_Field]:

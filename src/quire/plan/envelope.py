@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, assert_never
 
 from msgspec import Struct
 
-from quire.plan.built_in_tools import ALIASES
 from quire.plan.nodes import Plan, Step, Think, UseTool
-from quire.plan.uses import OWN, OWN_TOOLS, step_tools
+from quire.plan.uses import OWN, OWN_TOOLS, called_documents, step_tools
 
 if TYPE_CHECKING:
     from quire.plan.pipeline_work import Agent, PipelineWork
@@ -96,10 +95,12 @@ def envelope(
     steps: dict[str, dict[str, None]] = {}
     details: dict[str, dict[tuple[str, ...], dict[str, None]]] = {}
     unknown: dict[str, None] = {}
-    seen: set[str] = set()
+    followed: set[str] = set()
     waiting = [("", plan)]
     while waiting:
         name, here = waiting.pop(0)
+        if (thread := here.thread) is not None and thread.extends:
+            unknown[thread.extends] = None  # a parent that it was not composed with
         for _, step in here.steps():
             runs = called_documents(step)
             follows = isinstance(step.work, UseTool) and runs and runs[0] in plans
@@ -107,18 +108,16 @@ def envelope(
                 where = f"{name} {label}".strip()
                 steps.setdefault(capability, {})[where] = None
                 details.setdefault(capability, {}).setdefault(written, {})[where] = None
-            if parent := _parent(step):
-                unknown[parent] = None
             for callee in runs:
                 if callee not in plans:
                     # A tool of Quire itself is not a missing document.
                     unknown.update({} if isinstance(step.work, UseTool) else {callee: None})
-                elif callee not in seen:
-                    seen.add(callee)
+                elif callee not in followed:
+                    followed.add(callee)
                     waiting.append((callee, plans[callee]))
     needs = tuple(
-        Need(one, tuple(labels), vocabulary.effect(one), vocabulary.tier(one), *_together(details[one], labels))
-        for one, labels in sorted(steps.items())
+        Need(name, tuple(labels), vocabulary.effect(name), vocabulary.tier(name), *_together(details[name], labels))
+        for name, labels in sorted(steps.items())
     )
     return CapabilityEnvelope(needs, tuple(unknown))
 
@@ -131,34 +130,10 @@ def _together(
         return (), (((), tuple(labels)),)
     from quire.plan.tool_details import apart, together
 
-    found = apart(calls)
-    if len(found) == 1:
-        found = [(found[0][0], tuple(labels))]
-    return together(one for details in calls for one in details), tuple(found)
-
-
-def called_documents(step: Step) -> tuple[str, ...]:
-    """Return the documents that a step may call.
-
-    A name that a playbook uses may turn out to be a tool of Quire instead.
-    """
-    match step.work:
-        case UseTool(connection=place, tool=tool) if place == OWN and tool not in _BUILT_IN:
-            return (tool,)
-    return tuple(call.document for call in step.calls())
-
-
-_BUILT_IN = frozenset({*ALIASES, *ALIASES.values(), *OWN_TOOLS})
-"""Names that are tools of Quire's own, whatever documents there are."""
-
-
-def _parent(step: Step) -> str:
-    """Return the parent that a directive names; empty if there is none, and for other steps."""
-    if step.work is None or isinstance(step.work, Think | UseTool):
-        return ""
-    from quire.plan.thread import Thread
-
-    return step.work.extends if isinstance(step.work, Thread) else ""
+    groups = apart(calls)
+    if len(groups) == 1:
+        groups = [(groups[0][0], tuple(labels))]
+    return together(detail for details in calls for detail in details), tuple(groups)
 
 
 def _needed(step: Step, vocabulary: Vocabulary, tools_of: ToolsOf) -> Iterator[_Needed]:
@@ -170,7 +145,7 @@ def _needed(step: Step, vocabulary: Vocabulary, tools_of: ToolsOf) -> Iterator[_
             from quire.plan.tool_details import details_of
 
             written = details_of(tool, arguments) if connection == OWN else ()
-            yield from ((one, label, written) for one in vocabulary.tool(connection, tool))
+            yield from ((name, label, written) for name in vocabulary.tool(connection, tool))
         case Think(preamble=preamble):
             yield from _of_model(step_tools(step), label, vocabulary)
             if preamble is not None and preamble.scheme == "mcp":
@@ -201,10 +176,10 @@ def _needed_elsewhere(
     from quire.plan.tool_details import any_details, details_of
 
     match work:
-        case Invoke(tool=tool, arguments=given, piped=piped):
+        case Invoke(tool=tool, arguments=arguments, piped=piped):
             if tool not in OWN_TOOLS:
-                details = details_of(tool, dict(given), piped=piped)
-                yield from ((one, label, details) for one in vocabulary.tool("", tool))
+                details = details_of(tool, dict(arguments), piped=piped)
+                yield from ((name, label, details) for name in vocabulary.tool("", tool))
         case Agent():
             yield from _of_model(tools_of(work) or (), label, vocabulary)
         case Thread(permissions=permissions, hooks=hooks):
@@ -212,10 +187,8 @@ def _needed_elsewhere(
                 yield permission.capability, label, any_details(permission.capability)
             for hook in hooks:
                 named = f"hook {hook.id or hook.event}"
-                yield from ((one, named, any_details(one)) for one in vocabulary.hook(hook))
-        case Transform() | Call() | Select() | Fold() | ForEach() | Parallel():
-            pass
-        case Block() | Repeat() | Fail() | Stop():
+                yield from ((name, named, any_details(name)) for name in vocabulary.hook(hook))
+        case Transform() | Call() | Select() | Block() | Fold() | ForEach() | Parallel() | Repeat() | Fail() | Stop():
             pass
         case _:
             assert_never(work)
@@ -223,7 +196,7 @@ def _needed_elsewhere(
 
 def _of_model(tools: Iterable[str], label: str, vocabulary: Vocabulary) -> Iterator[_Needed]:
     """Yield what a model needs that may call these tools with any arguments."""
-    for name in tools:
+    for tool in tools:
         from quire.plan.tool_details import any_details
 
-        yield from ((one, label, any_details(one)) for one in vocabulary.tool("", name))
+        yield from ((name, label, any_details(name)) for name in vocabulary.tool("", tool))

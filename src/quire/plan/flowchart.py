@@ -17,7 +17,7 @@ from msgspec import Struct, field
 
 from quire.plan.descriptions import QUESTIONS, condition, guarded_text, on_error_text, source_text, tool_name, written
 from quire.plan.flowchart_folds import Folding, Part, Piece
-from quire.plan.nodes import Ask, Case, Match, Plan, Sequence, Step, Think, UseTool
+from quire.plan.nodes import Match, Plan, Sequence, Step, Think, UseTool
 from quire.plan.pipeline_work import (
     Agent,
     Block,
@@ -37,6 +37,7 @@ from quire.plan.thread import Thread
 from quire.wording import cut_line, pluralize
 
 Shape = typing.Literal["model", "tool", "ask", "choice", "pure", "call", "end", "fold"]
+BoxKind = typing.Literal["box", "row", "arm"]
 LABEL_LIMIT = 80
 MOST_NODES = 150
 """Nodes that a display shows without folding: a picture of more of them cannot be read."""
@@ -74,7 +75,7 @@ class Line(Struct, frozen=True):
 class Open(Struct, frozen=True):
     """Start of a box, of a row of arms, or of one arm. An arm begins with the label of the line that leads into it."""
 
-    kind: typing.Literal["box", "row", "arm"]
+    kind: BoxKind
     name: str = ""
     head: str = ""
     what: str = ""
@@ -117,14 +118,7 @@ class _Drawing(Struct):
         self.items += (Line(end.node, node.name, end.label, end.lane) for end in joined)
         return [_Exit(node.name)]
 
-    def open(
-        self,
-        kind: typing.Literal["box", "row", "arm"],
-        name: str = "",
-        head: str = "",
-        what: str = "",
-        path: str = "",
-    ) -> None:
+    def open(self, kind: BoxKind, name: str = "", head: str = "", what: str = "", path: str = "") -> None:
         self.items.append(Open(kind, name, head, what, path))
 
     def close(self) -> None:
@@ -163,9 +157,8 @@ def _drawn(plan: Plan, folding: Folding | None) -> tuple[Item, ...]:
     ends = drawing.node("start", "end", plan.title if plan.title.split() else "start", "", [])
     ends = _sequence(drawing, plan.body, "s", "", ends)
     made = written(plan.artifact.type) if plan.artifact else ""
-    if not ends:
-        return tuple(drawing.items)  # its last step ends it
-    drawing.node("done", "end", f"done, gives {made}" if made else "done", "", ends)
+    if ends:  # otherwise its last step ends it
+        drawing.node("done", "end", f"done, gives {made}" if made else "done", "", ends)
     return tuple(drawing.items)
 
 
@@ -197,25 +190,20 @@ def _piece(drawing: _Drawing, piece: Piece, ends: list[_Exit]) -> list[_Exit]:
 def _step(drawing: _Drawing, step: Step, name: str, path: str, ends: list[_Exit]) -> list[_Exit]:
     """Draw a question, the work and the branch of a step. A branch that may skip the work is drawn before it."""
     head, match = _head(step), step.match
-    when = step.guard.when if step.guard is not None else None
-    if when is not None:
-        choice = drawing.node(f"{name}when", "choice", head, when.text, ends, path)[0].node
-        drawing.open("row")
-        drawing.open("arm", head="yes")
-        ends = _work(drawing, step, name, path, [_Exit(choice, "yes")])
-        drawing.close()
-        skip = drawing.lane(_Exit(choice, "no"), f"{name}no")
-        drawing.close()
-        return [*ends, skip]
     if step.ask:
-        ends = drawing.node(f"{name}ask", "ask", head, _asks(step.ask), ends, path)
-    if not (match and match.decide_first and step.work and all(case.test for case in match.cases)):
+        asks = "asks" if step.ask.kind == "input" else QUESTIONS[step.ask.kind]
+        ends = drawing.node(f"{name}ask", "ask", head, asks, ends, path)
+    skips = bool(match and match.decide_first and step.work and all(case.test for case in match.cases))
+    if step.guard is not None and step.guard.when is not None:
+        choice = drawing.node(f"{name}when", "choice", head, step.guard.when.text, ends, path)[0].node
+    elif match and skips:
+        tests = " or ".join(condition(case.test) for case in match.cases if case.test)
+        choice = drawing.node(f"{name}if", "choice", head, tests, ends, path)[0].node
+    else:
         return _rest(drawing, step, name, path, ends, may_fall_through=True)
-    tests = " or ".join(condition(case.test) for case in match.cases if case.test)
-    choice = drawing.node(f"{name}if", "choice", head, tests, ends, path)[0].node
     drawing.open("row")
     drawing.open("arm", head="yes")
-    ends = _rest(drawing, step, name, path, [_Exit(choice, "yes")], may_fall_through=False)
+    ends = _rest(drawing, step, name, path, [_Exit(choice, "yes")], may_fall_through=not skips)
     drawing.close()
     skip = drawing.lane(_Exit(choice, "no"), f"{name}no")
     drawing.close()
@@ -284,7 +272,7 @@ def _branch(
     after: list[_Exit] = []
     drawing.open("row")
     for number, case in enumerate(match.cases, 1):
-        entry = _Exit(choice, shortened(_case(case)))
+        entry = _Exit(choice, shortened(condition(case.test) if case.test else "else"))
         if not case.body.steps:
             after.append(drawing.lane(entry, f"{name}l{number}"))
             continue
@@ -314,8 +302,8 @@ def _select(drawing: _Drawing, step: Step, work: Select, name: str, path: str, e
         if isinstance(target, Block):
             after += _sequence(drawing, target.body, f"{name}m{number}_", f"{path}/match[{number}]/", entry)
         else:
-            said = f"Step {step.label} runs {target.document}"
-            after += drawing.node(f"{name}m{number}", "call", said, "", entry, path)
+            head = f"Step {step.label} runs {target.document}"
+            after += drawing.node(f"{name}m{number}", "call", head, "", entry, path)
         drawing.close()
     if isinstance(work.default, Formula):
         after.append(drawing.lane(_Exit(choice, "otherwise"), f"{name}m0"))
@@ -330,9 +318,8 @@ def _block(drawing: _Drawing, step: Step, work: Block, name: str, path: str, end
     drawing.open("box", f"{name}steps", _head(step), guarded_text("", step), path)
     drawing.catch(step.guard.goes_on)
     after = _sequence(drawing, work.body, f"{name}s", f"{path}/steps/", ends)
-    after = drawing.caught(after, step.guard.goes_on)
     drawing.close()
-    return after
+    return drawing.caught(after, step.guard.goes_on)
 
 
 def _fold(drawing: _Drawing, step: Step, work: Fold, name: str, path: str, ends: list[_Exit]) -> list[_Exit]:
@@ -362,8 +349,8 @@ def _for_each(drawing: _Drawing, step: Step, work: ForEach, name: str, path: str
     drawing.open("box", f"{name}each", _head(step), says, path)
     drawing.catch(work.on_error.goes_on)
     after = _step(drawing, work.do, f"{name}do", f"{path}/for_each", ends)
-    after = drawing.caught(after, work.on_error.goes_on)
     drawing.close()
+    after = drawing.caught(after, work.on_error.goes_on)
     return _step(drawing, work.collect, f"{name}collect", f"{path}/collect", after)
 
 
@@ -386,14 +373,6 @@ def _parallel(drawing: _Drawing, step: Step, work: Parallel, name: str, path: st
     drawing.close()
     drawing.close()
     return _step(drawing, work.collect, f"{name}collect", f"{path}/collect", after)
-
-
-def _case(case: Case) -> str:
-    return condition(case.test) if case.test else "else"
-
-
-def _asks(ask: Ask) -> str:
-    return "asks" if ask.kind == "input" else QUESTIONS[ask.kind]
 
 
 def _head(step: Step) -> str:

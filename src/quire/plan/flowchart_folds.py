@@ -84,7 +84,7 @@ class Folding:
     def _largest(self, parts: Sequence[Part], sizes: Sequence[int]) -> set[str]:
         """Return the paths of the largest steps, as many as it takes to have few enough nodes."""
         total, folded = sum(sizes), set[str]()
-        for size, part in sorted(zip(sizes, parts, strict=True), key=lambda one: -one[0]):
+        for size, part in sorted(zip(sizes, parts, strict=True), key=lambda sized: -sized[0]):
             if total <= self._most or size < 2:
                 break
             if not self._is_opened(part.path):
@@ -94,7 +94,7 @@ class Folding:
 
     def _is_opened(self, path: str) -> bool:
         """Tell whether a step is opened, or any step inside of it."""
-        return path in self._opened or any(one.startswith(f"{path}/") for one in self._opened)
+        return path in self._opened or any(opened.startswith(f"{path}/") for opened in self._opened)
 
     def _folded(self, parts: tuple[Part, ...]) -> Piece:
         return Piece(parts, sum(_below(self._steps, part.path) for part in parts))

@@ -5,11 +5,9 @@ references are parsed into `Template`s once, when the plan is built, so that run
 A plan is a tree, so the collector of garbage does not have to look at the nodes of which there are many (`gc=False`).
 The work of pipelines and of directives is not loaded for a playbook.
 
-The questions that each kind of work in a Plan answers about itself.
-
-A kind that contains steps, calls documents or names tools overrides the method; tests/plan/test_work.py compares the
-answers with the fields of each class. A question that only one module asks is a `match` there, closed by
-`assert_never`.
+Each kind of work answers questions about itself (`StepWork`): one that contains steps, calls documents or names tools
+overrides the method, and tests/plan/test_work.py compares the answers with its fields. A question that only one module
+asks is a `match` there, closed by `assert_never`.
 """
 
 from __future__ import annotations
@@ -125,6 +123,11 @@ class Input(Struct, frozen=True):
     options: tuple[str, ...]
     description: str
     required: bool
+
+    @property
+    def is_needed(self) -> bool:
+        """True if a run does not start without a value for it."""
+        return self.required and self.default is None
 
 
 class PromptSource(Struct, frozen=True):
@@ -322,7 +325,7 @@ class Plan(Struct, frozen=True, dict=True):
         from quire.schema import patterns
 
         fields = (self.declared or (), *(schema.fields for schema in self.schemas.values()))
-        return max((program_size(pattern) for one in fields for pattern in patterns(one)), default=0)
+        return max((program_size(pattern) for several in fields for pattern in patterns(several)), default=0)
 
     @property
     def infers_inputs(self) -> bool:

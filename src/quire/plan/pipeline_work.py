@@ -33,6 +33,11 @@ class Literal(Struct, frozen=True):
     value: Value
 
 
+def listed_items(source: Literal | Formula | None) -> int:
+    """Return how many items a list that stands in the document has; 0 for any other source."""
+    return len(source.value) if isinstance(source, Literal) and isinstance(source.value, list | tuple) else 0
+
+
 class Transform(StepWork, frozen=True):
     """A pure step: its value is the value of the expression."""
 

@@ -1,7 +1,5 @@
-"""List the steps of a document and of its callees, and tell which of them every completed run performs.
-
-Limits that a plan is certain to break: too many model calls or items, fan-outs or calls nested too deep.
-"""
+"""List the steps of a document and of its callees, tell which of them every completed run performs, and find the limits
+that a plan is certain to break: too many model calls or items, fan-outs or calls nested too deep."""
 
 from __future__ import annotations
 
@@ -19,7 +17,6 @@ from quire.plan.pipeline_work import (
     Fail,
     Fold,
     ForEach,
-    Formula,
     Invoke,
     Literal,
     Parallel,
@@ -27,6 +24,7 @@ from quire.plan.pipeline_work import (
     Select,
     Stop,
     Transform,
+    listed_items,
 )
 from quire.plan.thread import Thread
 from quire.plan.uses import OWN
@@ -95,7 +93,8 @@ def _own_steps(plan: Plan) -> tuple[Reached, ...]:
 class _Walk:
     def __init__(self, documents: Mapping[str, Plan]) -> None:
         self._documents = documents
-        self._seen: dict[tuple[str, bool], tuple[int, int]] = {}
+        self._deepest: dict[tuple[str, bool], tuple[int, int]] = {}
+        """The most fans and levels at which each callee was followed."""
         self._callers: list[str] = []
 
     def sequence(self, body: Sequence, at: _Place) -> Iterator[Reached]:
@@ -117,9 +116,9 @@ class _Walk:
             yield from self.sequence(case.body, at.below(2, certain=False))
         match step.work:
             case Fold(source=source, do=do):
-                yield from self._step(do, at.below(1, certain=own and _has_items(source)))
+                yield from self._step(do, at.below(1, certain=own and listed_items(source) > 0))
             case ForEach(source=source, do=do, collect=collect, on_error=on_error):
-                each = own and _has_items(source) and not on_error.goes_on
+                each = own and listed_items(source) > 0 and not on_error.goes_on
                 yield from self._step(do, at.below(1 + (on_error.policy == "retry"), fans=1, certain=each))
                 yield from self._step(collect, at.below(2, fans=1, certain=own))
             case Parallel(branches=branches, collect=collect, on_error=on_error):
@@ -152,17 +151,13 @@ class _Walk:
             return
         # Fans around a call count only if a pipeline calls a pipeline.
         fans = at.fans if at.plan.format == plan.format == "pipeline" else 0
-        before = self._seen.get((name, at.certain))
-        if before is not None and fans <= before[0] and at.levels <= before[1]:
+        before = self._deepest.get((name, at.certain), (-1, -1))
+        if fans <= before[0] and at.levels <= before[1]:
             return
-        self._seen[name, at.certain] = max(fans, before[0] if before else 0), max(at.levels, before[1] if before else 0)
+        self._deepest[name, at.certain] = max(fans, before[0]), max(at.levels, before[1])
         self._callers.append(name)
         yield from self.sequence(plan.body, _Place(plan, name, f"{at.way}{label}{JOINT}", fans, at.levels, at.certain))
         self._callers.pop()
-
-
-def _has_items(source: Literal | Formula | None) -> bool:
-    return isinstance(source, Literal) and isinstance(source.value, list | tuple) and bool(source.value)
 
 
 def cap_problem(plan: Plan, documents: Mapping[str, Plan], most: int, inputs: Mapping[str, Value] | None = None) -> str:
@@ -204,21 +199,15 @@ def too_many_items(value: Value, most: int | None) -> str:
 
 def nesting_problems(at: Reached, documents: Mapping[str, Plan], most_fans: int) -> Iterator[str]:
     """Yield the messages with which the engine would fail this step regardless of its values."""
-    items = ""
+    problems = [depth_problem(at, documents, most_fans)]
     match at.step.work:
         case ForEach(source=Literal(value=value), max_items=most):
-            items = too_many_items(value, most)
-    for problem in (depth_problem(at, documents, most_fans), items):
-        if problem:
-            yield f"step {at.place}: {problem}"
+            problems.append(too_many_items(value, most))
+    yield from (f"step {at.place}: {problem}" for problem in problems if problem)
 
 
 def _calls(at: Reached, documents: Mapping[str, Plan]) -> bool:
-    if not documents:
-        return isinstance(at.step.work, Select)
-    match at.step.work:
-        case Select():
-            return True
-        case UseTool(connection=place, tool=tool):
-            return place == OWN and tool in documents
-    return any(call.document in documents for call in at.step.calls())
+    work = at.step.work
+    if isinstance(work, UseTool):
+        return work.connection == OWN and work.tool in documents
+    return isinstance(work, Select) or any(call.document in documents for call in at.step.calls())

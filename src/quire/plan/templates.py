@@ -37,11 +37,11 @@ def template(text: str) -> Template:
 
 def key_references(tree: Mapping[str, object]) -> list[Reference]:
     """Return the references in the keys of tool arguments. Which arguments there are is then known only in the run."""
-    return [found for key in tree if "{{" in key for found in template(key).references()]
+    return [reference for key in tree if "{{" in key for reference in template(key).references()]
 
 
-def reference(found: re.Match[str]) -> Reference:
-    return Reference(found[1], found[3], found[0])
+def reference(match: re.Match[str]) -> Reference:
+    return Reference(match[1], match[3], match[0])
 
 
 # A default extends to the next brace. Texts are searched only up to their last brace, so no search runs to the end

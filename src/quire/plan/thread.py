@@ -50,6 +50,11 @@ class Parameter(Struct, frozen=True):
     """The default as text; None if there is none."""
     description: str = ""
 
+    @property
+    def is_needed(self) -> bool:
+        """True if a thread does not start without a value for it."""
+        return self.required and self.default is None
+
 
 class HookAction(Struct, frozen=True):
     """An action that a hook requests. The texts in `parameters` and the item's id may contain `${…}`."""

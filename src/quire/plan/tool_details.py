@@ -14,15 +14,12 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import ALIASES, FETCH, SEND, SHELL
 from quire.plan.nodes import Reference, Template, ValueSlot
-from quire.values import sha256
-
-if TYPE_CHECKING:
-    from quire.expr.syntax import Node
+from quire.values import percent_encoded, sha256
 
 _Text: TypeAlias = "tuple[str | None, ...]"
 """A text in parts; None stands for a part that is inserted."""
@@ -81,9 +78,10 @@ def details_of(tool: str, arguments: object, *, piped: bool = False) -> tuple[st
 
 def together(details: Iterable[str]) -> tuple[str, ...]:
     """Return the details of all calls of a tool. If all commands get all variables, that is left out."""
-    found = sorted(set(details))
-    variables = [one for one in found if one.startswith("env=")]
-    return tuple(one for one in found if one != ALL_VARIABLES) if variables == [ALL_VARIABLES] else tuple(found)
+    several = set(details)
+    if {detail for detail in several if detail.startswith("env=")} == {ALL_VARIABLES}:
+        several.discard(ALL_VARIABLES)
+    return tuple(sorted(several))
 
 
 def apart(calls: Mapping[tuple[str, ...], Iterable[str]]) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
@@ -92,16 +90,13 @@ def apart(calls: Mapping[tuple[str, ...], Iterable[str]]) -> list[tuple[tuple[st
     several: dict[tuple[str, ...], dict[str, None]] = {}
     steps: dict[tuple[str, ...], dict[str, None]] = {}
     for details, labels in calls.items():
-        terms = tuple(one for one in details if one.startswith(TERMS))
+        terms = tuple(detail for detail in details if detail.startswith(TERMS))
         several.setdefault(terms, {}).update(dict.fromkeys(details))
         steps.setdefault(terms, {}).update(dict.fromkeys(labels))
-    if len({frozenset(one for one in found if not one.startswith(TERMS)) for found in several.values()}) < 2:
-        return [(together(one for details in calls for one in details), tuple(dict.fromkeys(_all(calls.values()))))]
-    return [(tuple(sorted(found)), tuple(steps[terms])) for terms, found in several.items()]
-
-
-def _all(several: Iterable[Iterable[str]]) -> Iterable[str]:
-    return (label for labels in several for label in labels)
+    if len({frozenset(one for one in details if not one.startswith(TERMS)) for details in several.values()}) < 2:
+        labels = dict.fromkeys(label for labels in calls.values() for label in labels)
+        return [(together(detail for details in calls for detail in details), tuple(labels))]
+    return [(tuple(sorted(details)), tuple(steps[terms])) for terms, details in several.items()]
 
 
 def any_details(capability: str) -> tuple[str, ...]:
@@ -116,22 +111,17 @@ def any_details(capability: str) -> tuple[str, ...]:
 
 def as_word(text: str) -> str:
     """Return a text as one word in which nothing is a wildcard."""
-    return "".join(_escaped(letter) if letter in _ODD or not _is_plain(letter) else letter for letter in text)
-
-
-def _is_plain(letter: str) -> bool:
-    return letter.isprintable() and not letter.isspace()
-
-
-def _escaped(letter: str) -> str:
-    return "".join(f"%{byte:02X}" for byte in letter.encode("utf-8", "surrogatepass"))
+    return "".join(
+        letter if letter.isprintable() and not letter.isspace() and letter not in _ODD else percent_encoded(letter)
+        for letter in text
+    )
 
 
 def _pattern(text: _Text) -> str:
-    found = "".join("*" if part is None else as_word(part) for part in text)
-    while "**" in found:
-        found = found.replace("**", "*")
-    return found
+    pattern = "".join("*" if part is None else as_word(part) for part in text)
+    while "**" in pattern:
+        pattern = pattern.replace("**", "*")
+    return pattern
 
 
 def _host(url: _Text) -> str:
@@ -156,7 +146,7 @@ def _paths(identity: str, given: Mapping[object, object]) -> list[_Text]:
     """Return the paths of a call. A tool that is given none goes through the whole workspace."""
     several = _unwrapped(given.get("files"))
     if isinstance(several, list | tuple):
-        return [_text(one.get("path")) if isinstance(one, Mapping) else ANYTHING for one in several] or [ANYTHING]
+        return [_text(file.get("path")) if isinstance(file, Mapping) else ANYTHING for file in several] or [ANYTHING]
     if identity == _GLOB and "path" not in given:
         return [_text(given.get("pattern"))]
     return [_text(given.get("path"))]
@@ -182,7 +172,7 @@ def _command(command: object, given: Mapping[object, object], piped: bool) -> tu
     program that runs what it is given has the digest of its words and of its input instead."""
     value = _unwrapped(command)
     if isinstance(value, list | tuple):
-        words = [_text(one) for one in value] or [ANYTHING]
+        words = [_text(word) for word in value] or [ANYTHING]
     else:
         text = _text(command)
         if None in text:
@@ -233,7 +223,7 @@ def _variables(names: object) -> list[str]:
     value = _unwrapped(names)
     if not isinstance(value, list | tuple):
         return [ALL_VARIABLES]
-    return sorted({f"env={_pattern(_text(one))}" for one in value}) or [NO_VARIABLE]
+    return sorted({f"env={_pattern(_text(name))}" for name in value}) or [NO_VARIABLE]
 
 
 def _unwrapped(value: object) -> object:
@@ -276,10 +266,7 @@ def _of_expression(node: object) -> _Text:
         case Constant(value=str() as value):
             return (value,)
         case Arithmetic(first=first, rest=rest) if all(operator == "+" for operator, _ in rest):
-            return _sum([first, *(operand for _, operand in rest)])
+            operands = (first, *(operand for _, operand in rest))
+            return tuple(part for operand in operands for part in _of_expression(operand))
         case _:
             return ANYTHING
-
-
-def _sum(operands: Iterable[Node]) -> _Text:
-    return tuple(part for operand in operands for part in _of_expression(operand))

@@ -1,13 +1,13 @@
-"""Find out, before plans run, which tools, prompts and models they will use."""
+"""Find out, before plans run, which tools, documents, prompts and models they will use."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Iterator, Set
 
 from msgspec import Struct
 
-from quire.plan.built_in_tools import BUILT_IN_TOOLS, SHELL
-from quire.plan.nodes import Arguments, Plan, Step, Template, Think, UseTool, ValueSlot, Work, remembered
+from quire.plan.built_in_tools import ALIASES, BUILT_IN_TOOLS, SHELL
+from quire.plan.nodes import Arguments, Plan, Step, Template, Think, UseTool, ValueSlot, remembered
 from quire.plan.templates import key_references
 
 OWN = "quire"
@@ -21,6 +21,30 @@ OWN_TOOLS = tuple(tool.name for tool in BUILT_IN_TOOLS if not tool.function)
 
 SHELLS = ("shell", SHELL)
 """Names of the tool that runs commands."""
+
+
+_BUILT_IN = frozenset({*ALIASES, *ALIASES.values(), *OWN_TOOLS})
+
+
+def is_built_in(name: str) -> bool:
+    """Tell whether `@tool(quire, NAME)` is a tool of Quire's own, whatever documents there are."""
+    return name in _BUILT_IN
+
+
+def called_documents(step: Step) -> tuple[str, ...]:
+    """Return the documents that a step may call.
+
+    A name that a playbook uses may turn out to be a tool of Quire instead.
+    """
+    match step.work:
+        case UseTool(connection=place, tool=tool) if place == OWN and not is_built_in(tool):
+            return (tool,)
+    return tuple(call.document for call in step.calls())
+
+
+def called_names(plan: Plan) -> Iterator[str]:
+    """Yield the names of the documents that the steps of a plan may call."""
+    return (name for _, step in plan.steps() for name in called_documents(step))
 
 
 def tool_call_problem(work: UseTool) -> str:
@@ -67,28 +91,23 @@ def _uses(plan: Plan) -> _Uses:
     thinking = [work for work in works if isinstance(work, Think)]
     others = [work for work in works if not isinstance(work, Think | UseTool)]
     with_tools = any(map(step_tools, steps))
+    threads = agents = False
+    if others:
+        from quire.plan.pipeline_work import Agent
+        from quire.plan.thread import Thread
+
+        threads = any(isinstance(work, Thread) for work in others)
+        agents = any(isinstance(work, Agent) for work in others)
     return _Uses(
         tool_calls=tuple(dict.fromkeys((place, tool) for place, tool in calls if place or tool not in OWN_TOOLS)),
         prompt_schemes=frozenset(work.preamble.scheme for work in thinking if work.preamble is not None),
         asks_a_model=any(work.asks_model for work in works),
-        has_threads=bool(others) and _has_threads(others),
-        has_agents=with_tools or (bool(others) and _has_agents(others)),
+        has_threads=threads,
+        has_agents=with_tools or agents,
         has_step_tools=with_tools,
         asks_for_models=any(work.model for work in thinking),
         models=tuple(dict.fromkeys(work.cast.model for work in thinking if work.cast and work.cast.model)),
     )
-
-
-def _has_threads(works: Iterable[Work]) -> bool:
-    from quire.plan.thread import Thread
-
-    return any(isinstance(work, Thread) for work in works)
-
-
-def _has_agents(works: Iterable[Work]) -> bool:
-    from quire.plan.pipeline_work import Agent
-
-    return any(isinstance(work, Agent) for work in works)
 
 
 def tool_calls(plans: Iterable[Plan]) -> list[tuple[str, str]]:

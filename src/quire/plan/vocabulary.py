@@ -1,8 +1,5 @@
-"""Words that formats, engine and displays share: events, operators, decisions and limits of directives, and how much
-models think.
-
-Names of the steps of callees for people: the labels on the way to the step, `3 › 1`, which may be typed as `3>1`.
-"""
+"""Words that formats, engine and displays share: events, operators, decisions and limits of directives, how much models
+think, and the names of steps of callees: the labels on the way to the step, `3 › 1`, which may be typed as `3>1`."""
 
 from __future__ import annotations
 
@@ -145,7 +142,6 @@ LOCK_FILE = "quire.lock"
 
 MOST_LOCK_BYTES = 8_000_000
 
-
 JOINT = " › "
 _TYPED = late_pattern(r"\s*[›>]\s*")
 
@@ -187,8 +183,8 @@ def is_named(way: str, names: Collection[str]) -> bool:
 def path_named(named: str, labels: Mapping[str, str]) -> str | None:
     """Return the path of the step with that label, or that path itself; None if there is no such step. `labels` are by
     path. Raises `CannotStart` if several steps have the label."""
-    wanted = named.strip()
-    found = [path for path, label in labels.items() if label.lower() == wanted.lower()]
-    if len(found) > 1:
-        raise CannotStart(f"several steps are called {wanted}: say which by its place ({', '.join(found)})")
-    return found[0] if found else wanted if wanted in labels else None
+    named = named.strip()
+    paths = [path for path, label in labels.items() if label.lower() == named.lower()]
+    if len(paths) > 1:
+        raise CannotStart(f"several steps are called {named}: say which by its place ({', '.join(paths)})")
+    return paths[0] if paths else named if named in labels else None

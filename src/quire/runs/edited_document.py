@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -16,11 +16,12 @@ from quire.engine.inputs import run_inputs
 from quire.engine.records import EffectRecord
 from quire.engine.request_hashes import request_hash
 from quire.errors import BadInputs, CannotStart, Refused, StepFailed
-from quire.library.callees import called_names, document_from_pin, pinned
+from quire.library.callees import document_from_pin, pinned
 from quire.library.document import Document, read
 from quire.library.step_models import choose_step_models, pinned_step_models, read_step_models
 from quire.library.texts import PromptLoader, read_prompt_files
 from quire.plan.nodes import SEMANTICS_VERSION
+from quire.plan.uses import called_names
 from quire.runs.pins import PinnedRun, PinnedState, pinned_profiles
 from quire.source import Source, read_source
 from quire.trust.capabilities import Grants
@@ -229,7 +230,7 @@ class EditedDocument:
         builder = BundleBuilder(settings, items, self._runtime.environ, model=False)
         text = self._source.text
         leaf = Item(before.item_id, "directive", "project", self._path.resolve(), text, text)
-        bundle = cast("Bundle", builder.gather("", leaf))
+        bundle = builder.gathered(leaf)
         bundle = replace(
             bundle,
             directives={**before.directives, **bundle.directives},

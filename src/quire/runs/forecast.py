@@ -230,9 +230,8 @@ class _Looking:
             return
         if self._found.inputs:
             # Composing would only repeat what is wrong with the inputs; signatures are verified all the same.
-            runtime.directives.gathering(one_model=one_model).gather(
-                "", runtime.library.directive_at(self._document.name)
-            )
+            leaf = runtime.library.directive_at(self._document.name)
+            runtime.directives.gathering(one_model=one_model).gathered(leaf)
             return
         started = runtime.directives.start(
             self._document, self._inputs, options.limits, self.granted, one_model=one_model

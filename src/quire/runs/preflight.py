@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 from quire.engine.requests import Load
 from quire.errors import BadInputs, Denied, StepFailed, ToolChanged, ToolFailed
-from quire.library.callees import Callee, is_built_in, no_such
+from quire.library.callees import Callee, no_such
 from quire.library.texts import leads_out, read_file
 from quire.plan.built_in_tools import SHELL
 from quire.plan.nodes import (
@@ -39,7 +39,7 @@ from quire.plan.pipeline_work import (
 )
 from quire.plan.reach import Reached, reached_steps
 from quire.plan.thread import Thread
-from quire.plan.uses import OWN, OWN_TOOLS, step_tools
+from quire.plan.uses import OWN, OWN_TOOLS, is_built_in, step_tools
 from quire.runs.static_failures import check_cap, server_prompts, static_failures
 from quire.source import PLACEHOLDER
 from quire.tools.arguments import PlannedBuiltIns, PlannedCall

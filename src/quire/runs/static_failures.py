@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from quire.engine.ports import ModelCall, Priced
 from quire.errors import LimitReached, PriceUnknown, Refused
-from quire.library.callees import is_built_in
 from quire.library.texts import leads_out
 from quire.models.choose import price_key
 from quire.plan.built_in_tools import ALIASES, BUILT_IN_TOOLS, FETCH, SEND
@@ -28,7 +27,7 @@ from quire.plan.pipeline_work import (
 )
 from quire.plan.reach import reached_steps
 from quire.plan.thread import Thread
-from quire.plan.uses import OWN, tool_call_problem
+from quire.plan.uses import OWN, is_built_in, tool_call_problem
 from quire.plan.vocabulary import shell_way, typed_way
 from quire.runs.options import call_limit
 from quire.trust.capabilities import canonical

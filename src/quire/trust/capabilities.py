@@ -23,6 +23,7 @@ from msgspec.structs import force_setattr
 from quire.errors import Denied
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import ALIASES, FORK, RETURN, SEND, canonical_grant
+from quire.values import percent_encoded
 
 _WILD = late_pattern(r"[*?\[]")
 _PIECE = late_pattern(r"\[(!?+)(\]?+[^\]]*+)\]|(.)", re.DOTALL)
@@ -144,7 +145,7 @@ _FULL = late_pattern(r"\*$|rye\.(\*|(execute|fetch|sign)(\.|$))")
 
 def escape(name: str) -> str:
     """Return a name as one segment of an id: every byte that is not a letter, digit, `_` or `-` becomes `%XX`."""
-    return "".join(part if _PLAIN.fullmatch(part) else _bytes(part) for part in name)
+    return "".join(part if _PLAIN.fullmatch(part) else percent_encoded(part) for part in name)
 
 
 def canonical(item_id: str) -> str:
@@ -180,7 +181,7 @@ def capability(primary: Primary, item_type: str, item_id: str) -> str:
 def pattern_for(primary: Primary, item_type: str, item_id: str) -> str:
     """Return the capability pattern for an id in which `*` stands for any text."""
     return canonical_grant(
-        f"rye.{primary}.{item_type}.{_ODD_IN_PATTERN.sub(lambda match: _bytes(match.group()), item_id)}"
+        f"rye.{primary}.{item_type}.{_ODD_IN_PATTERN.sub(lambda match: percent_encoded(match.group()), item_id)}"
     )
 
 
@@ -341,10 +342,6 @@ def grant_for(name: str) -> str:
     return f"rye.execute.tool.{canonical(stem).replace('/', '.')}{star}"
 
 
-def _bytes(text: str) -> str:
-    return "".join(f"%{byte:02X}" for byte in text.encode("utf-8", "surrogatepass"))
-
-
 def _identity(item_type: str, item_id: str) -> str:
     """Return the canonical id. Only tools have other names: a knowledge item called `shell` is just that."""
     return canonical(item_id) if item_type == "tool" else _escaped(item_id)
@@ -354,7 +351,7 @@ def _escaped(item_id: str) -> str:
     """Return an id with escapes for everything odd. Nearly all ids have nothing odd, and need no pattern."""
     if item_id.isascii() and item_id.replace("/", "").replace("_", "").replace("-", "").isalnum():
         return item_id
-    return _ODD.sub(lambda match: _bytes(match.group()), item_id)
+    return _ODD.sub(lambda match: percent_encoded(match.group()), item_id)
 
 
 def _climbs(item_id: str) -> bool:

@@ -19,9 +19,9 @@ def needs(capability: str, *details: str, tier: str = "elevated", effect: str = 
     return replace(DOCUMENT, may=(LockedCapability(capability, tier, effect, details, ("1",)),))
 
 
-def changes(old: LockedDocument, new: LockedDocument, *known: str) -> list[tuple[str, str, str]]:
+def changes(old: LockedDocument, new: LockedDocument, *tools: str) -> list[tuple[str, str, str]]:
     return [(one.code.id, one.direction, one.example or one.new or one.old)
-            for one in compare_document("a", old, new, known)]  # fmt: skip
+            for one in compare_document("a", old, new, tools)]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def changes(old: LockedDocument, new: LockedDocument, *known: str) -> list[tuple
     ],
 )  # fmt: skip
 def test_capabilities(old: LockedDocument, new: LockedDocument, found: list[tuple[str, str, str]]) -> None:
-    assert changes(old, new, f"{TICKETS}.create", f"{TICKETS}.delete") == found
+    assert changes(old, new, "tickets/create", "tickets/delete") == found
 
 
 @pytest.mark.parametrize(

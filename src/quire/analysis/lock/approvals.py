@@ -1,7 +1,5 @@
-"""Compare the gates of two locks: which effects happen without a question that stood before them.
-
-Read the gates of a lock: the questions before an effect, and what happens if no person answers.
-"""
+"""Compare the gates of two locks: which effects happen without a question that stood before them, or open by themselves
+if no person answers."""
 
 from __future__ import annotations
 
@@ -43,14 +41,14 @@ def gate_changes(old: LockedDocument, new: LockedDocument) -> Iterator[GateChang
     for tool in sorted({tool_of(effect) for effect in (*old.gates, *gates)}):
         before = {effect: gate for effect, gate in old.gates.items() if tool_of(effect) == tool}
         now = {effect: gate for effect, gate in gates.items() if tool_of(effect) == tool}
-        known, given = by_details(before), by_details(now)
-        if known and given:
-            for details in sorted({*known, *given}):
-                yield from _gates_of(tool, known.get(details, {}), given.get(details, {}))
+        old_details, new_details = by_details(before), by_details(now)
+        if old_details and new_details:
+            for details in sorted({*old_details, *new_details}):
+                yield from _gates_of(tool, old_details.get(details, {}), new_details.get(details, {}))
             continue
         same = [*_gates_of(tool, before, now)]
         if not any(change.direction == "wider" for change in same):
-            still = (gated for details, gated in known.items() if present.issuperset(details))
+            still = (gated for details, gated in old_details.items() if present.issuperset(details))
             yield from _opened({effect: gate for gated in still for effect, gate in gated.items()}, now)
         yield from same
 
@@ -144,8 +142,8 @@ def _note(gate: str) -> str:
 
 def without_note(gate: str) -> str:
     """Return a gate without its note."""
-    asked, shown, names = gate.partition(_SHOWN)
-    return _NOTE.sub("", asked) + shown + names
+    questions, shown, names = gate.partition(_SHOWN)
+    return _NOTE.sub("", questions) + shown + names
 
 
 def how_open(gate: str) -> int:
@@ -161,10 +159,10 @@ def tool_of(effect: str) -> str:
 def by_details(gates: Mapping[str, str]) -> dict[tuple[str, ...], dict[str, str]]:
     """Return the gates of the effects of one tool by the details between step and tool; empty if any of them has
     none."""
-    found: dict[tuple[str, ...], dict[str, str]] = {}
+    several: dict[tuple[str, ...], dict[str, str]] = {}
     for effect, gate in gates.items():
         details = tuple(word for word in effect.split(" ")[1:-1] if "=" in word)
         if not details:
             return {}
-        found.setdefault(details, {})[effect] = gate
-    return found
+        several.setdefault(details, {})[effect] = gate
+    return several

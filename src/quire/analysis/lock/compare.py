@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from quire.analysis.amounts import ENDLESS, Amount, compared, parsed
 from quire.analysis.lock import read
 from quire.analysis.lock.approvals import NONE, Direction, gate_changes
-from quire.analysis.lock.file import COUNTS, NOT_ASKED, Lock, LockedCapability, LockedDocument
+from quire.analysis.lock.file import COUNTS, NOT_ASKED, Lock, LockedCapability, LockedDocument, pinned_capability
 from quire.models.choose import PICODOLLARS
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import SEND, SHELL, canonical_grant
@@ -80,17 +80,18 @@ _CODES = {
 
 def compare(old: Lock, new: Lock) -> tuple[Change, ...]:
     """Return all differences: of documents in the order of their keys, then of tools and prices."""
-    known = [*_tool_capabilities(old), *_tool_capabilities(new)]
     changes: list[Change] = []
+    tools = (*old.tools, *new.tools)
     for key in sorted({*old.documents, *new.documents}):
-        changes += compare_document(key, old.documents.get(key), new.documents.get(key), known)
+        changes += compare_document(key, old.documents.get(key), new.documents.get(key), tools)
     return (*changes, *compare_tools(old, new), *compare_prices(old, new))
 
 
 def compare_document(
-    key: str, old: LockedDocument | None, new: LockedDocument | None, known: Iterable[str] = ()
+    key: str, old: LockedDocument | None, new: LockedDocument | None, tools: Iterable[str] = ()
 ) -> list[Change]:
-    """Return the differences of one document. `known` are capabilities of real tools, for examples of what is new."""
+    """Return the differences of one document. `tools` are the keys of pinned tools, for examples of what is new."""
+    known = [name for tool in tools if (name := pinned_capability(tool))]
     if old is None or new is None:
         if new is None:
             return [Change(key, "document", "narrower", key, old="locked")]
@@ -114,7 +115,7 @@ def _facts(key: str, old: LockedDocument, new: LockedDocument, known: Iterable[s
 
 
 def _may(key: str, old: LockedDocument, new: LockedDocument, known: Iterable[str]) -> Iterator[Change]:
-    names = [f"{one}{_MARK}" for one in known]
+    names = [f"{name}{_MARK}" for name in known]
     # A lock of an older version may have another name of a built-in tool.
     locked = tuple(replace(entry, capability=canonical_grant(entry.capability)) for entry in old.may)
     covering = locked
@@ -145,12 +146,12 @@ def _beyond(
     direction: Direction,
     covering: tuple[LockedCapability, ...],
     needs: tuple[LockedCapability, ...],
-    known: Iterable[str],
+    names: Iterable[str],
 ) -> Iterator[Change]:
-    """Yield the needs that go beyond the covering ones."""
+    """Yield the needs that go beyond the covering ones. `names` are texts that are tried as examples."""
     limited, limited_needs = _limited(covering), _limited(needs)
     written = {(capability.capability, capability.details, capability.capability in limited) for capability in covering}
-    names = {capability.capability for capability in covering}
+    held = {capability.capability for capability in covering}
     patterns: PatternSet | None = None
     for need in needs:
         if (need.capability, need.details, need.capability in limited_needs) in written:
@@ -158,18 +159,18 @@ def _beyond(
         if patterns is None:
             from quire.analysis.pattern_inclusion import PatternSet
 
-            patterns = PatternSet((one for cover in covering for one in _covered_by(cover, limited)), known)
-        beyond = [(detail, patterns.inclusion(one)) for one, detail in _patterns(need, limited_needs).items()]
+            patterns = PatternSet((pattern for cover in covering for pattern in _covered_by(cover, limited)), names)
+        beyond = [(detail, patterns.inclusion(pattern)) for pattern, detail in _patterns(need, limited_needs).items()]
         fresh = [(detail, inclusion) for detail, inclusion in beyond if inclusion.answer != "covered"]
         if not fresh and direction == "wider":
             yield from _other_terms(key, need, covering, limited, limited_needs)
         if not fresh:
             continue
-        hidden = ("",) if need.capability in names else ("", ALL_VARIABLES)  # a new command says enough
-        told = " ".join(dict.fromkeys(detail for detail, _ in fresh if detail not in hidden))
+        hidden = ("",) if need.capability in held else ("", ALL_VARIABLES)  # a new command says enough
+        shown = " ".join(dict.fromkeys(detail for detail, _ in fresh if detail not in hidden))
         decided = any(inclusion.answer == "new" for _, inclusion in fresh)
         example = next((inclusion.example for _, inclusion in fresh if inclusion.example), "")
-        text = f"{need.tier or NONE}, {need.effect}" + (f", {told}" if told else "")
+        text = f"{need.tier or NONE}, {need.effect}" + (f", {shown}" if shown else "")
         yield Change(
             key,
             "may",
@@ -204,7 +205,7 @@ def _other_terms(
     sets = [PatternSet(several) for several in parts.values()]
     for what, term in product([detail for detail in patterns if detail not in terms], terms):
         pair = patterns[what], patterns[term]
-        if not any(all(one.inclusion(pattern).answer == "covered" for pattern in pair) for one in sets):
+        if not any(all(each.inclusion(pattern).answer == "covered" for pattern in pair) for each in sets):
             together = f"{what} {term}"
             text = f"{need.tier or NONE}, {need.effect}, {together}"
             yield Change(key, "may", "wider", need.capability, "", text, together, True, need.steps)
@@ -255,8 +256,8 @@ def _example(text: str, capability: str) -> str:
 def _listed(key: str, kind: Kind, name: str, old: Iterable[str], new: Iterable[str]) -> Iterator[Change]:
     before, now = dict.fromkeys(old), dict.fromkeys(new)
     wider: Direction = "other" if kind == "allow" else "wider"
-    yield from (Change(key, kind, wider, name, new=one) for one in now if one not in before)
-    yield from (Change(key, kind, "narrower", name, old=one) for one in before if one not in now)
+    yield from (Change(key, kind, wider, name, new=text) for text in now if text not in before)
+    yield from (Change(key, kind, "narrower", name, old=text) for text in before if text not in now)
 
 
 def _bounds(key: str, old: LockedDocument, new: LockedDocument) -> Iterator[Change]:
@@ -320,18 +321,16 @@ def _flows(key: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Change]
 
 def _more_flows(several: Sequence[str], others: Sequence[str]) -> Iterator[str]:
     """Yield the flows that are not among the others, or are there more often."""
-    left, known = Counter(map(_unnumbered_flow, others)), set(others)
-    for one in several:
-        if one in known:
-            left[_unnumbered_flow(one)] -= 1
-    for one in several:
-        text = _unnumbered_flow(one)
-        if one in known:
+    left, same = Counter(map(_unnumbered_flow, others)), set(several).intersection(others)
+    left.subtract(_unnumbered_flow(flow) for flow in several if flow in same)
+    for flow in several:
+        text = _unnumbered_flow(flow)
+        if flow in same:
             continue
         if left[text] > 0:
             left[text] -= 1
         else:
-            yield one
+            yield flow
 
 
 def _unnumbered_flow(text: str) -> str:
@@ -347,8 +346,8 @@ def compare_tools(old: Lock, new: Lock) -> Iterator[Change]:
             continue
         # The digest covers the class too, so another class under the same digest was written by hand.
         changed = before is not None and NOT_ASKED not in (before.digest, now.digest)
-        told = ("", now.digest) if before is None else (before.digest, now.digest)
-        yield Change("", "tool", "wider" if changed else "other", name, *told)
+        digest = before.digest if before is not None else ""
+        yield Change("", "tool", "wider" if changed else "other", name, digest, now.digest)
 
 
 def compare_prices(old: Lock, new: Lock) -> Iterator[Change]:
@@ -368,14 +367,3 @@ def _rates(text: str) -> list[Decimal]:
         return [Decimal(word) for word in text.split()[:2]]
     except InvalidOperation:
         return []
-
-
-def _tool_capabilities(lock: Lock) -> Iterator[str]:
-    from quire.trust.capabilities import capability, mcp_tool, python_tool
-
-    for name in lock.tools:
-        server, _, tool = name.partition("/")
-        if server == "python":
-            yield capability("execute", "tool", python_tool(tool))
-        elif server != "quire":
-            yield capability("execute", "tool", mcp_tool(server, tool))

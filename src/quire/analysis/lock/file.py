@@ -1,9 +1,8 @@
 """The content of `quire.lock`: all that documents may touch, ask for and cost at most, as texts that people review.
 
 A lock has only facts that are the same on every machine. They are texts and not amounts or plans, so that a lock of an
-older version can still be compared.
-
-Write a lock as YAML: sorted, one fact a line, the same bytes on every machine. A diff of its lines is a review.
+older version can still be compared. It is written as YAML: sorted, one fact a line, so that a diff of its lines is a
+review.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from msgspec.structs import replace
 
 from quire.patterns import late_pattern
 from quire.plan.vocabulary import LOCK_FILE
-from quire.values import sha256
+from quire.values import percent_encoded, sha256
 
 VERSION = 1
 FILE_NAME = LOCK_FILE
@@ -36,6 +35,11 @@ COUNTS = (
     "minutes",
 )
 """The bounds of a document, in the order in which they are written."""
+
+PARTS = ("quire", "assume", "prices", "documents", "tools")
+FACTS = ("plan", "may", "unknown", "asks", "most", "gates", "flows", "allows")
+ASKED = ("models", "servers", "variables")
+"""The keys of a lock, of a document and of what it asks for, in the order in which they are written."""
 
 ENDLESS, UNPRICED = "∞", "unpriced"
 OPENS, OPENS_WITHOUT, STAYS_SHUT = "opens unattended", "opens unattended without a default", "stays shut unattended"
@@ -110,6 +114,17 @@ class Lock(Struct, frozen=True):
     price_source: str = ""
     assumed: Mapping[str, str] = field(default_factory=dict)
     """The sizes of `[assume]`, such as `20` or `40 KB`: formulas are shown with them, and never bounded by them."""
+
+
+@lru_cache(maxsize=4096)
+def pinned_capability(key: str) -> str:
+    """Return the capability of a pinned tool, `SERVER/TOOL`; empty for a built-in one."""
+    server, _, tool = key.partition("/")
+    if server == "quire":
+        return ""
+    from quire.trust.capabilities import capability, mcp_tool, python_tool
+
+    return capability("execute", "tool", python_tool(tool) if server == "python" else mcp_tool(server, tool))
 
 
 def kept_entries(old: Lock, new: Lock, updated: Iterable[str]) -> Lock:
@@ -247,11 +262,8 @@ def as_one_word(text: str) -> str:
     """Return a text without spaces and control characters: each is written as `%XX`."""
     if text and " " not in text and text.isprintable():
         return text
-    return "".join(letter if letter.isprintable() and letter != " " else _escaped(letter) for letter in text) or "%00"
-
-
-def _escaped(letter: str) -> str:
-    return "".join(f"%{byte:02X}" for byte in letter.encode("utf-8", "surrogatepass"))
+    letters = (letter if letter.isprintable() and letter != " " else percent_encoded(letter) for letter in text)
+    return "".join(letters) or "%00"
 
 
 def _lines(lock: Lock) -> Iterator[str]:

@@ -11,10 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from quire.analysis.lock.file import (
+    ASKED,
     CLASSES,
     COUNTS,
+    FACTS,
     HEADER,
     NO_DOCUMENTS,
+    PARTS,
     TIERS,
     VERSION,
     Lock,
@@ -38,16 +41,12 @@ _NOTHING = "{}"
 _DOCUMENTS, _TOOLS = "\ndocuments:\n", "\ntools:\n"
 _FIRST_FACT = ":\n    plan: "
 """Between the key of a document and the digest of its plan."""
-_PARTS = ("quire", "assume", "prices", "documents", "tools")
-_FACTS = ("plan", "may", "unknown", "asks", "most", "gates", "flows", "allows")
-_ASKED = ("models", "servers", "variables")
-"""The keys of a lock, of a document and of what it asks for, in the order in which they are written."""
 
 
 def read_plain(text: str) -> Lock | None:
     """Return the lock, or None if the text is not one in exactly the form that is written."""
     lines = text.split("\n")
-    if _is_too_large(lines) or lines[0] != HEADER or lines[-1]:
+    if len(lines) > MOST_FACTS or max(map(len, lines)) > LONGEST or lines[0] != HEADER or lines[-1]:
         return None
     try:
         lock = _lock(_tree(lines[1:-1]))
@@ -76,9 +75,9 @@ def excerpt(text: str, is_wanted: Callable[[str], bool]) -> str | None:
         _sorted(keys)
     except (ValueError, LookupError):
         return None
-    found = zip(keys, entries, strict=True)
-    kept = [f"  {key_line(key)}{_FIRST_FACT}{facts}" for key, facts in found if is_wanted(key)]
-    listed = _DOCUMENTS + "\n".join(kept) if kept else f"\n{NO_DOCUMENTS}"
+    pairs = zip(keys, entries, strict=True)
+    left = [f"  {key_line(key)}{_FIRST_FACT}{facts}" for key, facts in pairs if is_wanted(key)]
+    listed = _DOCUMENTS + "\n".join(left) if left else f"\n{NO_DOCUMENTS}"
     return f"{head}{listed}{tail}"
 
 
@@ -95,10 +94,6 @@ def _key(text: str) -> str:
     if key is None or value is not None:
         raise ValueError(text)
     return key
-
-
-def _is_too_large(lines: list[str]) -> bool:
-    return len(lines) > MOST_FACTS or max(map(len, lines)) > LONGEST
 
 
 _Tree = dict[str, "_Tree | list[str] | str | None"]
@@ -122,8 +117,8 @@ def _tree(lines: list[str]) -> _Tree:
     top: _Tree = {}
     open_parts: list[tuple[_Tree, str]] = []
     """The mapping at each level of indentation, and its last key, whose value begins on the next line."""
-    known: dict[str, tuple[str | None, str | None]] = {}
-    """Lines that were taken apart. Most documents of a lock have the same."""
+    taken_apart: dict[str, tuple[str | None, str | None]] = {}
+    """Lines with their parts. Most documents of a lock have the same lines."""
     for line in lines:
         content = line.lstrip(" ")
         depth, odd = divmod(len(line) - len(content), 2)
@@ -131,10 +126,9 @@ def _tree(lines: list[str]) -> _Tree:
             raise ValueError(line)
         if depth < len(open_parts):
             del open_parts[depth:]
-        parts = known.get(content)
-        if parts is None:
-            parts = known[content] = _taken_apart(content)
-        key, value = parts
+        if content not in taken_apart:
+            taken_apart[content] = _taken_apart(content)
+        key, value = taken_apart[content]
         if key is None:
             _listed(open_parts[-1]).append(value or "")
             continue
@@ -148,20 +142,16 @@ def _tree(lines: list[str]) -> _Tree:
 
 def _opened(part: tuple[_Tree, str]) -> _Tree:
     mapping, key = part
-    found = mapping[key]
-    if found is None:
-        found = mapping[key] = {}
-    return _mapping(found)
+    if mapping[key] is None:
+        mapping[key] = {}
+    return _mapping(mapping[key])
 
 
 def _listed(part: tuple[_Tree, str]) -> list[str]:
     mapping, key = part
-    found = mapping[key]
-    if found is None:
-        found = mapping[key] = []
-    if not isinstance(found, list):
-        raise ValueError(key)
-    return found
+    if mapping[key] is None:
+        mapping[key] = []
+    return _listing(mapping[key])
 
 
 def _taken_apart(content: str) -> tuple[str | None, str | None]:
@@ -189,16 +179,12 @@ def _pair(content: str) -> tuple[str, str | None]:
 
         key, end = json.JSONDecoder().raw_decode(content)
         rest = content[end:]
-        if rest == ":":
-            return str(key), None
-        if not rest.startswith(": "):
-            raise ValueError(content)
-        return str(key), _value(rest[2:])
+        _require(rest == ":" or rest.startswith(": "), content)
+        return str(key), _value(rest[2:]) if rest != ":" else None
     if content[-1] == ":":
         return content[:-1], None
-    key, found, value = content.partition(": ")
-    if not found:
-        raise ValueError(content)
+    key, colon, value = content.partition(": ")
+    _require(bool(colon), content)
     return key, _value(value)
 
 
@@ -211,7 +197,7 @@ def _value(text: str) -> str:
 
 
 def _lock(tree: _Tree) -> Lock:
-    _in_order(tree, _PARTS)
+    _in_order(tree, PARTS)
     _require(tree["quire"] == str(VERSION), "quire")
     prices = _mapping(tree.get("prices", {}))
     _in_order(prices, ("source", "models"))
@@ -228,9 +214,9 @@ def _lock(tree: _Tree) -> Lock:
 
 
 def _document(entry: _Tree) -> LockedDocument:
-    _in_order(entry, _FACTS)
+    _in_order(entry, FACTS)
     asks = _mapping(entry.get("asks", {}))
-    _in_order(asks, _ASKED)
+    _in_order(asks, ASKED)
     most = _mapping(entry.get("most", {}))
     _in_order(most, COUNTS)
     return LockedDocument(
@@ -260,10 +246,8 @@ def _sorted(values: Collection[str]) -> None:
 def _capability(line: str) -> LockedCapability:
     words, _, steps = line.partition(" steps=")
     capability, tier, effect, *details = words.split(" ")
-    named = tier.startswith("tier=") and effect.startswith("class=") and bool(capability)
-    if not named or not all("=" in detail for detail in details):
-        raise ValueError(line)
-    _require(tier[5:] in TIERS and effect[6:] in CLASSES, line)
+    _require(bool(capability) and all("=" in detail for detail in details), line)
+    _require(tier in (f"tier={name}" for name in TIERS) and effect in (f"class={name}" for name in CLASSES), line)
     need = LockedCapability(
         capability,
         "" if tier == "tier=none" else tier[5:],
@@ -276,9 +260,8 @@ def _capability(line: str) -> LockedCapability:
 
 
 def _tool(line: str) -> LockedTool:
-    digest, found, effect = line.rpartition(" class=")
-    if not found:
-        raise ValueError(line)
+    digest, mark, effect = line.rpartition(" class=")
+    _require(bool(mark), line)
     return LockedTool(digest, effect)
 
 
@@ -288,24 +271,28 @@ def _mapping(value: object) -> _Tree:
     return value
 
 
+def _listing(value: object) -> list[str]:
+    if not isinstance(value, list):
+        raise ValueError(str(value)[:100])
+    return value
+
+
 def _text(mapping: _Tree, key: str) -> str:
-    found = mapping.get(key, "")
-    if not isinstance(found, str):
+    text = mapping.get(key, "")
+    if not isinstance(text, str):
         raise ValueError(key)
-    return found
+    return text
 
 
 def _texts(mapping: _Tree, key: str) -> dict[str, str]:
     if key not in mapping:
         return {}
-    found = _mapping(mapping[key])
-    _sorted(found)
-    return {name: _text(found, name) for name in found}
+    texts = _mapping(mapping[key])
+    _sorted(texts)
+    return {name: _text(texts, name) for name in texts}
 
 
 def _items(mapping: _Tree, key: str) -> tuple[str, ...]:
-    found = mapping.get(key, [])
-    if not isinstance(found, list):
-        raise ValueError(key)
-    _sorted(found)
-    return tuple(found)
+    items = _listing(mapping.get(key, []))
+    _sorted(items)
+    return tuple(items)

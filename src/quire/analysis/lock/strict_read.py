@@ -8,11 +8,15 @@ authority than was agreed to.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from quire.analysis.lock.file import (
+    ASKED,
     CLASSES,
     COUNTS,
+    FACTS,
+    PARTS,
     TIERS,
     VERSION,
     Lock,
@@ -51,9 +55,9 @@ def read_strictly(source: Source) -> LockReading:
         return LockReading(source, None, (finding,))
     reader = _Reader()
     lock = reader.lock(reading.documents)
-    if lock is not None and not reader.found:
-        reader.found += _edited(source.text, written(lock))
-    return LockReading(source, None if reader.found else lock, tuple(reader.found))
+    if lock is not None and not reader.findings:
+        reader.findings += _edited(source.text, written(lock))
+    return LockReading(source, None if reader.findings else lock, tuple(reader.findings))
 
 
 def _edited(text: str, expected: str) -> Iterator[Diagnostic]:
@@ -73,7 +77,7 @@ def _edited(text: str, expected: str) -> Iterator[Diagnostic]:
 
 class _Reader:
     def __init__(self) -> None:
-        self.found: list[Diagnostic] = []
+        self.findings: list[Diagnostic] = []
         self._facts = 0
 
     def lock(self, documents: tuple[Node, ...]) -> Lock | None:
@@ -86,11 +90,14 @@ class _Reader:
             self._wrong("it has no line quire: VERSION, so it is not a lock", top.span)
             return None
         if not isinstance(version.value, Scalar) or version.value.text != str(VERSION):
-            message = f"it is a lock of version {_shown(version.value)}; this Quire reads version {VERSION}"
-            self.found.append(Diagnostic(OTHER_VERSION, message, version.value.span, help=_AGAIN))
+            shown = _quoted(version.value.text) if isinstance(version.value, Scalar) else describe(version.value)
+            message = f"it is a lock of version {shown}; this Quire reads version {VERSION}"
+            self.findings.append(Diagnostic(OTHER_VERSION, message, version.value.span, help=_AGAIN))
             return None
-        parts = self._parts(top, ("quire", "assume", "prices", "documents", "tools"))
+        parts = self._parts(top, PARTS)
         prices = self._parts(parts.get("prices"), ("source", "models"))
+        price = "a price is two numbers and perhaps a window, such as 3 15 200000"
+        size = "an assumed size is a number"
         return Lock(
             {
                 key: document
@@ -98,19 +105,19 @@ class _Reader:
                 if (document := self._document(node))
             },
             {key: pin for key, node in self._entries(parts.get("tools")) if (pin := self._tool(node))},
-            {key: self._price(node) for key, node in self._entries(prices.get("models"))},
+            {key: self._checked(node, is_price, price) for key, node in self._entries(prices.get("models"))},
             self._text(prices["source"]) if "source" in prices else "",
-            {key: self._size(node) for key, node in self._entries(parts.get("assume"))},
+            {key: self._checked(node, _is_size, size) for key, node in self._entries(parts.get("assume"))},
         )
 
     def _document(self, node: Node) -> LockedDocument | None:
-        names = ("plan", "may", "unknown", "asks", "most", "gates", "flows", "allows")
         if not isinstance(node, Mapping):
             self._wrong(f"the entry of a document is a mapping, not {describe(node)}", node.span)
             return None
-        parts = self._parts(node, names)
-        asks = self._parts(parts.get("asks"), ("models", "servers", "variables"))
+        parts = self._parts(node, FACTS)
+        asks = self._parts(parts.get("asks"), ASKED)
         most = self._parts(parts.get("most"), COUNTS)
+        bound = "a bound is a number, a formula or ∞"
         plan = self._text(parts["plan"]) if "plan" in parts else ""
         if not is_digest(plan):
             self._wrong("the entry of a document has its plan as sha256: and 64 digits", node.span)
@@ -121,8 +128,8 @@ class _Reader:
             models=self._listed(asks.get("models")),
             servers=self._listed(asks.get("servers")),
             variables=self._listed(asks.get("variables")),
-            most={name: self._bound(name, value) for name, value in most.items()},
-            gates=self._texts(parts.get("gates")),
+            most={name: self._checked(node, partial(is_bound, name), bound) for name, node in most.items()},
+            gates={key: self._text(value) for key, value in self._entries(parts.get("gates"))},
             flows=self._listed(parts.get("flows")),
             allows=self._listed(parts.get("allows")),
         )
@@ -158,24 +165,11 @@ class _Reader:
             self._wrong(f"no tool has the digest and the class {_quoted(text)}", node.span)
         return pin
 
-    def _bound(self, name: str, node: Node) -> str:
+    def _checked(self, node: Node, is_right: Callable[[str], object], what: str) -> str:
+        """Return a text, with a finding if it is not what stands here."""
         text = self._text(node)
-        if not is_bound(name, text):
-            self._wrong(f"a bound is a number, a formula or ∞, not {_quoted(text)}", node.span)
-        return text
-
-    def _price(self, node: Node) -> str:
-        text = self._text(node)
-        if not is_price(text):
-            self._wrong(
-                f"a price is two numbers and perhaps a window, such as 3 15 200000, not {_quoted(text)}", node.span
-            )
-        return text
-
-    def _size(self, node: Node) -> str:
-        text = self._text(node)
-        if size_of(text.replace(",", "")) is None:
-            self._wrong(f"an assumed size is a number, not {_quoted(text)}", node.span)
+        if not is_right(text):
+            self._wrong(f"{what}, not {_quoted(text)}", node.span)
         return text
 
     def _parts(self, node: Node | None, known: tuple[str, ...]) -> dict[str, Node]:
@@ -190,9 +184,6 @@ class _Reader:
 
     def _entries(self, node: Node | None) -> Iterator[tuple[str, Node]]:
         return ((key, value) for key, value, _ in self._pairs(node))
-
-    def _texts(self, node: Node | None) -> dict[str, str]:
-        return {key: self._text(value) for key, value in self._entries(node)}
 
     def _pairs(self, node: Node | None) -> Iterator[tuple[str, Node, Span]]:
         if node is None:
@@ -228,12 +219,12 @@ class _Reader:
         return node.text
 
     def _wrong(self, message: str, span: Span) -> None:
-        if len(self.found) < 20:
-            self.found.append(Diagnostic(BAD_LOCK, message, span, help=_AGAIN))
+        if len(self.findings) < 20:
+            self.findings.append(Diagnostic(BAD_LOCK, message, span, help=_AGAIN))
 
 
-def _shown(node: Node) -> str:
-    return _quoted(node.text) if isinstance(node, Scalar) else describe(node)
+def _is_size(text: str) -> bool:
+    return size_of(text.replace(",", "")) is not None
 
 
 def _quoted(text: str) -> str:

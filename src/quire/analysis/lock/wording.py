@@ -44,8 +44,10 @@ def told(change: Change, sizes: Assumptions = NOT_ASSUMED, *, bars: bool = True)
             return f"flow {change.new or change.old}"
         case "allow":
             return f"hides {change.new or change.old}"
+        case "tool" if change.direction == "wider":
+            return f"the tool {change.name} has other schemas or hints than it was locked with"
         case "tool":
-            return _tool(change)
+            return f"the tool {change.name}: {change.old[:19] or 'not locked'} → {change.new[:19]}"
         case "price":
             return f"price of {change.name}: {change.old or 'not locked'} → {change.new or 'not there'}"
 
@@ -65,22 +67,16 @@ def short_name(capability: str) -> str:
     return capability.removeprefix("rye.execute.tool.").removeprefix("rye.")
 
 
-def _tool(change: Change) -> str:
-    if change.direction == "wider":
-        return f"the tool {change.name} has other schemas or hints than it was locked with"
-    return f"the tool {change.name}: {change.old[:19] or 'not locked'} → {change.new[:19]}"
-
-
 def _bound(change: Change, sizes: Assumptions, bars: bool) -> str:
     old, new = (_formula(change.name, text, bars) for text in (change.old, change.new))
     text = f"{_NAMES.get(change.name, change.name)} {old} → {new}"
-    amounts = [amount_of(change.name, one) for one in (change.old, change.new)]
+    amounts = [amount_of(change.name, bound) for bound in (change.old, change.new)]
     symbols = [size for amount in amounts if amount is not None for size in amount.sizes]
     used = sizes.used(symbols)
     if not used.all:
         return text
-    known = sizes.sizes(symbols)
-    before, now = (_at(change.name, amount, known) for amount in amounts)
+    counts = sizes.sizes(symbols)
+    before, now = (_at(change.name, amount, counts) for amount in amounts)
     if before == old and now == new:
         return text
     assumed = ", ".join(f"{assumption.name} = {assumption.size}" for assumption in used.all)
@@ -94,14 +90,14 @@ def _formula(name: str, text: str, bars: bool) -> str:
     return f"≤ ${shown}" if name == "money" and text[:1].isdigit() else shown
 
 
-def _at(name: str, amount: Amount | None, known: Mapping[str, int]) -> str:
+def _at(name: str, amount: Amount | None, counts: Mapping[str, int]) -> str:
     """Return a bound with the assumed sizes."""
     if amount is None:
         return "?"
-    found = amount.with_sizes(known)
-    number = found.as_number
-    if name == "money" and number is not None:
-        return f"≤ ${-(-number * 100 // PICODOLLARS) / 100:,.2f}"
-    if name == "money":
-        return f"≤ ${found.text(lambda count: f'{count / PICODOLLARS:g}')}"
-    return str(found)
+    amount = amount.with_sizes(counts)
+    number = amount.as_number
+    if name != "money":
+        return str(amount)
+    if number is None:
+        return f"≤ ${amount.text(lambda count: f'{count / PICODOLLARS:g}')}"
+    return f"≤ ${-(-number * 100 // PICODOLLARS) / 100:,.2f}"

@@ -1,10 +1,8 @@
-"""Find amounts that nothing in the document bounds, and runs that a limit of the engine stops (BD101 to BD105).
-
-Write `max_items` into a fan of a pipeline, below the line with its list.
-"""
+"""Find amounts that nothing in the document bounds, and runs that a limit of the engine stops (BD101 to BD105)."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -18,7 +16,7 @@ from quire.source import Span
 
 if TYPE_CHECKING:
     from quire.analysis.amounts import Amount
-    from quire.analysis.facts import FanFact, Place
+    from quire.analysis.facts import FanFact
     from quire.analysis.proof import Proof
     from quire.analysis.rules import RuleContext
     from quire.source import Source
@@ -89,18 +87,18 @@ def _by_directives(proof: Proof, least: int) -> int:
 def _size(most: Amount, cap: int) -> tuple[str, int]:
     """Return for people from which size on a formula is above a number, and the largest size below it if there is only
     one. Each size is looked at for itself, with the others at nothing."""
-    said = []
+    words = []
     sizes = most.sizes
     items = 0
     for size in sizes:
         alone = most.with_sizes({other: 0 for other in sizes if other != size})
         first = _first_above(alone, size, cap)
         if first is not None:
-            said.append(f"{size} = {first:,}")
+            words.append(f"{size} = {first:,}")
             items = first - 1
-    if not said:
+    if not words:
         return "", 0
-    return f" (more than {cap:,} from {' or '.join(said)} on)", items if len(sizes) == 1 else 0
+    return f" (more than {cap:,} from {' or '.join(words)} on)", items if len(sizes) == 1 else 0
 
 
 def _first_above(formula: Amount, size: str, cap: int) -> int | None:
@@ -109,33 +107,24 @@ def _first_above(formula: Amount, size: str, cap: int) -> int | None:
     def above(value: int) -> bool:
         return (formula.with_sizes({size: value}).as_number or 0) > cap
 
-    if not above(_MOST_SIZE):
-        return None
-    low, high = 0, _MOST_SIZE
-    while low < high:
-        middle = (low + high) // 2
-        if above(middle):
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    return bisect_left(range(_MOST_SIZE), True, key=above) if above(_MOST_SIZE) else None
 
 
 def _first_fan(proof: Proof) -> FanFact | None:
     """Return the first fan without a limit of its own around a model call; else the first around one at all."""
-    around = {_key(place) for call in proof.model_calls for place in call.fans}
-    fans = [fan for fan in proof.fans if _key(fan.place) in around]
+    around = {place.key for call in proof.model_calls for place in call.fans}
+    fans = [fan for fan in proof.fans if fan.place.key in around]
     return next((fan for fan in fans if _is_open(fan)), fans[0] if fans else None)
 
 
 def _fans(proof: Proof, context: RuleContext, *, asks_counted: bool) -> Iterator[Diagnostic]:
     """Yield the fans whose rounds only the engine limits, if they cost something in each round. Those of callees are
     reported where the callee is checked."""
-    asking = {_key(place) for call in proof.model_calls for place in call.fans}
-    acting = {_key(place) for effect in proof.effects if not effect.by_model for place in effect.fans}
+    asking = {place.key for call in proof.model_calls for place in call.fans}
+    acting = {place.key for effect in proof.effects if not effect.by_model for place in effect.fans}
     costly = asking | acting
     for fan in proof.fans if costly else ():
-        key = _key(fan.place)
+        key = fan.place.key
         if fan.place.document or not _is_open(fan) or key not in costly or (asks_counted and key in asking):
             continue
         limit = context.premises.items
@@ -161,10 +150,6 @@ def _fix(fan: FanFact | None, most: int, context: RuleContext) -> Fix | None:
     work = fan.place.step.work
     over = work.source if isinstance(work, ForEach | Fold) else None
     return add_max_items(context.source, over.span, most) if isinstance(over, Formula) else None
-
-
-def _key(place: Place) -> tuple[str, str]:
-    return place.document, place.path
 
 
 def add_max_items(source: Source, over: Span, most: int) -> Fix | None:

@@ -10,7 +10,7 @@ from quire.analysis.facts import EffectFact
 from quire.analysis.labels import OUTSIDE, Label, Privacy, Trace, joined
 from quire.analysis.rules import codes
 from quire.analysis.rules.shown_values import Agreements
-from quire.analysis.tool_flows import Sink, sinks
+from quire.analysis.tool_flows import sinks
 from quire.diagnostics import Confidence, Diagnostic, Related
 from quire.plan.thread import Thread
 from quire.source import NOWHERE
@@ -75,7 +75,8 @@ def _to_sinks(effect: EffectFact, agreements: Agreements, context: RuleContext) 
         if sink.kind == "path" and effect.tool.effect == "read" and effect.tool.kind == "built-in":
             # It reads no more than the document may read anyway.
             continue
-        argument, part = _place_in(sink)
+        is_word = sink.name.startswith("argv[")
+        argument, part = ("command", int(sink.name[5:-1])) if is_word else (sink.name, None)
         if agreements.covers(effect, argument, part, sink.value):
             continue
         shown = f"{short(effect.tool.name)} {sink.name}"
@@ -86,12 +87,6 @@ def _to_sinks(effect: EffectFact, agreements: Agreements, context: RuleContext) 
             help = f"the path stays within {sink.confined}, of the workspace; {help}"
         message = f"{named(trace)} reaches {shown} of {step_words(effect.place.way)}"
         yield flow(code, message, effect, trace, shown, context, help, confidence)
-
-
-def _place_in(sink: Sink) -> tuple[str, int | None]:
-    if sink.name.startswith("argv["):
-        return "command", int(sink.name[5:-1])
-    return sink.name, None
 
 
 def _decided(effect: EffectFact, agreements: Agreements, context: RuleContext) -> Iterator[Diagnostic]:
@@ -143,7 +138,7 @@ def _trifecta(effect: EffectFact, agreements: Agreements, context: RuleContext) 
     """Yield a finding if private values and text from outside meet in a tool that sends something out."""
     if not effect.tool.sends_out:
         return
-    label = leaving(effect)
+    label = effect.given
     trace, private = label.trace, label.private_trace
     least = Privacy.WORKSPACE if effect.by_model else Privacy.PRIVATE
     if not is_outside(label) or label.privacy < least or trace is None or private is None:
@@ -160,29 +155,12 @@ def _trifecta(effect: EffectFact, agreements: Agreements, context: RuleContext) 
     parts = f"private values ({named(private)}), text from outside ({named(trace)}) and a way out ({name})"
     message = f"{who} has {parts}"
     help = "take one of the three away, or ask a person who is shown what is sent"
-    related = flow_path(trace, effect, f"{name} sends out", context)
+    # A finding has one path: the way of the private value is shown as places beside it.
+    beside = (Related(each.span, f"private: {each.message}", each.source) for each in context.path(private))
+    related = (*flow_path(trace, effect, f"{name} sends out", context), *beside)
     confidence: Confidence = "possible" if effect.by_model or not effect.tool.certain else "proven"
-    yield Diagnostic(
-        codes.TRIFECTA,
-        message,
-        _shown_at(effect, context),
-        help=help,
-        related=(*related, *_private_path(private, context)),
-        confidence=confidence,
-    )
-
-
-def leaving(effect: EffectFact) -> Label:
-    """Return the label of everything that an effect is given."""
-    label = effect.chooser
-    for value in effect.arguments.values():
-        label = label.join(value.label)
-    return label
-
-
-def _private_path(trace: Trace, context: RuleContext) -> tuple[Related, ...]:
-    """Return the way of the private value as places beside the path: a finding has one path."""
-    return tuple(Related(one.span, f"private: {one.message}", one.source) for one in context.path(trace))
+    span = _shown_at(effect, context)
+    yield Diagnostic(codes.TRIFECTA, message, span, help=help, related=related, confidence=confidence)
 
 
 def flow(
@@ -218,7 +196,7 @@ def _span(fact: EffectFact | ModelFact) -> Span:
 
 def within_callee(trace: Trace, place: Place) -> bool:
     """Tell whether the whole way is in a callee: then the finding is one about that document."""
-    return bool(place.document) and all(one.document == place.document for one in trace.way())
+    return bool(place.document) and all(each.document == place.document for each in trace.way())
 
 
 def named(trace: Trace) -> str:

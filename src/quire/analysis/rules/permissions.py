@@ -9,9 +9,8 @@ from quire.analysis.labels import Integrity
 from quire.analysis.rules import codes
 from quire.diagnostics import Diagnostic
 from quire.engine.interpreter.pipeline.agent import narrowed_tools
-from quire.plan.envelope import called_documents
 from quire.plan.pipeline_work import Agent
-from quire.plan.uses import OWN_TOOLS
+from quire.plan.uses import OWN_TOOLS, called_documents
 from quire.source import NOWHERE
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from quire.analysis.labels import Integrity, Privacy
 from quire.analysis.rules import codes
-from quire.analysis.rules.flows import flow, leaving, named, short, step_words, within_callee
+from quire.analysis.rules.flows import flow, named, short, step_words, within_callee
 from quire.analysis.rules.shown_values import Agreements
 from quire.analysis.tool_flows import argv
 from quire.diagnostics import Diagnostic
@@ -70,8 +70,9 @@ def check(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
             continue
         yield from _key_files(effect, context)
         for name, value in _named_constants(effect.arguments):
-            span = _place_of(value, effect, context)
-            if not any(one.start <= span.start < one.end for one, _ in spans):
+            start = context.source.text.find(value, effect.place.span.start)
+            span = Span(start, start + len(value)) if start >= 0 else context.span(effect.place)
+            if not any(literal.start <= span.start < literal.end for literal, _ in spans):
                 yield _literal(span, f"a value for {name}")
 
 
@@ -110,16 +111,11 @@ def _seems_secret(text: str) -> bool:
     return bool(re.search(r"[0-9]", match[1]) and re.search(r"[A-Za-z]", match[1]))
 
 
-def _place_of(value: str, effect: EffectFact, context: RuleContext) -> Span:
-    start = context.source.text.find(value, effect.place.span.start)
-    return Span(start, start + len(value)) if start >= 0 else context.span(effect.place)
-
-
 def _leaves(effect: EffectFact, agreements: Agreements, context: RuleContext) -> Iterator[Diagnostic]:
     """Yield a finding for a private value that is sent out. With text from outside it is one of TA106."""
     if not effect.tool.sends_out:
         return
-    label = leaving(effect)
+    label = effect.given
     trace = label.private_trace
     if label.privacy < Privacy.PRIVATE or label.integrity >= Integrity.OUTSIDE or trace is None:
         return

@@ -1,9 +1,8 @@
-"""Find work that runs side by side and writes the same file or the same kept value (RC101).
+"""Find work that runs side by side and writes the same file or the same kept value (RC101), and stores of pipelines
+that nothing reads (DD104).
 
 Only places that are certainly the same are compared: a path that stands in the document, also in the arguments of a
 callee, and in a fan a path that does not depend on the item.
-
-Find stores of pipelines that nothing reads (DD104).
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class _Write(Struct, frozen=True):
 
 def check(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
     """Yield a finding for each fan that writes one place in all items, and for each pair of branches that share one."""
-    many = {_key(fact.place) for fact in proof.fans if fact.rounds.as_number not in (0, 1)}
+    many = {fact.place.key for fact in proof.fans if fact.rounds.as_number not in (0, 1)}
     writes: dict[str, list[_Write]] = {}
     for effect in proof.effects:
         # Hooks of threads act on events, which rarely happen at the same time.
@@ -112,7 +111,7 @@ def _by_all_items(write: _Write, many: set[tuple[str, str]], context: RuleContex
     """Yield a finding if all items of a fan around a write go to the same place."""
     for fan in write.effect.fans:
         work = fan.step.work
-        if not isinstance(work, ForEach) or work.max_parallel == 1 or _key(fan) not in many:
+        if not isinstance(work, ForEach) or work.max_parallel == 1 or fan.key not in many:
             continue
         if write.what or _is_same_for_all(write, work, fan):
             what = write.what or "the same place"
@@ -161,7 +160,7 @@ def _side_by_side(writes: list[_Write]) -> Iterator[tuple[_Write, _Write]]:
         for fan in write.effect.fans:
             if not fan.branch:
                 continue
-            key = (*_key(fan), fan.way)
+            key = (*fan.key, fan.way)
             before = first.setdefault(key, write)
             if _branch(before, key) != fan.branch:
                 yield before, write
@@ -169,11 +168,7 @@ def _side_by_side(writes: list[_Write]) -> Iterator[tuple[_Write, _Write]]:
 
 
 def _branch(write: _Write, key: tuple[str, str, str]) -> str:
-    return next((fan.branch for fan in write.effect.fans if (*_key(fan), fan.way) == key), "")
-
-
-def _key(place: Place) -> tuple[str, str]:
-    return place.document, place.path
+    return next((fan.branch for fan in write.effect.fans if (*fan.key, fan.way) == key), "")
 
 
 def unread_stores(plan: Plan) -> Iterator[Diagnostic]:

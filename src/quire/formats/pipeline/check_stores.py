@@ -22,8 +22,7 @@ from quire.formats.pipeline.codes import warnings
 from quire.formats.pipeline.inputs import Use, unread_inputs, uses
 from quire.formats.pipeline.syntax import FoldBody, MatchBody, Pipeline, RepeatBody, Step, StepsBody
 from quire.formats.pipeline.walks import holes, parts, walk
-from quire.plan.type_words import type_words
-from quire.schema import Enum, Field, FieldType, ListOf, Object, Ref, Simple, violations
+from quire.schema import Enum, Field, FieldType, ListOf, Object, Ref, Simple, type_words, violations
 from quire.wording import MOST_CHOICES
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ def error(message: str, **more: Value) -> dict[str, Value]:
 
 
 def item_type_of(value: Value) -> ItemType | None:
-    return next((one for one in ITEM_TYPES if one == value), None)
+    return next((item_type for item_type in ITEM_TYPES if item_type == value), None)
 
 
 def unknown_type(value: Value) -> dict[str, Value]:
@@ -27,7 +27,7 @@ def unknown_type(value: Value) -> dict[str, Value]:
 
 def space_of(value: Value) -> SpaceName | None:
     """Return the space; None means all of them."""
-    return next((one for one in SPACES if one == value), None)
+    return next((space for space in SPACES if space == value), None)
 
 
 def missing(grants: Grants, primary: Primary, item_type: ItemType, item_id: str, source: Value) -> dict[str, Value]:

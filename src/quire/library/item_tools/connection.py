@@ -154,10 +154,8 @@ class ItemsConnection:
 
     def offered(self, spec: ToolSpec) -> ToolSpec:
         """Return the description for a model with these grants. The arguments that are accepted stay the same."""
-        executing = [
-            pattern for pattern in self._grants.patterns if not pattern.startswith(("rye.fetch.", "rye.sign."))
-        ]
-        tools_only = all(one.startswith("rye.execute.tool.") for one in executing)
+        harmless = ("rye.fetch.", "rye.sign.", "rye.execute.tool.")
+        tools_only = all(pattern.startswith(harmless) for pattern in self._grants.patterns)
         return for_tools_only(spec) if spec.name == "execute" and tools_only else spec
 
     async def tools(self, *, refresh: bool = False) -> Mapping[str, ToolSpec]:
@@ -223,8 +221,8 @@ class ItemsConnection:
         SignedAuthority(self.items).note_all()
 
     def _described(self, tool: str) -> ToolSpec | None:
-        wanted = canonical(tool)
-        return next((spec for spec in self._tools() if spec.id == wanted), None)
+        identity = canonical(tool)
+        return next((spec for spec in self._tools() if spec.id == identity), None)
 
     def _to_copy(self, space: SpaceName) -> Files:
         """Return the files of a space with the rules of the file tools: `.ai` can be written only by grant."""

@@ -1,10 +1,8 @@
-"""Read items: one by its id, or several by words; and copy one to another space.
-
-Execute the items that are texts: the directions of a directive, the body of a knowledge item; and dry runs.
+"""Read items: one by its id, or several by words; copy one to another space; and execute those that are texts: the
+directions of a directive, the body of a knowledge item; and dry runs.
 
 Tools, pipelines, playbooks and directives in their own threads are run by the engine, which calls `impossible` first.
-
-Search items by words. The same words over the same files always give the same list in the same order.
+The same words searched in the same files always give the same list in the same order.
 """
 
 from __future__ import annotations
@@ -98,17 +96,17 @@ class Fetch(Struct, frozen=True):
     def _types(self, item_id: str, source: SpaceName | None) -> list[ItemType]:
         """Return the types that have this id and that the caller may fetch. Raises `Denied` if it may fetch none of
         them."""
-        found: dict[ItemType, str] = {}
-        for one in ITEM_TYPES:
-            if one != "tool":
-                item = self.items.spaces.find(one, item_id, source)
+        ids: dict[ItemType, str] = {}
+        for item_type in ITEM_TYPES:
+            if item_type != "tool":
+                item = self.items.spaces.find(item_type, item_id, source)
                 if item is not None:
-                    found[one] = item.id
+                    ids[item_type] = item.id
             elif source in (None, "system") and (spec := self.tools(item_id)):
-                found[one] = spec.id
-        readable = [one for one, real in found.items() if self.grants.allows("fetch", one, real)]
-        if found and not readable:
-            self.grants.require("fetch", *next(iter(found.items())))
+                ids[item_type] = spec.id
+        readable = [item_type for item_type, real in ids.items() if self.grants.allows("fetch", item_type, real)]
+        if ids and not readable:
+            self.grants.require("fetch", *next(iter(ids.items())))
         return readable
 
     def _tool(self, item_id: str, arguments: Mapping[str, Value]) -> dict[str, Value]:
@@ -130,9 +128,9 @@ class Fetch(Struct, frozen=True):
 
     def _by_query(self, query: str, arguments: Mapping[str, Value]) -> dict[str, Value]:
         scope = SearchScope.of(str(arguments["scope"]))
-        asked = item_type_of(arguments.get("item_type"))
-        if asked is not None and asked != scope.type:
-            return error(f"the scope is {scope.type} and item_type is {asked}; leave item_type out of a query")
+        item_type = item_type_of(arguments.get("item_type"))
+        if item_type is not None and item_type != scope.type:
+            return error(f"the scope is {scope.type} and item_type is {item_type}; leave item_type out of a query")
         self.grants.require("fetch", scope.type, "")
         source = space_of(arguments.get("source"))
         hits = self._search(query, scope, source)
@@ -220,8 +218,8 @@ def impossible(arguments: Mapping[str, Value]) -> str | None:
 
 
 def mode_of(arguments: Mapping[str, Value]) -> str:
-    given = arguments.get("thread")
-    return "inline" if given is None else str(given)
+    mode = arguments.get("thread")
+    return "inline" if mode is None else str(mode)
 
 
 def is_text(arguments: Mapping[str, Value]) -> bool:
@@ -260,8 +258,11 @@ class Execute(Struct, frozen=True):
                 return {"status": "validation_passed", **head, "inputs": {}}
             return {"status": "success", **head, "content": body}
         thread = read_thread(item)
+        declared = {parameter.name for parameter in thread.inputs}
+        parameters = _parameters(arguments)
+        inputs = {name: value for name, value in parameters.items() if name in declared or name not in FOR_THREADS}
         try:
-            inputs = resolve_inputs(thread.inputs, _given(thread, arguments))
+            inputs = resolve_inputs(thread.inputs, inputs)
         except BadInputs as problems:
             return error(str(problems), **head, issues=list(problems.problems))
         if arguments.get("dry_run") is True:
@@ -273,8 +274,7 @@ class Execute(Struct, frozen=True):
         if spec is None:
             return missing(self.grants, "execute", "tool", item_id, None)
         self.grants.require("execute", "tool", spec.id)
-        given = arguments.get("parameters")
-        inputs: dict[str, Value] = dict(given) if isinstance(given, Mapping) else {}
+        inputs = _parameters(arguments)
         try:
             problems = Arguments().problems(spec, inputs)
         except Unusable as unusable:
@@ -291,11 +291,9 @@ def directions(thread: Thread, inputs: Mapping[str, Value]) -> str:
     return "\n\n".join(fill(part, inputs) for part in (thread.body, thread.inside) if part)
 
 
-def _given(thread: Thread, arguments: Mapping[str, Value]) -> dict[str, Value]:
+def _parameters(arguments: Mapping[str, Value]) -> dict[str, Value]:
     parameters = arguments.get("parameters")
-    declared = {one.name for one in thread.inputs}
-    given = parameters if isinstance(parameters, Mapping) else {}
-    return {name: value for name, value in given.items() if name in declared or name not in FOR_THREADS}
+    return dict(parameters) if isinstance(parameters, Mapping) else {}
 
 
 MAX_WORDS = 20
@@ -327,7 +325,7 @@ class SearchScope(Struct, frozen=True):
         """Read a scope, written like `directive`, `directive.rye.core.*` or `directive/rye/core`. Raises
         `CannotStart`."""
         head, _, rest = text.strip().replace(".", "/").partition("/")
-        fitting = next((one for one in ITEM_TYPES if head in (one, f"{one}s")), None)
+        fitting = next((item_type for item_type in ITEM_TYPES if head in (item_type, f"{item_type}s")), None)
         if fitting is None:
             raise CannotStart(f'scope must name an item_type ({", ".join(ITEM_TYPES)}), not "{text[:100]}"')
         return cls(fitting, rest.removesuffix("*").strip("/"))

@@ -7,20 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from quire.errors import Denied, QuireError, ToolFailed
-from quire.library.item_tools import (
-    error,
-    item_type_of,
-    missing,
-    path_in_home,
-    shown_path,
-    space_of,
-    unknown_type,
-)
+from quire.library.item_tools import error, item_type_of, missing, path_in_home, shown_path, space_of, unknown_type
 from quire.library.items import FOLDERS, Entry, Item, ItemType, SpaceName, plural
 from quire.library.signed_authority import Authority, SignedAuthority, authority_of, authority_of_run
 from quire.library.verify import VerifiedItems, as_signable, read_thread
@@ -114,8 +107,8 @@ class Sign(Struct, frozen=True):
             return error(f"{item.id} does not lie in the {item.space}'s own folder; sign it by hand: quire sign PATH")
         file = as_signable(item, settings.workspace.folder)
         source = Source.of(item.stored, str(item.path))
-        if found := issues(file, source):
-            return error("validation failed", item_id=item.id, issues=list(found), path=path)
+        if problems := issues(file, source):
+            return error("validation failed", item_id=item.id, issues=list(problems), path=path)
         if item.type == "directive":
             self._require_less(item, path)
         key = own_key(settings)
@@ -168,14 +161,7 @@ def _fitting(pattern: str, entries: list[Entry]) -> list[Entry]:
     """Return the entries that match: `demo/*` means those directly in `demo`, `demo/**` all below it, `a*` that name
     anywhere."""
     glob = PathPattern(pattern if "/" in pattern else f"**/{pattern}")
-    found = []
-    for entry in entries:
-        states = glob.start
-        for part in entry.id.split("/"):
-            states = glob.step(states, part)
-        if glob.is_match(states):
-            found.append(entry)
-    return found
+    return [entry for entry in entries if glob.is_match(reduce(glob.step, entry.id.split("/"), glob.start))]
 
 
 def _immutable(item_type: str, item_id: str) -> dict[str, Value]:

@@ -34,8 +34,7 @@ from quire.lsp.pipeline.tree import (
     part_at,
     place_of,
 )
-from quire.plan.type_words import type_words
-from quire.schema import Enum, Kind, Simple
+from quire.schema import Enum, Kind, Simple, type_words
 from quire.source import Span, line_start
 from quire.values import encode
 

@@ -28,7 +28,7 @@ from quire.lsp.pipeline.index import input_fields, placed
 from quire.lsp.pipeline.scopes import types_of_results
 from quire.lsp.pipeline.tree import YamlPlace, cut_of, file_of, labelled, node_of, place_below, tree_of
 from quire.lsp.texts import plain_value, safe_edits
-from quire.plan.type_words import type_words
+from quire.schema import type_words
 from quire.source import Source, Span, line_end
 from quire.wording import cut_line
 from quire.workspace.secrets import shown_model

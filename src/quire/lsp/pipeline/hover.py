@@ -19,7 +19,7 @@ from quire.lsp.pipeline.tree import YamlPlace, cursor_place, file_of, is_express
 from quire.lsp.prompts import prompt_text_of
 from quire.lsp.tool_arguments import properties_of, required_in
 from quire.plan.built_in_tools import BuiltInTool, built_in_tool
-from quire.plan.type_words import fields_words, type_words
+from quire.schema import fields_words, type_words
 from quire.source import Span, line_end, line_start
 from quire.values import encode
 from quire.workspace.secrets import shown_model

@@ -15,8 +15,7 @@ from quire.formats.resolver import DocumentInterface
 from quire.lsp.answers import Index, Link, Name, Symbol
 from quire.lsp.name_targets import CalledDocument, called_document
 from quire.lsp.pipeline.tree import cut_of, extent_of, file_of, item_at, labelled
-from quire.plan.type_words import type_words
-from quire.schema import Schema, refs
+from quire.schema import Schema, refs, type_words
 from quire.source import Span, line_end
 from quire.wording import cut_line
 

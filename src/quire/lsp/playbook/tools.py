@@ -30,7 +30,7 @@ OWN, PYTHON = "quire", "python"
 
 def called_by_tool(view: View, name: str) -> CalledDocument | None:
     """Return the document that `@tool(quire, NAME)` calls; None for a built-in tool, and for a name of nothing."""
-    from quire.library.callees import is_built_in
+    from quire.plan.uses import is_built_in
 
     return called_document(view.folder, name, os.path.abspath) if name and not is_built_in(name) else None
 
