@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 from msgspec import Struct, field
 
 from quire.engine.capture import displayed_so_far
+from quire.engine.records import add_costs
 from quire.engine.thread_progress import (
     CallView,
     HookView,
@@ -167,8 +168,7 @@ class Progress(Struct):
         if record.usage:
             step.input_tokens += record.usage.input_tokens
             step.output_tokens += record.usage.output_tokens
-            known = step.cost is not None and record.usage.cost is not None
-            step.cost = (step.cost or 0.0) + (record.usage.cost or 0.0) if known else None
+            step.cost = add_costs(step.cost, record.usage.cost)
 
     def settle(self, status: Status) -> None:
         """Record that the run has stopped with this status: steps that were running take the status of the run."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from msgspec import Struct, field
 
 from quire.engine.premises import PureWork
+from quire.engine.records import add_costs
 from quire.errors import CannotStart
 from quire.expr import EvalError
 from quire.plan.pipeline_work import (
@@ -156,8 +157,7 @@ def _add_effects(items: Mapping[str, Item], effects: Iterable[EffectRecord], rol
         item.effects += 1
         item.elapsed += record.elapsed
         if record.usage:
-            known = item.cost is not None and record.usage.cost is not None
-            item.cost = (item.cost or 0.0) + (record.usage.cost or 0.0) if known else None
+            item.cost = add_costs(item.cost, record.usage.cost)
 
 
 def _key(path: str, role: str) -> str:

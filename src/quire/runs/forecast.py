@@ -18,7 +18,7 @@ from msgspec import Struct, field
 from quire.engine.conversation import Message
 from quire.engine.declared_inputs import defaults_of
 from quire.engine.inputs import run_inputs
-from quire.engine.interpreter.pipeline.agent import narrowed_tools
+from quire.engine.interpreter.pipeline.agent import agent_tools
 from quire.engine.interpreter.thread.budgets import resolve_limits
 from quire.engine.ports import ModelCall, Priced
 from quire.errors import BadInputs, Denied, QuireError
@@ -313,7 +313,7 @@ class _Looking:
         if any(step_tools(step) for plan in plans for _, step in plan.steps()):
             return True
         return any(
-            profile is None or (profile.tools if agent.tools is None else narrowed_tools(agent.tools, profile.tools))
+            profile is None or agent_tools(agent, profile.tools)
             for agent, profile in zip(agents, settings, strict=True)
         )
 

@@ -205,7 +205,10 @@ async def _look_at_tool(
             if problem := await gate.problem_with(PlannedCall.of_invoke(work)):
                 findings.add(problem, at)
         case Agent() as work:
-            for name in _tools_of(work, library.settings):
+            from quire.engine.interpreter.pipeline.agent import agent_tools
+
+            profile = library.settings.agents.get(work.identity or "default", AgentSettings())
+            for name in agent_tools(work, profile.tools):
                 if "*" in name or name in OWN_TOOLS:
                     continue
                 problem = await gate.problem_with(PlannedCall("", name))
@@ -259,14 +262,6 @@ def _not_given(at: Reached, documents: Mapping[str, Plan]) -> str:
     from quire.library.interface import interface_of_plan
 
     return interface_of_plan(name, callee).missing(given)
-
-
-def _tools_of(agent: Agent, settings: Settings) -> Sequence[str]:
-    """Return the tools offered to an agent: those of its profile, narrowed_tools by its step."""
-    from quire.engine.interpreter.pipeline.agent import narrowed_tools
-
-    profile = settings.agents.get(agent.identity or "default", AgentSettings())
-    return profile.tools if agent.tools is None else narrowed_tools(agent.tools, profile.tools)
 
 
 def _missing_prompt(at: Reached, folder: Path | None, inputs: Mapping[str, Value]) -> str:

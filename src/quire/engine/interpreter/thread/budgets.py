@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from quire.engine.inputs import converted, shown
 from quire.engine.premises import THREAD_LIMITS
+from quire.engine.records import add_costs
 from quire.engine.requests import TINY, Bounds, Meter
 from quire.errors import BadInputs, LimitReached
 from quire.plan.thread import THREAD_RULES
@@ -73,12 +74,11 @@ class Cost(Struct, frozen=True):
     spawns: int = 0
 
     def plus(self, other: Cost) -> Cost:
-        known = self.spend is not None and other.spend is not None
         return Cost(
             self.turns + other.turns,
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
-            (self.spend or 0.0) + (other.spend or 0.0) if known else None,
+            add_costs(self.spend, other.spend),
             self.elapsed_seconds + other.elapsed_seconds,
             self.spawns + other.spawns,
         )
@@ -405,8 +405,7 @@ class Account:
         Its turns and tokens are its own; its time is the parent's too, and its money is already counted by the purse.
         """
         spend = cost["spend"]
-        known = self.cost.spend is not None and isinstance(spend, int | float)
-        total = (self.cost.spend or 0.0) + cast("float", spend) if known else None
+        total = add_costs(self.cost.spend, spend if isinstance(spend, int | float) else None)
         elapsed = self.cost.elapsed_seconds + cast("float", cost["elapsed_seconds"])
         self.cost = replace(self.cost, spend=total, elapsed_seconds=elapsed)
 

@@ -1,10 +1,8 @@
-"""The loop of a thread: ask the model, do what it asks for, tell it the results, until it returns its outputs or ends
-with text.
+"""Run a directive: the loop of its thread asks the model, does what it asks for and tells it the results, until it
+returns its outputs or ends with text.
 
 Every model request and every tool call is an effect of its own, so a killed thread continues in the middle of a turn
 and repeats nothing. All counts come from records, so they are the same on every replay.
-
-Run a directive: its thread from the first turn to its outputs.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
-from quire.engine.conversation import Message, Offered, ToolUse, early_end, too_many_calls
+from quire.engine.conversation import Message, Offered, ToolUse, early_end, too_many_calls, uses_of
 from quire.engine.interpreter.thread.budgets import RAISABLE, REACHED, Account
 from quire.engine.interpreter.thread.compose import nudge
 from quire.engine.interpreter.thread.hooks import HookDecision, HookRunner
@@ -89,8 +87,8 @@ class _ThreadRun:
             yield Emit("warning", place, "", {"message": warning})
         try:
             yield from self._offer()
-            kept = "a hook kept the thread from starting"
-            yield from self._decide("thread_started", f"{self.setup.path}/start", kept)
+            reason = "a hook kept the thread from starting"
+            yield from self._decide("thread_started", f"{self.setup.path}/start", reason)
             while True:
                 yield from self._one_turn()
         except _Ended as ended:
@@ -122,8 +120,8 @@ class _ThreadRun:
         yield Emit("step_completed", self._at, self._label, {}, {"output": text, "displayed": text})
         overrides: Mapping[str, str] = yield Boundary.after(self._at, self._label)
         if overrides:
-            said = "\n".join(f"{name}: {value}" for name, value in overrides.items())
-            self.messages.append(Message("user", f"A person adds:\n{said}"))
+            values = "\n".join(f"{name}: {value}" for name, value in overrides.items())
+            self.messages.append(Message("user", f"A person adds:\n{values}"))
 
     @property
     def _at(self) -> str:
@@ -139,15 +137,14 @@ class _ThreadRun:
         return here if not self.setup.depth else f"{self.setup.id} {here}"
 
     def _offer(self) -> Steps:
-        found: list[list[Any]] = yield Offer(f"{self.setup.path}/offer", "", grants=self.setup.grants)
-        tools = [Offered(name, description, schema, id) for name, description, schema, id in found]
+        offers: list[list[Any]] = yield Offer(f"{self.setup.path}/offer", "", grants=self.setup.grants)
+        tools = [Offered(*offer) for offer in offers]
         tools += self.calls.own_tools()
         if self.composed.outputs or self.composed.success or self.composed.failure:
             tools.append(return_tool(self.composed.outputs))
         self._offered = tuple(tools)
         self.calls.offered = {tool.name: tool.id or tool.name for tool in tools}
-        told: list[Value] = [tool.id or tool.name for tool in tools]
-        yield Emit("tools_offered", f"{self.setup.path}/offer", "", {"tools": told})
+        yield Emit("tools_offered", f"{self.setup.path}/offer", "", {"tools": [tool.id or tool.name for tool in tools]})
 
     def _ask_model(self) -> Generator[Request, Any, tuple[str, list[ToolUse]]]:
         """Return the model's reply, after as many attempts as it takes."""
@@ -172,8 +169,7 @@ class _ThreadRun:
             if warning := early_end(reply):
                 yield Emit("warning", path, self._label, {"message": warning})
             self._known = len(self.messages)
-            uses = [ToolUse.of(one) for one in cast("list[list[Any]]", reply.get("uses") or [])]
-            return str(reply["text"]), uses
+            return str(reply["text"]), uses_of(reply)
 
     def _take_letters(self) -> Steps:
         """Add the results of pipelines that were launched and not waited for, and what they have spent."""
