@@ -6,7 +6,7 @@ Progress of one step, and of the items or rounds that it goes through.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Self, cast
 
 from msgspec import Struct, field
 
@@ -66,7 +66,7 @@ class Progress(Struct):
     """The stores when a block or a choice began, by its path."""
 
     @classmethod
-    def of(cls, plan: Plan) -> Progress:
+    def of(cls, plan: Plan) -> Self:
         progress = cls({})
         if plan.thread:
             return progress

@@ -232,13 +232,13 @@ def _trust(settings: Settings) -> Finding:
 
 
 def _store(settings: Settings) -> Finding:
-    from quire.stores import DEFAULT_PATH
+    from quire.stores import DEFAULT_PATH, file_of
 
     url = settings.store_url or ""
-    scheme, separator, rest = url.partition("://")
+    scheme, separator, _ = url.partition("://")
     if separator and scheme != "sqlite":
         return Finding("store", "ok", f"{scheme}, not opened")
-    path = settings.workspace.folder / (Path(rest[1:] if separator else url) if url else DEFAULT_PATH)
+    path = settings.workspace.folder / (file_of(url) if url else DEFAULT_PATH)
     if path.exists() and not path.is_file():
         return Finding("store", "problem", f"{path} is not a regular file")
     if path.parent.exists() and not path.parent.is_dir():

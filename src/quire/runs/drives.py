@@ -35,7 +35,7 @@ from quire.errors import BadInputs, BrokenSeal, CannotStart, ModelFailed, RunSta
 from quire.models.redaction import Redacted
 from quire.plan.uses import has_threads
 from quire.plan.vocabulary import CALLS, JOINT, typed_way
-from quire.runs.adapters import GivenAnswers, Nobody, Unattended
+from quire.runs.adapters import GivenAnswers, Nobody, Unattended, named_model
 from quire.runs.options import RunOptions, call_limit, check_step_labels, checked_budget
 from quire.runs.outcome import bounds_that_hold, letter_text
 from quire.runs.pins import SHAPES, PinnedState
@@ -128,7 +128,7 @@ async def drive_run(
             await runtime.store.answers(run),
             lambda ended: () if attached else _letters(runtime, row, pins, ended),
             warnings,
-            bounds_that_hold(row.format, pins, held.pins, journal.records),
+            bounds_that_hold(held.plan, pins, held.pins, journal.records),
         )
         began(drive)
         ended = await drive.until_rest(held.walk(journal.work), first)
@@ -188,8 +188,6 @@ def _ports(
 
 
 def _named(runtime: Runtime, name: str, own: str) -> str:
-    from quire.runs.models import named_model
-
     try:
         return named_model(name, runtime.settings.models, own)
     except CannotStart as error:
@@ -212,7 +210,7 @@ def _models(runtime: Runtime, held: PinnedRun, pins: PinnedState) -> list[str]:
 
 
 def _cap(runtime: Runtime, held: PinnedRun, pins: PinnedState) -> int:
-    return call_cap(runtime, held.plan.format, pins.limits, pins.budget, lambda: _models(runtime, held, pins))
+    return call_cap(runtime, held.plan, pins.limits, pins.budget, lambda: _models(runtime, held, pins))
 
 
 def _terms(runtime: Runtime, held: PinnedRun, pins: PinnedState) -> DriveLimits:

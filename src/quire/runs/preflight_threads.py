@@ -13,7 +13,7 @@ from quire.engine.interpreter.thread.budgets import Cost, Limits, exceeded, reso
 from quire.engine.interpreter.thread.compose import Bundle, BundleResolver, read_chain
 from quire.errors import CannotStart, Denied, QuireError, ToolFailed
 from quire.plan.built_in_tools import SHELL
-from quire.runs.static_failures import has_price
+from quire.runs.static_failures import least_price
 from quire.source import Source
 from quire.tools.registry import is_disabled
 from quire.trust.capabilities import Grants, capability, fixed_head
@@ -73,7 +73,7 @@ class ThreadLook(Struct):
             self.found.add(f"{bundle.item_id}: {reached.message}", at)
         model = bundle.model or self.start.model
         try:
-            priced = not model or has_price(self.models, model)
+            priced = not model or least_price(self.models, model) is not None
         except QuireError as error:
             self.found.add(f"{bundle.item_id}: {error}", at)
             return

@@ -41,11 +41,11 @@ class ProvenDocument(Struct, frozen=True):
         """Return the steps that make up one of its numbers."""
         from quire.analysis.contributions import completed, contributions
 
-        found = contributions(self.proof, name, self.rates)
+        shares = contributions(self.proof, name, self.rates)
         whole = next(
             (quantity for quantity in self.quantities if quantity.name == name and not quantity.unpriced), None
         )
-        return completed(found, self.proof, whole.most, whole.unit) if whole is not None and name != "time" else found
+        return completed(shares, self.proof, whole.most, whole.unit) if whole is not None and name != "time" else shares
 
 
 def prove_document(
@@ -73,8 +73,8 @@ def prove_document(
     if today is None:
         return ProvenDocument(proof, quantities(proof, world.premises), world.premises, world.model)
     rates = {spec: noted_rate(rate(spec, today), today) for spec in asked_models(proof)}
-    found = quantities(proof, world.premises, rates.__getitem__)
-    return ProvenDocument(proof, found, world.premises, world.model, rates)
+    numbers = quantities(proof, world.premises, rates.__getitem__)
+    return ProvenDocument(proof, numbers, world.premises, world.model, rates)
 
 
 def _chosen_model(document: Document, settings: Settings, environ: Mapping[str, str]) -> str:
@@ -97,12 +97,10 @@ def seen_in_runs(document: Document, settings: Settings, environ: Mapping[str, s
     """Return the usage of earlier runs. A store behind a network is asked only with `ask_server`; a store that is not
     there, or cannot be read, has seen nothing."""
     from quire.runs.stored import finish_reading, store_of, store_place
-    from quire.stores import is_server
+    from quire.stores import file_of, is_server
 
     place = store_place(settings)
-    if is_server(place) and not ask_server:
-        return UsageSeen()
-    if not is_server(place) and not _exists(str(place)):
+    if not (ask_server if is_server(place) else file_of(place).is_file()):
         return UsageSeen()
 
     async def look() -> UsageSeen:
@@ -116,13 +114,6 @@ def seen_in_runs(document: Document, settings: Settings, environ: Mapping[str, s
         return finish_reading(look(), place)
     except QuireError:
         return UsageSeen()
-
-
-def _exists(place: str) -> bool:
-    from pathlib import Path
-
-    scheme, separator, rest = place.partition("://")
-    return Path(rest[1:] if separator else scheme).is_file()
 
 
 def assumed_sizes(settings: Settings | None, options: Sequence[str], seen: UsageSeen | None) -> Assumptions:

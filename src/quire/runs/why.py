@@ -9,7 +9,7 @@ None of this is stored. A replay writes all values again in the same order, and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Self, assert_never
 
 from msgspec import Struct, field
 
@@ -87,12 +87,7 @@ async def traced(runtime: Runtime, run: str) -> RunView:
     row = await runtime.row(run)
     effects = await runtime.store.effects(run)
     questions = await runtime.store.questions(run)
-    return await runtime.view_of(row, effects, questions, lambda plan: _tracing(ProvenanceProgress.of(plan), effects))
-
-
-def _tracing(progress: object, effects: Sequence[EffectRecord]) -> ProvenanceProgress:
-    assert isinstance(progress, ProvenanceProgress)  # noqa: S101  # made by `of` of that class
-    return progress.listening_to(effects)
+    return await runtime.view_of(row, effects, questions, lambda plan: ProvenanceProgress.of(plan).knowing(effects))
 
 
 def why(view: RunView, named: str) -> Why:
@@ -244,7 +239,8 @@ class ProvenanceProgress(Progress):
     another list."""
     stops: dict[str, Mapping[str, Value]] = field(default_factory=dict)
 
-    def listening_to(self, effects: Iterable[EffectRecord]) -> ProvenanceProgress:
+    def knowing(self, effects: Iterable[EffectRecord]) -> Self:
+        """Note the values that people set at stops."""
         for record in effects:
             if record.kind == "break" and isinstance(record.value, Mapping):
                 self.stops[record.path.removesuffix(BREAK)] = record.value
