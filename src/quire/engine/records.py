@@ -10,7 +10,7 @@ file or a store that other people wrote, and the interpreter trusts its records 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
@@ -100,6 +100,11 @@ class EffectRecord(Struct, gc=False):
         """The run from which a reply was taken; empty for all other records."""
         return self.by if self.kind == "model" else ""
 
+    @property
+    def is_model_call(self) -> bool:
+        """True for a model call that was made: it was not refused, and its reply not taken from another run."""
+        return self.kind == "model" and not self.by and (self.failure is None or self.failure.kind != REFUSED)
+
     def told(self) -> dict[str, Value]:
         """Return the data of the `effect` event.
 
@@ -115,6 +120,12 @@ class EffectRecord(Struct, gc=False):
         if self.by:
             data["reused" if self.reused_from else "by"] = self.by
         return data
+
+
+def total_cost(records: Iterable[EffectRecord]) -> float | None:
+    """Return the cost of effects together; None if the price of one is not known."""
+    costs = [record.usage.cost for record in records if record.usage]
+    return None if None in costs else sum(cost for cost in costs if cost is not None)
 
 
 class Event(Struct, gc=False):

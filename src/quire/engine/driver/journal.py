@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from quire.engine.events import Feed, Listener
 from quire.engine.premises import PureWork
 from quire.engine.records import (
-    REFUSED,
     Batch,
     EffectRecord,
     Lease,
@@ -131,12 +130,8 @@ class Journal:
         return max((cost for cost in costs if cost is not None), default=None)
 
     def model_calls(self) -> int:
-        """Return the number of model calls that were performed; a refused call was not, nor one whose reply was taken
-        from another run."""
-        return sum(
-            record.kind == "model" and not record.by and (record.failure is None or record.failure.kind != REFUSED)
-            for record in self._records.values()
-        )
+        """Return the number of model calls that were made."""
+        return sum(record.is_model_call for record in self._records.values())
 
 
 SPENT = "spent"

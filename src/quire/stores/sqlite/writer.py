@@ -77,9 +77,8 @@ class Write(Job[WriteResult], kw_only=True):
         if isinstance(learnt, Fenced):
             return learnt
         if self.park and learnt.answer_waiting:
-            taken = {path for _, path in (*rows.consume, *rows.withdraw)}
             answered = connection.execute(SqliteStatements.ANSWERED, (held.run,)).fetchall()
-            if any(path not in taken for (path,) in answered):
+            if any(path not in rows.closed for (path,) in answered):
                 return learnt
         append(connection, held, rows, self.at, seal)
         if not (rows.questions or rows.consume or rows.withdraw):
@@ -185,10 +184,9 @@ class Writer:
                 job.settle(failure)
 
     def _attempt(self, jobs: Sequence[Job[Any]]) -> Exception | None:
-        if len(jobs) == 1 and isinstance(jobs[0], Write):
-            write = jobs[0]
-            if write.rows.plain and not write.park and not write.held.tail.anchors(write.rows):
-                return self._attempt_alone(write)
+        first = jobs[0]
+        if len(jobs) == 1 and isinstance(first, Write) and not first.park and first.held.takes_alone(first.rows):
+            return self._attempt_alone(first)
         return self._attempt_together(jobs)
 
     def _attempt_together(self, jobs: Sequence[Job[Any]]) -> Exception | None:
