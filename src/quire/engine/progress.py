@@ -227,15 +227,15 @@ class Progress(Struct):
             case "thread_started":
                 thread.id, thread.depth = str(data.get("thread", "")), whole(data.get("depth"))
             case "tools_offered":
-                thread.tools = tuple(str(one) for one in cast("list[Value]", data.get("tools") or []))
+                thread.tools = tuple(str(tool) for tool in cast("list[Value]", data.get("tools") or []))
             case "thread_ended":
                 thread.ended = data
                 self._settle(thread)
             case "hook_action":
-                if event.path not in [one.path for one in thread.hooks]:
-                    given = cast("Mapping[str, Value]", data.get("params") or {})
+                if event.path not in [hook.path for hook in thread.hooks]:
+                    parameters = cast("Mapping[str, Value]", data.get("params") or {})
                     hook, on, item_id = (str(data.get(name, "")) for name in ("hook", "event", "item_id"))
-                    thread.hooks.append(HookView(event.path, hook, on, item_id, given))
+                    thread.hooks.append(HookView(event.path, hook, on, item_id, parameters))
             case "tool_called" | "tool_told":
                 self._told(event)
 
@@ -254,9 +254,9 @@ class Progress(Struct):
         data = event.data
         if event.type == "agent_called":
             number = self._numbers[event.path] = len(self._numbers) + 1
-            given = cast("Mapping[str, Value]", data.get("arguments") or {})
-            tool, said = (str(data.get(name, "")) for name in ("tool", "text"))
-            step.calls[number] = CallView("", given, tool, path=event.path, said=said)
+            arguments = cast("Mapping[str, Value]", data.get("arguments") or {})
+            tool, text = (str(data.get(name, "")) for name in ("tool", "text"))
+            step.calls[number] = CallView("", arguments, tool, path=event.path, said=text)
             step.agent_calls += 1
             step.agent_turns += event.path.endswith("/tool[0]")
             if len(step.calls) > KEPT_CALLS:
@@ -265,10 +265,10 @@ class Progress(Struct):
             call.result, call.kind = str(data.get("result", "")), str(data.get("kind", ""))
 
     def _reply(self, step: StepView, record: EffectRecord) -> None:
-        found = wanted_in(record, step.path)
-        if found is None:
+        reply = wanted_in(record, step.path)
+        if reply is None:
             return
-        text, calls = found
+        text, calls = reply
         step.output = step.displayed = text
         for number, call in calls.items():
             view = step.calls.setdefault(number, call)
@@ -304,8 +304,8 @@ def place_in_plan(path: str) -> str:
 
 
 def _survived(event: Event) -> str:
-    told = event.data.get("survived")
-    return str(told.get("message", "")) if isinstance(told, Mapping) else ""
+    failure = event.data.get("survived")
+    return str(failure.get("message", "")) if isinstance(failure, Mapping) else ""
 
 
 KEPT_FAILURES = 200

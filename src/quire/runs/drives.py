@@ -81,11 +81,11 @@ async def drive_run(
         runtime.check_model(given.model)
     if held.setting.bundles:
         runtime.directives.verify_again(held.setting.bundles.values())
-    notifies, asked = runtime.settings.notify is not None, frozenset[tuple[str, str]]()
+    notifies, questions = runtime.settings.notify is not None, frozenset[tuple[str, str]]()
     if notifies:
         from quire.runs.notify import announce, asked_before
 
-        asked = await asked_before(runtime, row)
+        questions = await asked_before(runtime, row)
     async with contextlib.AsyncExitStack() as stack:
         gate = runtime.gate(held.plans, _grants(runtime, held.plan, pins), run)
         if isinstance(gate, Gate):
@@ -133,7 +133,7 @@ async def drive_run(
         began(drive)
         ended = await drive.until_rest(held.walk(journal.work), first)
     if notifies:
-        await announce(runtime, row, held.pins, ended, asked)
+        await announce(runtime, row, held.pins, ended, questions)
     return ended
 
 
@@ -194,11 +194,11 @@ def _named(runtime: Runtime, name: str, own: str) -> str:
         raise ModelFailed(str(error), kind="no_model") from None
 
 
-def _taken(lease: Lease, seen: RunRow) -> RunRow:
+def _taken(lease: Lease, before: RunRow) -> RunRow:
     """Return the row of a run that was just acquired. Raises `BrokenSeal` if it differs from the row that was read
     before."""
     row = lease.row
-    if row is None or (row.pins, row.format, row.document) != (seen.pins, seen.format, seen.document):
+    if row is None or (row.pins, row.format, row.document) != (before.pins, before.format, before.document):
         raise BrokenSeal(lease.run, "it was changed while it was being taken")
     return row
 
@@ -292,29 +292,29 @@ class Given(Struct, frozen=True):
 
 def apply_amendments(pins: PinnedState, records: Iterable[EffectRecord]) -> PinnedState:
     """Return the pins of a run with the latest recorded changes."""
-    found = next((record for record in records if record.path == PATH), None)
-    if found is None or not has_shape(found):
+    record = next((record for record in records if record.path == PATH), None)
+    if record is None or not has_shape(record):
         return pins
-    given = cast("Mapping[str, Value]", found.value)
-    limits = cast("Mapping[str, Value]", given["limits"])
-    pins = replace(pins, limits=limits, budget=cast("float | None", given.get("budget")))
-    further = {name: given[name] for name in _FURTHER if name in given and SHAPES[name](given[name])}
+    changes = cast("Mapping[str, Value]", record.value)
+    limits = cast("Mapping[str, Value]", changes["limits"])
+    pins = replace(pins, limits=limits, budget=cast("float | None", changes.get("budget")))
+    further = {name: changes[name] for name in _FURTHER if name in changes and SHAPES[name](changes[name])}
     if "breakpoints" in further:
         further["breakpoints"] = tuple(cast("list[str]", further["breakpoints"]))
     return replace(pins, **further)  # of the shapes that the pins have
 
 
-def amend(pins: PinnedState, given: Given) -> PinnedState:
+def amend(pins: PinnedState, changes: Given) -> PinnedState:
     """Return the pins with new changes. Raises `CannotStart` for a budget that is not an amount."""
-    budget = pins.budget if checked_budget(given.budget) is None else given.budget
+    budget = pins.budget if checked_budget(changes.budget) is None else changes.budget
     return replace(
         pins,
-        limits={**pins.limits, **given.limits},
-        budget=None if given.unlimited else budget,
-        instead=given.model or pins.instead,
-        answers={**pins.answers, **given.answers},
-        unattended=pins.unattended or given.unattended,
-        breakpoints=tuple(dict.fromkeys((*pins.breakpoints, *given.breakpoints))),
+        limits={**pins.limits, **changes.limits},
+        budget=None if changes.unlimited else budget,
+        instead=changes.model or pins.instead,
+        answers={**pins.answers, **changes.answers},
+        unattended=pins.unattended or changes.unattended,
+        breakpoints=tuple(dict.fromkeys((*pins.breakpoints, *changes.breakpoints))),
     )
 
 
@@ -335,7 +335,7 @@ def checked_overrides(document: Document, given: Mapping[str, Value], *, way: st
     """
     plan, text = document.runnable(), document.source.text
     inside = JOINT in way
-    declared = {wanted.name: wanted for wanted in plan.inputs} if plan.format == "playbook" and not inside else {}
+    declared = {own.name: own for own in plan.inputs} if plan.format == "playbook" and not inside else {}
     from quire.engine.declared_inputs import problem_of, unwritten_inputs
 
     fields = {} if inside else unwritten_inputs(plan)
@@ -359,8 +359,8 @@ def checked_overrides(document: Document, given: Mapping[str, Value], *, way: st
     return values
 
 
-def unknown(name: str, known: Sequence[str], problem: str) -> str:
-    return f"--set {name}: {problem} {name}" + did_you_mean(nearest(name, known), lead=" (")
+def unknown(name: str, names: Sequence[str], problem: str) -> str:
+    return f"--set {name}: {problem} {name}" + did_you_mean(nearest(name, names), lead=" (")
 
 
 def reads_any(format: str, text: str) -> bool:

@@ -105,7 +105,7 @@ class EditedDocument:
         plan = document.runnable()
         texts = {document.sha256: document.source.text}
         callees = self._called(plan, pins)
-        kept = {name: one for name, one in pins.callees.items() if name not in callees}
+        others = {name: stored for name, stored in pins.callees.items() if name not in callees}
         for callee in callees.values():
             source = Source.of(callee.text, "")
             texts[source.sha256] = source.text
@@ -114,7 +114,7 @@ class EditedDocument:
             document=document.sha256,
             declared=document.declared,
             key=document.key,
-            callees={**kept, **pinned(callees)},
+            callees={**others, **pinned(callees)},
             profiles={**pinned_profiles(self._runtime.agents()), **pins.profiles},
             files={**pins.files, **self._prompt_files(document, callees)},
             steps=self._step_models(old, document, callees),
@@ -180,17 +180,17 @@ class EditedDocument:
             if name not in steps and name not in pins.callees:
                 steps[name] = pinned_step_models(self._chosen(callee.plan, callee.source.name, pins))
         plan, before = document.runnable(), old.document.runnable()
-        now, then = (self._chosen(one, old.row.document, pins) for one in (plan, before))
+        now, then = (self._chosen(version, old.row.document, pins) for version in (plan, before))
         recorded = read_step_models(pins.steps.get("", {}))
         paths = {step.label: path for path, step in before.steps()}
         chosen = {}
         for path, step in plan.steps():
             was = paths.get(step.label)
-            kept = was is not None and now.get(path) == then.get(was)
-            if (model := recorded.get(was or "") if kept else now.get(path)) is not None:
+            unchanged = was is not None and now.get(path) == then.get(was)
+            if (model := recorded.get(was or "") if unchanged else now.get(path)) is not None:
                 chosen[path] = model
         steps[""] = pinned_step_models(chosen)
-        return {name: found for name, found in steps.items() if found}
+        return {name: models for name, models in steps.items() if models}
 
     def _chosen(self, plan: Plan, file: str, pins: PinnedState) -> Mapping[str, StepModel]:
         """Return the models that the steps of a playbook would have in a new run."""

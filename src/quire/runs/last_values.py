@@ -115,15 +115,15 @@ def _values(view: RunView, redactor: Redactor) -> LastValues:
         state = view.state()
         groups = {"inputs": state["input_values"], "outputs": state["named_outputs"]}
     left = LONGEST_TOGETHER
-    kept: dict[str, dict[str, Value]] = {}
+    shortened: dict[str, dict[str, Value]] = {}
     for group, values in groups.items():
-        kept[group] = {}
+        shortened[group] = {}
         for name, value in values.items() if isinstance(values, Mapping) else ():
             shown = _cut(_without_secrets(name, redactor.value(value)))
             left -= len(encode(shown))
             if left >= 0:
-                kept[group][name] = shown
-    return LastValues(view.row.id, view.row.updated_at, view.pins.document, kept)
+                shortened[group][name] = shown
+    return LastValues(view.row.id, view.row.updated_at, view.pins.document, shortened)
 
 
 def _without_secrets(name: str, value: Value) -> Value:
@@ -147,9 +147,9 @@ def _cut(value: Value) -> Value:
 
 def value_at(values: LastValues, way: Sequence[str]) -> Iterator[Value]:
     """Yield the value at a group, a name and the fields that follow; nothing if the run did not give it one."""
-    found: Value = {group: dict(known) for group, known in values.groups.items()}
+    value: Value = {group: dict(by_name) for group, by_name in values.groups.items()}
     for name in way:
-        if not isinstance(found, Mapping) or name not in found:
+        if not isinstance(value, Mapping) or name not in value:
             return
-        found = found[name]
-    yield found
+        value = value[name]
+    yield value

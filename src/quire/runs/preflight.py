@@ -241,9 +241,9 @@ def _unknown_name(library: Library, at: Reached, plan: Plan, documents: Mapping[
         return f"there is no pipeline {work.document}" + (f"; not loaded: {'; '.join(broken[:3])}" if broken else "")
     if isinstance(work, Agent | Invoke) and work.schema is not None and work.schema not in plan.schemas:
         return f"there is no schema {work.schema} in this file"
-    known = {"default", *library.settings.agents}
-    if isinstance(work, Agent) and work.identity and work.identity not in known:
-        return f"there is no identity {work.identity} (known: {', '.join(sorted(known))})"
+    identities = {"default", *library.settings.agents}
+    if isinstance(work, Agent) and work.identity and work.identity not in identities:
+        return f"there is no identity {work.identity} (known: {', '.join(sorted(identities))})"
     return ""
 
 
@@ -251,9 +251,9 @@ def _not_given(at: Reached, documents: Mapping[str, Plan]) -> str:
     """Return the problem if a caller does not pass all inputs that a playbook or a directive needs."""
     match at.step.work:
         case Call(document=name, passes=passes):
-            given: Collection[str] = [passed for passed, _ in passes]
+            names: Collection[str] = [passed for passed, _ in passes]
         case UseTool(connection=place, tool=name, arguments=dict() as arguments) if place == OWN:
-            given = arguments
+            names = arguments
         case _:
             return ""
     callee = documents.get(name)
@@ -261,7 +261,7 @@ def _not_given(at: Reached, documents: Mapping[str, Plan]) -> str:
         return ""
     from quire.library.interface import interface_of_plan
 
-    return interface_of_plan(name, callee).missing(given)
+    return interface_of_plan(name, callee).missing(names)
 
 
 def _missing_prompt(at: Reached, folder: Path | None, inputs: Mapping[str, Value]) -> str:

@@ -56,11 +56,11 @@ class ThreadLook(Struct):
             self.found.add(str(error), at)
             return
         granting = next((thread for thread in chain if thread.grants_itself()), chain[0])
-        asked = [permission.capability for permission in granting.permissions]
+        capabilities = [permission.capability for permission in granting.permissions]
         self._look_at_start(at, bundle, chain, limits)
-        for line in (*self._missing(at, asked), *self._servers(asked), *self._children(bundle)):
+        for line in (*self._missing(at, capabilities), *self._servers(capabilities), *self._children(bundle)):
             self.found.warnings[f"{bundle.item_id}: {line}"] = None
-        await self._look_at_tools(at, bundle, Grants.of(asked).narrow(self.start.grants))
+        await self._look_at_tools(at, bundle, Grants.of(capabilities).narrow(self.start.grants))
 
     def _limits(self, at: Reached, thread: Thread) -> Limits:
         return resolve_limits(thread.limits, {} if at.document else self.start.overrides, None)
@@ -83,23 +83,23 @@ class ThreadLook(Struct):
                 "cannot be held: set a limit of tokens"
             ] = None
 
-    def _missing(self, at: Reached, asked: list[str]) -> Iterator[str]:
+    def _missing(self, at: Reached, permissions: list[str]) -> Iterator[str]:
         """Yield the permissions of the directive that the run does not grant."""
         denied = denied_tools(self.settings)
-        for one in asked:
-            if not one.startswith(_TOOL):
+        for permission in permissions:
+            if not permission.startswith(_TOOL):
                 continue
-            if denied.includes(one):
-                yield f"it goes without {one}, which is under [tools] deny in quire.toml"
-            elif not Grants.of([one]).narrow(self.start.grants).patterns and not _always(one):
-                way_on = f": --allow {one}" if at.document else ""
-                yield f"it goes without {one}, which this run is not allowed{way_on}"
+            if denied.includes(permission):
+                yield f"it goes without {permission}, which is under [tools] deny in quire.toml"
+            elif not Grants.of([permission]).narrow(self.start.grants).patterns and not _always(permission):
+                way_on = f": --allow {permission}" if at.document else ""
+                yield f"it goes without {permission}, which this run is not allowed{way_on}"
 
-    def _servers(self, asked: list[str]) -> Iterator[str]:
+    def _servers(self, permissions: list[str]) -> Iterator[str]:
         """Yield the MCP servers that its permissions name and that are not configured."""
-        for one in asked:
-            name, dot, _ = one.removeprefix(_SERVER).partition(".")
-            if not one.startswith(_SERVER) or not dot or fixed_head(name) != name:
+        for permission in permissions:
+            name, dot, _ = permission.removeprefix(_SERVER).partition(".")
+            if not permission.startswith(_SERVER) or not dot or fixed_head(name) != name:
                 continue
             server = unquote(name)
             if server in self.settings.disabled_servers:

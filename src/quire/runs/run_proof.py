@@ -50,12 +50,12 @@ class RunProof(Struct, frozen=True):
         return None if quantity is None or quantity.unpriced else number_with(quantity, self.sizes)
 
 
-def number_with(one: Quantity, sizes: Mapping[str, int]) -> int | None:
+def number_with(quantity: Quantity, sizes: Mapping[str, int]) -> int | None:
     """Return the smallest number that is proven with these sizes."""
-    own = one.most.with_sizes(sizes).as_number
-    if one.ceiling is None:
+    own = quantity.most.with_sizes(sizes).as_number
+    if quantity.ceiling is None:
         return own
-    return one.ceiling.most if own is None else min(own, one.ceiling.most)
+    return quantity.ceiling.most if own is None else min(own, quantity.ceiling.most)
 
 
 def prove_run(
@@ -72,18 +72,18 @@ def prove_run(
     """Return the proof. With `one_model` every call goes to `model`, whatever the document says. `limits` are those of
     a directive as the run has them, which may be higher than its own; `own` are the settings of the tier of `model`."""
     plan = document.runnable()
-    given: dict[str, Value] = {**_defaults(plan), **inputs}
+    values: dict[str, Value] = {**_defaults(plan), **inputs}
     foresight = Foresight(settings)
     world = foresight.world(model)
-    limited = with_limits(with_inputs(plan, given), limits or {})
+    limited = with_limits(with_inputs(plan, values), limits or {})
     proof = foresight.proof(limited, document.name, model, own=own, one_model=one_model)
     rates = rates_of(settings, model, one_model=one_model, environ=environ or {})
-    found = quantities(proof, world.premises, rates)
-    return RunProof(proof, found, sizes_of(given, sizes_in(found)))
+    numbers = quantities(proof, world.premises, rates)
+    return RunProof(proof, numbers, sizes_of(values, sizes_in(numbers)))
 
 
 def _defaults(plan: Plan) -> dict[str, Value]:
-    return {**{one.name: one.default for one in plan.inputs if one.default is not None}, **defaults_of(plan)}
+    return {**{own.name: own.default for own in plan.inputs if own.default is not None}, **defaults_of(plan)}
 
 
 _MOST_KEPT = 64
@@ -141,22 +141,22 @@ def bounds_of_run(
     of `model`. `measured` is false if the tokens of replies are numbers that a script names: they are not compared."""
     calls = settings.spawn.max_pipeline_spawns if calls is None else calls
     key = (id(plan), id(settings), calls, model, priced, one_model, own, measured, encode(dict(limits)))
-    found = _kept.get(key)
-    if found is None:
-        found = _proven(plan, name, settings, calls, documents, model, limits, priced, one_model, own, measured)
+    kept = _kept.get(key)
+    if kept is None:
+        kept = _proven(plan, name, settings, calls, documents, model, limits, priced, one_model, own, measured)
         while len(_kept) >= _MOST_KEPT:
             _kept.pop(next(iter(_kept)), None)
-        _kept[key] = found
-    sizes = sizes_of(inputs, sizes_in(found.quantities))
-    return RunBounds(_compared(found, sizes), found.quantities, sizes, found.envelope)
+        _kept[key] = kept
+    sizes = sizes_of(inputs, sizes_in(kept.quantities))
+    return RunBounds(_compared(kept, sizes), kept.quantities, sizes, kept.envelope)
 
 
-def _compared(found: _Kept, sizes: Mapping[str, int]) -> ProvenBounds:
+def _compared(kept: _Kept, sizes: Mapping[str, int]) -> ProvenBounds:
     """Return the bounds that the driver holds the run to, as numbers."""
     counts: dict[str, int] = {}
     cost = None
-    for quantity in found.quantities:
-        if quantity.name not in found.compared:
+    for quantity in kept.quantities:
+        if quantity.name not in kept.compared:
             continue
         # The cap of model calls is a limit that fails the run, so it is not a bound of them.
         most = (
@@ -166,7 +166,7 @@ def _compared(found: _Kept, sizes: Mapping[str, int]) -> ProvenBounds:
             cost = most / PICODOLLARS
         elif most is not None and most <= _LARGEST:
             counts[quantity.name] = most
-    return ProvenBounds(**counts, cost=cost, reply_tokens=found.reply_tokens)
+    return ProvenBounds(**counts, cost=cost, reply_tokens=kept.reply_tokens)
 
 
 def _proven(
@@ -189,7 +189,7 @@ def _proven(
     )
     changes = any(effect.tool.effect != "read" for effect in proof.effects)
     compared = {*COUNTED}
-    if measured and not any(one.startswith("script:") for one in asked_models(proof)):
+    if measured and not any(spec.startswith("script:") for spec in asked_models(proof)):
         compared |= _compared_tokens(proof, numbers, one_model=one_model)
     longest = longest_reply(proof) if "output_tokens" in compared else 0
     envelope = foresight.envelope(plan, name) if changes else None
@@ -198,16 +198,16 @@ def _proven(
 
 def _compared_tokens(proof: Proof, numbers: Iterable[Quantity], *, one_model: bool) -> set[str]:
     """Return the names of the bounds of tokens and money that the driver can compare."""
-    found = {"output_tokens"}
+    names = {"output_tokens"}
     if not any(kind.startswith(WINDOW_OF) for kind in proof.cost.kinds()):
         # Services alone know the windows of their models, so a window is not a bound that the engine enforces.
-        found.add("input_tokens")
+        names.add("input_tokens")
     # Threads may have other models than the run, with other prices.
     has_threads = proof.plan.thread is not None or not proof.bound(THREADS).most.is_nothing
     money = [number for number in numbers if number.name == "money"]
     if (one_model or not has_threads) and all(quantity.sure and not quantity.unpriced for quantity in money):
-        found.add("money")
-    return found
+        names.add("money")
+    return names
 
 
 def with_cap(settings: Settings, calls: int) -> Settings:
@@ -244,31 +244,31 @@ def rates_of(
 
         from quire.models.prices import Unpriced, rate_of
 
-        asked = spec or (model if one_model else "")
-        if not asked:
-            return Unpriced(asked, "no model is named")
+        name = spec or (model if one_model else "")
+        if not name:
+            return Unpriced(name, "no model is named")
         today = datetime.datetime.now(datetime.UTC).date()
-        return rate_of(asked, settings.models, today, os.environ if environ is None else environ)
+        return rate_of(name, settings.models, today, os.environ if environ is None else environ)
 
     return rate
 
 
-def sizes_in(found: Iterable[Quantity]) -> set[str]:
+def sizes_in(numbers: Iterable[Quantity]) -> set[str]:
     """Return the sizes that formulas of bounds and of estimates name."""
-    amounts = [amount for quantity in found for amount in (quantity.most, quantity.about) if amount is not None]
+    amounts = [amount for quantity in numbers for amount in (quantity.most, quantity.about) if amount is not None]
     return {size for amount in amounts for size in amount.sizes}
 
 
-def sizes_of(inputs: Mapping[str, Value], wanted: set[str]) -> dict[str, int]:
+def sizes_of(inputs: Mapping[str, Value], names: set[str]) -> dict[str, int]:
     """Return the sizes of inputs that a formula names: `|rows|`, `‖doc‖`, `|rows[].parts|`; of several the largest.
     `|ctx|` is the number of all inputs."""
-    found = {}
-    given: dict[str, Value] = {"ctx": dict(inputs), **inputs} if wanted else {}
-    for size in wanted:
-        values = _reached(given, size[1:-1].replace("[]", ".[]").split("."))
+    sizes = {}
+    named: dict[str, Value] = {"ctx": dict(inputs), **inputs} if names else {}
+    for size in names:
+        values = _reached(named, size[1:-1].replace("[]", ".[]").split("."))
         if values is not None:
-            found[size] = max(map(_items if size[0] == "|" else _bytes, values), default=0)
-    return found
+            sizes[size] = max(map(_items if size[0] == "|" else _bytes, values), default=0)
+    return sizes
 
 
 def _reached(inputs: Mapping[str, Value], parts: list[str]) -> list[Value] | None:

@@ -74,10 +74,10 @@ class _Reading:
         self._view = view
         self.threads: Mapping[str, ThreadView] = view.replay.progress.threads
         self._requests: dict[str, dict[int, ModelRequest]] = {}
-        for path, asked in view.replay.asked.items():
+        for path, request in view.replay.asked.items():
             turn = turn_of(path)
-            if isinstance(asked, ModelRequest) and turn and path.startswith(f"{turn}/model"):
-                self._requests.setdefault(turn.rpartition("/")[0], {})[turn_number(turn)] = asked
+            if isinstance(request, ModelRequest) and turn and path.startswith(f"{turn}/model"):
+                self._requests.setdefault(turn.rpartition("/")[0], {})[turn_number(turn)] = request
 
     def transcript(self, path: str) -> Transcript:
         thread, requests = self.threads[path], self._requests.get(path, {})
@@ -123,13 +123,13 @@ class _Reading:
         return tuple(turns)
 
     def _turn(
-        self, path: str, number: int, before: tuple[str, ...], said: Message | None, results: Mapping[str, str]
+        self, path: str, number: int, before: tuple[str, ...], message: Message | None, results: Mapping[str, str]
     ) -> Turn:
         at = f"{path}/turn[{number}]"
         step = self._view.replay.progress.steps.get(at)
         calls = []
         working = 0
-        for use in said.uses if said else ():
+        for use in message.uses if message else ():
             threads: tuple[Transcript, ...] = ()
             kind = ""
             if use.name != RETURN:
@@ -141,26 +141,26 @@ class _Reading:
         hooks = tuple(hook for hook in self.threads[path].hooks if turn_of(hook.path) == at)
         # The path of the first action of a hook begins those of its other actions.
         by_hooks = {thread.path: thread for hook in hooks for thread in self._started(hook.path)}
-        return Turn(number, before, said.content if said else "", tuple(calls), hooks, tuple(by_hooks.values()))
+        return Turn(number, before, message.content if message else "", tuple(calls), hooks, tuple(by_hooks.values()))
 
     def _started(self, path: str) -> tuple[Transcript, ...]:
         """Return the transcripts of the threads directly below a call or a hook."""
         inside = [thread for thread in self.threads if _is_below(thread, path)]
-        direct = [one for one in inside if not any(_is_below(one, other) for other in inside)]
-        return tuple(self.transcript(one) for one in direct)
+        direct = [thread for thread in inside if not any(_is_below(thread, other) for other in inside)]
+        return tuple(self.transcript(thread) for thread in direct)
 
 
 def _results(messages: Sequence[Message]) -> dict[int, dict[str, str]]:
     """Return the results of the calls of each reply, by the position of the reply, because ids need not be unique in a
     run."""
-    found: dict[int, dict[str, str]] = {}
+    results: dict[int, dict[str, str]] = {}
     at = -1
     for number, message in enumerate(messages):
         if message.role == "assistant":
             at = number
         elif message.role == "tool":
-            found.setdefault(at, {})[message.answers] = message.content
-    return found
+            results.setdefault(at, {})[message.answers] = message.content
+    return results
 
 
 def _is_below(path: str, other: str) -> bool:

@@ -267,17 +267,17 @@ class WaitingBranches:
         """Rest until `wake` is called with that future and there is room for the branch again."""
         branch.rest()
         try:
-            given = await woken
+            value = await woken
             await branch.wake()
         finally:
             if not woken.cancelled():  # otherwise it was stopped before it was woken
                 self.waking -= 1
-        return given
+        return value
 
-    def wake(self, woken: asyncio.Future[T], given: T) -> None:
+    def wake(self, woken: asyncio.Future[T], value: T) -> None:
         if not woken.done():
             self.waking += 1
-            woken.set_result(given)
+            woken.set_result(value)
 
     def first_expiry(self) -> float | None:
         """Return when the first of the open questions expires; None if none of them does."""
@@ -319,9 +319,9 @@ class WaitingBranches:
         An answer to such a question would otherwise keep the run from ever parking.
         """
         store, run = self._ledger.store, self._ledger.lease.run
-        asked = [question.path for question in await store.questions(run)] + [
+        paths = [question.path for question in await store.questions(run)] + [
             answer.path for answer in await store.answers(run)
         ]
-        for path in asked:
+        for path in paths:
             if path not in self._waiting:
                 self._ledger.withdraw(path)

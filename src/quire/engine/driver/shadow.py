@@ -47,7 +47,7 @@ class Recording(Struct, frozen=True):
     @classmethod
     def of(cls, replayed: Replay, records: Sequence[EffectRecord], steps: Mapping[str, str] | None = None) -> Recording:
         """Return the recording of a run that was replayed with these records."""
-        stops = frozenset(one.label for one in replayed.open if isinstance(one, Boundary))
+        stops = frozenset(request.label for request in replayed.open if isinstance(request, Boundary))
         return cls(records, replayed.asked, stops, steps or {})
 
 
@@ -83,8 +83,8 @@ class ShadowJournal(Journal):
         }
         self._by_content: dict[tuple[str, str], deque[str]] = {}
         for path in dict.fromkeys((*recording.asked, *self._left)):
-            if (found := self._left.get(path)) is not None:
-                self._by_content.setdefault((found.kind, found.request), deque()).append(path)
+            if (record := self._left.get(path)) is not None:
+                self._by_content.setdefault((record.kind, record.request), deque()).append(path)
         self._unanswered: dict[str, list[str]] = {}
         recorded = {record.path for record in recording.records}
         for path, request in recording.asked.items():

@@ -54,8 +54,8 @@ class Spawned:
 
     def end(self, outcome: Outcome) -> None:
         self.outcome = outcome
-        for told in self.on_end:
-            told()
+        for callback in self.on_end:
+            callback()
 
     def stop(self) -> None:
         self.stopped = True
@@ -318,28 +318,28 @@ class Launches:
 
     async def refresh(self) -> None:
         """Give back what launched runs have left that have ended since."""
-        for one in self._open.values():
-            if one.usage is None and (usage := await self._runs.spent(one.effect_id)) is not None:
-                one.usage, spent = usage, usage.cost or 0.0
-                self._hold(spent - one.held, one.money)
-                one.held = spent
+        for run in self._open.values():
+            if run.usage is None and (usage := await self._runs.spent(run.effect_id)) is not None:
+                run.usage, spent = usage, usage.cost or 0.0
+                self._hold(spent - run.held, run.money)
+                run.held = spent
 
     async def take_letters(self, request: Load) -> Value:
         """Read the letters of a thread, and count the runs that it has launched and that have ended."""
         await self.refresh()
         record = await self._performer.perform(request)
         thread = request.path.rsplit("/", 2)[0]
-        ended = {path: one for path, one in self._open.items() if one.usage and path.rsplit("/", 3)[0] == thread}
-        for path, one in ended.items():
+        ended = {path: run for path, run in self._open.items() if run.usage and path.rsplit("/", 3)[0] == thread}
+        for path, run in ended.items():
             turn, call = (part[5:-1] for part in path.split("/")[-3:-1])  # turn[3], tool[0]
             at = f"{request.path}/{SPENT}[{turn}.{call}]"
-            self._ledger.lose(EffectRecord(at, SPENT, "ok", "", record.at, path, usage=one.usage))
+            self._ledger.lose(EffectRecord(at, SPENT, "ok", "", record.at, path, usage=run.usage))
         try:
             return await self._finish(record)
         finally:
-            for path, one in ended.items():
+            for path, run in ended.items():
                 del self._open[path]
-                self._hold(-one.held, one.money)
+                self._hold(-run.held, run.money)
 
     def _keep(self, request: ToolRequest, effect_id: str, share: float) -> None:
         self._open[request.path] = _Launched(effect_id, share, request.money)

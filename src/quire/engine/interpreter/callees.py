@@ -61,16 +61,16 @@ def check_nesting(prefix: str, path: str) -> None:
         raise StepFailed("the calls are nested too deep", kind="depth", path=path)
 
 
-def called_with(plan: Plan, given: Mapping[str, Value], path: str, work: PureWork) -> dict[str, Value]:
+def called_with(plan: Plan, inputs: Mapping[str, Value], path: str, work: PureWork) -> dict[str, Value]:
     """Return the inputs of a pipeline that is called: checked, with defaults, if it declares them. `path` is blamed for
     a wrong call."""
     if plan.declared is None:
-        return dict(given)
+        return dict(inputs)
     from quire.engine.declared_inputs import checking_work, complete_declared
 
-    work.used += checking_work(plan, given)
+    work.used += checking_work(plan, inputs)
     try:
-        return complete_declared(plan, given)
+        return complete_declared(plan, inputs)
     except BadInputs as error:
         message = f"{plan.title} cannot be called so: {'; '.join(error.problems)}"
         raise StepFailed(message, kind="call", path=path) from None
@@ -180,7 +180,7 @@ def opener(setting: Environment) -> Callable[[str], Opened] | None:
 
 def call_document(
     name: str,
-    given: Mapping[str, Value],
+    inputs: Mapping[str, Value],
     prefix: str,
     path: str,
     setting: Environment,
@@ -196,18 +196,18 @@ def call_document(
     check_nesting(prefix, path)
     match plan.format:
         case "pipeline":
-            return (yield from _pipeline(plan, given, prefix, path, setting, stores))
+            return (yield from _pipeline(plan, inputs, prefix, path, setting, stores))
         case "playbook":
-            return (yield from _playbook(plan, given, prefix, path, setting))
+            return (yield from _playbook(plan, inputs, prefix, path, setting))
         case "directive":
-            return (yield from _directive(name, given, prefix, path, setting))
+            return (yield from _directive(name, inputs, prefix, path, setting))
         case _:
             assert_never(plan.format)
 
 
 def _pipeline(
     plan: Plan,
-    given: Mapping[str, Value],
+    inputs: Mapping[str, Value],
     prefix: str,
     path: str,
     setting: Environment,
@@ -216,18 +216,18 @@ def _pipeline(
     import quire.engine.interpreter.pipeline.interpret  # noqa: F401  the kinds of steps there are
     from quire.engine.interpreter.pipeline.steps import PipelineScope, run_steps
 
-    frame = PipelineScope(setting, plan, called_with(plan, given, path, setting.work))
+    frame = PipelineScope(setting, plan, called_with(plan, inputs, path, setting.work))
     output = yield from run_steps(plan.body, prefix, frame)
     if stores is not None:
         stores.update(frame.stores)
     return output
 
 
-def _playbook(plan: Plan, given: Mapping[str, Value], prefix: str, path: str, setting: Environment) -> Walk:
+def _playbook(plan: Plan, values: Mapping[str, Value], prefix: str, path: str, setting: Environment) -> Walk:
     from quire.engine.interpreter.playbook.interpret import interpret
 
     try:
-        inputs = complete_inputs(plan, given, one_line=False)
+        inputs = complete_inputs(plan, values, one_line=False)
     except CannotStart as error:
         raise StepFailed(f"{plan.title} cannot be called so: {error}", kind="call", path=path) from None
     walk = interpret(plan, inputs, context_budget=setting.context_budget, prefix=prefix, setting=setting)
@@ -236,7 +236,7 @@ def _playbook(plan: Plan, given: Mapping[str, Value], prefix: str, path: str, se
     return {**named, "output": result["output"]} if named else result["output"]
 
 
-def _directive(name: str, given: Mapping[str, Value], prefix: str, path: str, setting: Environment) -> Walk:
+def _directive(name: str, inputs: Mapping[str, Value], prefix: str, path: str, setting: Environment) -> Walk:
     from quire.engine.interpreter.thread.loop import run_thread
     from quire.engine.interpreter.thread.setup import NO_PARENT, set_up
 
@@ -247,7 +247,7 @@ def _directive(name: str, given: Mapping[str, Value], prefix: str, path: str, se
         yield Load(f"{prefix}leave", "", "leave", name, _too_deep(setting.above))
     try:
         above = replace(setting.above or NO_PARENT, open_document=opener(setting))
-        setup = set_up(bundle, given, f"{prefix}thread", above=above)
+        setup = set_up(bundle, inputs, f"{prefix}thread", above=above)
     except CannotStart as error:
         raise StepFailed(f"{name} cannot be called so: {error}", kind="call", path=path) from None
     except Refused as error:

@@ -65,15 +65,13 @@ def stand_in_inputs(plan: Plan, given: Mapping[str, Value]) -> tuple[dict[str, s
 
     Each missing input has its own placeholder as its value.
     """
-    missing = {wanted.name for wanted in missing_inputs(plan, given)}
+    missing = {own.name for own in missing_inputs(plan, given)}
     inputs = tuple(
-        replace(wanted, type="string", options=(), default=f"{{{{{wanted.name}}}}}")
-        if wanted.name in missing
-        else wanted
-        for wanted in plan.inputs
+        replace(own, type="string", options=(), default=f"{{{{{own.name}}}}}") if own.name in missing else own
+        for own in plan.inputs
     )
     values = complete_inputs(replace(plan, inputs=inputs), given)
-    return values, [wanted.name for wanted in plan.inputs if wanted.name in missing]
+    return values, [own.name for own in plan.inputs if own.name in missing]
 
 
 def preview(
@@ -194,11 +192,11 @@ def _without_arguments(step: Step) -> Step:
     return replace(step, work=replace(step.work, arguments={}, problem="")) if isinstance(step.work, UseTool) else step
 
 
-def _unskipped(sequence: Sequence, wanted: Step) -> Sequence:
+def _unskipped(sequence: Sequence, target: Step) -> Sequence:
     """Let one step do its work although none of its branches is chosen."""
 
     def change(step: Step) -> Step:
-        if step.span != wanted.span or step.label != wanted.label or step.match is None:
+        if step.span != target.span or step.label != target.label or step.match is None:
             return step
         return replace(step, match=replace(step.match, decide_first=False))
 

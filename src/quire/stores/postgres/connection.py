@@ -91,10 +91,10 @@ def explain(error: psycopg.Error, place: str) -> StoreError:
 def _refusal(error: psycopg.Error) -> str | None:
     if error.sqlstate is not None or not isinstance(error, psycopg.OperationalError):
         return None
-    said = str(error)
-    if "FATAL" not in said and "fe_sendauth" not in said:
+    text = str(error)
+    if "FATAL" not in text and "fe_sendauth" not in text:
         return None
-    return next((meaning for words, meaning in _REFUSED if words in said), None)
+    return next((meaning for words, meaning in _REFUSED if words in text), None)
 
 
 def _said(error: psycopg.Error) -> str:
@@ -121,9 +121,9 @@ class _TextDumper(Dumper):
 
 class _TextLoader(Loader):
     def load(self, data: Buffer) -> str:
-        found = bytes(data)
-        text = found.decode()
-        if _MARK_BYTES in found:
+        raw = bytes(data)
+        text = raw.decode()
+        if _MARK_BYTES in raw:
             return _MARKED.sub(lambda match: "\x00" if match[1] == _ZERO else _MARK, text)
         return text
 
@@ -167,16 +167,16 @@ class Address:
 
     def __init__(self, url: str) -> None:
         try:
-            given = {key: str(value) for key, value in conninfo_to_dict(url).items() if value is not None}
+            parts = {key: str(value) for key, value in conninfo_to_dict(url).items() if value is not None}
         except psycopg.ProgrammingError:
             raise _bad_url() from None  # its text would repeat pieces of the URL
-        host, port = given.get("host", ""), given.get("port", "")
+        host, port = parts.get("host", ""), parts.get("port", "")
         # A password with a plain @ or / in it is cut in pieces, and a piece would be taken for the host.
-        if "@" in host + given.get("dbname", "") or (port and not port.replace(",", "").isdigit()):
+        if "@" in host + parts.get("dbname", "") or (port and not port.replace(",", "").isdigit()):
             raise _bad_url()
-        self.conninfo = make_conninfo(url, **{key: value for key, value in _DEFAULTS.items() if key not in given})
+        self.conninfo = make_conninfo(url, **{key: value for key, value in _DEFAULTS.items() if key not in parts})
         where = host if host and not host.startswith("/") else "localhost"
-        name = given.get("dbname") or given.get("user") or ""
+        name = parts.get("dbname") or parts.get("user") or ""
         self.place = f"postgresql://{where}{':' + port if port else ''}/{name}"
 
 
@@ -278,8 +278,8 @@ class Server:
         each would fail once more."""
         if connection.closed or self._closed:
             broken, self._idle = [connection, *self._idle], []
-            for one in broken:
-                await _close(one)
+            for lost in broken:
+                await _close(lost)
         else:
             self._idle.append(connection)
 

@@ -191,9 +191,9 @@ class Database:
                 raise explain(error, self.path) from error
         except StoreError as failure:
             if only_writing_fails(failure.__cause__) and not self._read_only:
-                found = read_anyway(self.path, sql, parameters, self._busy_timeout)
-                if found is not None:
-                    return found
+                rows = read_anyway(self.path, sql, parameters, self._busy_timeout)
+                if rows is not None:
+                    return rows
             raise
 
     @contextmanager
@@ -330,10 +330,10 @@ def _is_older(path: Path) -> bool:
 def _identity(path: Path) -> tuple[int, int]:
     """Return device and number of a file; zeros if it does not exist."""
     try:
-        found = path.stat()
+        file = path.stat()
     except OSError:
         return (0, 0)
-    return (found.st_dev, found.st_ino)
+    return (file.st_dev, file.st_ino)
 
 
 def _require_folder(folder: Path) -> None:
@@ -380,9 +380,9 @@ def _tighten(path: Path, mode: int) -> None:
     """Remove the permissions of other accounts on a file. Errors are ignored, so a file that belongs to another account
     stays as it is."""
     with contextlib.suppress(OSError, NotImplementedError):
-        found = os.lstat(path)
-        if found.st_mode & 0o077 and not stat.S_ISLNK(found.st_mode):
-            os.chmod(path, stat.S_IMODE(found.st_mode) & mode)  # noqa: PTH101
+        file = os.lstat(path)
+        if file.st_mode & 0o077 and not stat.S_ISLNK(file.st_mode):
+            os.chmod(path, stat.S_IMODE(file.st_mode) & mode)  # noqa: PTH101
 
 
 def _require_file(database: Path) -> None:

@@ -308,11 +308,11 @@ def _check_layout(connection: sqlite3.Connection, path: Path, migrations: Sequen
         if (match := _CREATED.match(sql))
     }
     for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall():
-        known = ours.get(name)
-        if known is None or known[0] != kind:
+        own = ours.get(name)
+        if own is None or own[0] != kind:
             foreign = not _OF_SQLITE.match(name)
         elif kind == "index":
-            foreign = " ".join(sql.split()) != " ".join(known[1].split())
+            foreign = " ".join(sql.split()) != " ".join(own[1].split())
         else:
             foreign = not sql.upper().startswith("CREATE TABLE") or _COMPUTED.search(sql) is not None
         if foreign:

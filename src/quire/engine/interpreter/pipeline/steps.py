@@ -104,12 +104,12 @@ class PipelineScope(Struct):
             raise StepFailed(f"{error.message} in {_quoted(what.text)}", kind="expression", path=path) from None
 
     def items(self, source: Formula | Literal | None, path: str) -> list[Value]:
-        found = self.pipe if source is None else self.value(source, path)
-        if not isinstance(found, list | tuple):
-            given = "text" if isinstance(found, str) else kind(found)
-            raise StepFailed(f"the list to go through is {given}, not a list", kind="list", path=path)
-        self.setting.work.used += len(found) >> 3
-        return list(found)
+        items = self.pipe if source is None else self.value(source, path)
+        if not isinstance(items, list | tuple):
+            what = "text" if isinstance(items, str) else kind(items)
+            raise StepFailed(f"the list to go through is {what}, not a list", kind="list", path=path)
+        self.setting.work.used += len(items) >> 3
+        return list(items)
 
     def render(self, prompt: Template, path: str, *, strict: bool = False) -> str:
         """Fill in the prompt.
@@ -346,8 +346,8 @@ def run_guarded(step: Step, guard: Guard, path: str, frame: PipelineScope, run: 
     if failure is not None and guard.default is not None:
         value = default_value(step, guard.default, path, frame)
     if guard.goes_on and step.capture is not None:
-        told: Value = None if failure is None else {"kind": failure.kind, "message": failure.message}
-        frame.survived = {**(frame.survived or {}), step.capture.name: told}
+        survived: Value = None if failure is None else {"kind": failure.kind, "message": failure.message}
+        frame.survived = {**(frame.survived or {}), step.capture.name: survived}
     return value
 
 

@@ -120,8 +120,8 @@ class _Call:
         if not self._cast.tools:
             reply: Mapping[str, Value] = yield self._request(self.last, messages)
             return reply
-        found: list[list[Any]] = yield Offer(f"{self._path}/offer", self._label, self._cast.tools, reads_only=True)
-        self._offered = tuple(Offered(*one) for one in found if canonical(one[0]) != ASK)
+        offers: list[list[Any]] = yield Offer(f"{self._path}/offer", self._label, self._cast.tools, reads_only=True)
+        self._offered = tuple(Offered(*offer) for offer in offers if canonical(offer[0]) != ASK)
         from quire.engine.interpreter.tool_turns import ToolTurns
 
         turns = ToolTurns(self._path, self._label, self._agent, self._offered, self._request, reads_only=True)
@@ -155,24 +155,24 @@ def _preamble(step: Step, source: PromptSource, path: str, scope: PlaybookScope)
             )
         return value
     where = _where(source, path, scope)
-    found: Value = yield Load(f"{path}/prompt", step.label, source.scheme, where)
-    if found is None:
+    text: Value = yield Load(f"{path}/prompt", step.label, source.scheme, where)
+    if text is None:
         message = f"no prompt {source.scheme}:{where}: the step runs on its own text"
         yield Emit("warning", f"{path}/prompt", step.label, {"message": message})
         return ""
-    return scope.render(template(str(found)))
+    return scope.render(template(str(text)))
 
 
 def _where(source: PromptSource, path: str, scope: PlaybookScope) -> str:
     """Return the path of a prompt file with its values filled in. The loader checks the resulting path."""
     if source.scheme != "file" or scope.rules == 1:
         return source.where
-    wanted = template(source.where)
-    for reference in wanted.references():
+    file = template(source.where)
+    for reference in file.references():
         if reference.default is None and scope.lookup(reference.name) is None:
             message = f"@prompt(file:{source.where}): nothing has set {reference.name}"
             raise StepFailed(message, kind="undefined", path=path)
-    where = scope.render(wanted)
+    where = scope.render(file)
     if scope.rules >= EXTENDED_PLAYBOOKS and (hidden := _hidden(where) - _hidden(source.where)):
         # A value may come from a model: it chooses among the prompts, not among settings and keys.
         message = f"prompt file:{where}: a value must not lead to a hidden file or folder ({min(hidden)})"
@@ -391,10 +391,10 @@ class PlaybookScope(Struct):
             for label in self.labels[at]:
                 self.labelled.setdefault(label, []).append(at)
         self.indexed = len(self.labels)
-        found = set(range(own, len(self.entries)))
+        entries = set(range(own, len(self.entries)))
         for name in names:
-            found.update((self.captured[name],) if name in self.captured else self.labelled.get(name, ()))
-        return tuple(sorted(found))
+            entries.update((self.captured[name],) if name in self.captured else self.labelled.get(name, ()))
+        return tuple(sorted(entries))
 
     def system_message(self, closing: str, chosen: tuple[int, ...] | None, budget: int | None) -> str | SystemText:
         if self.entries and chosen != ():

@@ -78,9 +78,9 @@ def as_return(use: ToolUse) -> ToolUse | None:
     return ToolUse(use.id, RETURN, arguments) if name == RETURN else None
 
 
-def missing_outputs(outputs: Sequence[Parameter], given: Mapping[str, Value]) -> list[str]:
+def missing_outputs(outputs: Sequence[Parameter], values: Mapping[str, Value]) -> list[str]:
     """Return the required outputs that are missing. False, 0 and an empty text are values; null is not."""
-    return [output.name for output in outputs if output.required and given.get(output.name) is None]
+    return [output.name for output in outputs if output.required and values.get(output.name) is None]
 
 
 def returned(outputs: Sequence[Parameter], arguments: Mapping[str, Value]) -> Returned:
