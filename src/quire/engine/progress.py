@@ -1,7 +1,4 @@
-"""Progress of a run, step by step: the sum of its events. Every display reads this.
-
-Progress of one step, and of the items or rounds that it goes through.
-"""
+"""Progress of a run, step by step: the sum of its events. Every display reads this."""
 
 from __future__ import annotations
 

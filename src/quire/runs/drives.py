@@ -1,7 +1,5 @@
 """Drive one run: take it over, connect it to its model, tools and people, and go on until it ends or waits.
 
-Build the first write of a drive, and apply changes that the user makes on resume.
-
 The first write removes the records of the effects that ended the run, so that they are performed again; or, if the run
 stopped at a breakpoint, it records that the breakpoint was passed, with the values that a person set there. Names of
 such values must occur in the document, and inputs are checked as at the start.
@@ -335,11 +333,11 @@ def checked_overrides(document: Document, given: Mapping[str, Value], *, way: st
     """
     plan, text = document.runnable(), document.source.text
     inside = JOINT in way
-    declared = {own.name: own for own in plan.inputs} if plan.format == "playbook" and not inside else {}
+    declared = {} if inside or plan.thread else {own.name: own for own in plan.inputs}
     from quire.engine.declared_inputs import problem_of, unwritten_inputs
 
     fields = {} if inside else unwritten_inputs(plan)
-    words = None if inside or reads_any(plan.format, text) else mentioned(text)
+    words = None if inside or reads_any(plan, text) else mentioned(text)
     values: dict[str, Value] = {}
     problems: list[str] = []
     for name, value in given.items():
@@ -363,10 +361,10 @@ def unknown(name: str, names: Sequence[str], problem: str) -> str:
     return f"--set {name}: {problem} {name}" + did_you_mean(nearest(name, names), lead=" (")
 
 
-def reads_any(format: str, text: str) -> bool:
+def reads_any(plan: Plan, text: str) -> bool:
     """Tell whether a value has an effect whatever its name: a model is told of it, or a pipeline reads all of its
     stores."""
-    return format == "directive" or (format == "pipeline" and re.search(r"\bctx\b(?!\s*\.)", text) is not None)
+    return bool(plan.thread) or (plan.format == "pipeline" and re.search(r"\bctx\b(?!\s*\.)", text) is not None)
 
 
 def mentioned(text: str) -> list[str]:

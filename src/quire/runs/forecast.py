@@ -31,7 +31,7 @@ from quire.plan.pipeline_work import Agent
 from quire.plan.uses import asks_a_model, has_threads, step_tools
 from quire.runs.options import check_step_labels
 from quire.runs.preflight import Start, built_in_gate, look_ahead
-from quire.runs.run_proof import RunProof, prove_run, with_cap
+from quire.runs.proven import RunProof, prove_run, with_cap
 from quire.runs.start import NO_BUNDLES, Parts, all_models, with_step_models_of
 from quire.runs.static_failures import call_cap, check_prices
 from quire.values import encode

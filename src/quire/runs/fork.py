@@ -348,7 +348,12 @@ def _events(
         for event in events
         if event.path and place.keeps_event(event) and (event.type != "effect" or event.path in paths)
     ]
-    story.append(Event(FORKED, run, now, 0, "", place.label, {"origin": view.row.id, "from": place.path}))
+    return retold(run, now, story, place.label, {"origin": view.row.id, "from": place.path})
+
+
+def retold(run: str, now: float, events: Sequence[Event], label: str, data: Mapping[str, Value]) -> list[Event]:
+    """Return events of another run with the id and numbers of a new one, and the first event of its own."""
+    story = [*events, Event(FORKED, run, now, 0, "", label, data)]
     return [replace(event, run=run, seq=number) for number, event in enumerate(story, 1)]
 
 

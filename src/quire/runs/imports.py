@@ -1,10 +1,9 @@
-"""Import a run from an export file: check the file, prove it by a replay, and keep the run.
+"""Import a run from an export file: check the file, prove it by a replay, and keep the run. Stored runs and files are
+verified in the same way: seals, hashes, and a replay that gives the stated result.
 
 An imported run can be looked at and forked, but not driven. The file may come from anywhere: every link of the chain,
 every hash and the shape of every line are checked, and each problem is reported as a sentence that names the line,
 never as a traceback.
-
-Verify a stored run or an exported one: seals, hashes, and a replay that gives the stated result.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ def _is_of(row: RunRow, file: Path) -> bool:
 def _values(view: RunView, redactor: Redactor) -> LastValues:
     if view.row.format == "pipeline":
         groups: dict[str, Value] = {"stores": dict(view.stores)}
-    elif view.row.format == "directive":
+    elif view.thread is not None:
         groups = {"inputs": dict(view.pins.inputs), "outputs": view.ending.get("outputs", {})}
     else:
         state = view.state()

@@ -1,11 +1,8 @@
 """Launches of pipelines: registered or inline, with or without waiting.
 
-A refusal before a run exists is an `error` without a run id, and leaves nothing behind.
-
 A launch is a run of its own, with an id derived from the call: a thread that is killed and resumed finds the run that
-it launched before, and does not launch a second one.
-
-The tool names in an inline definition are resolved before it is launched (`KnownTools`).
+it launched before, and does not launch a second one. A refusal before a run exists is an `error` without a run id, and
+leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -310,7 +307,7 @@ _MOST_HINTS = 1_000
 
 
 class KnownTools:
-    """The tool names that resolve, among those asked for so far. Used by `Launching`."""
+    """The tool names of inline definitions that resolve, among those looked up so far. Used by `Launching`."""
 
     def __init__(self, settings: Settings, grants: Grants, environ: Mapping[str, str] | None = None) -> None:
         self._settings = settings

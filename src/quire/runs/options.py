@@ -1,7 +1,5 @@
-"""Options of a new run, besides its inputs.
-
-Check the names of steps in breakpoints, answers and scripts: labels, or ways into callees.
-"""
+"""Options of a new run, besides its inputs, and the check of the steps that breakpoints, answers and scripts name: by
+labels, or by ways into callees."""
 
 from __future__ import annotations
 

@@ -142,8 +142,8 @@ class RunOutcome(Struct, frozen=True):
     @property
     def own_steps(self) -> list[StepView]:
         """The steps of the document. The turns of threads count in a directive only."""
-        turns = self.row.format == "directive"
-        return [step for step in self.progress.steps.values() if turns or not step.thread]
+        own = f"{THREAD_PATH}/"
+        return [step for path, step in self.progress.steps.items() if not step.thread or path.startswith(own)]
 
 
 def by_label(steps: Iterable[StepView]) -> dict[str, StepView]:

@@ -18,11 +18,7 @@ from quire.errors import BadInputs, Denied, StepFailed, ToolChanged, ToolFailed
 from quire.library.callees import Callee, is_built_in, no_such
 from quire.library.texts import leads_out, read_file
 from quire.plan.built_in_tools import SHELL
-from quire.plan.nodes import (
-    Plan,
-    Think,
-    UseTool,
-)
+from quire.plan.nodes import Plan, Think, UseTool
 from quire.plan.pipeline_work import (
     Agent,
     Block,
@@ -37,7 +33,7 @@ from quire.plan.pipeline_work import (
     Stop,
     Transform,
 )
-from quire.plan.reach import Reached, reached_steps
+from quire.plan.reach import Reached, nesting_problems, reached_steps
 from quire.plan.thread import Thread
 from quire.plan.uses import OWN, OWN_TOOLS, step_tools
 from quire.runs.static_failures import check_cap, server_prompts, static_failures
@@ -146,8 +142,6 @@ async def look_ahead(
     nests = bool(documents) or plan.format == "pipeline"
     for at in reached:
         if nests:
-            from quire.plan.reach import nesting_problems
-
             for problem in nesting_problems(at, documents, settings.spawn.max_pipeline_fan_out_depth):
                 findings.add(problem, at)
         own = documents.get(at.document, plan)
@@ -208,29 +202,26 @@ async def _look_at_tool(
             from quire.engine.interpreter.pipeline.agent import agent_tools
 
             profile = library.settings.agents.get(work.identity or "default", AgentSettings())
-            for name in agent_tools(work, profile.tools):
-                if "*" in name or name in OWN_TOOLS:
-                    continue
-                problem = await gate.problem_with(PlannedCall("", name))
-                if isinstance(problem, Denied):
-                    findings.warnings[f"the agent of step {at.place} goes without {name}: {problem}"] = None
-                elif problem is not None:
-                    findings.add(problem, at)
+            names = [name for name in agent_tools(work, profile.tools) if name not in OWN_TOOLS]
+            await _look_at_offers(f"the agent of step {at.place}", names, at, gate, findings)
         case Think():
-            for name in step_tools(at.step):
-                problem = None if "*" in name else await gate.problem_with(PlannedCall("", name))
-                if isinstance(problem, Denied):
-                    findings.warnings[f"the model of step {at.place} goes without {name}: {problem}"] = None
-                elif problem is not None:
-                    findings.add(problem, at)
-        case None | UseTool() | Transform() | Thread():
-            pass
-        case Call() | Select() | Fold() | ForEach() | Parallel():
+            await _look_at_offers(f"the model of step {at.place}", step_tools(at.step), at, gate, findings)
+        case None | UseTool() | Transform() | Thread() | Call() | Select() | Fold() | ForEach() | Parallel():
             pass
         case Block() | Repeat() | Fail() | Stop():
             pass
         case _:
             assert_never(at.step.work)
+
+
+async def _look_at_offers(who: str, names: Sequence[str], at: Reached, gate: Gate, findings: Findings) -> None:
+    """Check the tools that a model is offered. It goes without those that are not granted."""
+    for name in names:
+        problem = None if "*" in name else await gate.problem_with(PlannedCall("", name))
+        if isinstance(problem, Denied):
+            findings.warnings[f"{who} goes without {name}: {problem}"] = None
+        elif problem is not None:
+            findings.add(problem, at)
 
 
 def _unknown_name(library: Library, at: Reached, plan: Plan, documents: Mapping[str, Plan]) -> str:

@@ -70,7 +70,7 @@ def _prompt_of_pipeline(document: Document, path: str, given: Mapping[str, Value
 
     from quire.engine.declared_inputs import defaults_of
     from quire.engine.interpreter.callees import Environment, Profile
-    from quire.engine.interpreter.pipeline.preview import preview_agent
+    from quire.engine.interpreter.preview import preview_agent
     from quire.formats.pipeline.inputs import needed_inputs
     from quire.library.lookup import tree_of
     from quire.library.texts import read_prompt_files
@@ -163,8 +163,7 @@ def _prompt_of_pipeline_run(view: RunView, named: str) -> Preview:
     from msgspec.structs import replace
 
     from quire.engine.interpreter.callees import Environment
-    from quire.engine.interpreter.pipeline.preview import preview_agent
-    from quire.engine.interpreter.preview import Preview, find_step
+    from quire.engine.interpreter.preview import Preview, find_step, preview_agent
     from quire.plan.vocabulary import JOINT, typed_way
     from quire.runs.pins import read_profiles
 

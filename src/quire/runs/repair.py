@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,7 +21,7 @@ from quire.models.choose import Choice
 from quire.runs.drives import PATH as TERMS
 from quire.runs.drives import apply_amendments, checked_overrides
 from quire.runs.edited_document import document_in_place
-from quire.runs.fork import FORKED, Changes, Place, find_place, with_boundary
+from quire.runs.fork import Changes, Place, find_place, retold, with_boundary
 from quire.runs.options import RunOptions, check_step_labels
 from quire.runs.pins import PinnedState
 from quire.runs.start import new_run_id, prepare
@@ -33,7 +33,6 @@ from quire.workspace.grants import default_grants
 if TYPE_CHECKING:
     from quire.plan.nodes import Plan
     from quire.runs.runtime import Runtime
-    from quire.values import Value
 
 
 class Repaired(Struct, frozen=True):
@@ -137,24 +136,26 @@ def _came_from(old: _Old) -> Path:
 
 def _options(runtime: Runtime, old: _Old, plan: Plan, changes: Changes) -> RunOptions:
     pins = old.pins
+    new = RunOptions(
+        model=changes.model,
+        allow=changes.allow,
+        budget=None if changes.unlimited else pins.budget if changes.budget is None else changes.budget,
+        limits=changes.limits,
+        out=changes.out,
+        answers=changes.answers,
+        unattended=changes.unattended,
+        says_yes=changes.says_yes,
+        force=changes.force,
+    )
     if not old.trusted:
-        return RunOptions(
-            model=changes.model,
-            allow=changes.allow,
-            budget=_budget(old, changes),
-            limits=changes.limits,
-            out=changes.out,
-            answers=changes.answers,
-            unattended=changes.unattended,
-            says_yes=changes.says_yes,
-            force=changes.force,
-        )
+        return new
     usual, more = (default_grants(runtime.settings, allow).patterns for allow in ((), changes.allow))
     bounded = not plan.thread or bool(pins.reply_to)
     callees = runtime.callees(one_model=pins.one_model, allow=changes.allow, shelf=pins.shelf)
     called = callees.reachable(plan) if pins.callees else {}
     documents = {name: callee.plan for name, callee in called.items()}
-    return RunOptions(
+    return replace(
+        new,
         model=changes.model or (pins.model if pins.one_model else None),
         breakpoints=tuple(label for label in pins.breakpoints if _means(plan, documents, (label,), {})),
         answers={
@@ -164,20 +165,11 @@ def _options(runtime: Runtime, old: _Old, plan: Plan, changes: Changes) -> RunOp
         unattended=pins.unattended or changes.unattended,
         says_yes=pins.unattended or changes.says_yes,
         allow=tuple(dict.fromkeys((*pins.allow, *changes.allow))),
-        budget=_budget(old, changes),
         limits={**pins.limits, **changes.limits},
         # Never more than the old run had, except for new grants by the user.
         within=Grants(frozenset(pins.grants) | (more - usual)) if bounded else None,
-        out=changes.out,
-        force=changes.force,
         accepted=pins.forced,
     )
-
-
-def _budget(old: _Old, changes: Changes) -> float | None:
-    if changes.unlimited:
-        return None
-    return old.pins.budget if changes.budget is None else changes.budget
 
 
 def _means(plan: Plan, documents: Mapping[str, Plan], breakpoints: tuple[str, ...], answers: Mapping[str, str]) -> bool:
@@ -231,6 +223,4 @@ def _events(run: str, now: float, origin: str, fit: Refit, events: Sequence[Even
     paths = {record.path for record in fit.kept}
     story = [event for event in events if event.type == "effect" and event.path in paths]
     label, path = _where(fit.next)
-    data = cast("dict[str, Value]", {"origin": origin, "from": path, "misfit": _where(fit.misfit)[1]})
-    story.append(Event(FORKED, run, now, 0, "", label, data))
-    return [replace(event, run=run, seq=number) for number, event in enumerate(story, 1)]
+    return retold(run, now, story, label, {"origin": origin, "from": path, "misfit": _where(fit.misfit)[1]})

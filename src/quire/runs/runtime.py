@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from quire.plan.nodes import Plan
     from quire.runs.options import RunOptions
     from quire.runs.preflight import Start
-    from quire.runs.run_proof import RunBounds
+    from quire.runs.proven import RunBounds
     from quire.values import Value
 
 NOTHING_GIVEN = Given()

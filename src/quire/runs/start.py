@@ -136,7 +136,7 @@ def _with_bounds(
     if not runtime.tells_bounds and not _reaches_out(parts):
         # It takes longer to load the analysis than to run a playbook that only asks: once for each step at most.
         return options
-    from quire.runs.run_proof import bounds_of_run
+    from quire.runs.proven import bounds_of_run
 
     model, instead = choice.spec, runtime.models.given
     is_scripted = model.startswith("script:") or isinstance(instead, Scripted)

@@ -2,8 +2,6 @@
 
 A branch that waits for a person returns its slot, and so does a branch all of whose children wait. When the root is
 suspended, the whole run can only wait.
-
-Branches that rest: until a person answers, until they are woken, or for the rest of the drive.
 """
 
 from __future__ import annotations

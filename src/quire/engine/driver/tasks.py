@@ -1,16 +1,12 @@
-"""Children of branches, each a task of its own: those of a fan, for which their parent waits, and spawned ones that run
-beside it.
+"""Work that a branch starts beside itself: children, each a task of its own, and launched runs, each with a budget.
 
-Stopping a branch stops everything that was started under it.
+Children of a fan are waited for by their parent, spawned ones run beside it. Stopping a branch stops everything that
+was started under it.
 
-Give a run that a thread launches a part of the money that is left, and count what it spends.
-
-A run that is launched is a run of its own, with a budget of its own: the part that it is given is held back from its
-launcher until it has ended. A launcher that waits gives all that is left, and has half of the rest back if the run
-waits for a person; one that does not wait gives half.
-
-What the run has spent counts in its launcher: with the result if that was waited for, else with the letters of the next
-turn after its end, so every replay counts it at the same turn.
+A launched run is given a part of the money that is left, which is held back from its launcher until the run has ended:
+all of it if the launcher waits, with half of the rest back if the run waits for a person; otherwise half. What the run
+has spent counts in its launcher: with the result if that was waited for, else with the letters of the next turn after
+its end, so every replay counts it at the same turn.
 """
 
 from __future__ import annotations

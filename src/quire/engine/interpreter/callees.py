@@ -1,19 +1,12 @@
-"""The walk of a document that another one calls: how deep it may be, how its requests are labelled, what it may do.
+"""Let one document call another of any format, as part of the same run under a longer path.
 
 A plan knows the labels of its own steps only. The caller of a document adds the label of the calling step in front of
 the label of every request that comes out of it, level by level: `3 › 1` is step 1 of the document that step 3 calls.
 Labels are for people: the added part never enters a path or a recorded hash.
 
-A thread may call a document that was granted more than the thread itself; every request of the callee is rewritten to
-carry the caller's grants, and its model calls are paid from the caller's purse.
-
-Let one document call another of any format, as part of the same run under a longer path.
-
 The shape of the callee's result is known before it runs. A pipeline returns its last step's value. A playbook with
 named outputs returns a map of them, with `output` for its result; one without returns that text. A directive returns
 the map of its outputs, or its last words if it declares none.
-
-The environment of a pipeline: the documents that it calls, its identity, and its limits; all pinned at the start.
 """
 
 from __future__ import annotations
@@ -96,7 +89,8 @@ def below(label: str, walk: Walk) -> Walk:
 
 
 def confined(walk: Walk, grants: tuple[str, ...], purse: Purse, limits: Limits | None = None) -> Walk:
-    """Return the same walk, restricted to what its caller may do.
+    """Return the same walk, restricted to what its caller may do: a thread may call a document that was granted more
+    than the thread itself. Its requests carry the caller's grants, and the caller's purse pays for its model calls.
 
     A thread inside it has bounds of its own and keeps them.
     """
@@ -286,7 +280,8 @@ class Profile(Struct, frozen=True):
 
 
 class Environment(Struct, frozen=True, eq=False):
-    """The environment that a walk runs in."""
+    """The environment that a walk runs in: the documents that it calls, its identity, and its limits; all pinned at the
+    start."""
 
     documents: Mapping[str, Plan] = field(default_factory=dict)
     """The callees by name, of any format."""

@@ -5,13 +5,8 @@ alive and being able to write are the same thing. The other connections are for 
 runs that another process may drive.
 
 Work is a function of a connection that may be called again. When a connection breaks, the outcome of a transaction
-under way is unknown: the second call gets `again=True` and has to find out.
-
-While a connection is being made, errors have only a text, from the server or the operating system; later errors have
-codes. No message contains a password, or text of the address that might be part of one.
-
-PostgreSQL text can hold every character except NUL, which an answer or a message of a tool may contain. NUL is written
-as two Unicode noncharacters and restored on reading.
+under way is unknown: the second call gets `again=True` and has to find out. No message contains a password, or text of
+the address that might be part of one.
 """
 
 from __future__ import annotations
@@ -67,7 +62,7 @@ _MEANINGS = {
 
 def is_away(error: psycopg.Error) -> bool:
     """Tell whether the same work may succeed later on another connection. A refusal stays a refusal however often it is
-    retried."""
+    retried. While a connection is being made, errors have only a text, later ones have codes."""
     code = error.sqlstate
     if code is not None:
         return code.startswith(_AWAY) or code in _AGAIN
@@ -111,7 +106,8 @@ _MARK_BYTES = _MARK.encode()
 
 
 class _TextDumper(Dumper):
-    """Send no type with a text, like psycopg's own dumper: the statement knows the type of each parameter."""
+    """Write NUL, the one character that PostgreSQL's text cannot hold, as two Unicode noncharacters. Sends no type with
+    a text, like psycopg's own dumper: the statement knows the type of each parameter."""
 
     def dump(self, obj: str) -> Buffer:
         if "\x00" in obj or _MARK in obj:

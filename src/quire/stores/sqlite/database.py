@@ -4,15 +4,8 @@ written.
 One connection does everything. In WAL mode readers never wait for a writer of another process. Within this process no
 transaction is left open while something else runs, because none of them spans an `await`.
 
-SQLite keeps an index of its log in a file beside the database, and creates that file even to read. Without permission
-to write, or without disk space, other ways of opening are tried, one for each case.
-
 A file of an older schema is migrated by the first write, after a copy was made beside it. Until then it is read from a
 private copy that is migrated instead, so that looking changes nothing.
-
-A folder `.quire` around the file is readable by this account only, and never a link to another place: it holds the
-inputs and results of runs. A cloned repository can contain the folder as a link to any place that the user may write;
-in that case nothing is opened.
 """
 
 from __future__ import annotations
@@ -53,8 +46,12 @@ def only_writing_fails(error: BaseException | None) -> bool:
 
 
 def read_anyway(path: Path, sql: str, parameters: Sequence[Any], seconds: float) -> Rows | None:
-    """Return the rows of a query, or None if no way of opening works. The file is opened again each time, because it
-    may become writable again."""
+    """Return the rows of a query of a file that cannot be opened for writing, or None if no way of opening works.
+
+    SQLite keeps an index of its log in a file beside the database, and creates that file even to read. Without
+    permission to write, or without disk space, other ways are tried, one for each case. The file is opened again each
+    time, because it may become writable again.
+    """
     log = path.with_name(f"{path.name}-wal")
     for way in (_read_only, _unchanging, _alone):
         try:
@@ -166,7 +163,7 @@ class Database:
             if self._closed:
                 raise StoreError(f"{self.path} has been closed")
             try:
-                self._connection = self._open()
+                self._connection = self._open_to_read() if self._read_only else self._open_to_write()
                 self._file = _identity(self.path)
             except (sqlite3.Error, OSError) as error:
                 raise explain(error, self.path) from error
@@ -253,9 +250,6 @@ class Database:
             with contextlib.suppress(sqlite3.Error):
                 connection.close()
 
-    def _open(self) -> sqlite3.Connection:
-        return self._open_to_read() if self._read_only else self._open_to_write()
-
     def _open_to_read(self) -> sqlite3.Connection:
         """Open the file without creating or changing anything, the files beside it included. A file that an older Quire
         has written cannot be read so."""
@@ -337,7 +331,8 @@ def _identity(path: Path) -> tuple[int, int]:
 
 
 def _require_folder(folder: Path) -> None:
-    """Raise `StoreError` if `.quire` is a link or not a folder."""
+    """Raise `StoreError` if `.quire` is a link or not a folder. A cloned repository can contain it as a link to any
+    place that the user may write."""
     if folder.name != _FOLDER:
         return
     try:

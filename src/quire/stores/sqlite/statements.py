@@ -1,14 +1,9 @@
-"""The SQL that only the SQLite store runs. The key of a journal row holds the number of its run: see `rows.places`.
-
-The tables of the SQLite store, and their migrations.
-
-`PRAGMA user_version` counts the migrations that a file has had. A released migration is never edited: the next one is
-appended.
+"""The SQL that only the SQLite store runs, its tables, and their migrations.
 
 The cost of a commit depends on the number of pages, so the layout keeps it low. An effect, its events and the run's
 totals after it are one row of `journal`, which is append-only: of several rows with the same path the last one counts,
-and the last row of a run holds its totals. The key is (run, place) in one integer and needs no index of its own. So a
-journaled effect touches one page, and `runs` changes only with the status.
+and the last row of a run holds its totals. The key is (run, place) in one integer (`rows.places`) and needs no index of
+its own. So a journaled effect touches one page, and `runs` changes only with the status.
 """
 
 from __future__ import annotations
@@ -248,6 +243,7 @@ _HTTP_REPLIES: Migration = (
 """Replies of the HTTP API by idempotency key, for a day. A row without a reply is a request under way."""
 
 MIGRATIONS: Sequence[Migration] = (_FIRST_TABLES, _LETTERS, _TAKEN_IN, _SEALS, _ANSWERED_BY, _HTTP_REPLIES)
+"""`PRAGMA user_version` counts those that a file has had. A released one is never edited: the next one is appended."""
 
 
 _CREATED = late_pattern(r"\s*CREATE (TABLE|INDEX) (\w+)")

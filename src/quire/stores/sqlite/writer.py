@@ -1,17 +1,11 @@
-"""Commit to the SQLite file in groups: writes and transactions of several tasks in one turn of the event loop share a
-commit.
+"""Commit to the SQLite file in groups, and hold a lock of the operating system for each run that is being driven.
 
-A commit that survives a loss of power costs a tenth of a millisecond or more, nearly all of it waiting for the disk, so
-the branches of a fan and the runs of a server share one whenever they can.
+Writes and transactions of several tasks in one turn of the event loop share a commit. One that survives a loss of power
+costs a tenth of a millisecond or more, nearly all of it waiting for the disk, so the branches of a fan and the runs of
+a server share one whenever they can.
 
-One operating-system lock for each run that is being driven.
-
-The kernel drops the lock when its process dies, however it dies, so a dead owner is noticed at once, without time-outs.
+The kernel drops a lock when its process dies, however it dies, so a dead owner is noticed at once, without time-outs.
 The lock only shows which owner is alive; the epoch keeps a stale owner from writing.
-
-A lock belongs to an open file, not to a name. Lock files are removed when they are dropped, so after locking, a process
-has to check that the name still leads to its file: the owner may have removed it between opening and locking. A child
-that is forked without exec would inherit the lock; files opened by Python are closed on exec.
 """
 
 from __future__ import annotations
@@ -300,7 +294,12 @@ else:
 
 
 class OwnerLocks:
-    """The locks that this store holds, and a check of the locks of others."""
+    """The locks that this store holds, and a check of the locks of others.
+
+    A lock belongs to an open file, not to a name. Lock files are removed when they are dropped, so after locking, a
+    process has to check that the name still leads to its file: the owner may have removed it between opening and
+    locking. A child that is forked without exec would inherit the lock; files opened by Python are closed on exec.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -1,9 +1,5 @@
-"""Run the steps of a pipeline in sequence, each in a frame: the named stores, the incoming value, and the bindings of a
-loop.
-
-The module of each kind of step registers its runner here.
-
-Run the work of a step inside of its guard: attempts again, a value in place of a failure, and a limit in time.
+"""Run the steps of a pipeline in sequence, each in a frame (the named stores, the incoming value, the bindings of a
+loop) and inside of its guard: attempts again, a value in place of a failure, and a limit in time.
 
 The limit uses the requests that threads use for their children: the work is spawned, joined for so many seconds, and
 halted. What the join has seen is recorded, so every replay sees the same end.
@@ -101,7 +97,8 @@ class PipelineScope(Struct):
             bindings = {"ctx": self.stores, "pipe": self.pipe, **self.bound}
             return what.compiled.evaluate(bindings, self._names(), self.setting.work)
         except EvalError as error:
-            raise StepFailed(f"{error.message} in {_quoted(what.text)}", kind="expression", path=path) from None
+            formula = cut(" ".join(what.text.split()), 80, 77)
+            raise StepFailed(f"{error.message} in `{formula}`", kind="expression", path=path) from None
 
     def items(self, source: Formula | Literal | None, path: str) -> list[Value]:
         items = self.pipe if source is None else self.value(source, path)
@@ -185,10 +182,6 @@ def readable_names(plan: Plan) -> frozenset[str]:
 
 def _missing(reference: Reference, segment: str, path: str) -> StepFailed:
     return StepFailed(f"the prompt refers to {reference.name}, and there is no {segment}", kind="prompt", path=path)
-
-
-def _quoted(text: str) -> str:
-    return f"`{cut(' '.join(text.split()), 80, 77)}`"
 
 
 RUNNERS: dict[type, Callable[[Step, Any, str, PipelineScope], Walk]] = {}

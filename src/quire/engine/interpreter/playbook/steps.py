@@ -1,13 +1,9 @@
-"""Run the three kinds of playbook steps: ask a model, ask a person, call a tool.
+"""Run the three kinds of playbook steps (ask a model, ask a person, call a tool) in the scope of a walk.
 
 A model step has its text, a preamble before it, and an object that the reply has to end with. An answer of a person is
 checked against the kind of the question. The arguments of a tool are built as values, never as text.
 
-The state of a walk through a playbook: inputs, named results, and the results of earlier steps for the model.
-
-The object that the reply of a playbook step has to end with: the sentences that ask for it, and its JSON Schema.
-
-The proof of a document measures both, so this module loads nothing that a proof does not need.
+The proof of a document measures what a model is told, so this module loads nothing that a proof does not need.
 """
 
 from __future__ import annotations
