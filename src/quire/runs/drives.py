@@ -85,7 +85,7 @@ async def drive_run(
 
         questions = await asked_before(runtime, row)
     async with contextlib.AsyncExitStack() as stack:
-        gate = runtime.gate(held.plans, _grants(runtime, held.plan, pins), run)
+        gate = runtime.gate(held.plans, _grants(runtime, held), run)
         if isinstance(gate, Gate):
             await stack.enter_async_context(gate)
         loader = runtime.loader(run, pins, gate)
@@ -121,7 +121,7 @@ async def drive_run(
             lease,
             journal,
             ports,
-            _terms(runtime, held, held.pins),
+            _terms(runtime, held),
             listen,
             await runtime.store.answers(run),
             lambda ended: () if attached else _letters(runtime, row, pins, ended),
@@ -146,16 +146,14 @@ async def _look_here(runtime: Runtime, row: RunRow, held: PinnedRun, gate: Tools
 
     folder = Path(pins.folder) if pins.folder else None
     documents, bundles = held.setting.documents, held.setting.bundles
-    grants = _grants(runtime, held.plan, pins)
-    reuses = bool(pins.reuse)
-    calls = _cap(runtime, held, pins)
+    grants, reuses, calls = _grants(runtime, held), bool(pins.reuse), _cap(runtime, held)
     start = Start(
         held.plan, documents, bundles, grants, folder, pins.model, pins.limits, reuses, pins.shelf, pins.inputs, calls
     )
     library, find = runtime.library_of(shelf=pins.shelf), runtime.callees(shelf=pins.shelf).find
     findings = await look_ahead(library, start, gate, runtime.models, find)
     findings.raise_if_any()
-    check_prices(runtime.models, _models(runtime, held, pins), pins.budget)
+    check_prices(runtime.models, _models(runtime, held), pins.budget)
     return tuple(dict.fromkeys((*pins.warnings, *findings.warnings)))
 
 
@@ -201,18 +199,19 @@ def _taken(lease: Lease, before: RunRow) -> RunRow:
     return row
 
 
-def _models(runtime: Runtime, held: PinnedRun, pins: PinnedState) -> list[str]:
+def _models(runtime: Runtime, held: PinnedRun) -> list[str]:
+    pins = held.pins
     if pins.instead:
         return [pins.instead]
     return all_models(runtime, pins.model, held.plans, held.setting.bundles, one_model=pins.one_model)
 
 
-def _cap(runtime: Runtime, held: PinnedRun, pins: PinnedState) -> int:
-    return call_cap(runtime, held.plan, pins.limits, pins.budget, lambda: _models(runtime, held, pins))
+def _cap(runtime: Runtime, held: PinnedRun) -> int:
+    return call_cap(runtime, held.plan, held.pins.limits, held.pins.budget, lambda: _models(runtime, held))
 
 
-def _terms(runtime: Runtime, held: PinnedRun, pins: PinnedState) -> DriveLimits:
-    runs, calls = runtime.settings.runs, _cap(runtime, held, pins)
+def _terms(runtime: Runtime, held: PinnedRun) -> DriveLimits:
+    runs, pins, calls = runtime.settings.runs, held.pins, _cap(runtime, held)
     stops = frozenset(map(typed_way, pins.breakpoints))
     longest = runtime.settings.models.longest_timeout
     return DriveLimits(
@@ -226,10 +225,10 @@ def _letters(runtime: Runtime, row: RunRow, pins: PinnedState, ended: DriveResul
     return (Letter(pins.reply_to, row.id, letter_text(row, ended), runtime.clock.now()),)
 
 
-def _grants(runtime: Runtime, plan: Plan, pins: PinnedState) -> Grants:
+def _grants(runtime: Runtime, held: PinnedRun) -> Grants:
     """Return the grants of the start that are still granted."""
-    now = default_grants(runtime.settings, pins.allow)
-    if plan.thread:
+    pins, now = held.pins, default_grants(runtime.settings, held.pins.allow)
+    if held.plan.thread:
         return runtime.directives.granted_now(pins.grants, pins.keys, now)
     return now.narrow(Grants.of(pins.grants))
 

@@ -51,7 +51,8 @@ class ThreadLook(Struct):
             chain = [thread for _, thread in read_chain(bundle.item_id, BundleResolver(bundle))]
             if chain[0].problems:
                 raise CannotStart("\n".join(f"{bundle.item_id}: {problem}" for problem in chain[0].problems))
-            limits = self._limits(at, chain[0])
+            overrides = {} if at.document else self.start.overrides
+            limits = resolve_limits(chain[0].limits, overrides, None)
         except CannotStart as error:
             self.found.add(str(error), at)
             return
@@ -61,9 +62,6 @@ class ThreadLook(Struct):
         for line in (*self._missing(at, capabilities), *self._servers(capabilities), *self._children(bundle)):
             self.found.warnings[f"{bundle.item_id}: {line}"] = None
         await self._look_at_tools(at, bundle, Grants.of(capabilities).narrow(self.start.grants))
-
-    def _limits(self, at: Reached, thread: Thread) -> Limits:
-        return resolve_limits(thread.limits, {} if at.document else self.start.overrides, None)
 
     def _look_at_start(self, at: Reached, bundle: Bundle, chain: list[Thread], limits: Limits) -> None:
         """Check the model, and limits that leave no room for a first turn. A hook for limits may raise them."""

@@ -78,7 +78,8 @@ def prove_run(
     """Return the proof. With `one_model` every call goes to `model`, whatever the document says. `limits` are those of
     a directive as the run has them, which may be higher than its own; `own` are the settings of the tier of `model`."""
     plan = document.runnable()
-    values: dict[str, Value] = {**_defaults(plan), **inputs}
+    defaults = {own.name: own.default for own in plan.inputs if own.default is not None}
+    values: dict[str, Value] = {**defaults, **defaults_of(plan), **inputs}
     foresight = Foresight(settings)
     world = foresight.world(model)
     limited = with_limits(with_inputs(plan, values), limits or {})
@@ -86,10 +87,6 @@ def prove_run(
     rates = rates_of(settings, model, one_model=one_model, environ=environ or {})
     numbers = quantities(proof, world.premises, rates)
     return RunProof(proof, numbers, sizes_of(values, sizes_in(numbers)))
-
-
-def _defaults(plan: Plan) -> dict[str, Value]:
-    return {**{own.name: own.default for own in plan.inputs if own.default is not None}, **defaults_of(plan)}
 
 
 _MOST_KEPT = 64

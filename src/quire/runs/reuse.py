@@ -81,8 +81,6 @@ async def earlier_replies(
 ) -> tuple[EarlierReplies | None, str]:
     """Return the replies that a drive may take, and a warning if they are not there any more. The run goes on without
     them: those that it has taken are its own."""
-    if not pins.reuse:
-        return None, ""
     try:
         row = await runtime.row(pins.reuse)
         await _check_seal(runtime, row.id)

@@ -184,7 +184,7 @@ def judge(old: RunView, walked: Shadow, row: RunRow) -> Replayed:
     if not ended and not again.open:
         return Replayed(row.id, row.title, "unreadable", problem=again.exhausted)
     reworded = list(_reworded(old, walked))
-    unanswered = [request for request in again.open if request.path not in walked.waits]
+    unanswered = [request for request in again.open if request.path not in walked.journal.waits]
     if not ended and unanswered:
         return Replayed(row.id, row.title, "new", _first_new(old, walked, unanswered), reworded=reworded)
     status = Status.COMPLETED if again.finished else Status.FAILED if again.failure else old.row.status
@@ -192,15 +192,14 @@ def judge(old: RunView, walked: Shadow, row: RunRow) -> Replayed:
     outcome = RunOutcome(row, again.progress, DriveResult(status, "", again.result, failure), ())
     changes = [*_ends(old, outcome), *_ways(old, outcome)]
     set_by_hand = {record.path for record in old.effects if record.kind == "break" and record.value}
-    dropped = [
-        one for path in walked.left if not isinstance(one := old.replay.asked[path], _SILENT) or path in set_by_hand
-    ]
+    left = ((path, old.replay.asked[path]) for path in walked.journal.left)
+    dropped = [request for path, request in left if not isinstance(request, _SILENT) or path in set_by_hand]
     verdict: Verdict = "different" if any(map(is_end, changes)) else "same"
     return Replayed(row.id, row.title, verdict, None, changes, dropped if ended else (), reworded)
 
 
 def _reworded(old: RunView, walked: Shadow) -> Iterator[tuple[HumanRequest, HumanRequest]]:
-    for path, before in walked.reworded.items():
+    for path, before in walked.journal.reworded.items():
         then, now = old.replay.asked[before], walked.replay.asked[path]
         if isinstance(then, HumanRequest) and isinstance(now, HumanRequest):
             yield then, now
@@ -259,9 +258,9 @@ def _was_skipped(old: RunView, walked: Shadow, request: Effect) -> bool:
 def _before(old: RunView, walked: Shadow, request: Effect) -> Effect | None:
     """Return the request that an edit has turned into this one: at the same place, or the most alike."""
     requests = old.replay.asked
-    left = [requests[path] for path in walked.left if type(requests[path]) is type(request)][:_COMPARED]
+    left = [requests[path] for path in walked.journal.left if type(requests[path]) is type(request)][:_COMPARED]
     left += [candidate for candidate in old.replay.open if type(candidate) is type(request)]
-    places = list(walked.places(request.path))
+    places = list(walked.journal.places(request.path))
     now = walked.replay.progress.step_of(request.path)
     best, most = None, _ALIKE
     for candidate in left:

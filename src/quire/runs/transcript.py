@@ -7,7 +7,7 @@ last one, and the results that were not sent yet come from a replay.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -65,8 +65,7 @@ def transcripts(view: RunView) -> tuple[Transcript, ...]:
     """Return the transcript of every outermost thread of a run: one for a directive, one for each directive that
     another document called."""
     reading = _Reading(view)
-    outermost = [path for path in reading.threads if not any(_is_below(path, other) for other in reading.threads)]
-    return tuple(reading.transcript(path) for path in outermost)
+    return tuple(reading.transcript(path) for path in _outermost(reading.threads))
 
 
 class _Reading:
@@ -145,9 +144,8 @@ class _Reading:
 
     def _started(self, path: str) -> tuple[Transcript, ...]:
         """Return the transcripts of the threads directly below a call or a hook."""
-        inside = [thread for thread in self.threads if _is_below(thread, path)]
-        direct = [thread for thread in inside if not any(_is_below(thread, other) for other in inside)]
-        return tuple(self.transcript(thread) for thread in direct)
+        inside = [thread for thread in self.threads if thread.startswith(f"{path}/")]
+        return tuple(self.transcript(thread) for thread in _outermost(inside))
 
 
 def _results(messages: Sequence[Message]) -> dict[int, dict[str, str]]:
@@ -163,5 +161,5 @@ def _results(messages: Sequence[Message]) -> dict[int, dict[str, str]]:
     return results
 
 
-def _is_below(path: str, other: str) -> bool:
-    return path.startswith(f"{other}/")
+def _outermost(paths: Collection[str]) -> list[str]:
+    return [path for path in paths if not any(path.startswith(f"{other}/") for other in paths)]

@@ -106,7 +106,9 @@ def why_at(view: RunView, path: str, named: str = "") -> Why:
     planned = path if step else place_in_plan(path)
     around = step or view.replay.progress.step_of(path)
     performed = _performed(view, path)
-    inner = None if step else _inner(view, planned)
+    inner = None
+    if step is None and view.row.format == "pipeline":  # a step in a loop or a fan
+        inner = dict(view.document.runnable().steps()).get(planned)
     # No event reports whether a step of a loop or a fan was reached if it asks for nothing.
     reached = inner is not None and planned == path and around is not None and around.status == "completed"
     if step is None and not performed and not reached:
@@ -124,11 +126,6 @@ def why_at(view: RunView, path: str, named: str = "") -> Why:
         _told(view, performed),
         performed,
     )
-
-
-def _inner(view: RunView, path: str) -> Step | None:
-    """Return the step of a pipeline at a path of its plan, in a loop or a fan."""
-    return dict(view.document.runnable().steps()).get(path) if view.row.format == "pipeline" else None
 
 
 def _way(performed: Sequence[Performed], step: StepView | None, around: StepView | None) -> str:

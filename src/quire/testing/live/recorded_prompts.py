@@ -261,7 +261,7 @@ async def follow_run(run: RecordedRun, model: Model, purse: Purse, clock: Clock,
         except LimitReached as error:
             stopped = str(error)
             break
-        walked.waits |= cut_off
+        walked.journal.waits |= cut_off
         requests = [one for one in walked.replay.open if isinstance(one, ModelRequest) and one.path not in cut_off]
         if walked.replay.finished or walked.replay.failure is not None or not requests:
             break
