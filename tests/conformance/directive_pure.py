@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from quire.engine.inputs import resolve_inputs
-from quire.engine.interpreter.thread.budgets import Cost, Limits, cost_limits, exceeded, resolve_limits
+from quire.engine.interpreter.thread.budgets import Cost, Limits, exceeded, resolve_limits
 from quire.engine.interpreter.thread.hooks import condition_holds, fill_params
 from quire.engine.interpreter.thread.own_tools import returns_block
 from quire.errors import QuireError
@@ -50,7 +50,7 @@ def hook_params(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def limits(given: dict[str, Any]) -> dict[str, Any]:
-    declared = cost_limits(given.get("cost") or {}) | (given["directive"] or {})
+    declared = {**_thread(_cost_element(given.get("cost") or {})).limits, **(given["directive"] or {})}
     parent = None if given.get("parent") is None else _limits(given["parent"])
     try:
         return {"resolved": resolve_limits(declared, given.get("overrides") or {}, parent).as_value()}
@@ -74,6 +74,18 @@ def model(given: dict[str, Any]) -> dict[str, Any]:
     except QuireError as error:
         return {"error": str(error)}
     return {"model_id": chosen}
+
+
+def _cost_element(cost: dict[str, Any]) -> str:
+    """Write a cost block of a case as the element of a directive."""
+    context, spend = cost.get("context") or {}, cost.get("spend") or {}
+    names = " ".join(f'{name}="{context[name]}"' for name in ("turns", "spawn_threshold") if name in context)
+    parts = [f"<context {names}>{context.get('max_tokens', '')}</context>"] if context else []
+    parts += [f"<duration>{cost['duration']}</duration>"] if "duration" in cost else []
+    parts += (
+        [f'<spend currency="{spend.get("currency", "USD")}">{spend["amount"]}</spend>'] if "amount" in spend else []
+    )
+    return f"<metadata><cost>{''.join(parts)}</cost></metadata>" if parts else ""
 
 
 def _limits(partial: dict[str, Any]) -> Limits:

@@ -10,7 +10,7 @@ from tests.given import given
 from quire.display.preflight_line import preflight_line
 from quire.library.document import load
 from quire.library.foresight import Foresight
-from quire.runs.run_proof import prove_run
+from quire.runs.proven import prove_run
 from quire.values import Value
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import find_workspace

@@ -12,7 +12,7 @@ from tests.given import given
 from quire.engine.proven_bounds import ProvenBounds
 from quire.library.document import load, read
 from quire.models.choose import NO_SETTINGS, CallSettings
-from quire.runs.run_proof import RunProof, bounds_of_run, number_with, prove_run, sizes_of
+from quire.runs.proven import RunProof, bounds_of_run, number_with, prove_run, sizes_of
 from quire.source import Source
 from quire.values import Value
 from quire.workspace.configuration import load_settings

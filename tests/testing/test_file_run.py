@@ -9,7 +9,7 @@ from tests.testing.bench import only, run, summary, told
 
 from quire.engine.proven_bounds import ProvenBounds
 from quire.formats.test.parse import parse
-from quire.runs import run_proof
+from quire.runs import proven
 from quire.source import Source
 from quire.testing.file_run import run_file
 
@@ -516,7 +516,7 @@ def test_a_broken_bound_fails_the_case(expect: str, tmp_path: Path, monkeypatch:
     test = ONE_READER % ("{default: {fine: true}}", expect)
     assert only(run(tmp_path, "board", test)).problems == ()
     low = ProvenBounds(model_calls=0)
-    monkeypatch.setattr(run_proof, "_compared", lambda found, sizes: low)
+    monkeypatch.setattr(proven, "_compared", lambda kept, sizes: low)
     assert told(only(run(tmp_path, "board", test))) == [
         "TS142 1 model calls were seen, and at most 0 were proven possible. This is a bug of ours, not of your "
         "document: please report it, with the document and the bound"

@@ -14,7 +14,7 @@ from quire.library.interface import input_schema
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
-    from quire.engine.reused_replies import Saved
+    from quire.engine.requests import Meter
     from quire.runs.fork import Changes, ForkStep, Receipt
     from quire.runs.imports import Exported, Verdict
     from quire.runs.outcome import RunView
@@ -129,7 +129,7 @@ def reuse_data(reuse: Reuse) -> dict[str, Value]:
     }
 
 
-def _row(calls: int, saved: Saved) -> tuple[str, str, str, str]:
+def _row(calls: int, saved: Meter) -> tuple[str, str, str, str]:
     cost = "unknown" if saved.cost is None else money(saved.cost)
     return str(calls), tokens_in_and_out(saved.input_tokens, saved.output_tokens), cost, duration(saved.elapsed)
 

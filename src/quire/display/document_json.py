@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from quire.plan.nodes import Plan, Step
     from quire.runs.earlier_runs import UsageSeen
     from quire.runs.forecast import Forecast
-    from quire.runs.run_proof import RunProof
+    from quire.runs.proven import RunProof
     from quire.values import Value
     from quire.workspace.settings import Settings
 

@@ -16,8 +16,8 @@ from quire.display.text import duration, money, one_line, place, short, table, t
 from quire.display.text import prompt_lines as visible_lines
 from quire.display.transcript import prompt_data, prompt_text
 from quire.display.why import changes_data, word_diff
-from quire.engine.requests import Boundary, Effect, HumanRequest, Load, ModelRequest, ToolRequest
-from quire.engine.reused_replies import Saved, saved_by
+from quire.engine.requests import Boundary, Effect, HumanRequest, Load, Meter, ModelRequest, ToolRequest
+from quire.engine.reused_replies import saved_by
 from quire.runs.shadow import is_end
 from quire.testing.live.recorded_prompts import reply_text, tool_uses
 from quire.values import Value, pretty, text_or_json
@@ -295,7 +295,7 @@ _KINDS = ("same", "words", "changed", "failed")
 def announcement(runs: Sequence[RecordedRun], model: str, most: float | None, *, follow: bool) -> str:
     """Return the line that says what will be asked, before anything is paid."""
     calls = sum(len(run.calls) for run in runs)
-    spent = Saved()
+    spent = Meter()
     for run in runs:
         for call in run.calls:
             spent = spent.plus(call.spent)
@@ -364,14 +364,14 @@ def _table(calls: Sequence[AskedCall]) -> list[str]:
 def _row(name: str, calls: Sequence[AskedCall]) -> tuple[str, ...]:
     counts = [sum(call.kind == kind for call in calls) for kind in _KINDS]
     replied = [call for call in calls if call.after is not None]
-    before, after = Saved(), Saved()
+    before, after = Meter(), Meter()
     for call in replied:
         before = before.plus(call.call.spent)
-        after = after.plus(saved_by(call.after) if call.after else Saved())
+        after = after.plus(saved_by(call.after) if call.after else Meter())
     return (name, str(len(calls)), *(str(count) if count else "" for count in counts), *_compared(before, after))
 
 
-def _compared(before: Saved, after: Saved) -> tuple[str, str, str]:
+def _compared(before: Meter, after: Meter) -> tuple[str, str, str]:
     return (
         f"{tokens_in_and_out(before.input_tokens, before.output_tokens) or '0'}{_ARROW}"
         f"{tokens_in_and_out(after.input_tokens, after.output_tokens) or '0'}",
@@ -380,7 +380,7 @@ def _compared(before: Saved, after: Saved) -> tuple[str, str, str]:
     )
 
 
-def _money(spent: Saved) -> str:
+def _money(spent: Meter) -> str:
     return "unknown" if spent.cost is None else f"${spent.cost:.4f}"
 
 

@@ -18,8 +18,8 @@ from quire.display.text import duration, money, one_line, place, short, visible
 from quire.display.text import tokens as counted
 from quire.display.transcript import prompt_data, prompt_text
 from quire.display.visible import visible as shown
-from quire.engine.requests import Boundary, HumanRequest, Load, ModelRequest, ToolRequest
-from quire.runs.diff import Change, RunDiff, Spent, StepDiff, answered_by
+from quire.engine.requests import Boundary, HumanRequest, Load, Meter, ModelRequest, ToolRequest
+from quire.runs.diff import Change, RunDiff, StepDiff, answered_by
 from quire.text_diff import Piece, word_pieces
 from quire.values import Value, pretty
 
@@ -217,7 +217,7 @@ def diff_data(a: RunView, b: RunView, diff: RunDiff) -> dict[str, Value]:
     }
 
 
-def _spent(spent: Spent | None) -> Value:
+def _spent(spent: Meter | None) -> Value:
     if spent is None:
         return None
     return {

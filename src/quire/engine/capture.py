@@ -1,6 +1,5 @@
-"""Turn the text of a step into the value that is kept, and the result of a playbook into its artifact.
-
-Nothing here can fail a step: a text that does not fit is kept whole, with a warning.
+"""Turn the text of a step into the value that is kept, and the result of a playbook into its artifact. Nothing here can
+fail a step: a text that does not fit is kept whole, with a warning.
 
 JSON objects between prose are found in one linear pass. Trying a decoder at every brace would be quadratic, since each
 failure costs as much as the text is long. Here the text is read token by token. If the JSON breaks off, every object
@@ -17,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
@@ -64,25 +63,19 @@ def json_objects(text: str) -> list[FoundObject]:
 
 def open_object(text: str) -> int | None:
     """Return the start of an object that the end of the text cuts off, or None."""
-    seen: set[int] = set()
-    at = text.find("{")
-    while at >= 0:
-        if at not in seen:
-            stopped = _read(text, at, [], seen)
-            if stopped is not None and _CUT.fullmatch(text, stopped):
-                return at
-        at = text.find("{", at + 1)
+    braces: set[int] = set()
+    for at in _unread_braces(text, braces):
+        stopped = _read(text, at, [], braces)
+        if stopped is not None and _CUT.fullmatch(text, stopped):
+            return at
     return None
 
 
 def _spans(text: str) -> list[tuple[int, int]]:
     complete: list[tuple[int, int]] = []
-    seen: set[int] = set()
-    at = text.find("{")
-    while at >= 0:
-        if at not in seen:
-            _read(text, at, complete, seen)
-        at = text.find("{", at + 1)
+    braces: set[int] = set()
+    for at in _unread_braces(text, braces):
+        _read(text, at, complete, braces)
     outermost: list[tuple[int, int]] = []
     for start, end in sorted(complete):
         if not outermost or start >= outermost[-1][1]:
@@ -90,8 +83,17 @@ def _spans(text: str) -> list[tuple[int, int]]:
     return outermost
 
 
-def _read(text: str, at: int, complete: list[tuple[int, int]], seen: set[int]) -> int | None:
-    """Read one value from a brace on until it ends or breaks off, and note the complete objects.
+def _unread_braces(text: str, braces: set[int]) -> Iterator[int]:
+    """Yield the places of opening braces that are not among those read so far."""
+    at = text.find("{")
+    while at >= 0:
+        if at not in braces:
+            yield at
+        at = text.find("{", at + 1)
+
+
+def _read(text: str, at: int, complete: list[tuple[int, int]], braces: set[int]) -> int | None:
+    """Read one value from a brace on until it ends or breaks off, and note the complete objects and the braces read.
 
     Return the position at which no token could be read; None if the value ended, or if a token did not fit.
     """
@@ -114,7 +116,7 @@ def _read(text: str, at: int, complete: list[tuple[int, int]], seen: set[int]) -
             if expected not in (_VALUE, _VALUE_OR_END):
                 return None
             if mark == "{":
-                seen.add(at - 1)
+                braces.add(at - 1)
             open_at.append(at - 1)
             expected = _KEY_OR_END if mark == "{" else _VALUE_OR_END
         elif mark in "}]":
@@ -194,12 +196,12 @@ def capture_text(capture: Capture, text: str, rules: int = SEMANTICS_VERSION, *,
     """
     displayed, value, warning = text, text, ""
     if capture.field is not None:
-        found = None if cut else find_field(text, capture.field)
-        if found is None:
+        match = None if cut else find_field(text, capture.field)
+        if match is None:
             why = "was cut off before its JSON object with" if cut else "holds no JSON object with"
             warning = f'the reply {why} "{capture.field}": all of it is kept as {capture.name}'
         else:
-            place, field_value = found
+            place, field_value = match
             value = text_or_json(field_value)
             if isinstance(field_value, float) and rules > 1:
                 value = _as_written(text, place, capture.field)
@@ -236,8 +238,8 @@ def displayed_so_far(text: str, field: str) -> str:
     """
     begun = open_object(text)
     text = _without_begun_fence(text if begun is None else text[:begun])
-    found = find_field(text, field)
-    return _without_begun_fence(_without(text, found[0])) if found else text
+    match = find_field(text, field)
+    return _without_begun_fence(_without(text, match[0])) if match else text
 
 
 def _without_begun_fence(text: str) -> str:
@@ -257,16 +259,16 @@ def _as_written(text: str, place: FoundObject, field: str) -> str:
 
 def _inside(value: Value, field: str) -> tuple[Value] | None:
     pending: list[Value] = [value]
-    found: tuple[Value] | None = None
+    first: tuple[Value] | None = None
     while pending:
         item = pending.pop()
         if isinstance(item, Mapping):
             if field in item:
-                found = found or (item[field],)
+                first = first or (item[field],)
             pending.extend(item.values())
         elif isinstance(item, list):
             pending.extend(item)
-    return found
+    return first
 
 
 def _without(text: str, place: FoundObject) -> str:
@@ -282,16 +284,17 @@ def _without(text: str, place: FoundObject) -> str:
 def _misfit(capture: Capture, value: str) -> str:
     match capture.type:
         case "number":
-            fits, wanted = is_number(value), "a number"
+            fits, kind = is_number(value), "a number"
         case "boolean":
-            fits, wanted = value.lower() in ("true", "false"), "true or false"
+            fits, kind = value.lower() in ("true", "false"), "true or false"
         case "enum":
-            fits, wanted = not capture.options or value in capture.options, "one of " + ", ".join(capture.options)
+            fits, kind = not capture.options or value in capture.options, "one of " + ", ".join(capture.options)
         case "json":
-            fits, wanted = _is_json(value), "JSON"
+            fits, kind = _is_json(value), "JSON"
         case _:
             return ""
-    return "" if fits else f"{capture.name} is not {wanted}: {_short(value)}"
+    shown = repr(cut(" ".join(value[:200].split()), 60, 57))
+    return "" if fits else f"{capture.name} is not {kind}: {shown}"
 
 
 def _json_in_fence(text: str) -> str:
@@ -312,7 +315,3 @@ def _is_json(text: str) -> bool:
     except InvalidValue:
         return False
     return True
-
-
-def _short(text: str) -> str:
-    return repr(cut(" ".join(text[:200].split()), 60, 57))

@@ -6,7 +6,7 @@ The stored and hashed forms of these values are part of the journals: they do no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from msgspec import Struct
 
@@ -52,6 +52,11 @@ class ToolUse(Struct, frozen=True):
     def as_record(self) -> list[Value]:
         whole: list[Value] = [self.id, self.name, self.arguments]
         return [*whole, self.problem] if self.problem else whole
+
+
+def uses_of(reply: Mapping[str, Value]) -> list[ToolUse]:
+    """Return the tool calls of a recorded reply."""
+    return [ToolUse.of(use) for use in cast("list[list[Any]]", reply.get("uses") or [])]
 
 
 class Message(Struct, frozen=True, gc=False):

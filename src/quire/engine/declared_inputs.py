@@ -7,11 +7,12 @@ other documents and files of inputs give values as they are.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
-from quire.engine.inputs import converted, unknown_name
+from quire.engine.inputs import converted, described, unknown_name
 from quire.errors import BadInputs
 from quire.safe_regex import LONGEST_MATCHED
 from quire.schema import Enum, Field, FieldType, Kind, ListOf, Schema, Simple, type_words, violations
@@ -36,7 +37,7 @@ def complete_declared(plan: Plan, given: Mapping[str, Value]) -> dict[str, Value
     """
     if plan.declared is None:
         return dict(given)
-    declared = {one.name: one for one in plan.declared}
+    declared = {field.name: field for field in plan.declared}
     listed = f": the pipeline declares {', '.join(first_of(list(declared), _SHOWN)) or 'none'}"
     unknown = [name for name in given if name not in declared]
     problems = {name: f"unknown input {name}" for name in unknown}
@@ -57,26 +58,23 @@ def complete_declared(plan: Plan, given: Mapping[str, Value]) -> dict[str, Value
     return values
 
 
-def is_given(wanted: Field, given: Mapping[str, Value]) -> bool:
-    if given.get(wanted.name) is not None:
+def is_given(field: Field, given: Mapping[str, Value]) -> bool:
+    if given.get(field.name) is not None:
         return True
-    return wanted.name in given and isinstance(wanted.type, Enum) and None in wanted.type
+    return field.name in given and isinstance(field.type, Enum) and None in field.type
 
 
-def problem_of(plan: Plan, wanted: Field, value: Value) -> str:
+def problem_of(plan: Plan, field: Field, value: Value) -> str:
     """Return everything that is wrong with the value of an input, with paths; empty if it fits."""
 
     def fields_of(name: str) -> tuple[Field, ...] | None:
         schema: Schema | None = plan.schemas.get(name)
         return schema.fields if schema else None
 
-    found: list[str] = []
-    for violation in violations((wanted,), {wanted.name: value}, fields_of):
-        if len(found) == _SHOWN:
-            found.append("and more problems")
-            break
-        found.append(str(violation))
-    return "; ".join(found)
+    problems = [
+        str(violation) for violation in islice(violations((field,), {field.name: value}, fields_of), _SHOWN + 1)
+    ]
+    return "; ".join([*problems[:_SHOWN], "and more problems"] if len(problems) > _SHOWN else problems)
 
 
 def missing_fields(plan: Plan, given: Mapping[str, Value]) -> list[Field]:
@@ -109,10 +107,8 @@ def checking_work(plan: Plan, given: Mapping[str, Value]) -> int:
     return parts * _PART + (characters * plan.matching_work >> 4)
 
 
-def describe_field(wanted: Field) -> str:
-    about = " ".join(wanted.description.split())
-    kind = cut(type_words(wanted.type), _LONGEST_KIND)
-    return f"{wanted.name} ({kind})" + (f": {about}" if about else "")
+def describe_field(field: Field) -> str:
+    return described(field.name, cut(type_words(field.type), _LONGEST_KIND), field.description)
 
 
 def typed(type: FieldType, text: str) -> Value:
@@ -132,21 +128,11 @@ def typed(type: FieldType, text: str) -> Value:
         case Enum():
             plain, value = text.strip(), value_of(text)
             return plain if plain in type else value if value in type else text
-        case ListOf(of=of):
-            return _list(of, text)
-    return _decoded(text)
-
-
-def _list(of: FieldType, text: str) -> Value:
-    value = _decoded(text)
-    if isinstance(value, list | tuple) or not isinstance(of, Simple | Enum):
+    try:
+        value = decode(text)
+    except InvalidValue:
+        value = text
+    if not isinstance(type, ListOf) or isinstance(value, list | tuple) or not isinstance(type.of, Simple | Enum):
         return value
     parts = text.splitlines() if "\n" in text.strip() else text.split(",")
-    return [typed(of, part.strip()) for part in parts if part.strip()]
-
-
-def _decoded(text: str) -> Value:
-    try:
-        return decode(text)
-    except InvalidValue:
-        return text
+    return [typed(type.of, part.strip()) for part in parts if part.strip()]

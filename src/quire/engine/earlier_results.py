@@ -64,15 +64,15 @@ class Earlier:
             self._add(entry.told())
         self._unwritten.clear()
 
-    def _add(self, told: str) -> None:
+    def _add(self, text: str) -> None:
         if self._raw_starts:
             self._raw += _BETWEEN
             self._escaped += _BETWEEN_ESCAPED
         self._raw_starts.append(len(self._raw))
         self._escaped_starts.append(len(self._escaped))
-        self._raw += told.encode("utf-8", "surrogatepass")
-        self._escaped += escaped(told)
-        self._lengths.append(self._lengths[-1] + len(told))
+        self._raw += text.encode("utf-8", "surrogatepass")
+        self._escaped += escaped(text)
+        self._lengths.append(self._lengths[-1] + len(text))
 
     def cut(self, length: int) -> None:
         """Remove all entries from this index on."""
@@ -156,9 +156,9 @@ class SystemText(Struct, frozen=True, gc=False):
         chosen: tuple[int, ...] | None = None,
     ) -> SystemText:
         first = earlier.first_within(budget) if chosen is None else earlier.chosen_within(chosen, budget)
-        told = f"{_OPENING}{_left_out(first, rules)}"
+        opening = f"{_OPENING}{_left_out(first, rules)}"
         return cls(
-            f"{system}\n\n{told}" if system else told,
+            f"{system}\n\n{opening}" if system else opening,
             f"\n\n{closing}" if closing else "",
             earlier,
             first,

@@ -18,9 +18,9 @@ REPEATABLE = frozenset({"step_failed"})
 Listener = Callable[[Event], None]
 
 
-def replayed_event(said: Emit) -> Event:
+def replayed_event(emit: Emit) -> Event:
     """Return an event as a replay has it: without a time and a number."""
-    return Event(said.type, "", 0.0, 0, said.path, said.label, said.data, said.live, True)
+    return Event(emit.type, "", 0.0, 0, emit.path, emit.label, emit.data, emit.live, True)
 
 
 class Feed:
@@ -37,17 +37,14 @@ class Feed:
         self._listen = listen
         self._pending: list[Event] = []
 
-    def emit(self, said: Emit, *, live: bool) -> None:
+    def emit(self, emit: Emit, *, live: bool) -> None:
         """Take an event from the interpreter. `live` is false while its walk only replays."""
-        if not said.kept:
-            self._tell(said.type, said.path, said.label, said.data, said.live, replayed=not live)
-            return
-        key = (said.type, said.path)
-        if key in self._seen and not (live and said.type in REPEATABLE):
-            self._tell(said.type, said.path, said.label, said.data, said.live, replayed=not live)
-            return
-        self._seen.add(key)
-        self._keep(said.type, said.path, said.label, said.data, said.live)
+        key = (emit.type, emit.path)
+        if emit.kept and (key not in self._seen or (live and emit.type in REPEATABLE)):
+            self._seen.add(key)
+            self._keep(emit.type, emit.path, emit.label, emit.data, emit.live)
+        else:
+            self._tell(emit.type, emit.path, emit.label, emit.data, emit.live, replayed=not live)
 
     def say(
         self,
@@ -89,14 +86,7 @@ class Feed:
     def put_back(self, events: tuple[Event, ...]) -> None:
         self._pending[:0] = events
 
-    def _keep(
-        self,
-        type: str,
-        path: str,
-        label: str,
-        data: Mapping[str, Value],
-        live: Mapping[str, Value],
-    ) -> None:
+    def _keep(self, type: str, path: str, label: str, data: Mapping[str, Value], live: Mapping[str, Value]) -> None:
         self._seq += 1
         self._add(Event(type, self._run, self._clock.now(), self._seq, path, label, data, live))
 

@@ -39,22 +39,30 @@ def run_inputs(plan: Plan, given: Mapping[str, Value], *, one_line: bool = True)
     return complete_declared(plan, given)
 
 
+def kept_inputs(plan: Plan, values: Mapping[str, Value]) -> Mapping[str, Value]:
+    """Return the inputs of an earlier run that a plan still has; all of them if it takes any."""
+    if plan.infers_inputs or (plan.thread and not plan.inputs):
+        return values
+    names = {own.name for own in plan.declared or plan.inputs}
+    return {name: value for name, value in values.items() if name in names}
+
+
 def complete_inputs(plan: Plan, given: Mapping[str, Value], *, one_line: bool = True) -> dict[str, str]:
     """Return every declared input with its value or default. Raises `BadInputs` with all problems at once.
 
     A `string` given by a person or a program is one line. With `one_line` false, as for a value that another document
     computed, it may have several.
     """
-    declared = {wanted.name: wanted for wanted in plan.inputs}
+    declared = {own.name: own for own in plan.inputs}
     listed = f": the document declares {', '.join(declared) or 'none'}"
     problems = {name: unknown_name("input", name, declared, listed) for name in given if name not in declared}
     values: dict[str, str] = {}
-    for name, wanted in declared.items():
-        if _is_missing(wanted, given):
-            problems[name] = f"missing input {describe(wanted)}"
+    for name, own in declared.items():
+        if _is_missing(own, given):
+            problems[name] = f"missing input {describe(own)}"
             continue
         try:
-            values[name] = input_value(wanted, given.get(name), one_line=one_line)
+            values[name] = input_value(own, given.get(name), one_line=one_line)
         except ValueError as error:
             problems[name] = f"input {name}: {error}"
     if problems:
@@ -62,34 +70,34 @@ def complete_inputs(plan: Plan, given: Mapping[str, Value], *, one_line: bool = 
     return values
 
 
-def input_value(wanted: Input, given: Value, *, one_line: bool = True) -> str:
+def input_value(declared: Input, value: Value, *, one_line: bool = True) -> str:
     """Return the value of one input as the run gets it; blank text becomes the default.
 
     Raises ValueError that says what would be right.
     """
-    text = text_of_input(given)
+    text = text_of_input(value)
     if text.strip():
-        return checked_input(wanted, text, one_line=one_line)
-    if wanted.default is None and wanted.required:
+        return checked_input(declared, text, one_line=one_line)
+    if declared.default is None and declared.required:
         raise ValueError("it is required, and has no default")
-    default = clean(text) if wanted.default is None else wanted.default
-    if wanted.type == "boolean" and default.strip().lower() in _BOOLEANS:
-        return checked_input(wanted, default)  # the same as if it were given
+    default = clean(text) if declared.default is None else declared.default
+    if declared.type == "boolean" and default.strip().lower() in _BOOLEANS:
+        return checked_input(declared, default)  # the same as if it were given
     return default
 
 
 def missing_inputs(plan: Plan, given: Mapping[str, Value]) -> list[Input]:
     """Return the required inputs that were not given, in document order, so that a terminal can ask for them."""
-    return [wanted for wanted in plan.inputs if _is_missing(wanted, given)]
+    return [own for own in plan.inputs if _is_missing(own, given)]
 
 
-def _is_missing(wanted: Input, given: Mapping[str, Value]) -> bool:
-    return wanted.is_needed and not text_of_input(given.get(wanted.name)).strip()
+def _is_missing(declared: Input, given: Mapping[str, Value]) -> bool:
+    return declared.is_needed and not text_of_input(given.get(declared.name)).strip()
 
 
-def checked_input(wanted: Input, text: str, *, one_line: bool = True) -> str:
+def checked_input(declared: Input, text: str, *, one_line: bool = True) -> str:
     """Return the value as the run gets it. Raises ValueError that says what would be right."""
-    match wanted.type:
+    match declared.type:
         case "number":
             if not is_number(text.strip()):
                 raise ValueError(f"{_quoted(text)} is not a number")
@@ -98,10 +106,10 @@ def checked_input(wanted: Input, text: str, *, one_line: bool = True) -> str:
             if text.strip().lower() not in _BOOLEANS:
                 raise ValueError(f"{_quoted(text)} is not true or false")
             return "true" if _BOOLEANS[text.strip().lower()] else "false"
-        case "enum" if wanted.options:
-            if text.strip() not in wanted.options:
-                hint = did_you_mean(nearest(text.strip(), wanted.options), lead=" (")
-                raise ValueError(f"{_quoted(text)} is not one of {', '.join(wanted.options)}{hint}")
+        case "enum" if declared.options:
+            if text.strip() not in declared.options:
+                hint = did_you_mean(nearest(text.strip(), declared.options), lead=" (")
+                raise ValueError(f"{_quoted(text)} is not one of {', '.join(declared.options)}{hint}")
             return text.strip()
         case "string" if one_line:
             # The line end of a file or of `echo` is not part of the value.
@@ -115,9 +123,15 @@ def is_number(text: str) -> bool:
     return _NUMBER.fullmatch(text) is not None
 
 
-def describe(wanted: Input) -> str:
-    kind = f"one of {', '.join(wanted.options)}" if wanted.options else wanted.type
-    return f"{wanted.name} ({kind})" + (f": {wanted.description}" if wanted.description else "")
+def describe(declared: Input) -> str:
+    kind = f"one of {', '.join(declared.options)}" if declared.options else declared.type
+    return f"{declared.name} ({kind})" + (f": {declared.description}" if declared.description else "")
+
+
+def described(name: str, kind: str, description: str) -> str:
+    """Return an input in one line, with its description if there is one."""
+    about = " ".join(description.split())
+    return f"{name} ({kind})" + (f": {about}" if about else "")
 
 
 def unknown_name(what: str, name: str, names: Iterable[str], listed: str) -> str:
@@ -176,7 +190,7 @@ def missing_parameters(parameters: Sequence[Parameter], given: Mapping[str, Valu
 
 
 def _missing(parameter: Parameter) -> str:
-    return f"missing required input {_described(parameter)}"
+    return f"missing required input {described(parameter.name, parameter.type, parameter.description)}"
 
 
 def converted(type: str, value: Value) -> Value:
@@ -229,16 +243,16 @@ def _boolean(value: Value) -> Value:
 
 
 def _list(value: Value) -> Value:
-    found = _decoded(value)
-    if isinstance(found, list | tuple):
-        return found
+    items = _decoded(value)
+    if isinstance(items, list | tuple):
+        return items
     raise ValueError(f"{shown(value)} is not an array: as text it is written in JSON, as in [1, 2]")
 
 
 def _object(value: Value) -> Value:
-    found = _decoded(value)
-    if isinstance(found, Mapping):
-        return found
+    fields = _decoded(value)
+    if isinstance(fields, Mapping):
+        return fields
     raise ValueError(f'{shown(value)} is not an object: as text it is written in JSON, as in {{"a": 1}}')
 
 
@@ -276,8 +290,3 @@ def shown(value: Value) -> str:
     text = " ".join(text_or_json(value).split())
     short = cut(text, _MOST_SHOWN)
     return f'"{short}"' if isinstance(value, str) else short
-
-
-def _described(parameter: Parameter) -> str:
-    about = " ".join(parameter.description.split())
-    return f"{parameter.name} ({parameter.type})" + (f": {about}" if about else "")

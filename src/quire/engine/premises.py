@@ -1,9 +1,8 @@
-"""Premises of what is proven before a run: the limits that the engine enforces on calls of models and tools.
+"""Premises of what is proven before a run: the limits that the engine enforces on calls of models and tools, and the
+count of pure work, which a walk computes without any effect.
 
 This is the one place where these numbers stand. The code that enforces a limit reads it from here, and so does the
 analysis that multiplies it; a test compares each with what happens.
-
-Count pure work: the steps, items and expressions that a walk computes without any effect.
 
 The count belongs to one walk. A driver or a replay decides how far it may go: the interpreter only stops to ask, with a
 `WorkCheck`, at intervals and at every path where the journal has a refusal. An allowed check is not recorded, so a
@@ -13,7 +12,7 @@ drive and a replay may ask at different moments; a refusal is recorded at the pa
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -22,6 +21,7 @@ from quire.plan.vocabulary import MAX_ITEMS
 if TYPE_CHECKING:
     from quire.values import Value
 
+_N = TypeVar("_N", int, float)
 
 REPLY_TOKENS: Final = 16_384
 """Tokens of one reply, if neither `[runs] reply_tokens` nor the agent itself sets another number."""
@@ -160,17 +160,17 @@ class Premises(Struct, frozen=True):
     that reaches it fails."""
 
 
-def smallest(*limits: int | None) -> int | None:
+def smallest(*limits: _N | None) -> _N | None:
     """Return the limit that counts: the smallest of those that are set, or None."""
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-def longest_reply(usual: int | None, asked: int | None, reasoning: str) -> int | None:
+def longest_reply(usual: int | None, own: int | None, reasoning: str) -> int | None:
     """Return the tokens of one reply at most: those that the agent asks for, else the usual ones and its thoughts.
 
     None means no limit, as in runs that were started before there was one."""
-    if asked is not None or usual is None:
-        return asked
+    if own is not None or usual is None:
+        return own
     return usual + THINKING_TOKENS.get(reasoning, 0)
 
 

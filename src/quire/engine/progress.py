@@ -1,16 +1,14 @@
-"""Progress of a run, step by step: the sum of its events. Every display reads this.
-
-Progress of one step, and of the items or rounds that it goes through.
-"""
+"""Progress of a run, step by step: the sum of its events. Every display reads this."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Self, cast
 
 from msgspec import Struct, field
 
 from quire.engine.capture import displayed_so_far
+from quire.engine.records import add_costs
 from quire.engine.thread_progress import (
     CallView,
     HookView,
@@ -65,7 +63,7 @@ class Progress(Struct):
     """The stores when a block or a choice began, by its path."""
 
     @classmethod
-    def of(cls, plan: Plan) -> Progress:
+    def of(cls, plan: Plan) -> Self:
         progress = cls({})
         if plan.thread:
             return progress
@@ -167,8 +165,7 @@ class Progress(Struct):
         if record.usage:
             step.input_tokens += record.usage.input_tokens
             step.output_tokens += record.usage.output_tokens
-            known = step.cost is not None and record.usage.cost is not None
-            step.cost = (step.cost or 0.0) + (record.usage.cost or 0.0) if known else None
+            step.cost = add_costs(step.cost, record.usage.cost)
 
     def settle(self, status: Status) -> None:
         """Record that the run has stopped with this status: steps that were running take the status of the run."""
@@ -227,15 +224,15 @@ class Progress(Struct):
             case "thread_started":
                 thread.id, thread.depth = str(data.get("thread", "")), whole(data.get("depth"))
             case "tools_offered":
-                thread.tools = tuple(str(one) for one in cast("list[Value]", data.get("tools") or []))
+                thread.tools = tuple(str(tool) for tool in cast("list[Value]", data.get("tools") or []))
             case "thread_ended":
                 thread.ended = data
                 self._settle(thread)
             case "hook_action":
-                if event.path not in [one.path for one in thread.hooks]:
-                    given = cast("Mapping[str, Value]", data.get("params") or {})
+                if event.path not in [hook.path for hook in thread.hooks]:
+                    parameters = cast("Mapping[str, Value]", data.get("params") or {})
                     hook, on, item_id = (str(data.get(name, "")) for name in ("hook", "event", "item_id"))
-                    thread.hooks.append(HookView(event.path, hook, on, item_id, given))
+                    thread.hooks.append(HookView(event.path, hook, on, item_id, parameters))
             case "tool_called" | "tool_told":
                 self._told(event)
 
@@ -254,9 +251,9 @@ class Progress(Struct):
         data = event.data
         if event.type == "agent_called":
             number = self._numbers[event.path] = len(self._numbers) + 1
-            given = cast("Mapping[str, Value]", data.get("arguments") or {})
-            tool, said = (str(data.get(name, "")) for name in ("tool", "text"))
-            step.calls[number] = CallView("", given, tool, path=event.path, said=said)
+            arguments = cast("Mapping[str, Value]", data.get("arguments") or {})
+            tool, text = (str(data.get(name, "")) for name in ("tool", "text"))
+            step.calls[number] = CallView("", arguments, tool, path=event.path, said=text)
             step.agent_calls += 1
             step.agent_turns += event.path.endswith("/tool[0]")
             if len(step.calls) > KEPT_CALLS:
@@ -265,10 +262,10 @@ class Progress(Struct):
             call.result, call.kind = str(data.get("result", "")), str(data.get("kind", ""))
 
     def _reply(self, step: StepView, record: EffectRecord) -> None:
-        found = wanted_in(record, step.path)
-        if found is None:
+        reply = wanted_in(record, step.path)
+        if reply is None:
             return
-        text, calls = found
+        text, calls = reply
         step.output = step.displayed = text
         for number, call in calls.items():
             view = step.calls.setdefault(number, call)
@@ -304,8 +301,8 @@ def place_in_plan(path: str) -> str:
 
 
 def _survived(event: Event) -> str:
-    told = event.data.get("survived")
-    return str(told.get("message", "")) if isinstance(told, Mapping) else ""
+    failure = event.data.get("survived")
+    return str(failure.get("message", "")) if isinstance(failure, Mapping) else ""
 
 
 KEPT_FAILURES = 200

@@ -84,8 +84,8 @@ class BrokenBound(Struct, frozen=True):
         what = _WORDS.get(self.name, self.name)
         text = f"{_count(self.seen)} {what} were seen, and at most {_count(self.proven)} were proven possible"
         if self.too_long is not None and self.name in _DEPENDS_ON_REPLIES:
-            seen, allowed = self.too_long
-            which = f"A reply has {seen:,} tokens, and no call allows more than {allowed:,}"
+            longest, allowed = self.too_long
+            which = f"A reply has {longest:,} tokens, and no call allows more than {allowed:,}"
             return f"{text}. {which}: the model service does not keep to max_tokens"
         if unless := _UNLESS.get(self.name, ""):
             return f"{text}. Unless {unless}, this is a bug of ours: please report it, with the document and the bound"
@@ -97,7 +97,7 @@ class BrokenBound(Struct, frozen=True):
 
 def seen_in(records: Iterable[EffectRecord]) -> dict[str, float | None]:
     """Count what the records of a run show. The cost is None if a price is not known."""
-    seen: dict[str, float] = dict.fromkeys(_COMPARED, 0)
+    counts: dict[str, float] = dict.fromkeys(_COMPARED, 0)
     threads: set[str] = set()
     priced = True
     for record in records:
@@ -105,18 +105,18 @@ def seen_in(records: Iterable[EffectRecord]) -> dict[str, float | None]:
         threads.update(_CHILD.join(parts[:at]) for at in range(1, len(parts)))
         match record.kind:
             case "model" if not record.by and not _is_refused(record):
-                seen["model_calls"] += 1
+                counts["model_calls"] += 1
             case "tool":
-                seen["tool_calls"] += 1
+                counts["tool_calls"] += 1
             case "ask" if not record.path.endswith(UNCERTAIN):
-                seen["questions"] += 1
+                counts["questions"] += 1
         if record.usage is not None:
-            seen["input_tokens"] += record.usage.input_tokens
-            seen["output_tokens"] += record.usage.output_tokens
+            counts["input_tokens"] += record.usage.input_tokens
+            counts["output_tokens"] += record.usage.output_tokens
             priced = priced and record.usage.cost is not None
             if record.usage.input_tokens or record.usage.output_tokens:
-                seen["cost"] += record.usage.cost or 0.0
-    return {**seen, "threads": len(threads), "cost": seen["cost"] if priced else None}
+                counts["cost"] += record.usage.cost or 0.0
+    return {**counts, "threads": len(threads), "cost": counts["cost"] if priced else None}
 
 
 def broken_bounds(proven: ProvenBounds, records: Iterable[EffectRecord]) -> tuple[BrokenBound, ...]:
@@ -125,15 +125,15 @@ def broken_bounds(proven: ProvenBounds, records: Iterable[EffectRecord]) -> tupl
     if not bounds:
         return ()
     records = list(records)
-    seen = seen_in(records)
-    found = [
+    counts = seen_in(records)
+    exceeded = [
         (name, count, bound)
         for name in _COMPARED
-        if isinstance(bound := bounds.get(name), int | float) and (count := seen[name]) is not None
+        if isinstance(bound := bounds.get(name), int | float) and (count := counts[name]) is not None
     ]
-    found = [(name, count, bound) for name, count, bound in found if count > bound + TINY]
-    too_long = _too_long(proven, records) if found else None
-    return tuple(BrokenBound(*one, too_long) for one in found)
+    exceeded = [(name, count, bound) for name, count, bound in exceeded if count > bound + TINY]
+    too_long = _too_long(proven, records) if exceeded else None
+    return tuple(BrokenBound(*one, too_long) for one in exceeded)
 
 
 def _too_long(proven: ProvenBounds, records: Iterable[EffectRecord]) -> tuple[int, int] | None:

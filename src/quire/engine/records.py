@@ -10,7 +10,7 @@ file or a store that other people wrote, and the interpreter trusts its records 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
@@ -69,6 +69,11 @@ class Usage(Struct, frozen=True, gc=False):
     """In US dollars. None means that the price is unknown, never that the effect was free."""
 
 
+def add_costs(cost: float | None, more: float | None) -> float | None:
+    """Return the sum of two costs; None if one of them is not known."""
+    return None if cost is None or more is None else cost + more
+
+
 class EffectRecord(Struct, gc=False):
     """The journal's entry for one path. The state `intent` says that a tool which changes the world was started."""
 
@@ -95,6 +100,11 @@ class EffectRecord(Struct, gc=False):
         """The run from which a reply was taken; empty for all other records."""
         return self.by if self.kind == "model" else ""
 
+    @property
+    def is_model_call(self) -> bool:
+        """True for a model call that was made: it was not refused, and its reply not taken from another run."""
+        return self.kind == "model" and not self.by and (self.failure is None or self.failure.kind != REFUSED)
+
     def told(self) -> dict[str, Value]:
         """Return the data of the `effect` event.
 
@@ -110,6 +120,12 @@ class EffectRecord(Struct, gc=False):
         if self.by:
             data["reused" if self.reused_from else "by"] = self.by
         return data
+
+
+def total_cost(records: Iterable[EffectRecord]) -> float | None:
+    """Return the cost of effects together; None if the price of one is not known."""
+    costs = [record.usage.cost for record in records if record.usage]
+    return None if None in costs else sum(cost for cost in costs if cost is not None)
 
 
 class Event(Struct, gc=False):
@@ -331,33 +347,22 @@ def _is_reply(value: Value) -> bool:
     if not isinstance(value, Mapping) or not isinstance(value.get("text"), str):
         return False
     uses = value.get("uses")
-    return uses is None or (isinstance(uses, list | tuple) and all(_is_use(use) for use in uses))
+    return uses is None or _are_tools(uses)
 
 
-def _is_use(value: Value) -> bool:
-    if not isinstance(value, list | tuple) or len(value) not in (3, 4):
-        return False
-    return _texts_and_map(value) and all(isinstance(part, str) for part in value[3:])
+def _are_tools(value: Value) -> bool:
+    """Check a list of calls or offers of tools: two texts, a map, and perhaps one more text each."""
+    return isinstance(value, list | tuple) and all(isinstance(tool, list | tuple) and _is_tool(tool) for tool in value)
 
 
-def _are_offers(value: Value) -> bool:
-    return isinstance(value, list | tuple) and all(
-        isinstance(one, list | tuple)
-        and len(one) in (3, 4)
-        and _texts_and_map(one)
-        and all(isinstance(part, str) for part in one[3:])
-        for one in value
-    )
-
-
-def _texts_and_map(value: list[Value] | tuple[Value, ...]) -> bool:
-    first, second, third = value[:3]
-    return isinstance(first, str) and isinstance(second, str) and isinstance(third, Mapping)
+def _is_tool(cells: list[Value] | tuple[Value, ...]) -> bool:
+    texts = (*cells[:2], *cells[3:])
+    return len(cells) in (3, 4) and isinstance(cells[2], Mapping) and all(isinstance(text, str) for text in texts)
 
 
 def _are_states(value: Value) -> bool:
     return isinstance(value, list | tuple) and all(
-        isinstance(one, Mapping) and isinstance(one.get("state"), str) for one in value
+        isinstance(state, Mapping) and isinstance(state.get("state"), str) for state in value
     )
 
 
@@ -365,7 +370,7 @@ _SHAPES: Mapping[str, Callable[[Value], bool]] = {
     "model": _is_reply,
     "ask": lambda value: isinstance(value, str),
     "load": lambda value: value is None or isinstance(value, str),
-    "offer": _are_offers,
+    "offer": _are_tools,
     "break": lambda value: isinstance(value, Mapping),
     "join": _are_states,
     "abort": lambda value: isinstance(value, int) and not isinstance(value, bool),

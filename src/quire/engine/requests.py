@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
+from quire.engine.records import add_costs
 from quire.errors import Refused, StepFailed
 from quire.plan.vocabulary import last_label
 from quire.values import Value, clean
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from quire.engine.earlier_results import SystemText
     from quire.engine.interpreter.thread.budgets import Limits
     from quire.engine.premises import PureWork
+    from quire.engine.records import EffectRecord
 
 Walk: TypeAlias = "Generator[Request, Any, Value]"
 """A running interpreter: a generator that yields requests, is sent their answers, and returns its result."""
@@ -354,12 +356,35 @@ class Metering(Struct, frozen=True):
 
 
 class Meter(Struct, frozen=True):
-    """Usage of one effect or of a group of effects. `cost` is None if the price is unknown."""
+    """Tokens, money and time of one effect or of a group of effects. `cost` is None if the price is unknown."""
 
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float | None = 0.0
     elapsed: float = 0.0
+
+    @classmethod
+    def of(cls, record: EffectRecord) -> Meter:
+        """Return the usage of an effect as it is recorded."""
+        if record.usage is None:
+            return cls(elapsed=record.elapsed)
+        return cls(record.usage.input_tokens, record.usage.output_tokens, record.usage.cost, record.elapsed)
+
+    def plus(self, other: Meter) -> Meter:
+        return Meter(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            add_costs(self.cost, other.cost),
+            self.elapsed + other.elapsed,
+        )
+
+    def as_value(self) -> dict[str, Value]:
+        return {
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "cost": self.cost,
+            "elapsed": round(self.elapsed, 3),
+        }
 
 
 Effect: TypeAlias = ModelRequest | ToolRequest | HumanRequest | Load | Offer | Boundary | Join | Halt

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from quire.engine.records import EffectRecord, Usage, has_shape
 from quire.engine.request_hashes import request_hash
+from quire.engine.requests import Meter
 
 if TYPE_CHECKING:
     from quire.engine.requests import ModelRequest
@@ -36,51 +37,23 @@ class ModelNames(Struct, frozen=True):
         return model in (self.instead, request.model or self.own)
 
 
-class Saved(Struct, frozen=True):
-    """Tokens, money and time that a reply took when it was paid for."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: float | None = 0.0
-    """None if the price is not known."""
-    elapsed: float = 0.0
-
-    def plus(self, other: Saved) -> Saved:
-        known = self.cost is not None and other.cost is not None
-        return Saved(
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            (self.cost or 0.0) + (other.cost or 0.0) if known else None,
-            self.elapsed + other.elapsed,
-        )
-
-    def as_value(self) -> dict[str, Value]:
-        return {
-            "input_tokens": self.input_tokens,
-            "output_tokens": self.output_tokens,
-            "cost": self.cost,
-            "elapsed": round(self.elapsed, 3),
-        }
-
-
 def is_cut(record: EffectRecord) -> bool:
     """Tell whether the model stopped in the middle of this reply."""
     return isinstance(record.value, Mapping) and record.value.get("cut") is True
 
 
-def saved_by(record: EffectRecord) -> Saved:
+def saved_by(record: EffectRecord) -> Meter:
     """Return what a reply used when it was paid for: in this run, or in the run that it was taken from."""
-    told = record.value.get(REUSED) if isinstance(record.value, Mapping) else None
-    if isinstance(told, Mapping):
-        cost = told.get("cost")
-        return Saved(
-            int(_amount(told.get("input_tokens"))),
-            int(_amount(told.get("output_tokens"))),
-            None if cost is None else _amount(cost),
-            _amount(told.get("elapsed")),
-        )
-    usage = record.usage or Usage()
-    return Saved(usage.input_tokens, usage.output_tokens, usage.cost, record.elapsed)
+    used = record.value.get(REUSED) if isinstance(record.value, Mapping) else None
+    if not isinstance(used, Mapping):
+        return Meter.of(record)
+    cost = used.get("cost")
+    return Meter(
+        int(_amount(used.get("input_tokens"))),
+        int(_amount(used.get("output_tokens"))),
+        None if cost is None else _amount(cost),
+        _amount(used.get("elapsed")),
+    )
 
 
 def _amount(value: Value) -> float:
@@ -113,8 +86,8 @@ class EarlierReplies:
             return None
         if not request.known:
             self._anew.discard(thread)
-        given = record.value if isinstance(record.value, Mapping) else {}
-        value = {**given, REUSED: saved_by(record).as_value()}
+        reply = record.value if isinstance(record.value, Mapping) else {}
+        value = {**reply, REUSED: saved_by(record).as_value()}
         return EffectRecord(request.path, "model", "ok", record.request, now, value, usage=Usage(), by=self.run)
 
     def _found(self, request: ModelRequest, thread: str) -> EffectRecord | None:

@@ -7,11 +7,11 @@ first creates the entry and the other completes it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct, field
 
-from quire.engine.conversation import ToolUse
+from quire.engine.conversation import uses_of
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import RETURN
 
@@ -48,8 +48,8 @@ class CallView(Struct):
     @property
     def turn(self) -> int:
         """The number of an agent's turn; 0 for a call of a thread, which belongs to the step of its turn."""
-        found = _AGENT_TURN.findall(self.path)
-        return int(found[-1]) if found else 0
+        numbers = _AGENT_TURN.findall(self.path)
+        return int(numbers[-1]) if numbers else 0
 
     @property
     def item(self) -> str:
@@ -83,8 +83,8 @@ def turn_of(path: str) -> str:
     """Return the path of the innermost turn that contains a path, or an empty text."""
     if "turn[" not in path:
         return ""  # true of nearly all paths, and called for each event
-    found = [match.end() for match in _TURN.finditer(path)]
-    return path[: found[-1]] if found else ""
+    ends = [match.end() for match in _TURN.finditer(path)]
+    return path[: ends[-1]] if ends else ""
 
 
 def turn_number(path: str) -> int:
@@ -127,7 +127,7 @@ def wanted_in(record: EffectRecord, turn: str) -> tuple[str, dict[int, CallView]
     if record.kind != "model" or record.state != "ok" or not _REPLY.fullmatch(record.path, len(turn)):
         return None
     reply = cast("Mapping[str, Value]", record.value)
-    uses = [ToolUse.of(one) for one in cast("list[list[Any]]", reply.get("uses") or [])]
+    uses = uses_of(reply)
     # A return call with unreadable arguments returns nothing, so it is reported like any other call.
     working = [CallView(use.name, use.arguments) for use in uses if use.name != RETURN or use.problem]
     handing_back = [CallView(use.name, use.arguments) for use in uses if use.name == RETURN and not use.problem]

@@ -278,10 +278,9 @@ class Foresight:
 
     def tools_of(self, agent: Agent) -> tuple[str, ...]:
         """Return the tools that an agent may use: those of its profile, narrowed by its step."""
-        from quire.engine.interpreter.pipeline.agent import narrowed_tools
+        from quire.engine.interpreter.pipeline.agent import agent_tools
 
-        profile = self._profiles.get(agent.identity or "default", AgentSettings())
-        return profile.tools if agent.tools is None else narrowed_tools(agent.tools, profile.tools)
+        return agent_tools(agent, self._profiles.get(agent.identity or "default", AgentSettings()).tools)
 
 
 class CalledDocuments(Mapping[str, "Plan"]):

@@ -12,14 +12,17 @@ from msgspec import Struct
 
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer, unattended_answer
 from quire.engine.ports import Model, ModelCall, ModelReply, People, Present
-from quire.errors import ModelFailed, StepFailed
+from quire.errors import CannotStart, ModelFailed, Refused, StepFailed
 from quire.models.choose import CHARACTERS_A_TOKEN, NO_SETTINGS, CallSettings, Choice, choose_model
 from quire.models.open import open_model
+from quire.plan.pipeline_work import Agent
 from quire.plan.vocabulary import shell_way, typed_way
 from quire.values import clean
 
 if TYPE_CHECKING:
     from quire.engine.records import Question
+    from quire.models.choose import ModelSettings
+    from quire.plan.nodes import Plan
     from quire.workspace.settings import Settings
 
 
@@ -131,17 +134,17 @@ async def _ask(people: People, question: Question, problem: str) -> str | None:
 
     Raises `StepFailed` for a value that cannot be an answer.
     """
-    given: object = people.ask(question, problem)
-    if isinstance(given, Awaitable):
-        given = await given
-    match given:
+    answer: object = people.ask(question, problem)
+    if isinstance(answer, Awaitable):
+        answer = await answer
+    match answer:
         case None | str():
-            return given
+            return answer
         case bool() if question.kind == "confirm":
-            return "yes" if given else "no"
-        case int() | float() if not isinstance(given, bool):
-            return str(given)
-    message = f"people.ask returned {given!r}: return a text, or None to leave the question in the inbox"
+            return "yes" if answer else "no"
+        case int() | float() if not isinstance(answer, bool):
+            return str(answer)
+    message = f"people.ask returned {answer!r}: return a text, or None to leave the question in the inbox"
     raise StepFailed(message, kind="answer", path=question.path)
 
 
@@ -174,20 +177,23 @@ class Models(Struct, frozen=True):
     environ: Mapping[str, str]
     given: Model | None = None
 
-    def choose(self, asked: str | None, wanted: Callable[[], Choice] | None = None) -> Choice:
-        """Return the model that a run started now would use, and the reason. `wanted` returns the choice of the
-        document."""
+    def replaces_all(self, named: str | None) -> bool:
+        """Tell whether one model is called in place of every other: one is given, or the user has named it."""
+        return self.given is not None or named is not None
+
+    def choose(self, named: str | None, choice_of_document: Callable[[], Choice] | None = None) -> Choice:
+        """Return the model that a run started now would use, and the reason. The user may have named it."""
         from quire.workspace.consent import require_model, require_trusted
 
         if self.given is not None:
             return Choice(self.given.name, "given")
-        if asked is None and wanted is not None:
-            choice = wanted()
+        if named is None and choice_of_document is not None:
+            choice = choice_of_document()
         else:
-            choice = choose_model(asked, None, self.settings.models, self.environ)
-        if asked is None and choice.spec.startswith(("http://", "https://")):
+            choice = choose_model(named, None, self.settings.models, self.environ)
+        if named is None and choice.spec.startswith(("http://", "https://")):
             require_trusted(self.settings)
-        if asked is None or asked in self.settings.models.tiers:
+        if named is None or named in self.settings.models.tiers:
             require_model(self.settings, choice.spec)
         self._check_provider(choice.spec)
         return choice
@@ -247,3 +253,60 @@ class NoModelHere:
 
     async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
         raise ModelFailed("this run was started without a model", kind="no_model")
+
+
+_ADDRESS = ("http://", "https://")
+
+
+def named_model(name: str, models: ModelSettings, own: str) -> str:
+    """Return the model behind a name, as it is opened: a tier, a model, or empty for the run's own. Raises
+    `CannotStart` for a tier that is not known here."""
+    if name in models.tiers or ":" in name:
+        return name
+    from quire.models.tiers import step_model
+
+    spec = step_model(name, models, own)
+    if spec is None:
+        raise CannotStart(f"no tier is named {name} here: set [models.tiers] {name} in quire.toml")
+    return spec
+
+
+def check_agent_models(plans: Sequence[Plan], settings: Settings, own: str) -> list[str]:
+    """Return the models that the agents of these plans ask for (`agent: {model: …}`), as they are opened.
+
+    A document is not signed, so it can name what its user would use anyway: a tier, a model of the run's own provider
+    or of a configured one, and any hosted model if the user has not chosen one. It names no address and no file. The
+    model that the user gives with `--model` replaces those of documents.
+
+    Raises `Refused` for those that only the user may choose, and `CannotStart` for unknown tiers.
+    """
+    specs: dict[str, None] = {}
+    problems: list[str] = []
+    for step in (step for plan in plans for _, step in plan.steps()):
+        name = step.work.settings.model if isinstance(step.work, Agent) and step.work.settings is not None else ""
+        if name and (problem := _problem(name, settings, own)):
+            problems.append(f"step {step.label}: the model {name[:200]} is {problem}")
+        elif name:
+            specs[named_model(name, settings.models, own)] = None
+    if problems:
+        raise Refused("\n".join(dict.fromkeys(problems)))
+    return [spec for spec in specs if spec]
+
+
+def _problem(name: str, settings: Settings, own: str) -> str:
+    """Return why a document may not choose a model; empty if it may."""
+    from quire.workspace.settings import model_file
+
+    models = settings.models
+    if name in models.tiers or ":" not in name:
+        return ""
+    as_tier = "make it a tier ([models.tiers] in quire.toml), and name that"
+    if name.startswith(_ADDRESS):
+        return f"an address, and a document cannot choose where prompts go: {as_tier}"
+    if name.startswith("script:") or model_file(name, settings.workspace.folder) is not None:
+        return f"a file, and a document cannot choose which one is loaded: {as_tier}"
+    provider, chosen = name.partition(":")[0], models.tiers.get(own, own)
+    if models.default is None or provider in (chosen.partition(":")[0], *models.providers):
+        return ""
+    yours = models.tiers.get(models.default, models.default)
+    return f"not one of your providers, and your prompts go to {yours}: {as_tier}"

@@ -30,8 +30,8 @@ def require_known(allow: Sequence[str], settings: Settings, option: str = "--all
     for name in allow:
         tool = name.partition("=")[0]
         if not _is_capability(tool) and not _is_known(tool, settings):
-            said = f"{option} {' '.join(name.split())}: there is no tool and no capability of that name"
-            problems.append(said + _hint(tool, settings))
+            problem = f"{option} {' '.join(name.split())}: there is no tool and no capability of that name"
+            problems.append(problem + _hint(tool, settings))
     if problems:
         raise BadInputs(problems)
 
@@ -53,13 +53,13 @@ def _is_known(tool: str, settings: Settings) -> bool:
     if tool in KNOWN or canonical(tool) in NAMES or tool.startswith(LAUNCH_PREFIX):
         return True
     # `X/*` covers `X` too.
-    if "*" in tool and any(glob(tool, one) or glob(tool, f"{one}/") for one in KNOWN):
+    if "*" in tool and any(glob(tool, name) or glob(tool, f"{name}/") for name in KNOWN):
         return True
     places = [tool, *(tool.partition(mark)[0] for mark in ("/", "__"))]
     if tool.startswith("mcp/"):
         places.append(tool.split("/")[1])
-    known = {*settings.servers, *settings.disabled_servers, PYTHON}
-    return any(place in known for place in places)
+    servers = {*settings.servers, *settings.disabled_servers, PYTHON}
+    return any(place in servers for place in places)
 
 
 def _hint(tool: str, settings: Settings) -> str:

@@ -1,10 +1,7 @@
-"""The launch tools of threads: the four of them, and each registered pipeline under its own name.
+"""Connections beside those of the settings: the launch tools of threads, and tools of servers that are held to a lock.
 
-Ask MCP servers for their tools, to pin them in a lock. Servers are started only if the user has agreed to the
-workspace.
-
-Tools of a server that are held to their pins: with `[trust] locked` a tool that has changed since it was locked
-cannot be called.
+MCP servers are asked for their tools to pin them, but started only if the user has agreed to the workspace. With
+`[trust] locked` a tool that has changed since it was locked cannot be called.
 """
 
 from __future__ import annotations
@@ -53,12 +50,12 @@ class LaunchConnection:
     """Launch tools for the threads of one run, with the grants of the calling thread. Launched runs go on when the
     thread ends; closing waits for them."""
 
-    def __init__(self, runtime: Runtime, run: str, grants: Grants, launching: Launching, known: KnownTools) -> None:
+    def __init__(self, runtime: Runtime, run: str, grants: Grants, launching: Launching, tools: KnownTools) -> None:
         self._runtime = runtime
         self._run = run
         self._grants = grants
         self._launching = launching
-        self._known = known
+        self._tools = tools
 
     def tool_id(self, tool: str) -> str:
         return tool
@@ -78,10 +75,10 @@ class LaunchConnection:
         """A launch waits for the end of another run, which may wait for people."""
 
     async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Value:
-        name, given = tool.name, arguments
+        name = tool.name
         if name not in LAUNCHING:
-            name, given = "run_pipeline", {"name": tool.id.removeprefix(LAUNCH_PREFIX), "input": arguments}
-        await self._known.learn(given.get("definition"))
+            name, arguments = "run_pipeline", {"name": tool.id.removeprefix(LAUNCH_PREFIX), "input": arguments}
+        await self._tools.learn(arguments.get("definition"))
         run = launched_id(effect_id)
         people, options = self._runtime.driven.get(self._run, (None, RunOptions()))
         # A registered pipeline may do what the thread may do, whatever other runs may do by default.
@@ -91,7 +88,7 @@ class LaunchConnection:
             self._run, self._runtime.identity, self._grants, run_id=run, within=self._grants, options=options
         )
         present = None if name.endswith(ASYNC) else people
-        return (await self._launching.launch(name, given, launcher, people=present)).as_json()
+        return (await self._launching.launch(name, arguments, launcher, people=present)).as_json()
 
     async def prompt(self, name: str) -> str:
         raise ToolFailed("pipelines have no prompts")
@@ -160,7 +157,7 @@ def _own_spec(name: str, registered: Registered) -> ToolSpec:
     needed, optional = inferred_inputs(registered.tree), optional_inputs(registered.tree)
     schema: dict[str, Value] = {
         "type": "object",
-        "properties": {one: {} for one in (*needed, *optional)},
+        "properties": {input_name: {} for input_name in (*needed, *optional)},
         "required": list(needed),
     }
     if plan.declared is not None:
@@ -182,29 +179,25 @@ class ServerListing(Struct, frozen=True):
     """The descriptions that tools give of themselves, by the names of their pins."""
 
 
-async def ask_servers(
-    settings: Settings, names: Iterable[str], environ: Mapping[str, str] | None = None
-) -> ServerListing:
+async def ask_servers(settings: Settings, names: Iterable[str]) -> ServerListing:
     """Start the servers of these names and return their tools. A server that does not answer is not an error: its tools
     keep their pins."""
-    wanted = [name for name in names if name in settings.servers]
-    if not wanted:
+    servers = [name for name in names if name in settings.servers]
+    if not servers:
         return ServerListing()
     try:
         code = require_trusted(settings)
     except Untrusted:
-        return ServerListing({}, dict.fromkeys(wanted, "you have not agreed to the workspace: quire trust workspace"))
+        return ServerListing({}, dict.fromkeys(servers, "you have not agreed to the workspace: quire trust workspace"))
     from quire.tools.mcp import McpConnection, in_one_line
 
     redact = redactor_of(settings).text
-    folder, environ = settings.workspace.folder, os.environ if environ is None else environ
-
     descriptions: dict[str, str] = {}
 
     async def ask(name: str) -> dict[str, LockedTool] | str:
         server = settings.servers[name]
         files = code.servers[name].files if server.command else None
-        connection = McpConnection(server, folder, environ, confirmed=files, redact=redact)
+        connection = McpConnection(server, settings.workspace.folder, os.environ, confirmed=files, redact=redact)
         try:
             specs = list((await asyncio.wait_for(connection.tools(), PATIENCE)).values())
             descriptions.update((f"{name}/{spec.name}", redact(spec.description)) for spec in specs)
@@ -218,7 +211,7 @@ async def ask_servers(
 
     pins: dict[str, LockedTool] = {}
     not_asked: dict[str, str] = {}
-    for name, answer in zip(wanted, await asyncio.gather(*map(ask, wanted)), strict=True):
+    for name, answer in zip(servers, await asyncio.gather(*map(ask, servers)), strict=True):
         if isinstance(answer, str):
             not_asked[name] = answer
         else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from quire.engine.requests import Boundary, HumanRequest, Load, ModelRequest, ToolRequest
+from quire.engine.requests import Boundary, HumanRequest, Load, Meter, ModelRequest, ToolRequest
 from quire.runs.why import Performed, Why, origins, why
 from quire.values import Value, encode
 
@@ -28,23 +28,13 @@ class Change(Struct, frozen=True):
     b: Value
 
 
-class Spent(Struct, frozen=True):
-    """Time, tokens and money of one step in one run."""
-
-    elapsed: float
-    input_tokens: int
-    output_tokens: int
-    cost: float | None
-    """None if a price is not known."""
-
-
 class StepDiff(Struct, frozen=True):
     path: str
     label: str
     title: str
     state: State
     changes: Sequence[Change] = ()
-    spent: tuple[Spent | None, Spent | None] = (None, None)
+    spent: tuple[Meter | None, Meter | None] = (None, None)
     """Time, tokens and cost of the step in each run; None where it has not begun."""
 
 
@@ -105,12 +95,12 @@ def _step(a: RunView, b: RunView, path: str) -> StepDiff:
     if of_a is None or of_b is None:
         state: State = "same" if of_a is of_b else "only in B" if of_a is None else "only in A"
         return StepDiff(path, view.label, view.title, state, (), (_spent_by(of_a), _spent_by(of_b)))
-    found = [*_values(a, b, path), *_effects(of_a, of_b), *_outcome(a, b, path)]
-    changes = [change for change in found if not _is_inside(a, change.where, path)]
+    everything = [*_values(a, b, path), *_effects(of_a, of_b), *_outcome(a, b, path)]
+    changes = [change for change in everything if not _is_inside(a, change.where, path)]
     if (of_a.cost, of_a.input_tokens, of_a.output_tokens) != (of_b.cost, of_b.input_tokens, of_b.output_tokens):
         changes.append(Change("cost", path, _spent(of_a), _spent(of_b)))
     spent = (_spent_by(of_a), _spent_by(of_b))
-    return StepDiff(path, view.label, view.title, "changed" if found or changes else "same", changes, spent)
+    return StepDiff(path, view.label, view.title, "changed" if everything or changes else "same", changes, spent)
 
 
 def _is_inside(view: RunView, where: str, path: str) -> bool:
@@ -130,19 +120,19 @@ def _values(a: RunView, b: RunView, path: str) -> Iterator[Change]:
 
 
 def _effects(a: Why, b: Why) -> Iterator[Change]:
-    of_a, of_b = ({one.path: one for one in side.performed} for side in (a, b))
+    of_a, of_b = ({effect.path: effect for effect in side.performed} for side in (a, b))
     for path in dict.fromkeys((*of_a, *of_b)):
-        one, other = of_a.get(path), of_b.get(path)
-        if one is not None and other is not None:
-            asked, answered = _words(one)
-            if one.request.content() != other.request.content():
-                yield Change(asked, path, asked_of(one), asked_of(other))
-            if _answer(one) != _answer(other):
-                yield Change(answered, path, answered_by(one), answered_by(other))
-        elif one is not None:
-            yield Change(_words(one)[1], path, answered_by(one), None)
-        elif other is not None:
-            yield Change(_words(other)[1], path, None, answered_by(other))
+        before, after = of_a.get(path), of_b.get(path)
+        if before is not None and after is not None:
+            request, result = _words(before)
+            if before.request.content() != after.request.content():
+                yield Change(request, path, asked_of(before), asked_of(after))
+            if _answer(before) != _answer(after):
+                yield Change(result, path, answered_by(before), answered_by(after))
+        elif before is not None:
+            yield Change(_words(before)[1], path, answered_by(before), None)
+        elif after is not None:
+            yield Change(_words(after)[1], path, None, answered_by(after))
 
 
 def _outcome(a: RunView, b: RunView, path: str) -> Iterator[Change]:
@@ -153,9 +143,9 @@ def _outcome(a: RunView, b: RunView, path: str) -> Iterator[Change]:
         yield Change("output", path, view.output, other.output)
 
 
-def _words(one: Performed) -> tuple[str, str]:
+def _words(effect: Performed) -> tuple[str, str]:
     """Return one word for the request and one for its result."""
-    match one.request:
+    match effect.request:
         case ModelRequest():
             return "prompt", "reply"
         case ToolRequest():
@@ -169,41 +159,40 @@ def _words(one: Performed) -> tuple[str, str]:
     return "request", "result"
 
 
-def asked_of(one: Performed) -> Value:
+def asked_of(effect: Performed) -> Value:
     """Return the request in the form that people read."""
-    match one.request:
+    match effect.request:
         case ModelRequest(system=system, messages=messages):
             return "\n\n".join([*([system] if system else []), *(message.content for message in messages)])
         case HumanRequest(prompt=prompt):
             return prompt
         case ToolRequest(arguments=arguments):
             return dict(arguments)
-    return one.request.content()
+    return effect.request.content()
 
 
-def answered_by(one: Performed) -> Value:
+def answered_by(effect: Performed) -> Value:
     """Return the result in the form that people read; a failure is its message and kind."""
-    record = one.record
+    record = effect.record
     if record is None:
         return None
     if record.failure is not None:
         return f"{record.failure.message} ({record.failure.kind})"
-    if isinstance(one.request, ModelRequest) and isinstance(record.value, dict):
+    if isinstance(effect.request, ModelRequest) and isinstance(record.value, dict):
         uses = record.value.get("uses")
         text = str(record.value.get("text", ""))
         return f"{text}\n{encode(uses)}".strip() if uses else text
     return record.value
 
 
-def _answer(one: Performed) -> Value:
+def _answer(effect: Performed) -> Value:
     """Return the part of a result that is compared. The model that gave it does not count."""
-    record = one.record
-    return None if record is None else [record.state, answered_by(one)]
+    return None if effect.record is None else [effect.record.state, answered_by(effect)]
 
 
-def _spent_by(one: Why | None) -> Spent | None:
-    return None if one is None else Spent(one.elapsed, one.input_tokens, one.output_tokens, one.cost)
+def _spent_by(step: Why | None) -> Meter | None:
+    return None if step is None else Meter(step.input_tokens, step.output_tokens, step.cost, step.elapsed)
 
 
-def _spent(one: Why) -> Value:
-    return {"cost": one.cost, "input_tokens": one.input_tokens, "output_tokens": one.output_tokens}
+def _spent(step: Why) -> Value:
+    return {"cost": step.cost, "input_tokens": step.input_tokens, "output_tokens": step.output_tokens}

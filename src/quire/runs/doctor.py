@@ -1,9 +1,5 @@
-"""Examine a workspace: list what its runs have and what they lack, without starting anything.
-
-`quire doctor` prints the findings, and the page shows them.
-
-Findings of the doctor, and those about models: what the settings say of them, and what is on this machine.
-"""
+"""Examine a workspace: list what its runs have and what they lack, without starting anything. `quire doctor` prints the
+findings, and the page shows them."""
 
 from __future__ import annotations
 
@@ -99,7 +95,7 @@ def _settings(settings: Settings, environ: Mapping[str, str] | None) -> Iterator
         missing = host.missing(os.environ if environ is None else environ)
         listed = f"{', '.join(missing)} is not set" if missing else f"your headers: {', '.join(host.headers)}"
         yield Finding(f"http {host.name}", "missing" if missing else "ok", listed)
-    for server in sorted(settings.servers.values(), key=lambda one: one.name):
+    for server in sorted(settings.servers.values(), key=lambda server: server.name):
         yield _server(server)
     for name in sorted(settings.disabled_servers):
         yield Finding(f"mcp server {name}", "ok", "disabled in .mcp.json")
@@ -145,7 +141,7 @@ def _keys(settings: Settings) -> Iterator[Finding]:
     except QuireError as error:
         yield Finding("keys", "problem", str(error))
         return
-    others = sum(trusted.find(key) is not None for key, one in trusted.keys.items() if one.origin != "own")
+    others = sum(trusted.find(key) is not None for key, note in trusted.keys.items() if note.origin != "own")
     counted = f"; trusted keys of others: {others}, revoked keys: {len(trusted.revoked)}"
     if own:
         yield Finding("keys", "ok", ", ".join(own) + counted)
@@ -212,33 +208,30 @@ def _notify(command: Sequence[str]) -> Finding:
     return Finding("notify", "ok", f"{command[0]} is told when runs wait or end")
 
 
-def _requests(count: int) -> str:
-    return "1 request waits" if count == 1 else f"{count} requests wait"
-
-
 def _trust(settings: Settings) -> Finding:
     from quire.workspace.consent import is_trusted, requests
 
     try:
-        asked = len(requests(settings))
-        if not asked:
+        count = len(requests(settings))
+        if not count:
             return Finding("trust", "ok", "the workspace asks for nothing")
         trusted = is_trusted(settings)
     except BadConfiguration as error:
         return Finding("trust", "problem", str(error))
     if trusted:
-        return Finding("trust", "ok", f"you agreed to its {asked} {pluralize('request', asked)}")
-    return Finding("trust", "missing", f"{_requests(asked)} for you: quire trust workspace")
+        return Finding("trust", "ok", f"you agreed to its {count} {pluralize('request', count)}")
+    waiting = "1 request waits" if count == 1 else f"{count} requests wait"
+    return Finding("trust", "missing", f"{waiting} for you: quire trust workspace")
 
 
 def _store(settings: Settings) -> Finding:
-    from quire.stores import DEFAULT_PATH
+    from quire.stores import DEFAULT_PATH, file_of
 
     url = settings.store_url or ""
-    scheme, separator, rest = url.partition("://")
+    scheme, separator, _ = url.partition("://")
     if separator and scheme != "sqlite":
         return Finding("store", "ok", f"{scheme}, not opened")
-    path = settings.workspace.folder / (Path(rest[1:] if separator else url) if url else DEFAULT_PATH)
+    path = settings.workspace.folder / (file_of(url) if url else DEFAULT_PATH)
     if path.exists() and not path.is_file():
         return Finding("store", "problem", f"{path} is not a regular file")
     if path.parent.exists() and not path.parent.is_dir():
@@ -286,7 +279,7 @@ def _foreign_runs(settings: Settings) -> Iterator[Finding]:
         return
     seal = user_seal(settings.user)
     mine = f"{seal.key_id}:" if seal.exists() else None
-    foreign = sum(mine is None or not found.startswith(mine) for found in seals)
+    foreign = sum(mine is None or not run_seal.startswith(mine) for run_seal in seals)
     if foreign:
         detail = f"{foreign} of {len(seals)} are not sealed by you: they can be looked at and forked, not driven"
         yield Finding("runs", "missing", detail)
@@ -301,8 +294,8 @@ def _state(settings: Settings) -> Finding:
         count = len(state.values())
     except ToolFailed as error:
         return Finding("state", "problem", error.message)
-    kept = f"{count} {pluralize('value', count)} kept for state__get" if count else "no values are kept for state__get"
-    return Finding("state", "ok", f"{kept} ({state.file})")
+    values = f"{count} {pluralize('value', count)}" if count else "no values are"
+    return Finding("state", "ok", f"{values} kept for state__get ({state.file})")
 
 
 def _not_writable(path: Path) -> Path | None:
@@ -313,7 +306,7 @@ def _not_writable(path: Path) -> Path | None:
     """
     folder = next(parent for parent in path.parents if parent.exists())
     paths = [*([path] if path.exists() else []), folder]
-    return next((one for one in paths if not os.access(one, os.W_OK)), None)
+    return next((place for place in paths if not os.access(place, os.W_OK)), None)
 
 
 State = Literal["ok", "missing", "problem"]
@@ -345,12 +338,12 @@ def configured_models(settings: Settings) -> Iterator[Finding]:
     for name, agent in sorted(settings.agents.items()):
         yield Finding(f"agent {name}", "ok", ", ".join(_agent(agent)) or "as the run")
     for whose, limits in (("", models.limits), (" (of the workspace)", models.folder_limits)):
-        for name, one in sorted(limits.items()):
-            yield Finding(f"limits of {name}{whose}", "ok", ", ".join(_limits(one)) or "none")
+        for name, provider_limits in sorted(limits.items()):
+            yield Finding(f"limits of {name}{whose}", "ok", ", ".join(_limits(provider_limits)) or "none")
     for name, price in sorted(models.prices.items()):
-        since = ", ".join(str(one) for one in (price.source, price.date) if one)
-        known = f"${price.input:g} in, ${price.output:g} out per million tokens{f' ({since})' if since else ''}"
-        yield Finding(f"price of {name}", "ok", known)
+        since = ", ".join(str(fact) for fact in (price.source, price.date) if fact)
+        amounts = f"${price.input:g} in, ${price.output:g} out per million tokens{f' ({since})' if since else ''}"
+        yield Finding(f"price of {name}", "ok", amounts)
 
 
 def _agent(agent: AgentSettings) -> Iterator[str]:

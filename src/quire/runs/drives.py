@@ -1,7 +1,5 @@
 """Drive one run: take it over, connect it to its model, tools and people, and go on until it ends or waits.
 
-Build the first write of a drive, and apply changes that the user makes on resume.
-
 The first write removes the records of the effects that ended the run, so that they are performed again; or, if the run
 stopped at a breakpoint, it records that the breakpoint was passed, with the values that a person set there. Names of
 such values must occur in the document, and inputs are checked as at the start.
@@ -35,7 +33,7 @@ from quire.errors import BadInputs, BrokenSeal, CannotStart, ModelFailed, RunSta
 from quire.models.redaction import Redacted
 from quire.plan.uses import has_threads
 from quire.plan.vocabulary import CALLS, JOINT, typed_way
-from quire.runs.adapters import GivenAnswers, Nobody, Unattended
+from quire.runs.adapters import GivenAnswers, Nobody, Unattended, named_model
 from quire.runs.options import RunOptions, call_limit, check_step_labels, checked_budget
 from quire.runs.outcome import bounds_that_hold, letter_text
 from quire.runs.pins import SHAPES, PinnedState
@@ -81,13 +79,13 @@ async def drive_run(
         runtime.check_model(given.model)
     if held.setting.bundles:
         runtime.directives.verify_again(held.setting.bundles.values())
-    notifies, asked = runtime.settings.notify is not None, frozenset[tuple[str, str]]()
+    notifies, questions = runtime.settings.notify is not None, frozenset[tuple[str, str]]()
     if notifies:
         from quire.runs.notify import announce, asked_before
 
-        asked = await asked_before(runtime, row)
+        questions = await asked_before(runtime, row)
     async with contextlib.AsyncExitStack() as stack:
-        gate = runtime.gate(held.plans, _grants(runtime, held.plan, pins), run)
+        gate = runtime.gate(held.plans, _grants(runtime, held), run)
         if isinstance(gate, Gate):
             await stack.enter_async_context(gate)
         loader = runtime.loader(run, pins, gate)
@@ -123,17 +121,17 @@ async def drive_run(
             lease,
             journal,
             ports,
-            _terms(runtime, held, held.pins),
+            _terms(runtime, held),
             listen,
             await runtime.store.answers(run),
             lambda ended: () if attached else _letters(runtime, row, pins, ended),
             warnings,
-            bounds_that_hold(row.format, pins, held.pins, journal.records),
+            bounds_that_hold(held.plan, pins, held.pins, journal.records),
         )
         began(drive)
         ended = await drive.until_rest(held.walk(journal.work), first)
     if notifies:
-        await announce(runtime, row, held.pins, ended, asked)
+        await announce(runtime, row, held.pins, ended, questions)
     return ended
 
 
@@ -148,16 +146,14 @@ async def _look_here(runtime: Runtime, row: RunRow, held: PinnedRun, gate: Tools
 
     folder = Path(pins.folder) if pins.folder else None
     documents, bundles = held.setting.documents, held.setting.bundles
-    grants = _grants(runtime, held.plan, pins)
-    reuses = bool(pins.reuse)
-    calls = _cap(runtime, held, pins)
+    grants, reuses, calls = _grants(runtime, held), bool(pins.reuse), _cap(runtime, held)
     start = Start(
         held.plan, documents, bundles, grants, folder, pins.model, pins.limits, reuses, pins.shelf, pins.inputs, calls
     )
     library, find = runtime.library_of(shelf=pins.shelf), runtime.callees(shelf=pins.shelf).find
     findings = await look_ahead(library, start, gate, runtime.models, find)
     findings.raise_if_any()
-    check_prices(runtime.models, _models(runtime, held, pins), pins.budget)
+    check_prices(runtime.models, _models(runtime, held), pins.budget)
     return tuple(dict.fromkeys((*pins.warnings, *findings.warnings)))
 
 
@@ -188,35 +184,34 @@ def _ports(
 
 
 def _named(runtime: Runtime, name: str, own: str) -> str:
-    from quire.runs.models import named_model
-
     try:
         return named_model(name, runtime.settings.models, own)
     except CannotStart as error:
         raise ModelFailed(str(error), kind="no_model") from None
 
 
-def _taken(lease: Lease, seen: RunRow) -> RunRow:
+def _taken(lease: Lease, before: RunRow) -> RunRow:
     """Return the row of a run that was just acquired. Raises `BrokenSeal` if it differs from the row that was read
     before."""
     row = lease.row
-    if row is None or (row.pins, row.format, row.document) != (seen.pins, seen.format, seen.document):
+    if row is None or (row.pins, row.format, row.document) != (before.pins, before.format, before.document):
         raise BrokenSeal(lease.run, "it was changed while it was being taken")
     return row
 
 
-def _models(runtime: Runtime, held: PinnedRun, pins: PinnedState) -> list[str]:
+def _models(runtime: Runtime, held: PinnedRun) -> list[str]:
+    pins = held.pins
     if pins.instead:
         return [pins.instead]
     return all_models(runtime, pins.model, held.plans, held.setting.bundles, one_model=pins.one_model)
 
 
-def _cap(runtime: Runtime, held: PinnedRun, pins: PinnedState) -> int:
-    return call_cap(runtime, held.plan.format, pins.limits, pins.budget, lambda: _models(runtime, held, pins))
+def _cap(runtime: Runtime, held: PinnedRun) -> int:
+    return call_cap(runtime, held.plan, held.pins.limits, held.pins.budget, lambda: _models(runtime, held))
 
 
-def _terms(runtime: Runtime, held: PinnedRun, pins: PinnedState) -> DriveLimits:
-    runs, calls = runtime.settings.runs, _cap(runtime, held, pins)
+def _terms(runtime: Runtime, held: PinnedRun) -> DriveLimits:
+    runs, pins, calls = runtime.settings.runs, held.pins, _cap(runtime, held)
     stops = frozenset(map(typed_way, pins.breakpoints))
     longest = runtime.settings.models.longest_timeout
     return DriveLimits(
@@ -230,10 +225,10 @@ def _letters(runtime: Runtime, row: RunRow, pins: PinnedState, ended: DriveResul
     return (Letter(pins.reply_to, row.id, letter_text(row, ended), runtime.clock.now()),)
 
 
-def _grants(runtime: Runtime, plan: Plan, pins: PinnedState) -> Grants:
+def _grants(runtime: Runtime, held: PinnedRun) -> Grants:
     """Return the grants of the start that are still granted."""
-    now = default_grants(runtime.settings, pins.allow)
-    if plan.thread:
+    pins, now = held.pins, default_grants(runtime.settings, held.pins.allow)
+    if held.plan.thread:
         return runtime.directives.granted_now(pins.grants, pins.keys, now)
     return now.narrow(Grants.of(pins.grants))
 
@@ -294,29 +289,29 @@ class Given(Struct, frozen=True):
 
 def apply_amendments(pins: PinnedState, records: Iterable[EffectRecord]) -> PinnedState:
     """Return the pins of a run with the latest recorded changes."""
-    found = next((record for record in records if record.path == PATH), None)
-    if found is None or not has_shape(found):
+    record = next((record for record in records if record.path == PATH), None)
+    if record is None or not has_shape(record):
         return pins
-    given = cast("Mapping[str, Value]", found.value)
-    limits = cast("Mapping[str, Value]", given["limits"])
-    pins = replace(pins, limits=limits, budget=cast("float | None", given.get("budget")))
-    further = {name: given[name] for name in _FURTHER if name in given and SHAPES[name](given[name])}
+    changes = cast("Mapping[str, Value]", record.value)
+    limits = cast("Mapping[str, Value]", changes["limits"])
+    pins = replace(pins, limits=limits, budget=cast("float | None", changes.get("budget")))
+    further = {name: changes[name] for name in _FURTHER if name in changes and SHAPES[name](changes[name])}
     if "breakpoints" in further:
         further["breakpoints"] = tuple(cast("list[str]", further["breakpoints"]))
     return replace(pins, **further)  # of the shapes that the pins have
 
 
-def amend(pins: PinnedState, given: Given) -> PinnedState:
+def amend(pins: PinnedState, changes: Given) -> PinnedState:
     """Return the pins with new changes. Raises `CannotStart` for a budget that is not an amount."""
-    budget = pins.budget if checked_budget(given.budget) is None else given.budget
+    budget = pins.budget if checked_budget(changes.budget) is None else changes.budget
     return replace(
         pins,
-        limits={**pins.limits, **given.limits},
-        budget=None if given.unlimited else budget,
-        instead=given.model or pins.instead,
-        answers={**pins.answers, **given.answers},
-        unattended=pins.unattended or given.unattended,
-        breakpoints=tuple(dict.fromkeys((*pins.breakpoints, *given.breakpoints))),
+        limits={**pins.limits, **changes.limits},
+        budget=None if changes.unlimited else budget,
+        instead=changes.model or pins.instead,
+        answers={**pins.answers, **changes.answers},
+        unattended=pins.unattended or changes.unattended,
+        breakpoints=tuple(dict.fromkeys((*pins.breakpoints, *changes.breakpoints))),
     )
 
 
@@ -337,11 +332,11 @@ def checked_overrides(document: Document, given: Mapping[str, Value], *, way: st
     """
     plan, text = document.runnable(), document.source.text
     inside = JOINT in way
-    declared = {wanted.name: wanted for wanted in plan.inputs} if plan.format == "playbook" and not inside else {}
+    declared = {} if inside or plan.thread else {own.name: own for own in plan.inputs}
     from quire.engine.declared_inputs import problem_of, unwritten_inputs
 
     fields = {} if inside else unwritten_inputs(plan)
-    words = None if inside or reads_any(plan.format, text) else mentioned(text)
+    words = None if inside or reads_any(plan, text) else mentioned(text)
     values: dict[str, Value] = {}
     problems: list[str] = []
     for name, value in given.items():
@@ -361,14 +356,14 @@ def checked_overrides(document: Document, given: Mapping[str, Value], *, way: st
     return values
 
 
-def unknown(name: str, known: Sequence[str], problem: str) -> str:
-    return f"--set {name}: {problem} {name}" + did_you_mean(nearest(name, known), lead=" (")
+def unknown(name: str, names: Sequence[str], problem: str) -> str:
+    return f"--set {name}: {problem} {name}" + did_you_mean(nearest(name, names), lead=" (")
 
 
-def reads_any(format: str, text: str) -> bool:
+def reads_any(plan: Plan, text: str) -> bool:
     """Tell whether a value has an effect whatever its name: a model is told of it, or a pipeline reads all of its
     stores."""
-    return format == "directive" or (format == "pipeline" and re.search(r"\bctx\b(?!\s*\.)", text) is not None)
+    return bool(plan.thread) or (plan.format == "pipeline" and re.search(r"\bctx\b(?!\s*\.)", text) is not None)
 
 
 def mentioned(text: str) -> list[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct, field
 
 from quire.analysis.written_sizes import text_length
-from quire.engine.records import REFUSED, EffectRecord, Status
+from quire.engine.records import EffectRecord, Status
 from quire.stores.run_pages import Lister, Paged, RunFilters
 from quire.values import Value, encode
 
@@ -49,8 +49,8 @@ class Spread(Struct, frozen=True):
     @classmethod
     def of(cls, numbers: Iterable[float]) -> Spread:
         """Return the spread of at least one number. Each of its numbers was seen in a run."""
-        found = sorted(numbers)
-        return cls(_ranked(found, 50), _ranked(found, 95), found[-1])
+        ranked = sorted(numbers)
+        return cls(_ranked(ranked, 50), _ranked(ranked, 95), ranked[-1])
 
 
 def _ranked(numbers: Sequence[float], percent: int) -> float:
@@ -93,13 +93,13 @@ async def usage_seen(store: Store, document: Document, folder: str | None) -> Us
         read += len(effects)
         runs += 1
         same += row.pins.get("document") == document.sha256
-        found = _amounts(row, effects)
-        priced = priced and "cost" in found
-        for name, amount in found.items():
+        used = _amounts(row, effects)
+        priced = priced and "cost" in used
+        for name, amount in used.items():
             amounts.setdefault(name, []).append(amount)
-        found_sizes = input_sizes(row.pins.get("inputs"))
-        measured += sum(size for symbol, size in found_sizes.items() if symbol.startswith("‖"))
-        for symbol, size in found_sizes.items():
+        sizes_of_run = input_sizes(row.pins.get("inputs"))
+        measured += sum(size for symbol, size in sizes_of_run.items() if symbol.startswith("‖"))
+        for symbol, size in sizes_of_run.items():
             if symbol in sizes or len(sizes) < _MOST_SIZES:
                 sizes.setdefault(symbol, []).append(size)
         if runs >= MOST_RUNS or read >= MOST_EFFECTS or measured >= MOST_BYTES:
@@ -150,11 +150,10 @@ async def _effects(store: Store, run: str) -> Sequence[EffectRecord]:
 
 def _amounts(row: RunRow, effects: Sequence[EffectRecord]) -> dict[str, float]:
     effects = [effect for effect in effects if not effect.reused_from]
-    called = [effect for effect in effects if effect.kind == "model" and not _is_refused(effect)]
     usages = [effect.usage for effect in effects if effect.usage is not None]
     timed = [effect for effect in effects if effect.kind in _TIMED and effect.elapsed > 0]
-    found: dict[str, float] = {
-        "model_calls": len(called),
+    amounts: dict[str, float] = {
+        "model_calls": sum(effect.is_model_call for effect in effects),
         "tool_calls": sum(effect.kind == "tool" for effect in effects),
         "questions": sum(effect.kind == "ask" for effect in effects),
         "threads": len(child_threads(effect.path for effect in effects)),
@@ -166,22 +165,18 @@ def _amounts(row: RunRow, effects: Sequence[EffectRecord]) -> dict[str, float]:
     }
     costs = [usage.cost for usage in usages if usage.cost is not None]
     if row.cost is not None and len(costs) == len(usages):
-        found["cost"] = max(row.cost, sum(costs))
-    return found
-
-
-def _is_refused(record: EffectRecord) -> bool:
-    return record.failure is not None and record.failure.kind == REFUSED
+        amounts["cost"] = max(row.cost, sum(costs))
+    return amounts
 
 
 def child_threads(paths: Iterable[str]) -> set[str]:
     """Return the paths of the threads that other threads started."""
-    found: set[str] = set()
+    children: set[str] = set()
     for path in paths:
         parts = path.split("/")
         threads = [at for at, part in enumerate(parts) if part == "thread"]
-        found.update("/".join(parts[: at + 1]) for at in threads[1:])
-    return found
+        children.update("/".join(parts[: at + 1]) for at in threads[1:])
+    return children
 
 
 def busy_seconds(spans: Iterable[tuple[float, float]]) -> float:
@@ -195,12 +190,12 @@ def busy_seconds(spans: Iterable[tuple[float, float]]) -> float:
 
 def input_sizes(inputs: Value) -> dict[str, int]:
     """Return the sizes of the inputs of a run by their symbols, of the first 200 at most."""
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for name, value in inputs.items() if isinstance(inputs, Mapping) else ():
         for symbol, size in _sizes(name, value, 0):
-            if symbol in found or len(found) < _MOST_SIZES:
-                found[symbol] = max(size, found.get(symbol, 0))
-    return found
+            if symbol in sizes or len(sizes) < _MOST_SIZES:
+                sizes[symbol] = max(size, sizes.get(symbol, 0))
+    return sizes
 
 
 def _sizes(name: str, value: Value, depth: int) -> Iterator[tuple[str, int]]:

@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from quire.engine.inputs import run_inputs
+from quire.engine.inputs import kept_inputs, run_inputs
 from quire.engine.records import EffectRecord
 from quire.engine.request_hashes import request_hash
 from quire.errors import BadInputs, CannotStart, Refused, StepFailed
 from quire.library.callees import document_from_pin, pinned
 from quire.library.document import Document, read
 from quire.library.step_models import choose_step_models, pinned_step_models, read_step_models
-from quire.library.texts import PromptLoader, read_prompt_files
+from quire.library.texts import read_prompt_files
 from quire.plan.nodes import SEMANTICS_VERSION
 from quire.plan.uses import called_names
 from quire.runs.pins import PinnedRun, PinnedState, pinned_profiles
+from quire.runs.prompts import texts_of
 from quire.source import Source, read_source
 from quire.trust.capabilities import Grants
 from quire.workspace.grants import reaching
@@ -36,6 +37,19 @@ if TYPE_CHECKING:
     from quire.runs.outcome import RunView
     from quire.runs.runtime import Runtime
     from quire.values import Value
+
+
+def document_in_place(source: Source, row: RunRow, pins: PinnedState, rules: int = SEMANTICS_VERSION) -> Document:
+    """Read the document that is to replace that of a run. Raises `CannotStart` if it cannot."""
+    if row.format == "pipeline" and pins.declared:
+        try:
+            return document_from_pin(source, row.format, pins.declared, pins.key, rules)
+        except StopIteration:
+            raise CannotStart(f"{source.name} has no pipeline {pins.declared}, which the run is of") from None
+    document = read(source, rules)
+    if document.format != row.format:
+        raise CannotStart(f"{source.name} is a {document.format}, and run {row.id} is of a {row.format}")
+    return document
 
 
 class MissingInputs(BadInputs):
@@ -53,7 +67,7 @@ class EditedDocument:
         self._folder = path.resolve().parent
         self._files: dict[str, Mapping[str, str]] = {}
         self._callees: dict[tuple[str, bool, bool], Mapping[str, Callee]] = {}
-        self._readings: dict[tuple[str, str, int], Document] = {}
+        self._readings: dict[tuple[str, str, str, int], Document] = {}
         self._whole: Document | None = None
 
     @property
@@ -77,22 +91,12 @@ class EditedDocument:
         return (then, pins.semantics_version) if then.plan == now.plan else (now, SEMANTICS_VERSION)
 
     def _read(self, row: RunRow, pins: PinnedState, rules: int) -> Document:
-        key = (pins.declared, pins.key, rules)
+        key = (row.format, pins.declared, pins.key, rules)
         if key not in self._readings:
-            self._readings[key] = self._read_anew(pins, rules)
+            self._readings[key] = document_in_place(self._source, row, pins, rules)
         document = self._readings[key]
-        if document.format != row.format:
-            raise CannotStart(f"{self.name} is a {document.format}, and run {row.id} is of a {row.format}")
         document.runnable()
         return document
-
-    def _read_anew(self, pins: PinnedState, rules: int) -> Document:
-        if not pins.declared:
-            return read(self._source, rules)
-        try:
-            return document_from_pin(self._source, "pipeline", pins.declared, pins.key, rules)
-        except StopIteration:
-            raise CannotStart(f"{self.name} has no pipeline {pins.declared}, which the run is of") from None
 
     async def pinned(self, old: RunView) -> PinnedRun:
         """Return a stored run with the edited document. Raises `MissingInputs` if the document needs inputs that the
@@ -102,7 +106,7 @@ class EditedDocument:
         plan = document.runnable()
         texts = {document.sha256: document.source.text}
         callees = self._called(plan, pins)
-        kept = {name: one for name, one in pins.callees.items() if name not in callees}
+        others = {name: stored for name, stored in pins.callees.items() if name not in callees}
         for callee in callees.values():
             source = Source.of(callee.text, "")
             texts[source.sha256] = source.text
@@ -111,14 +115,14 @@ class EditedDocument:
             document=document.sha256,
             declared=document.declared,
             key=document.key,
-            callees={**kept, **pinned(callees)},
+            callees={**others, **pinned(callees)},
             profiles={**pinned_profiles(self._runtime.agents()), **pins.profiles},
             files={**pins.files, **self._prompt_files(document, callees)},
             steps=self._step_models(old, document, callees),
             semantics_version=rules,
         )
         try:
-            pins = replace(pins, inputs=_inputs(plan, pins.inputs))
+            pins = replace(pins, inputs=run_inputs(plan, kept_inputs(plan, pins.inputs), one_line=False))
         except BadInputs as error:
             raise MissingInputs(error.problems, error.inputs) from None
         if plan.thread:
@@ -134,18 +138,11 @@ class EditedDocument:
         """Read a prompt of the workspace, or a file beside the document, as it is now."""
         if request.scheme not in ("file", "library"):
             return None
-        loading = PromptLoader(self._runtime.settings, self._folder).load(request)
         try:
-            loading.send(None)  # reading a file waits for nothing
-        except StopIteration as done:
-            if done.value is None:
-                return None
-            return EffectRecord(request.path, "load", "ok", request_hash(request), 0.0, done.value)
+            text = texts_of(self._runtime.settings, self._folder)(request)
         except StepFailed:
             return None
-        finally:
-            loading.close()
-        return None
+        return None if text is None else EffectRecord(request.path, "load", "ok", request_hash(request), 0.0, text)
 
     def _called(self, plan: Plan, pins: PinnedState) -> Mapping[str, Callee]:
         key = (pins.declared, pins.one_model, pins.shelf)
@@ -184,17 +181,17 @@ class EditedDocument:
             if name not in steps and name not in pins.callees:
                 steps[name] = pinned_step_models(self._chosen(callee.plan, callee.source.name, pins))
         plan, before = document.runnable(), old.document.runnable()
-        now, then = (self._chosen(one, old.row.document, pins) for one in (plan, before))
+        now, then = (self._chosen(version, old.row.document, pins) for version in (plan, before))
         recorded = read_step_models(pins.steps.get("", {}))
         paths = {step.label: path for path, step in before.steps()}
         chosen = {}
         for path, step in plan.steps():
             was = paths.get(step.label)
-            kept = was is not None and now.get(path) == then.get(was)
-            if (model := recorded.get(was or "") if kept else now.get(path)) is not None:
+            unchanged = was is not None and now.get(path) == then.get(was)
+            if (model := recorded.get(was or "") if unchanged else now.get(path)) is not None:
                 chosen[path] = model
         steps[""] = pinned_step_models(chosen)
-        return {name: found for name, found in steps.items() if found}
+        return {name: models for name, models in steps.items() if models}
 
     def _chosen(self, plan: Plan, file: str, pins: PinnedState) -> Mapping[str, StepModel]:
         """Return the models that the steps of a playbook would have in a new run."""
@@ -254,14 +251,6 @@ def _model_wanted(bundle: Bundle) -> Mapping[str, str] | None:
 
     thread = BundleResolver(bundle).directive(bundle.item_id)
     return thread.model if thread else None
-
-
-def _inputs(plan: Plan, given: Mapping[str, Value]) -> Mapping[str, Value]:
-    """Return the inputs of the run that the edited document still has, completed. Raises `BadInputs`."""
-    if not plan.infers_inputs:
-        names = {wanted.name for wanted in plan.declared or plan.inputs}
-        given = {name: value for name, value in given.items() if name in names}
-    return run_inputs(plan, given, one_line=False)
 
 
 def _sha256(pinned_callee: Value) -> str:

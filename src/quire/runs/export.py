@@ -38,8 +38,14 @@ VERSION = 1
 
 async def export_lines(runtime: Runtime, run: str) -> list[str]:
     """Return the lines of the whole file, without line ends. Raises whatever `Runtime.view` raises."""
+    from quire import __version__
+
     view = await runtime.view(run)
-    entries: list[dict[str, Value]] = [_head(view)]
+    # A folder is meaningful only on its own machine, and may contain the name of its user.
+    pins = {**view.pins.as_json(), "folder": None, "out": ""}
+    entries: list[dict[str, Value]] = [
+        {"type": "run", "version": VERSION, "quire": __version__, "run": _row(view.row), "pins": pins}
+    ]
     for digest in pinned_texts(view.pins):
         entries.append({"type": "text", "sha256": digest, "text": await runtime.store.text(digest)})
     entries += [_effect(record) for record in view.effects]
@@ -94,14 +100,6 @@ def write_export(lines: Iterable[str], to: Path) -> int:
     finally:
         with contextlib.suppress(OSError):
             beside.unlink()
-
-
-def _head(view: RunView) -> dict[str, Value]:
-    from quire import __version__
-
-    # A folder is meaningful only on its own machine, and may contain the name of its user.
-    pins = {**view.pins.as_json(), "folder": None, "out": ""}
-    return {"type": "run", "version": VERSION, "quire": __version__, "run": _row(view.row), "pins": pins}
 
 
 def _row(row: RunRow) -> Value:

@@ -12,15 +12,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from msgspec import Struct, field
 
 from quire.engine.premises import PureWork
+from quire.engine.records import add_costs
 from quire.errors import CannotStart
 from quire.expr import EvalError
-from quire.plan.pipeline_work import (
-    Fold,
-    ForEach,
-    Formula,
-    Parallel,
-    Repeat,
-)
+from quire.plan.pipeline_work import Fold, ForEach, Formula, Parallel, Repeat
 from quire.plan.pipeline_work import Literal as Written
 from quire.runs.step_reads import PIPE
 from quire.runs.why import ProvenanceProgress
@@ -72,7 +67,7 @@ class Item(Struct, gc=False):
 def fan_items(view: RunView, path: str) -> list[Item]:
     """Return the items of the fan at a step; of a loop, the rounds that it has begun. Raises `CannotStart` if the step
     does not go through items."""
-    step = next((one for at, one in view.document.runnable().steps() if at == path), None)
+    step = dict(view.document.runnable().steps()).get(path)
     if step is None or not isinstance(step.work, ForEach | Fold | Parallel | Repeat):
         raise CannotStart(f"step {path} of run {view.row.id} does not go through items")
     items = _items(view, step.work, path)
@@ -125,15 +120,15 @@ def _values(view: RunView, work: ForEach | Fold, path: str) -> Sequence[Value]:
     if not isinstance(progress, ProvenanceProgress) or path not in progress.begun:
         return ()
     stores, pipe = _before(view, progress, path)
-    found: Value = pipe
+    values: Value = pipe
     if isinstance(work.source, Written):
-        found = work.source.value
+        values = work.source.value
     elif isinstance(work.source, Formula):
         try:
-            found = work.source.compiled.evaluate({"ctx": stores, "pipe": pipe}, stores, PureWork())
+            values = work.source.compiled.evaluate({"ctx": stores, "pipe": pipe}, stores, PureWork())
         except EvalError:
             return ()
-    return found if isinstance(found, list | tuple) else ()
+    return values if isinstance(values, list | tuple) else ()
 
 
 def _before(view: RunView, progress: ProvenanceProgress, path: str) -> tuple[Mapping[str, Value], Value]:
@@ -156,8 +151,7 @@ def _add_effects(items: Mapping[str, Item], effects: Iterable[EffectRecord], rol
         item.effects += 1
         item.elapsed += record.elapsed
         if record.usage:
-            known = item.cost is not None and record.usage.cost is not None
-            item.cost = (item.cost or 0.0) + (record.usage.cost or 0.0) if known else None
+            item.cost = add_costs(item.cost, record.usage.cost)
 
 
 def _key(path: str, role: str) -> str:

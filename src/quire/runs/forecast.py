@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import replace as replace_call
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from quire.engine.conversation import Message
 from quire.engine.declared_inputs import defaults_of
 from quire.engine.inputs import run_inputs
-from quire.engine.interpreter.pipeline.agent import narrowed_tools
+from quire.engine.interpreter.pipeline.agent import agent_tools
 from quire.engine.interpreter.thread.budgets import resolve_limits
 from quire.engine.ports import ModelCall, Priced
 from quire.errors import BadInputs, Denied, QuireError
@@ -30,21 +31,19 @@ from quire.plan.pipeline_work import Agent
 from quire.plan.uses import asks_a_model, has_threads, step_tools
 from quire.runs.options import check_step_labels
 from quire.runs.preflight import Start, built_in_gate, look_ahead
-from quire.runs.run_proof import RunProof, prove_run, with_cap
-from quire.runs.start import NO_BUNDLES, all_models
+from quire.runs.proven import RunProof, prove_run, with_cap
+from quire.runs.start import NO_BUNDLES, Parts, all_models, with_step_models_of
 from quire.runs.static_failures import call_cap, check_prices
 from quire.values import encode
 from quire.workspace.grants import default_grants
 
 if TYPE_CHECKING:
-    from quire.engine.interpreter.thread.compose import Bundle
     from quire.library.document import Document
     from quire.models.choose import Choice
     from quire.plan.bounds import PlanBounds
     from quire.plan.nodes import Plan
     from quire.runs.options import RunOptions
     from quire.runs.runtime import Runtime
-    from quire.trust.capabilities import Grants
     from quire.values import Value
 
 _SAMPLE = 300_000
@@ -101,8 +100,8 @@ async def forecast(runtime: Runtime, document: Document, inputs: Mapping[str, Va
     """Return the forecast of a run. Raises `BadDocument` for a document that cannot run at all."""
     plan = document.runnable()
     counted = Foresight(runtime.settings).bounds(plan, document.name, {**defaults_of(plan), **inputs})
-    found = Forecast(counted)
-    look = _Looking(runtime, document, plan, inputs, options, found)
+    outlook = Forecast(counted)
+    look = _Looking(runtime, document, inputs, options, outlook)
     # Opening a model may import its library, and looking for one may ask a local Ollama.
     await asyncio.to_thread(look.at_everything)
     if options.reuse:
@@ -111,29 +110,29 @@ async def forecast(runtime: Runtime, document: Document, inputs: Mapping[str, Va
         try:
             await find_earlier(runtime, options.reuse, document, document.folder)
         except QuireError as error:
-            found.problems[str(error)] = None
+            outlook.problems[str(error)] = None
     start = Start(
-        look.plan,
-        look.documents,
+        look.parts.plan,
+        look.parts.documents,
         NO_BUNDLES,
-        look.granted,
+        look.parts.granted,
         document_folder(document),
         "",
         options.limits,
         bool(options.reuse),
-        inputs={**{one.name: one.default for one in plan.inputs if one.default is not None}, **inputs},
+        inputs={**{own.name: own.default for own in plan.inputs if own.default is not None}, **inputs},
         calls=look.calls,
     )
     try:
-        gate = built_in_gate(runtime.settings, look.granted, None if runtime.queue else runtime.environ)
+        gate = built_in_gate(runtime.settings, start.grants, None if runtime.queue else runtime.environ)
         ahead = await look_ahead(runtime.library, start, gate, None)
     except QuireError as error:
-        found.problems[str(error)] = None
-        return found
-    found.problems |= ahead.wrong
-    found.denied |= ahead.denied
-    found.warnings |= ahead.warnings
-    return found
+        outlook.problems[str(error)] = None
+        return outlook
+    outlook.problems |= ahead.wrong
+    outlook.denied |= ahead.denied
+    outlook.warnings |= ahead.warnings
+    return outlook
 
 
 def document_folder(document: Document) -> Path | None:
@@ -142,75 +141,66 @@ def document_folder(document: Document) -> Path | None:
 
 
 class _Looking:
-    """One look at a run. `granted` and `documents` are filled on the way, as far as that is possible."""
+    """One look at a run. `parts` are gathered on the way, as far as that is possible."""
 
     def __init__(
-        self,
-        runtime: Runtime,
-        document: Document,
-        plan: Plan,
-        inputs: Mapping[str, Value],
-        options: RunOptions,
-        found: Forecast,
+        self, runtime: Runtime, document: Document, inputs: Mapping[str, Value], options: RunOptions, outlook: Forecast
     ) -> None:
-        self.granted: Grants = default_grants(runtime.settings, options.allow)
-        self.documents: Mapping[str, Plan] = {}
+        granted, one_model = default_grants(runtime.settings, options.allow), runtime.models.replaces_all(options.model)
+        self.parts = Parts(document, {}, None, False, granted, one_model)
         self.calls = 0
-        self._files: Mapping[str, str] = {}
-        self._bundles: Mapping[str, Bundle] = NO_BUNDLES
         self._runtime = runtime
         self._document = document
-        self.plan = plan
         self._inputs = inputs
         self._options = options
-        self._found = found
+        self._outlook = outlook
 
     def at_everything(self) -> None:
-        found = self._found
+        outlook = self._outlook
         for check in (self._check_inputs, self._check_signature, self._gather, self._check_names, self._check_limits):
-            found.attempt(check)
-        if asks_a_model((self.plan, *self.documents.values())):
-            found.attempt(self._choose_model)
-        found.attempt(self._prove)
+            outlook.attempt(check)
+        if asks_a_model(self.parts.plans):
+            outlook.attempt(self._choose_model)
+        outlook.attempt(self._prove)
 
     def _prove(self) -> None:
         """Prove the bounds, and warn of caps and budgets that the run may reach."""
-        runtime, options, found = self._runtime, self._options, self._found
-        found.proof = proof = prove_run(
+        runtime, options, outlook = self._runtime, self._options, self._outlook
+        outlook.proof = proof = prove_run(
             self._document,
             with_cap(runtime.settings, self.calls),
             self._inputs,
-            model=found.model.spec if found.model else "",
-            one_model=runtime.models.given is not None or options.model is not None,
-            limits=found.limits if self.plan.thread else None,
+            model=outlook.model.spec if outlook.model else "",
+            one_model=self.parts.one_model,
+            limits=outlook.limits if self.parts.plan.thread else None,
             environ=runtime.environ,
-            own=found.model.settings if found.model else None,
+            own=outlook.model.settings if outlook.model else None,
         )
-        if found.model is not None and runtime.models.given is None:
-            found.price = _proven_price(proof)
+        if outlook.model is not None and runtime.models.given is None:
+            outlook.price = _proven_price(proof)
         calls, cost = proof.quantity("model_calls"), proof.most("money")
         count = calls.most.with_sizes(proof.sizes).as_number if calls else None
         if calls is not None and calls.ceiling is not None and count is not None and count > calls.ceiling.most:
             cap = calls.ceiling.most
             # Where even the fewest are too many, the look ahead refuses the run.
-            if max(calls.least, found.bounds.model_calls.least) <= cap:
-                found.warnings[
+            if max(calls.least, outlook.bounds.model_calls.least) <= cap:
+                outlook.warnings[
                     f"it may stop midway: up to {count:,} model calls, and a run may make {cap:,} "
                     "(--limit calls=N; max_pipeline_spawns under [safety.spawn] in quire.toml)"
                 ] = None
         if options.budget is not None and cost is not None and cost > options.budget * PICODOLLARS:
-            told = f"up to ${rounded_dollars(cost, 2):,}, and the budget is ${options.budget:,.2f}"
-            found.warnings[f"it may stop midway: it costs {told}"] = None
+            amounts = f"up to ${rounded_dollars(cost, 2):,}, and the budget is ${options.budget:,.2f}"
+            outlook.warnings[f"it may stop midway: it costs {amounts}"] = None
 
     def _check_inputs(self) -> None:
-        plan = self.plan
-        if not plan.infers_inputs:
-            run_inputs(plan, self._inputs)
+        if not self.parts.plan.infers_inputs:
+            run_inputs(self.parts.plan, self._inputs)
         else:
             from quire.formats.pipeline.inputs import inferred_inputs
             from quire.library.lookup import tree_of
 
-            self._found.missing = [one for one in inferred_inputs(tree_of(self._document)) if one not in self._inputs]
+            names = inferred_inputs(tree_of(self._document))
+            self._outlook.missing = [name for name in names if name not in self._inputs]
 
     def _check_signature(self) -> None:
         require_signed(self._runtime.settings, self._document.source, self._document.format)
@@ -220,69 +210,50 @@ class _Looking:
             require_locked(self._runtime.settings, self._document)
 
     def _gather(self) -> None:
-        runtime, options = self._runtime, self._options
-        one_model = runtime.models.given is not None or options.model is not None
-        callees = runtime.callees(one_model=one_model, allow=options.allow).reachable(self.plan)
-        self.documents = {name: callee.plan for name, callee in callees.items()}
-        self._files = {name: callee.source.name for name, callee in callees.items()}
-        self._bundles = {name: callee.bundle for name, callee in callees.items() if callee.bundle is not None}
-        if not self.plan.thread:
+        runtime, options, one_model = self._runtime, self._options, self.parts.one_model
+        callees = runtime.callees(one_model=one_model, allow=options.allow).reachable(self.parts.plan)
+        self.parts = replace(self.parts, callees=callees)
+        if not self.parts.plan.thread:
             return
-        if self._found.inputs:
+        if self._outlook.inputs:
             # Composing would only repeat what is wrong with the inputs; signatures are verified all the same.
             leaf = runtime.library.directive_at(self._document.name)
             runtime.directives.gathering(one_model=one_model).gathered(leaf)
             return
-        started = runtime.directives.start(
-            self._document, self._inputs, options.limits, self.granted, one_model=one_model
-        )
-        self.granted = started.grants
-        self._bundles = {**self._bundles, "": started.bundle}
+        granted = self.parts.granted
+        started = runtime.directives.start(self._document, self._inputs, options.limits, granted, one_model=one_model)
+        self.parts = replace(self.parts, started=started, granted=started.grants)
 
     def _check_names(self) -> None:
-        check_step_labels(self.plan, self._options.breakpoints, self._options.answers, self.documents)
+        options = self._options
+        check_step_labels(self.parts.plan, options.breakpoints, options.answers, self.parts.documents)
 
     def _check_limits(self) -> None:
-        if thread := self.plan.thread:
-            self._found.limits = resolve_limits(thread.limits, self._options.limits, None).as_value()
+        if thread := self.parts.plan.thread:
+            self._outlook.limits = resolve_limits(thread.limits, self._options.limits, None).as_value()
         self._set_cap()
 
     def _set_cap(self, budget: float | None = None, models: Sequence[str] = ()) -> None:
-        self.calls = call_cap(self._runtime, self.plan.format, self._options.limits, budget, lambda: models)
-        if self.plan.has_call_cap:
-            self._found.limits = {"model_calls": self.calls or None}
+        self.calls = call_cap(self._runtime, self.parts.plan, self._options.limits, budget, lambda: models)
+        if self.parts.plan.has_call_cap:
+            self._outlook.limits = {"model_calls": self.calls or None}
 
     def _choose_model(self) -> None:
-        runtime, options, found = self._runtime, self._options, self._found
-        found.model = runtime.choose_model(options.model, self.plan)
-        self._choose_for_steps(found.model.spec)
-        plans = (self.plan, *self.documents.values())
-        one_model = options.model is not None or runtime.models.given is not None
-        specs = all_models(runtime, found.model.spec, plans, self._bundles, one_model=one_model)
+        runtime, options, outlook = self._runtime, self._options, self._outlook
+        outlook.model = runtime.choose_model(options.model, self.parts.plan)
+        self.parts = with_step_models_of(runtime, self.parts, outlook.model.spec)
+        outlook.warnings |= dict.fromkeys(self.parts.warnings)
+        parts = self.parts
+        specs = all_models(runtime, outlook.model.spec, parts.plans, parts.bundles, one_model=parts.one_model)
         if runtime.models.given is not None:
-            found.price = self._given_price(specs, plans)
+            outlook.price = self._given_price(specs, parts.plans)
         check_prices(runtime.models, specs, options.budget)
         self._set_cap(options.budget, specs)
-
-    def _choose_for_steps(self, model: str) -> None:
-        """Give the steps of playbooks the models and tools that they would have."""
-        from quire.library.step_models import choose_all, with_step_models
-
-        runtime = self._runtime
-        files = {"": (self.plan, self._document.name)}
-        files |= {name: (plan, self._files[name]) for name, plan in self.documents.items()}
-        one_model = runtime.models.given is not None or self._options.model is not None
-        budget = runtime.models.context_budget
-        chosen = choose_all(files, runtime.settings, model, one_model=one_model, budget=budget)
-        cast = {name: with_step_models(files[name][0], models.steps) for name, models in chosen.items()}
-        self._found.warnings |= dict.fromkeys(warning for models in chosen.values() for warning in models.warnings)
-        self.plan = cast.get("", self.plan)
-        self.documents = {name: cast.get(name, plan) for name, plan in self.documents.items()}
 
     def _given_price(self, specs: Sequence[str], plans: Sequence[Plan]) -> PriceBound:
         """Return the price of a run with a model that the caller gives. No list has its rate: its own estimates say
         it."""
-        models, calls = self._runtime.models, self._found.bounds.model_calls.most
+        models, calls = self._runtime.models, self._outlook.bounds.model_calls.most
         rates, reply = [], self._runtime.settings.runs.reply_tokens
         for spec in specs:
             opened = models.open(spec)
@@ -296,7 +267,7 @@ class _Looking:
             return PriceBound(None, "there is no bound on the model calls")
         if has_threads(plans) or self._agents_have_tools(plans):
             return PriceBound(None, "an agent reads what its tools return, and that has no bound")
-        if self._found.bounds.tool_calls.most != 0:
+        if self._outlook.bounds.tool_calls.most != 0:
             return PriceBound(None, "a model may read what tools return, and that has no bound")
         longest = models.context_budget(specs[0])
         own = len(self._document.source.text) + len(encode(dict(self._inputs)))
@@ -312,7 +283,7 @@ class _Looking:
         if any(step_tools(step) for plan in plans for _, step in plan.steps()):
             return True
         return any(
-            profile is None or (profile.tools if agent.tools is None else narrowed_tools(agent.tools, profile.tools))
+            profile is None or agent_tools(agent, profile.tools)
             for agent, profile in zip(agents, settings, strict=True)
         )
 
@@ -337,6 +308,6 @@ def _proven_price(proof: RunProof) -> PriceBound:
 def _rate(model: Priced, reply: int) -> tuple[float, float] | None:
     """Return the most that a call costs without what it reads, and the price of reading one character."""
     empty = ModelCall("", (), max_tokens=reply, usual_tokens=True)
-    long = replace(empty, messages=(Message("user", "x" * _SAMPLE),))
+    long = replace_call(empty, messages=(Message("user", "x" * _SAMPLE),))
     least, most = model.estimate(empty), model.estimate(long)
     return None if least is None or most is None else (least, (most - least) / _SAMPLE)

@@ -1,9 +1,7 @@
 """Fork a run: start a new run in the middle of another one.
 
 The records before a step are taken over, the rest is new. A `Place` tells which records lie before the step, and where
-values can be set for it.
-
-The receipt of a fork: the effects that it keeps, the steps that it does again, and the most that it may still do.
+values can be set for it; a `Receipt` tells what the fork keeps, what it does again, and the most that it may still do.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from msgspec.structs import replace
 
 from quire.engine.driver.journal import is_lost_call
 from quire.engine.inputs import run_inputs
-from quire.engine.records import EffectRecord, Event, NewRun, RunRow, RunUpdate, Status
+from quire.engine.records import EffectRecord, Event, NewRun, RunRow, RunUpdate, Status, total_cost
 from quire.engine.requests import BREAK
 from quire.errors import BadInputs, CannotStart, RunState
 from quire.library.foresight import Foresight
@@ -94,13 +92,13 @@ def find_place(plan: Plan, named: str) -> Place:
 
     Raises `CannotStart`, with the nearest name, if there is no such step.
     """
-    wanted = named.strip()
+    named = named.strip()
     if plan.thread:
-        return _turn(wanted)
+        return _turn(named)
     steps = {path: step.label for path, step in plan.stops().items()}
-    path = path_named(wanted, steps)
+    path = path_named(named, steps)
     if path is None:
-        raise _no_step(plan, wanted, steps)
+        raise _no_step(plan, named, steps)
     order = {step: number for number, step in enumerate(steps)}
     above, _, _ = path.rpartition("/")
     siblings = [step for step in steps if step.rpartition("/")[0] == above]
@@ -124,9 +122,8 @@ def _no_step(plan: Plan, named: str, steps: Mapping[str, str]) -> CannotStart:
     if inside is not None:
         top = inside.partition("/")[0]
         return CannotStart(f"step {named} is inside of step {top}: a pipeline is forked between its own steps")
-    close = nearest(named, labels)
-    known = did_you_mean(close, f"the steps are {', '.join(labels)}")
-    return CannotStart(f"there is no step {named}: {known}")
+    hint = did_you_mean(nearest(named, labels), f"the steps are {', '.join(labels)}")
+    return CannotStart(f"there is no step {named}: {hint}")
 
 
 FORKED = "run_forked"
@@ -223,8 +220,8 @@ async def prepare_fork(runtime: Runtime, run: str, step: str, changes: Changes) 
     texts = {digest: await runtime.store.text(digest) for digest in pinned_texts(pins)}
     written = [(view.document.source, row.format, pins.declared), *written_directives(view.bundle)]
     accepted = () if view.pins.imported else pins.forced
-    found = require_meant(written, force=changes.force, accepted=(*runtime.accepted, *accepted))
-    pins = replace(pins, forced=tuple(sorted({*accepted, *found})))
+    codes = require_meant(written, force=changes.force, accepted=(*runtime.accepted, *accepted))
+    pins = replace(pins, forced=tuple(sorted({*accepted, *codes})))
     events = _events(new, now, view, place, await runtime.store.events(run), records)
     made = NewRun(new, row.title, row.format, row.document, now, pins.as_json(), texts)
     history = History(RunUpdate(Status.PENDING), records, events, now)
@@ -284,7 +281,7 @@ def _granted(
     else:
         pins = replace(pins, allow=tuple(dict.fromkeys((*pins.allow, *allow))))
     granted = default_grants(runtime.settings, pins.allow)
-    if view.row.format != "directive":
+    if view.thread is None:
         return replace(pins, grants=tuple(sorted(granted.patterns)))
     if view.pins.imported and view.bundle is not None:
         started = runtime.directives.again(view.bundle, pins.inputs, pins.limits, granted)
@@ -296,17 +293,17 @@ def _inputs(view: RunView, sets: Mapping[str, Value]) -> Mapping[str, Value]:
     """Return the inputs with the new values: before the first step, inputs are the only values that can be set. Raises
     `BadInputs` for a name that the document does not have."""
     plan = view.document.runnable()
-    given = {**view.pins.inputs, **sets}
+    inputs = {**view.pins.inputs, **sets}
     if plan.format == "pipeline":
-        return run_inputs(plan, given)
-    known = list(view.pins.inputs) if plan.thread else [wanted.name for wanted in plan.inputs]
-    if problems := [unknown(name, known, "the document has no input") for name in sets if name not in known]:
+        return run_inputs(plan, inputs)
+    names = list(view.pins.inputs) if plan.thread else [own.name for own in plan.inputs]
+    if problems := [unknown(name, names, "the document has no input") for name in sets if name not in names]:
         raise BadInputs(problems)
-    return given if plan.thread else run_inputs(plan, given, one_line=False)
+    return inputs if plan.thread else run_inputs(plan, inputs, one_line=False)
 
 
 def with_boundary(
-    kept: list[EffectRecord], place: Place, sets: Mapping[str, Value], pins: PinnedState, now: float
+    records: list[EffectRecord], place: Place, sets: Mapping[str, Value], pins: PinnedState, now: float
 ) -> list[EffectRecord]:
     """Add the values as a breakpoint after the previous step would: in its record, as a person's answer there. Raises
     `RunState` for the first step of a branch."""
@@ -315,14 +312,14 @@ def with_boundary(
             raise RunState(
                 f"step {place.label} is the first of its branch, where no value can be set: fork the step around it"
             )
-        return kept
+        return records
     path, label = place.before
     boundary = f"{path}{BREAK}"
-    stood = next((record for record in kept if record.path == boundary), None)
+    stood = next((record for record in records if record.path == boundary), None)
     if not sets and (stood is not None or label not in pins.breakpoints):
-        return kept
+        return records
     earlier = cast("Mapping[str, Value]", stood.value) if stood else {}
-    others = [record for record in kept if record is not stood]
+    others = [record for record in records if record is not stood]
     return [*others, boundary_record(boundary, label, {**earlier, **sets}, now)]
 
 
@@ -335,9 +332,7 @@ async def _check_reached(
     if place.first and not records:
         return  # Everything is new. A thread has effects before its first turn, which a replay cannot pass.
     step = led.replay.progress.steps.get(place.path)
-    # A sub-step is skipped if another arm was taken; a step of the document, if none of its own arms was.
-    unreached = ("pending", "skipped") if "/case[" in place.path else ("pending",)
-    if step is None or step.status in unreached:
+    if step is None or not _is_reached(step.path, step.status):
         name = place.label if place.label.startswith("turn ") else f"step {place.label}"
         raise RunState(f"run {origin.id} has not come to {name}: fork it from one that it has begun")
 
@@ -353,12 +348,22 @@ def _events(
         for event in events
         if event.path and place.keeps_event(event) and (event.type != "effect" or event.path in paths)
     ]
-    story.append(Event(FORKED, run, now, 0, "", place.label, {"origin": view.row.id, "from": place.path}))
+    return retold(run, now, story, place.label, {"origin": view.row.id, "from": place.path})
+
+
+def retold(run: str, now: float, events: Sequence[Event], label: str, data: Mapping[str, Value]) -> list[Event]:
+    """Return events of another run with the id and numbers of a new one, and the first event of its own."""
+    story = [*events, Event(FORKED, run, now, 0, "", label, data)]
     return [replace(event, run=run, seq=number) for number, event in enumerate(story, 1)]
 
 
-_TURN_BEFORE = re.compile(rf"{THREAD_PATH}/turn\[(\d+)\]")
-UNREACHED = ("pending", "skipped")
+def _is_reached(path: str, status: str) -> bool:
+    """Tell whether a run has begun a step. A sub-step is skipped if another arm was taken; a step of the document, if
+    none of its own arms was."""
+    return status not in (_NOT_DONE if "/case[" in path else ("pending",))
+
+
+_NOT_DONE = ("pending", "skipped")
 
 
 class ForkStep(Struct, frozen=True):
@@ -392,7 +397,7 @@ def fork_steps(view: RunView) -> list[ForkStep]:
     """Return the steps at which a run can be forked, in the order of the document."""
     plan = view.document.runnable()
     if plan.thread:
-        turns = sorted({int(match[1]) for effect in view.effects if (match := _TURN_BEFORE.match(effect.path))} | {1})
+        turns = sorted(_turns(view.effects) | {1})
         status = str(view.row.status)
         return [
             ForkStep(f"{THREAD_PATH}/turn[{turn}]", f"turn {turn}", "", status, True, True, turn == 1) for turn in turns
@@ -403,7 +408,7 @@ def fork_steps(view: RunView) -> list[ForkStep]:
         place = find_place(plan, path)
         status = views[path].status if path in views else "pending"
         settable = place.first or place.before is not None
-        reached = place.first or status not in (UNREACHED if "/case[" in path else UNREACHED[:1])
+        reached = place.first or _is_reached(path, status)
         steps.append(ForkStep(path, step.label, step.title, status, reached, settable, place.first))
     return steps
 
@@ -411,19 +416,11 @@ def fork_steps(view: RunView) -> list[ForkStep]:
 async def receipt(runtime: Runtime, run: str, step: str, changes: Changes) -> Receipt:
     """Check a fork and tell what it would do; nothing is stored. Raises what `prepare_fork` raises."""
     prepared = await prepare_fork(runtime, run, step, changes)
-    again, later = _steps(prepared.origin, prepared.place)
-    costs = [record.usage.cost for record in prepared.kept if record.usage]
-    known = [cost for cost in costs if cost is not None]
-    cost = sum(known) if len(known) == len(costs) else None
-    return Receipt(prepared, cost, again, later, _bounds(prepared, runtime.settings))
-
-
-def _steps(view: RunView, place: Place) -> tuple[list[ForkStep], int]:
-    steps = fork_steps(view)
-    at = next((at for at, step in enumerate(steps) if step.path == place.path), len(steps))
-    rest = steps[at:]
-    again = [step for step in rest if step.status not in UNREACHED]
-    return again, len(rest) - len(again)
+    steps = fork_steps(prepared.origin)
+    at = next((at for at, step in enumerate(steps) if step.path == prepared.place.path), len(steps))
+    again = [step for step in steps[at:] if step.status not in _NOT_DONE]
+    cost = total_cost(prepared.kept)
+    return Receipt(prepared, cost, again, len(steps) - at - len(again), _bounds(prepared, runtime.settings))
 
 
 def _bounds(fork: PreparedFork, settings: Settings) -> PlanBounds:
@@ -442,5 +439,5 @@ def _bounds(fork: PreparedFork, settings: Settings) -> PlanBounds:
     return foresight.bounds(replace(plan, body=body, declared=None), inputs=inputs, is_rest=True)
 
 
-def _turns(records: Sequence[EffectRecord]) -> set[str]:
-    return {match[1] for record in records if (match := _TURN_BEFORE.match(record.path))}
+def _turns(records: Sequence[EffectRecord]) -> set[int]:
+    return {int(match[1]) for record in records if (match := _TURN.match(record.path))}

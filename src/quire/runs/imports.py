@@ -1,10 +1,9 @@
-"""Import a run from an export file: check the file, prove it by a replay, and keep the run.
+"""Import a run from an export file: check the file, prove it by a replay, and keep the run. Stored runs and files are
+verified in the same way: seals, hashes, and a replay that gives the stated result.
 
 An imported run can be looked at and forked, but not driven. The file may come from anywhere: every link of the chain,
 every hash and the shape of every line are checked, and each problem is reported as a sentence that names the line,
 never as a traceback.
-
-Verify a stored run or an exported one: seals, hashes, and a replay that gives the stated result.
 """
 
 from __future__ import annotations
@@ -144,8 +143,8 @@ def _check_end(path: Path, lines: Sequence[bytes], entries: Sequence[Entry]) -> 
     last = entries[-1]
     if last["type"] != "end":
         raise BadExport(path, len(lines), "is the last, and not the end: the file is cut off")
-    wanted = {"prev": last["prev"], "type": "end", "lines": len(lines), "head": last["prev"]}
-    if encode(wanted).encode() != lines[-1]:
+    expected = {"prev": last["prev"], "type": "end", "lines": len(lines), "head": last["prev"]}
+    if encode(expected).encode() != lines[-1]:
         raise BadExport(path, len(lines), "has been changed: it does not count the lines that there are")
 
 
@@ -336,7 +335,7 @@ async def prove(exported: Exported, settings: Settings) -> None:
         try:
             await _keep(runtime, exported, exported.row)
             view = await runtime.view_of(exported.row, exported.effects, exported.questions)
-            given: dict[str, Value] = result_of(view)
+            replayed: dict[str, Value] = result_of(view)
         except JournalMismatch as error:
             raise NotProved(f"the journal does not belong to the document: {error}") from None
         except QuireError as error:
@@ -346,9 +345,9 @@ async def prove(exported: Exported, settings: Settings) -> None:
             raise NotProved(f"what the run holds on to cannot be read: {type(error).__name__}: {error}") from None
         finally:
             await runtime.close()
-    for name in dict.fromkeys((*exported.result, *given)):
-        stated, found = exported.result.get(name), given.get(name)
-        if fingerprint(stated) != fingerprint(found):
+    for name in dict.fromkeys((*exported.result, *replayed)):
+        stated, actual = exported.result.get(name), replayed.get(name)
+        if fingerprint(stated) != fingerprint(actual):
             raise NotProved(f"the replay gives another {name} than the file states")
 
 

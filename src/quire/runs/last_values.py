@@ -29,7 +29,6 @@ from quire.workspace.consent import is_trusted
 from quire.workspace.secrets import masked
 
 if TYPE_CHECKING:
-    from quire.engine.ports import Store
     from quire.engine.records import RunRow
     from quire.runs.outcome import RunView
     from quire.trust.secrets import Redactor
@@ -80,9 +79,10 @@ async def _read(runtime: Runtime, file: Path, format: str) -> dict[str, LastValu
     redactor = redactor_of(runtime.settings, runtime.environ)
     values: dict[str, LastValues] = {}
     try:
-        for row in await _rows(runtime.store, file, format):
+        page = await lister(runtime.store).page(RunFilters(document=file.name, format=format), limit=MOST_ROWS)
+        for row in page.rows:
             part = str(row.pins.get("declared", ""))
-            if part in values or len(values) >= MOST_PARTS:
+            if not _is_of(row, file) or part in values or len(values) >= MOST_PARTS:
                 continue
             with suppress(BrokenSeal):
                 await runtime.store.check_seal(row.id)
@@ -91,12 +91,6 @@ async def _read(runtime: Runtime, file: Path, format: str) -> dict[str, LastValu
     finally:
         await runtime.close()
     return values
-
-
-async def _rows(store: Store, file: Path, format: str) -> Sequence[RunRow]:
-    """Return the newest runs of the document, the newest first."""
-    page = await lister(store).page(RunFilters(document=file.name, format=format), limit=MOST_ROWS)
-    return [row for row in page.rows if _is_of(row, file)]
 
 
 def _is_of(row: RunRow, file: Path) -> bool:
@@ -109,21 +103,23 @@ def _is_of(row: RunRow, file: Path) -> bool:
 def _values(view: RunView, redactor: Redactor) -> LastValues:
     if view.row.format == "pipeline":
         groups: dict[str, Value] = {"stores": dict(view.stores)}
-    elif view.row.format == "directive":
+    elif view.thread is not None:
         groups = {"inputs": dict(view.pins.inputs), "outputs": view.ending.get("outputs", {})}
     else:
         state = view.state()
         groups = {"inputs": state["input_values"], "outputs": state["named_outputs"]}
     left = LONGEST_TOGETHER
-    kept: dict[str, dict[str, Value]] = {}
+    shortened: dict[str, dict[str, Value]] = {}
     for group, values in groups.items():
-        kept[group] = {}
+        shortened[group] = {}
         for name, value in values.items() if isinstance(values, Mapping) else ():
-            shown = _cut(_without_secrets(name, redactor.value(value)))
+            shown = _without_secrets(name, redactor.value(value))
+            if len(text := text_or_json(shown)) > LONGEST_VALUE:
+                shown = cut(text, LONGEST_VALUE)
             left -= len(encode(shown))
             if left >= 0:
-                kept[group][name] = shown
-    return LastValues(view.row.id, view.row.updated_at, view.pins.document, kept)
+                shortened[group][name] = shown
+    return LastValues(view.row.id, view.row.updated_at, view.pins.document, shortened)
 
 
 def _without_secrets(name: str, value: Value) -> Value:
@@ -139,17 +135,11 @@ def _without_secrets(name: str, value: Value) -> Value:
     return value
 
 
-def _cut(value: Value) -> Value:
-    """Return a long value as the beginning of its text."""
-    text = text_or_json(value)
-    return value if len(text) <= LONGEST_VALUE else cut(text, LONGEST_VALUE)
-
-
 def value_at(values: LastValues, way: Sequence[str]) -> Iterator[Value]:
     """Yield the value at a group, a name and the fields that follow; nothing if the run did not give it one."""
-    found: Value = {group: dict(known) for group, known in values.groups.items()}
+    value: Value = {group: dict(by_name) for group, by_name in values.groups.items()}
     for name in way:
-        if not isinstance(found, Mapping) or name not in found:
+        if not isinstance(value, Mapping) or name not in value:
             return
-        found = found[name]
-    yield found
+        value = value[name]
+    yield value

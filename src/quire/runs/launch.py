@@ -1,11 +1,8 @@
 """Launches of pipelines: registered or inline, with or without waiting.
 
-A refusal before a run exists is an `error` without a run id, and leaves nothing behind.
-
 A launch is a run of its own, with an id derived from the call: a thread that is killed and resumed finds the run that
-it launched before, and does not launch a second one.
-
-The tool names in an inline definition are resolved before it is launched (`KnownTools`).
+it launched before, and does not launch a second one. A refusal before a run exists is an `error` without a run id, and
+leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -114,24 +111,24 @@ class Launching:
         raised."""
         if tool not in LAUNCHING:
             return LaunchResult("error", {"error": f"there is no tool {tool}"})
-        known = ["definition" if INLINE in tool else "name", "input"]
-        if unknown := unknown_argument(tool, arguments, known, SUBJECTS):
+        names = ["definition" if INLINE in tool else "name", "input"]
+        if unknown := unknown_argument(tool, arguments, names, SUBJECTS):
             return LaunchResult("error", {"error": unknown})
         try:
-            document, given = self._document(tool, arguments, launcher), _input(arguments)
+            document, inputs = self._document(tool, arguments, launcher), _input(arguments)
         except BadDefinition as error:
             return LaunchResult("error", {"error": str(error), "errors": error.mistakes})
         except QuireError as error:
             return LaunchResult("error", {"error": str(error)})
         wait = not tool.endswith(ASYNC)
         return await self.launch_document(
-            document, given, launcher, wait=wait, people=people, listen=listen, began=began
+            document, inputs, launcher, wait=wait, people=people, listen=listen, began=began
         )
 
     async def launch_document(
         self,
         document: Document,
-        given: Mapping[str, Value],
+        inputs: Mapping[str, Value],
         launcher: Launcher,
         *,
         wait: bool = True,
@@ -147,7 +144,7 @@ class Launching:
             if row is None:
                 options = launcher.options or self._options
                 options = replace(options, reply_to=launcher.recipient, within=launcher.within)
-                run = await self._start(document, given, options, run)
+                run = await self._start(document, inputs, options, run)
             elif row.status in (*FINAL, Status.FAILED, Status.CANCELLED):
                 # A caller that did not wait was told that the run has started, and learns of its end by the letter.
                 started = LaunchResult("started", {"run_id": run})
@@ -164,17 +161,17 @@ class Launching:
         rested = await self._runtime.drive(run, people=people, listen=listen, began=began, attached=True)
         return await self.warned(run, envelope_of(run, rested))
 
-    async def _start(self, document: Document, given: Mapping[str, Value], options: RunOptions, run: str) -> str:
+    async def _start(self, document: Document, inputs: Mapping[str, Value], options: RunOptions, run: str) -> str:
         """Start a run with the part of its launcher's money that it is allotted."""
         dollars, strictly = self._runtime.allotted.pop(run, (None, True))
         limited = options if dollars is None else replace(options, budget=dollars)
         try:
-            return await self._runtime.start(document, given, limited, run_id=run)
+            return await self._runtime.start(document, inputs, limited, run_id=run)
         except PriceUnknown:
             if strictly:
                 raise
         # As for the model of a thread: what has no price is bounded by other limits.
-        return await self._runtime.start(document, given, options, run_id=run)
+        return await self._runtime.start(document, inputs, options, run_id=run)
 
     async def warned(self, run: str, envelope: LaunchResult) -> LaunchResult:
         """Add the warnings of the check before the start, if there are any."""
@@ -229,11 +226,11 @@ class Launching:
             raise Refused("name is required: which registered pipeline?")
         launcher.check(name)
         registry = self._runtime.registry()
-        found = registry.pipelines.get(name)
-        if found is None:
+        registered = registry.pipelines.get(name)
+        if registered is None:
             problems = "".join(f"; {problem}" for problem in registry.problems)
             raise Refused(f"pipeline {name!r} is not registered{problems}")
-        return found.document
+        return registered.document
 
     def _inline(self, definition: Value, launcher: Launcher) -> Document:
         if definition is not None and not isinstance(definition, str):
@@ -248,8 +245,8 @@ class Launching:
         refusal = gate(file, launcher.identity, self._known_tools(), self._shell, hint=self._hint) if file else None
         if reading.file is None or refusal is not None:
             verdict = "invalid" if reading.file is None else "refused"
-            found = mistakes(reading, refusal)
-            raise BadDefinition(f"the inline definition is {verdict}: {told(found)}", listed(found))
+            errors = mistakes(reading, refusal)
+            raise BadDefinition(f"the inline definition is {verdict}: {told(errors)}", listed(errors))
         (pipeline,) = reading.file.pipelines
         return Document(source, "pipeline", lower(reading.file, pipeline), reading.diagnostics)
 
@@ -265,25 +262,25 @@ def definition_help(tool: str) -> str:
 
 
 def unknown_argument(
-    tool: str, arguments: Mapping[str, Value], known: Sequence[str], ignored: Collection[str] = ()
+    tool: str, arguments: Mapping[str, Value], names: Sequence[str], ignored: Collection[str] = ()
 ) -> str:
     """Return a message about the first argument that a tool does not take, or the empty text. A misspelt input would be
     lost silently."""
     for name in arguments:
-        if name not in known and name not in ignored:
-            takes = f"it takes {' and '.join(known)}"
-            meant = did_you_mean(nearest(name, known))
+        if name not in names and name not in ignored:
+            takes = f"it takes {' and '.join(names)}"
+            meant = did_you_mean(nearest(name, names))
             return f"{tool} has no argument {name!r}: {f'{meant} ' if meant else ''}{takes}"
     return ""
 
 
 def _input(arguments: Mapping[str, Value]) -> Mapping[str, Value]:
-    given = arguments.get("input")
-    if given is None:
+    inputs = arguments.get("input")
+    if inputs is None:
         return {}
-    if not isinstance(given, Mapping):
+    if not isinstance(inputs, Mapping):
         raise Refused("input must be a mapping, if it is given")
-    return given
+    return inputs
 
 
 def envelope_of(run: str, ended: DriveResult) -> LaunchResult:
@@ -310,7 +307,7 @@ _MOST_HINTS = 1_000
 
 
 class KnownTools:
-    """The tool names that resolve, among those asked for so far. Used by `Launching`."""
+    """The tool names of inline definitions that resolve, among those looked up so far. Used by `Launching`."""
 
     def __init__(self, settings: Settings, grants: Grants, environ: Mapping[str, str] | None = None) -> None:
         self._settings = settings
@@ -332,13 +329,13 @@ class KnownTools:
 
     async def learn(self, definition: object) -> None:
         """Resolve the tool names of a definition. A text that is not a definition has none. Raises `Untrusted`."""
-        wanted = _tools(definition) - self._known if isinstance(definition, str) else set()
-        if not wanted:
+        names = _tools(definition) - self._known if isinstance(definition, str) else set()
+        if not names:
             return
         if len(self._hints) > _MOST_HINTS:
             self._hints.clear()
         async with open_gate(self._settings, self._grants, self._environ) as gate:
-            for name in sorted(wanted):
+            for name in sorted(names):
                 try:
                     await gate.offers([name])
                 except ToolFailed as error:

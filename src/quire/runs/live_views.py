@@ -11,8 +11,8 @@ import asyncio
 import contextlib
 import gc
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,6 +22,7 @@ from quire.engine.driver.replay import Replay
 from quire.runs.drives import apply_amendments
 from quire.runs.fan_items import Recorded
 from quire.runs.outcome import RunView
+from quire.runs.stored import run_without_loop
 from quire.stores.run_pages import Paged
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from quire.plan.nodes import Plan
     from quire.runs.pins import PinnedRun
     from quire.runs.runtime import Runtime
-
-T = TypeVar("T")
 
 MOST_RUNS = 64
 MOST_EFFECTS = 200_000
@@ -109,7 +108,8 @@ class LiveViews:
         """Return the view of a run as it is now. Raises `NoSuchRun`, and what a replay raises."""
         row = await self._runtime.row(run)
         view = self._kept.get(run)
-        version = await self._version(row, view.version.seq if view else 0)
+        seq = await last_event(self._runtime.store, run, view.version.seq if view else 0)
+        version = Version(row.epoch, seq, row.updated_at, str(row.status))
         if view is not None and view.version == version:
             self._kept.move_to_end(run)
             return await self._with_questions(view, row)
@@ -147,16 +147,12 @@ class LiveViews:
         """Drop the view of a run that was removed."""
         self._kept.pop(run, None)
 
-    async def _version(self, row: RunRow, known: int) -> Version:
-        seq = await last_event(self._runtime.store, row.id, known)
-        return Version(row.epoch, seq, row.updated_at, str(row.status))
-
-    async def _with_questions(self, known: SeenView, row: RunRow) -> SeenView:
+    async def _with_questions(self, kept: SeenView, row: RunRow) -> SeenView:
         """Return a kept view with the questions that are open now: an answer that waits is not an event."""
         questions = await self._runtime.store.questions(row.id)
-        if list(questions) == list(known.view.questions):
-            return known
-        return SeenView(replace(known.view, questions=questions), known.version)
+        if list(questions) == list(kept.view.questions):
+            return kept
+        return SeenView(replace(kept.view, questions=questions), kept.version)
 
     async def _replayed(self, row: RunRow) -> RunView:
         runtime = self._runtime
@@ -166,15 +162,12 @@ class LiveViews:
         self.replays += 1
 
         def recorded(plan: Plan) -> Recorded:
-            progress = Recorded.of(plan)
-            assert isinstance(progress, Recorded)  # noqa: S101  # made by `of` of that class
-            progress.listening_to(effects)
-            return progress
+            return Recorded.of(plan).knowing(effects)
 
         if len(effects) < IN_THREAD:
             return await runtime.view_of(row, effects, questions, recorded)
         with _uncollected():
-            replayed = await asyncio.to_thread(_alone, runtime.replay_of(held, row, effects, recorded))
+            replayed = await asyncio.to_thread(run_without_loop, runtime.replay_of(held, row, effects, recorded))
             return await runtime.view_of(row, effects, questions, replayed=replayed)
 
     def _made(self, key: tuple[str, Version], done: asyncio.Task[RunView]) -> None:
@@ -221,23 +214,9 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _alone(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that only ever lets others go first, without an event loop: all it does is compute."""
-    try:
-        while True:
-            waits = work.send(None)
-            if waits is not None:
-                raise AssertionError(f"a replay waits for {waits!r}")
-    except StopIteration as done:
-        found: T = done.value
-        return found
-    finally:
-        work.close()
-
-
-async def last_event(store: Store, run: str, known: int = 0) -> int:
-    """Return the number of the last kept event of a run; 0 without one. `known` is a number that it had before."""
+async def last_event(store: Store, run: str, before: int = 0) -> int:
+    """Return the number of the last kept event of a run; 0 without one. `before` is a number that it had before."""
     events = (
-        await store.journal().event_page(run, limit=1) if isinstance(store, Paged) else await store.events(run, known)
+        await store.journal().event_page(run, limit=1) if isinstance(store, Paged) else await store.events(run, before)
     )
-    return max((event.seq for event in events), default=known)
+    return max((event.seq for event in events), default=before)

@@ -78,8 +78,8 @@ async def _announce(
 
     redactor = redactor_of(runtime.settings, runtime.environ)
     latest = await runtime.store.get(row.id) or row
-    told = redactor.value(_event(type, latest, ended, questions, str(runtime.settings.workspace.folder)))
-    task = asyncio.create_task(_run(runtime, settings.command, encode(told).encode(), redactor))
+    event = redactor.value(_event(type, latest, ended, questions, str(runtime.settings.workspace.folder)))
+    task = asyncio.create_task(_run(runtime, settings.command, encode(event).encode(), redactor))
     _under_way.add(task)
     task.add_done_callback(_under_way.discard)
 
@@ -96,7 +96,7 @@ def _type(ended: DriveResult, breakpoints: Iterable[str], questions: Iterable[Qu
     if ended.status is Status.AWAITING_INPUT:
         return _WAITING if any((question.path, question.hash) not in before for question in questions) else ""
     if ended.status is Status.PAUSED:
-        return _WAITING if is_named(ended.position, [typed_way(one) for one in breakpoints]) else ""
+        return _WAITING if is_named(ended.position, [typed_way(name) for name in breakpoints]) else ""
     return _ENDS.get(ended.status, "")
 
 
@@ -165,8 +165,8 @@ async def _run(runtime: Runtime, command: tuple[str, ...], event: bytes, redacto
         except (OSError, ValueError) as error:
             problem = f"cannot be started: {error}"
     if problem:
-        said = " ".join(redactor.text(problem).split())[:_LONGEST_PROBLEM]
-        runtime.notice(f"warning: [notify] {command[0]}: {said}")
+        reason = " ".join(redactor.text(problem).split())[:_LONGEST_PROBLEM]
+        runtime.notice(f"warning: [notify] {command[0]}: {reason}")
 
 
 async def _told(runtime: Runtime, command: tuple[str, ...], event: bytes) -> str:
@@ -201,5 +201,5 @@ async def _told(runtime: Runtime, command: tuple[str, ...], event: bytes) -> str
         if status == 0:
             return ""
         errors.seek(0)
-        said = errors.read(LONGEST_TEXT).decode("utf-8", "replace").strip()
-        return f"ended with status {status}" + (f": {said}" if said else "")
+        output = errors.read(LONGEST_TEXT).decode("utf-8", "replace").strip()
+        return f"ended with status {status}" + (f": {output}" if output else "")

@@ -1,7 +1,5 @@
-"""Options of a new run, besides its inputs.
-
-Check the names of steps in breakpoints, answers and scripts: labels, or ways into callees.
-"""
+"""Options of a new run, besides its inputs, and the check of the steps that breakpoints, answers and scripts name: by
+labels, or by ways into callees."""
 
 from __future__ import annotations
 
@@ -96,13 +94,13 @@ def call_limit(limits: Mapping[str, Value]) -> int | None:
         return None
     from quire.engine.inputs import converted
 
-    given = limits[CALLS]
+    limit = limits[CALLS]
     try:
-        calls = 0 if given is None else converted("integer", given)
+        calls = 0 if limit is None else converted("integer", limit)
     except ValueError:
         calls = None
     if not isinstance(calls, int) or not 0 <= calls <= LARGEST_LIMIT:
-        raise CannotStart(f"the limit of calls is a whole number, 0 for no limit, and {given!r} is not")
+        raise CannotStart(f"the limit of calls is a whole number, 0 for no limit, and {limit!r} is not")
     return calls
 
 
@@ -149,7 +147,7 @@ def check_step_labels(
             match = _TURN.search(name) or _BEFORE.fullmatch(name)
             problems += [] if match else [f"{name} is not a step of a directive: {_TURNS}"]
         else:
-            problems += (f"answer {name}: {one}" for one in _own(plan, name, answer, documents))
+            problems += (f"answer {name}: {problem}" for problem in _own(plan, name, answer, documents))
     if problems:
         raise BadInputs(problems)
 
@@ -168,8 +166,8 @@ def _follow(
     label, *rest = parts
     if plan.thread:
         # Only the run can tell which turns there will be, what they call and whether one of them asks.
-        known = _TURN.search(label) or (_BEFORE.fullmatch(label) and not stop)
-        return [] if known else [f"{above}{label} is not a turn of a directive: {_TURNS}"]
+        is_turn = _TURN.search(label) or (_BEFORE.fullmatch(label) and not stop)
+        return [] if is_turn else [f"{above}{label} is not a turn of a directive: {_TURNS}"]
     steps = {step.label: step for _, step in plan.steps()}
     step = steps.get(label)
     if step is None:
@@ -207,10 +205,10 @@ def _stops(plan: Plan) -> list[str]:
     return [step.label for step in plan.stops().values()]
 
 
-def _instead(label: str, known: Collection[str], above: str = "") -> str:
-    if close := nearest(label, known):
+def _instead(label: str, labels: Collection[str], above: str = "") -> str:
+    if close := nearest(label, labels):
         return did_you_mean(f"{above}{close}", lead=": ")
-    listed = ", ".join(first_of([f"{above}{one}" for one in known], _MOST_NAMED))
+    listed = ", ".join(first_of([f"{above}{name}" for name in labels], _MOST_NAMED))
     return f": the steps are {listed}" if listed else ""
 
 
@@ -264,7 +262,7 @@ def _misfit_of_tool(arguments: Mapping[str, Literal | Formula], answer: str) -> 
     computed."""
     if any(isinstance(arguments.get(name), Formula) for name in ("type", "options")):
         return ""
-    literal = {name: one.value for name, one in arguments.items() if isinstance(one, Literal)}
+    literal = {name: argument.value for name, argument in arguments.items() if isinstance(argument, Literal)}
     kind, options = literal.get("type", "input"), literal.get("options", [])
     if not isinstance(kind, str) or not isinstance(options, list | tuple):
         return ""

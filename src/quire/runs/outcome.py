@@ -1,7 +1,5 @@
-"""The outcome of a run, for every format: how it ended or where it rests, what came out, what went wrong.
-
-A run as people see it: its row, its steps, its open questions, its output.
-"""
+"""A run as people see it, for every format: how it ended or where it rests, its steps, its open questions, what came
+out and what went wrong."""
 
 from __future__ import annotations
 
@@ -144,8 +142,8 @@ class RunOutcome(Struct, frozen=True):
     @property
     def own_steps(self) -> list[StepView]:
         """The steps of the document. The turns of threads count in a directive only."""
-        turns = self.row.format == "directive"
-        return [step for step in self.progress.steps.values() if turns or not step.thread]
+        own = f"{THREAD_PATH}/"
+        return [step for path, step in self.progress.steps.items() if not step.thread or path.startswith(own)]
 
 
 def by_label(steps: Iterable[StepView]) -> dict[str, StepView]:
@@ -180,7 +178,7 @@ def limit_of(kind: str) -> str:
 
 
 def bounds_that_hold(
-    format: str, start: PinnedState, now: PinnedState, records: Iterable[EffectRecord]
+    plan: Plan, start: PinnedState, now: PinnedState, records: Iterable[EffectRecord]
 ) -> ProvenBounds | None:
     """Return the bounds that were proven at the start of a run, as far as they still hold; None if none do.
 
@@ -195,7 +193,7 @@ def bounds_that_hold(
     from quire.engine.proven_bounds import ProvenBounds
 
     proven = ProvenBounds.of(start.proven)
-    same_calls = format != "pipeline" or (now.budget is None) == (start.budget is None)
+    same_calls = not plan.has_call_cap or (now.budget is None) == (start.budget is None)
     if now.instead == start.instead and same_calls:
         return proven
     return replace(proven, input_tokens=None, output_tokens=None, reply_tokens=None, cost=None)
@@ -254,18 +252,19 @@ class RunView(RunOutcome, frozen=True):
         from quire.engine.proven_bounds import broken_bounds
         from quire.runs.pins import PinnedState
 
-        proven = bounds_that_hold(self.row.format, PinnedState.of(self.row.pins), self.pins, self.effects)
+        start, plan = PinnedState.of(self.row.pins), self.document.runnable()
+        proven = bounds_that_hold(plan, start, self.pins, self.effects)
         return [] if proven is None else [bound.message for bound in broken_bounds(proven, self.effects)]
 
     @property
     def changes(self) -> list[tuple[StepView, Mapping[str, Value]]]:
         """The values that people set at stops, each with the step at whose end they were set."""
-        found = []
+        changes = []
         for record in self.effects:
             step = self.replay.progress.step_of(record.path) if record.kind == "break" else None
             if step is not None and isinstance(record.value, Mapping) and record.value:
-                found.append((step, record.value))
-        return found
+                changes.append((step, record.value))
+        return changes
 
     @property
     def answers(self) -> list[tuple[str, EffectRecord]]:

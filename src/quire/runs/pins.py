@@ -38,16 +38,11 @@ Shape: TypeAlias = Callable[[Value], bool]
 _LIST = (list, tuple)  # Python would build a union anew each time that it is asked for.
 
 
-def _is_text(value: Value) -> bool:
-    return isinstance(value, str)
+def _is_a(kind: type) -> Shape:
+    return lambda value: isinstance(value, kind)
 
 
-def _is_flag(value: Value) -> bool:
-    return isinstance(value, bool)
-
-
-def _is_map(value: Value) -> bool:
-    return isinstance(value, Mapping)
+_is_text, _is_flag, _is_map = _is_a(str), _is_a(bool), _is_a(Mapping)
 
 
 def _is_count(value: Value) -> bool:
@@ -65,7 +60,7 @@ def _or_none(shape: Shape) -> Shape:
 
 
 def _are_texts(value: Value) -> bool:
-    return isinstance(value, _LIST) and all(isinstance(one, str) for one in value)
+    return isinstance(value, _LIST) and all(map(_is_text, value))
 
 
 def _is_map_of(shape: Shape) -> Shape:
@@ -82,14 +77,14 @@ _CALL_SETTINGS: Mapping[str, Shape] = {
 
 def _are_call_settings(value: Value) -> bool:
     return isinstance(value, Mapping) and all(
-        name in _CALL_SETTINGS and _CALL_SETTINGS[name](one) for name, one in value.items()
+        name in _CALL_SETTINGS and _CALL_SETTINGS[name](setting) for name, setting in value.items()
     )
 
 
 def _is_profile(value: Value) -> bool:
     if not isinstance(value, _LIST) or not 3 <= len(value) <= 5:
         return False
-    if not (_are_texts(value[:2]) and _are_texts(value[2]) and all(_or_none(_is_count)(one) for one in value[3:4])):
+    if not (_are_texts(value[:2]) and _are_texts(value[2]) and all(map(_or_none(_is_count), value[3:4]))):
         return False
     return len(value) < 5 or _are_call_settings(value[4])
 
@@ -246,11 +241,11 @@ class PinnedState(Struct, frozen=True):
         """Read stored pins. Raises `RunState` for anything that `as_json` would not write."""
         if wrong := misshapen_pin(stored):
             raise RunState(f"the run cannot be read: what it was started with has no proper {wrong!r}")
-        known = {name: stored[name] for name in cls.__struct_fields__ if name in stored}
-        known.setdefault("semantics_version", KNOWN_VERSIONS[0])
+        pins = {name: stored[name] for name in cls.__struct_fields__ if name in stored}
+        pins.setdefault("semantics_version", KNOWN_VERSIONS[0])
         for name in ("breakpoints", "allow", "grants", "keys", "warnings", "forced"):
-            known[name] = tuple(cast("list[str]", known.get(name, [])))
-        return cls(**known)  # type: ignore[arg-type]  # written by `as_json`
+            pins[name] = tuple(cast("list[str]", pins.get(name, [])))
+        return cls(**pins)  # type: ignore[arg-type]  # written by `as_json`
 
 
 Texts: TypeAlias = Callable[[str], Awaitable[str]]

@@ -18,11 +18,7 @@ from quire.errors import BadInputs, Denied, StepFailed, ToolChanged, ToolFailed
 from quire.library.callees import Callee, no_such
 from quire.library.texts import leads_out, read_file
 from quire.plan.built_in_tools import SHELL
-from quire.plan.nodes import (
-    Plan,
-    Think,
-    UseTool,
-)
+from quire.plan.nodes import Plan, Think, UseTool
 from quire.plan.pipeline_work import (
     Agent,
     Block,
@@ -37,7 +33,7 @@ from quire.plan.pipeline_work import (
     Stop,
     Transform,
 )
-from quire.plan.reach import Reached, reached_steps
+from quire.plan.reach import Reached, nesting_problems, reached_steps
 from quire.plan.thread import Thread
 from quire.plan.uses import OWN, OWN_TOOLS, is_built_in, step_tools
 from quire.runs.static_failures import check_cap, server_prompts, static_failures
@@ -146,8 +142,6 @@ async def look_ahead(
     nests = bool(documents) or plan.format == "pipeline"
     for at in reached:
         if nests:
-            from quire.plan.reach import nesting_problems
-
             for problem in nesting_problems(at, documents, settings.spawn.max_pipeline_fan_out_depth):
                 findings.add(problem, at)
         own = documents.get(at.document, plan)
@@ -205,29 +199,29 @@ async def _look_at_tool(
             if problem := await gate.problem_with(PlannedCall.of_invoke(work)):
                 findings.add(problem, at)
         case Agent() as work:
-            for name in _tools_of(work, library.settings):
-                if "*" in name or name in OWN_TOOLS:
-                    continue
-                problem = await gate.problem_with(PlannedCall("", name))
-                if isinstance(problem, Denied):
-                    findings.warnings[f"the agent of step {at.place} goes without {name}: {problem}"] = None
-                elif problem is not None:
-                    findings.add(problem, at)
+            from quire.engine.interpreter.pipeline.agent import agent_tools
+
+            profile = library.settings.agents.get(work.identity or "default", AgentSettings())
+            names = [name for name in agent_tools(work, profile.tools) if name not in OWN_TOOLS]
+            await _look_at_offers(f"the agent of step {at.place}", names, at, gate, findings)
         case Think():
-            for name in step_tools(at.step):
-                problem = None if "*" in name else await gate.problem_with(PlannedCall("", name))
-                if isinstance(problem, Denied):
-                    findings.warnings[f"the model of step {at.place} goes without {name}: {problem}"] = None
-                elif problem is not None:
-                    findings.add(problem, at)
-        case None | UseTool() | Transform() | Thread():
-            pass
-        case Call() | Select() | Fold() | ForEach() | Parallel():
+            await _look_at_offers(f"the model of step {at.place}", step_tools(at.step), at, gate, findings)
+        case None | UseTool() | Transform() | Thread() | Call() | Select() | Fold() | ForEach() | Parallel():
             pass
         case Block() | Repeat() | Fail() | Stop():
             pass
         case _:
             assert_never(at.step.work)
+
+
+async def _look_at_offers(who: str, names: Sequence[str], at: Reached, gate: Gate, findings: Findings) -> None:
+    """Check the tools that a model is offered. It goes without those that are not granted."""
+    for name in names:
+        problem = None if "*" in name else await gate.problem_with(PlannedCall("", name))
+        if isinstance(problem, Denied):
+            findings.warnings[f"{who} goes without {name}: {problem}"] = None
+        elif problem is not None:
+            findings.add(problem, at)
 
 
 def _unknown_name(library: Library, at: Reached, plan: Plan, documents: Mapping[str, Plan]) -> str:
@@ -238,9 +232,9 @@ def _unknown_name(library: Library, at: Reached, plan: Plan, documents: Mapping[
         return f"there is no pipeline {work.document}" + (f"; not loaded: {'; '.join(broken[:3])}" if broken else "")
     if isinstance(work, Agent | Invoke) and work.schema is not None and work.schema not in plan.schemas:
         return f"there is no schema {work.schema} in this file"
-    known = {"default", *library.settings.agents}
-    if isinstance(work, Agent) and work.identity and work.identity not in known:
-        return f"there is no identity {work.identity} (known: {', '.join(sorted(known))})"
+    identities = {"default", *library.settings.agents}
+    if isinstance(work, Agent) and work.identity and work.identity not in identities:
+        return f"there is no identity {work.identity} (known: {', '.join(sorted(identities))})"
     return ""
 
 
@@ -248,9 +242,9 @@ def _not_given(at: Reached, documents: Mapping[str, Plan]) -> str:
     """Return the problem if a caller does not pass all inputs that a playbook or a directive needs."""
     match at.step.work:
         case Call(document=name, passes=passes):
-            given: Collection[str] = [passed for passed, _ in passes]
+            names: Collection[str] = [passed for passed, _ in passes]
         case UseTool(connection=place, tool=name, arguments=dict() as arguments) if place == OWN:
-            given = arguments
+            names = arguments
         case _:
             return ""
     callee = documents.get(name)
@@ -258,15 +252,7 @@ def _not_given(at: Reached, documents: Mapping[str, Plan]) -> str:
         return ""
     from quire.library.interface import interface_of_plan
 
-    return interface_of_plan(name, callee).missing(given)
-
-
-def _tools_of(agent: Agent, settings: Settings) -> Sequence[str]:
-    """Return the tools offered to an agent: those of its profile, narrowed_tools by its step."""
-    from quire.engine.interpreter.pipeline.agent import narrowed_tools
-
-    profile = settings.agents.get(agent.identity or "default", AgentSettings())
-    return profile.tools if agent.tools is None else narrowed_tools(agent.tools, profile.tools)
+    return interface_of_plan(name, callee).missing(names)
 
 
 def _missing_prompt(at: Reached, folder: Path | None, inputs: Mapping[str, Value]) -> str:

@@ -13,7 +13,7 @@ from quire.engine.interpreter.thread.budgets import Cost, Limits, exceeded, reso
 from quire.engine.interpreter.thread.compose import Bundle, BundleResolver, read_chain
 from quire.errors import CannotStart, Denied, QuireError, ToolFailed
 from quire.plan.built_in_tools import SHELL
-from quire.runs.static_failures import has_price
+from quire.runs.static_failures import least_price
 from quire.source import Source
 from quire.tools.registry import is_disabled
 from quire.trust.capabilities import Grants, capability, fixed_head
@@ -51,19 +51,17 @@ class ThreadLook(Struct):
             chain = [thread for _, thread in read_chain(bundle.item_id, BundleResolver(bundle))]
             if chain[0].problems:
                 raise CannotStart("\n".join(f"{bundle.item_id}: {problem}" for problem in chain[0].problems))
-            limits = self._limits(at, chain[0])
+            overrides = {} if at.document else self.start.overrides
+            limits = resolve_limits(chain[0].limits, overrides, None)
         except CannotStart as error:
             self.found.add(str(error), at)
             return
         granting = next((thread for thread in chain if thread.grants_itself()), chain[0])
-        asked = [permission.capability for permission in granting.permissions]
+        capabilities = [permission.capability for permission in granting.permissions]
         self._look_at_start(at, bundle, chain, limits)
-        for line in (*self._missing(at, asked), *self._servers(asked), *self._children(bundle)):
+        for line in (*self._missing(at, capabilities), *self._servers(capabilities), *self._children(bundle)):
             self.found.warnings[f"{bundle.item_id}: {line}"] = None
-        await self._look_at_tools(at, bundle, Grants.of(asked).narrow(self.start.grants))
-
-    def _limits(self, at: Reached, thread: Thread) -> Limits:
-        return resolve_limits(thread.limits, {} if at.document else self.start.overrides, None)
+        await self._look_at_tools(at, bundle, Grants.of(capabilities).narrow(self.start.grants))
 
     def _look_at_start(self, at: Reached, bundle: Bundle, chain: list[Thread], limits: Limits) -> None:
         """Check the model, and limits that leave no room for a first turn. A hook for limits may raise them."""
@@ -73,7 +71,7 @@ class ThreadLook(Struct):
             self.found.add(f"{bundle.item_id}: {reached.message}", at)
         model = bundle.model or self.start.model
         try:
-            priced = not model or has_price(self.models, model)
+            priced = not model or least_price(self.models, model) is not None
         except QuireError as error:
             self.found.add(f"{bundle.item_id}: {error}", at)
             return
@@ -83,23 +81,23 @@ class ThreadLook(Struct):
                 "cannot be held: set a limit of tokens"
             ] = None
 
-    def _missing(self, at: Reached, asked: list[str]) -> Iterator[str]:
+    def _missing(self, at: Reached, permissions: list[str]) -> Iterator[str]:
         """Yield the permissions of the directive that the run does not grant."""
         denied = denied_tools(self.settings)
-        for one in asked:
-            if not one.startswith(_TOOL):
+        for permission in permissions:
+            if not permission.startswith(_TOOL):
                 continue
-            if denied.includes(one):
-                yield f"it goes without {one}, which is under [tools] deny in quire.toml"
-            elif not Grants.of([one]).narrow(self.start.grants).patterns and not _always(one):
-                way_on = f": --allow {one}" if at.document else ""
-                yield f"it goes without {one}, which this run is not allowed{way_on}"
+            if denied.includes(permission):
+                yield f"it goes without {permission}, which is under [tools] deny in quire.toml"
+            elif not Grants.of([permission]).narrow(self.start.grants).patterns and not _always(permission):
+                way_on = f": --allow {permission}" if at.document else ""
+                yield f"it goes without {permission}, which this run is not allowed{way_on}"
 
-    def _servers(self, asked: list[str]) -> Iterator[str]:
+    def _servers(self, permissions: list[str]) -> Iterator[str]:
         """Yield the MCP servers that its permissions name and that are not configured."""
-        for one in asked:
-            name, dot, _ = one.removeprefix(_SERVER).partition(".")
-            if not one.startswith(_SERVER) or not dot or fixed_head(name) != name:
+        for permission in permissions:
+            name, dot, _ = permission.removeprefix(_SERVER).partition(".")
+            if not permission.startswith(_SERVER) or not dot or fixed_head(name) != name:
                 continue
             server = unquote(name)
             if server in self.settings.disabled_servers:

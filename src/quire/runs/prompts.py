@@ -1,6 +1,5 @@
-"""The messages that a model gets at a step, before a document runs and in a run.
-
-Mark the values in a prompt as it was sent: which part of the text came from which value, and who wrote that.
+"""Show the messages that a model gets at a step, before a document runs and in a run, and mark the values in a sent
+prompt: which part of the text came from which value, and who wrote that.
 
 A sent prompt is plain text. The template of its step says where values were inserted, so the text is aligned with the
 template. A text that does not fit, because the document or a hook changed it further, stays unmarked.
@@ -8,7 +7,7 @@ template. A text that does not fit, because the document or a hook changed it fu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,7 @@ from quire.values import as_texts
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.preview import LoadText, Preview
-    from quire.engine.requests import Load
+    from quire.engine.requests import ModelRequest
     from quire.library.document import Document
     from quire.library.library import Library
     from quire.plan.nodes import Plan
@@ -46,9 +45,9 @@ def prompt_of_document(document: Document, named: str, given: Mapping[str, Value
     budget = settings.runs.context_budget
     budget = CONTEXT_CHARACTERS if budget is None else budget
     plan, chosen = _with_step_models(plan, document, path, settings)
-    found = preview(plan, inputs, path, texts_of(settings, Path(document.name).parent), context_budget=budget)
+    shown = preview(plan, inputs, path, texts_of(settings, Path(document.name).parent), context_budget=budget)
     notes = [f"no value for {name}: {{{{{name}}}}} stands for it (-i {name}=…)" for name in missing]
-    return replace(found, notes=(*notes, *chosen, *found.notes))
+    return replace(shown, notes=(*notes, *chosen, *shown.notes))
 
 
 def _with_step_models(plan: Plan, document: Document, path: str, settings: Settings) -> tuple[Plan, list[str]]:
@@ -71,7 +70,7 @@ def _prompt_of_pipeline(document: Document, path: str, given: Mapping[str, Value
 
     from quire.engine.declared_inputs import defaults_of
     from quire.engine.interpreter.callees import Environment, Profile
-    from quire.engine.interpreter.pipeline.preview import preview_agent
+    from quire.engine.interpreter.preview import preview_agent
     from quire.formats.pipeline.inputs import needed_inputs
     from quire.library.lookup import tree_of
     from quire.library.texts import read_prompt_files
@@ -82,8 +81,11 @@ def _prompt_of_pipeline(document: Document, path: str, given: Mapping[str, Value
     files = read_prompt_files((plan,), Path(document.name).parent)
     preview = preview_agent(plan, path, given, Environment(profiles={"default": Profile(), **profiles}), files)
     missing = [name for name in needed_inputs(tree_of(document)) if name not in given]
-    notes = [f"no value for {name}: its name in brackets stands for it (-i {name}=…)" for name in missing]
-    return replace(preview, notes=(*notes, *preview.notes))
+    return replace(preview, notes=(*_bracketed(missing), *preview.notes))
+
+
+def _bracketed(names: Iterable[str]) -> list[str]:
+    return [f"no value for {name}: its name in brackets stands for it (-i {name}=…)" for name in names]
 
 
 def prompt_of_directive(
@@ -95,11 +97,11 @@ def prompt_of_directive(
     from quire.engine.requests import ModelRequest
     from quire.library.survey import survey
 
-    seen = survey(library, environ, document, given)
-    notes = [f"no value for {name}: its name in brackets stands for it (-i {name}=…)" for name in seen.missing]
-    messages = (Message("user", seen.composed.message),)
-    request = ModelRequest("thread/turn[1]/model", "turn 1", seen.composed.system, messages)
-    return Preview(request, (*notes, *seen.composed.warnings))
+    surveyed = survey(library, environ, document, given)
+    composed = surveyed.composed
+    messages = (Message("user", composed.message),)
+    request = ModelRequest("thread/turn[1]/model", "turn 1", composed.system, messages)
+    return Preview(request, (*_bracketed(surveyed.missing), *composed.warnings))
 
 
 def prompt_of_run(view: RunView, named: str, settings: Settings) -> Preview:
@@ -116,11 +118,11 @@ def prompt_of_run(view: RunView, named: str, settings: Settings) -> Preview:
     if plan.thread:
         return _prompt_of_turn(view, named)
     path, step = find_step(plan, named)
-    asked = view.replay.asked.get(f"{path}/model")
-    if isinstance(asked, ModelRequest):
-        return Preview(asked)
+    request = view.replay.asked.get(f"{path}/model")
+    if isinstance(request, ModelRequest):
+        return Preview(request)
     folder = Path(view.pins.folder) if view.pins.folder else None
-    found = preview(
+    shown = preview(
         plan,
         as_texts(view.pins.inputs),
         path,
@@ -129,25 +131,30 @@ def prompt_of_run(view: RunView, named: str, settings: Settings) -> Preview:
         context_budget=view.pins.context_budget,
     )
     note = f"step {step.label} has not asked its model in this run: what is not recorded has a stand-in in brackets"
-    return replace(found, notes=(note, *found.notes))
+    return replace(shown, notes=(note, *shown.notes))
 
 
 def _prompt_of_turn(view: RunView, named: str) -> Preview:
     """Return the request of a turn, named by its number, its label or its path."""
     from quire.engine.interpreter.preview import Preview
-    from quire.engine.requests import ModelRequest
     from quire.engine.thread_progress import turn_of
     from quire.errors import CannotStart
     from quire.plan.vocabulary import last_label, typed_way
 
-    requests = {path: one for path, one in view.replay.asked.items() if isinstance(one, ModelRequest)}
-    wanted = named.strip().removeprefix("turn ")
+    requests = _model_requests(view)
+    number = named.strip().removeprefix("turn ")
     for path, request in reversed(requests.items()):
         names = (path, request.label, last_label(request.label), turn_of(path))
-        if typed_way(named) in names or turn_of(path) == f"thread/turn[{wanted}]":
+        if typed_way(named) in names or turn_of(path) == f"thread/turn[{number}]":
             return Preview(request)
     turns = ", ".join(dict.fromkeys(request.label for request in requests.values())) or "none"
     raise CannotStart(f"there is no turn {named} in this run: it has {turns}")
+
+
+def _model_requests(view: RunView) -> dict[str, ModelRequest]:
+    from quire.engine.requests import ModelRequest
+
+    return {path: request for path, request in view.replay.asked.items() if isinstance(request, ModelRequest)}
 
 
 def _prompt_of_pipeline_run(view: RunView, named: str) -> Preview:
@@ -156,13 +163,11 @@ def _prompt_of_pipeline_run(view: RunView, named: str) -> Preview:
     from msgspec.structs import replace
 
     from quire.engine.interpreter.callees import Environment
-    from quire.engine.interpreter.pipeline.preview import preview_agent
-    from quire.engine.interpreter.preview import Preview, find_step
-    from quire.engine.requests import ModelRequest
+    from quire.engine.interpreter.preview import Preview, find_step, preview_agent
     from quire.plan.vocabulary import JOINT, typed_way
     from quire.runs.pins import read_profiles
 
-    requests = {path: one for path, one in view.replay.asked.items() if isinstance(one, ModelRequest)}
+    requests = _model_requests(view)
     below = next(
         (request for request in requests.values() if JOINT in request.label and request.label == typed_way(named)), None
     )
@@ -188,21 +193,10 @@ def texts_of(settings: Settings, folder: Path | None) -> LoadText:
     """Return a function that loads library and file prompts. They never wait, so no event loop (and no socket) is
     needed."""
     from quire.library.texts import PromptLoader
+    from quire.runs.stored import run_without_loop
 
     loader = PromptLoader(settings, folder)
-
-    def load(request: Load) -> str | None:
-        reading = loader.load(request)
-        try:
-            reading.send(None)
-        except StopIteration as done:
-            text: str | None = done.value
-            return text
-        finally:
-            reading.close()
-        raise AssertionError(f"{request.scheme}: waits for something")
-
-    return load
+    return lambda request: run_without_loop(loader.load(request))
 
 
 _ITEM = ("item", "acc")
@@ -260,14 +254,14 @@ class _Part(Struct, frozen=True):
     path: str = ""
 
     @classmethod
-    def of(cls, part: str | Reference, known: Mapping[str, ValueSource]) -> _Part:
+    def of(cls, part: str | Reference, sources: Mapping[str, ValueSource]) -> _Part:
         if isinstance(part, str):
             return cls(part)
         names = part.name.split(".")
         if names[0] in _ITEM:
             return cls(None, part.name, "the item" if names[0] == "item" else "the result so far")
         root, rest = (names[1], names[2:]) if names[0] == "ctx" and len(names) > 1 else (names[0], names[1:])
-        origin = known.get(part.name) or known.get(root)
+        origin = sources.get(part.name) or sources.get(root)
         if origin is None:
             return cls(None, part.name)
         text = _text(origin.value, () if origin.name == part.name else rest)

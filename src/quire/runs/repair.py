@@ -8,21 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.engine.driver.replay import Refit, expanded, refit
+from quire.engine.inputs import kept_inputs
 from quire.engine.records import EffectRecord, Event, NewRun, RunRow, RunUpdate, Status
 from quire.errors import BadInputs, CannotStart, RunState
-from quire.library.callees import document_from_pin
-from quire.library.document import Document, read
 from quire.models.choose import Choice
-from quire.plan.nodes import SEMANTICS_VERSION
 from quire.runs.drives import PATH as TERMS
 from quire.runs.drives import apply_amendments, checked_overrides
-from quire.runs.fork import FORKED, Changes, Place, find_place, with_boundary
+from quire.runs.edited_document import document_in_place
+from quire.runs.fork import Changes, Place, find_place, retold, with_boundary
 from quire.runs.options import RunOptions, check_step_labels
 from quire.runs.pins import PinnedState
 from quire.runs.start import new_run_id, prepare
@@ -34,7 +33,6 @@ from quire.workspace.grants import default_grants
 if TYPE_CHECKING:
     from quire.plan.nodes import Plan
     from quire.runs.runtime import Runtime
-    from quire.values import Value
 
 
 class Repaired(Struct, frozen=True):
@@ -73,13 +71,13 @@ async def repair(
     old = await _old(runtime, run)
     if instead and old.row.status is Status.RUNNING:
         raise RunState(f"run {run} is being driven: stop it first (quire cancel {run})")
-    document = _document(old, file)
+    document = document_in_place(read_source(Path(file) if file else _came_from(old)), old.row, old.pins)
     plan = document.runnable()
     place = find_place(plan, step) if step else None
     sets = dict(changes.sets)
-    given = sets if place is None or place.first else {}
+    inputs = {**kept_inputs(plan, old.pins.inputs), **(sets if place is None or place.first else {})}
     options = _options(runtime, old, plan, changes)
-    pins, texts = await prepare(runtime, document, _inputs(old, plan, given), options, _choice(runtime, old, changes))
+    pins, texts = await prepare(runtime, document, inputs, options, _choice(old, changes))
     pins = _as_before(runtime, old, pins, changes, instead)
     now = runtime.clock.now()
     new = new_run_id(now)
@@ -93,13 +91,14 @@ async def repair(
     records = list(fit.kept)
     if place is not None and not place.first:
         records = with_boundary(records, place, checked_overrides(document, sets), pins, now)
-    pins = replace(pins, origin=_origin(run, fit))
+    label, path = _where(fit.next)
+    pins = replace(pins, origin={"run": run, "step": label, "path": path, "document": True})
     made = NewRun(new, plan.title, document.format, document.name, now, pins.as_json(), texts)
     events = _events(new, now, run, fit, await runtime.store.events(run))
     await restore(runtime.store, made, History(RunUpdate(Status.PENDING), records, events, now))
     recorded = sum(record.path != TERMS for record in old.records)
     reason = "--model" if changes.model else f"as run {run} was started"
-    return Repaired(new, len(fit.kept), recorded, _where(fit.misfit), _where(fit.next), reason)
+    return Repaired(new, len(fit.kept), recorded, _where(fit.misfit), (label, path), reason)
 
 
 async def _old(runtime: Runtime, run: str) -> _Old:
@@ -108,21 +107,6 @@ async def _old(runtime: Runtime, run: str) -> _Old:
     pins = apply_amendments(PinnedState.of(row.pins), records)
     trusted = not pins.imported and await runtime.is_sealed(run)
     return _Old(row, pins, records, trusted)
-
-
-def _document(old: _Old, file: str) -> Document:
-    """Read the edited document. Raises `CannotStart` if it cannot replace the document of the run."""
-    path = Path(file) if file else _came_from(old)
-    source = read_source(path)
-    if old.row.format == "pipeline" and old.pins.declared:
-        try:
-            return document_from_pin(source, "pipeline", old.pins.declared, old.pins.key, SEMANTICS_VERSION)
-        except StopIteration:
-            raise CannotStart(f"{source.name} has no pipeline {old.pins.declared}, which the run is of") from None
-    document = read(source)
-    if document.format != old.row.format:
-        raise CannotStart(f"{source.name} is a {document.format}, and run {old.row.id} is of a {old.row.format}")
-    return document
 
 
 async def source_file(runtime: Runtime, run: str) -> Path:
@@ -150,58 +134,42 @@ def _came_from(old: _Old) -> Path:
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
-def _inputs(old: _Old, plan: Plan, sets: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the inputs of the old run that the edited document still has, with the new values."""
-    kept = dict(old.pins.inputs)
-    names = [wanted.name for wanted in plan.declared or plan.inputs]
-    if plan.format == "playbook" or names or plan.declared is not None:
-        kept = {name: value for name, value in kept.items() if name in names}
-    return {**kept, **sets}
-
-
 def _options(runtime: Runtime, old: _Old, plan: Plan, changes: Changes) -> RunOptions:
     pins = old.pins
+    new = RunOptions(
+        model=changes.model,
+        allow=changes.allow,
+        budget=None if changes.unlimited else pins.budget if changes.budget is None else changes.budget,
+        limits=changes.limits,
+        out=changes.out,
+        answers=changes.answers,
+        unattended=changes.unattended,
+        says_yes=changes.says_yes,
+        force=changes.force,
+    )
     if not old.trusted:
-        return RunOptions(
-            model=changes.model,
-            allow=changes.allow,
-            budget=_budget(old, changes),
-            limits=changes.limits,
-            out=changes.out,
-            answers=changes.answers,
-            unattended=changes.unattended,
-            says_yes=changes.says_yes,
-            force=changes.force,
-        )
-    usual, asked = (default_grants(runtime.settings, allow).patterns for allow in ((), changes.allow))
+        return new
+    usual, more = (default_grants(runtime.settings, allow).patterns for allow in ((), changes.allow))
     bounded = not plan.thread or bool(pins.reply_to)
     callees = runtime.callees(one_model=pins.one_model, allow=changes.allow, shelf=pins.shelf)
     called = callees.reachable(plan) if pins.callees else {}
     documents = {name: callee.plan for name, callee in called.items()}
-    return RunOptions(
+    return replace(
+        new,
         model=changes.model or (pins.model if pins.one_model else None),
         breakpoints=tuple(label for label in pins.breakpoints if _means(plan, documents, (label,), {})),
         answers={
-            **{label: one for label, one in pins.answers.items() if _means(plan, documents, (), {label: one})},
+            **{label: text for label, text in pins.answers.items() if _means(plan, documents, (), {label: text})},
             **changes.answers,
         },
         unattended=pins.unattended or changes.unattended,
         says_yes=pins.unattended or changes.says_yes,
         allow=tuple(dict.fromkeys((*pins.allow, *changes.allow))),
-        budget=_budget(old, changes),
         limits={**pins.limits, **changes.limits},
         # Never more than the old run had, except for new grants by the user.
-        within=Grants(frozenset(pins.grants) | (asked - usual)) if bounded else None,
-        out=changes.out,
-        force=changes.force,
+        within=Grants(frozenset(pins.grants) | (more - usual)) if bounded else None,
         accepted=pins.forced,
     )
-
-
-def _budget(old: _Old, changes: Changes) -> float | None:
-    if changes.unlimited:
-        return None
-    return old.pins.budget if changes.budget is None else changes.budget
 
 
 def _means(plan: Plan, documents: Mapping[str, Plan], breakpoints: tuple[str, ...], answers: Mapping[str, str]) -> bool:
@@ -212,7 +180,7 @@ def _means(plan: Plan, documents: Mapping[str, Plan], breakpoints: tuple[str, ..
     return True
 
 
-def _choice(runtime: Runtime, old: _Old, changes: Changes) -> Choice | None:
+def _choice(old: _Old, changes: Changes) -> Choice | None:
     if changes.model or not old.trusted or not old.pins.model:
         return None
     return Choice(old.pins.model, f"as run {old.row.id} was started", old.pins.settings_of(old.pins.model))
@@ -250,16 +218,9 @@ def _where(request: object) -> tuple[str, str]:
     return (str(getattr(request, "label", "")), str(getattr(request, "path", ""))) if request is not None else ("", "")
 
 
-def _origin(run: str, fit: Refit) -> dict[str, Value]:
-    label, path = _where(fit.next)
-    return {"run": run, "step": label, "path": path, "document": True}
-
-
 def _events(run: str, now: float, origin: str, fit: Refit, events: Sequence[Event]) -> list[Event]:
     """Return the events of the effects that are taken over, with the new run's id and numbers."""
     paths = {record.path for record in fit.kept}
     story = [event for event in events if event.type == "effect" and event.path in paths]
     label, path = _where(fit.next)
-    data = cast("dict[str, Value]", {"origin": origin, "from": path, "misfit": _where(fit.misfit)[1]})
-    story.append(Event(FORKED, run, now, 0, "", label, data))
-    return [replace(event, run=run, seq=number) for number, event in enumerate(story, 1)]
+    return retold(run, now, story, label, {"origin": origin, "from": path, "misfit": _where(fit.misfit)[1]})

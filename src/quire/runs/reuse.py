@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from quire.engine.reused_replies import EarlierReplies, ModelNames, Saved, is_cut, saved_by
+from quire.engine.requests import Meter
+from quire.engine.reused_replies import EarlierReplies, ModelNames, is_cut, saved_by
 from quire.errors import BrokenSeal, CannotStart, NoSuchRun, Refused
 from quire.runs.drives import apply_amendments
 from quire.values import encode
@@ -37,7 +38,8 @@ async def find_earlier(runtime: Runtime, named: str, document: Document, folder:
     """
     if named == LAST:
         rows = await runtime.store.list(limit=_LOOKED_AT)
-        row = next((one for one in rows if not one.pins.get("imported") and is_run_of(one, document, folder)), None)
+        own = (row for row in rows if not row.pins.get("imported") and is_run_of(row, document, folder))
+        row = next(own, None)
         if row is None:
             raise NoSuchRun(f"no run of {document.name} is stored here, so there is nothing to reuse")
     else:
@@ -79,8 +81,6 @@ async def earlier_replies(
 ) -> tuple[EarlierReplies | None, str]:
     """Return the replies that a drive may take, and a warning if they are not there any more. The run goes on without
     them: those that it has taken are its own."""
-    if not pins.reuse:
-        return None, ""
     try:
         row = await runtime.row(pins.reuse)
         await _check_seal(runtime, row.id)
@@ -105,7 +105,7 @@ class ReusedStep(Struct):
 
     way: str
     calls: int = 0
-    saved: Saved = Saved()
+    saved: Meter = Meter()
 
 
 class Reuse(Struct):
@@ -124,8 +124,8 @@ class Reuse(Struct):
         return sum(step.calls for step in self.steps.values())
 
     @property
-    def saved(self) -> Saved:
-        total = Saved()
+    def saved(self) -> Meter:
+        total = Meter()
         for step in self.steps.values():
             total = total.plus(step.saved)
         return total
@@ -135,7 +135,7 @@ def reuse_of(
     run: str, records: Iterable[EffectRecord], progress: Progress, earlier: Iterable[EffectRecord] = ()
 ) -> Reuse:
     """Return what a run has taken from the run `run`. With the records of that run, also why other calls were made."""
-    reuse, then = Reuse(run), {one.path: one for one in earlier if one.kind == "model"}
+    reuse, then = Reuse(run), {record.path: record for record in earlier if record.kind == "model"}
     for record in records:
         if record.kind != "model":
             continue
@@ -147,9 +147,9 @@ def reuse_of(
             continue
         step = progress.step_of(record.path)
         path, way = (step.path, step.way) if step else (record.path, record.path)
-        kept = reuse.steps.setdefault(path, ReusedStep(way))
-        kept.calls += 1
-        kept.saved = kept.saved.plus(saved_by(record))
+        reused = reuse.steps.setdefault(path, ReusedStep(way))
+        reused.calls += 1
+        reused.saved = reused.saved.plus(saved_by(record))
     return reuse
 
 

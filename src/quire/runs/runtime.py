@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from quire.plan.nodes import Plan
     from quire.runs.options import RunOptions
     from quire.runs.preflight import Start
-    from quire.runs.run_proof import RunBounds
+    from quire.runs.proven import RunBounds
     from quire.values import Value
 
 NOTHING_GIVEN = Given()
@@ -126,12 +126,12 @@ class Runtime(StoredRuns):
             return cls(settings, sharing.store, environ=environ, model=model, tools=tools, release=sharing.release)
         return cls(settings, store_of(settings, environ), environ=environ, model=model, tools=tools)
 
-    def choose_model(self, asked: str | None, plan: Plan | None = None) -> Choice:
+    def choose_model(self, named: str | None, plan: Plan | None = None) -> Choice:
         """Return the model that a run started now would use, and the reason. A directive may state which one it
         wants."""
         if plan is not None and (thread := plan.thread):
-            return self.models.choose(asked, lambda: self.directives.model_of(thread))
-        return self.models.choose(asked)
+            return self.models.choose(named, lambda: self.directives.model_of(thread))
+        return self.models.choose(named)
 
     async def close(self) -> None:
         """Close the store, unless others share it, once the user's program has been told of all runs."""
@@ -193,7 +193,7 @@ class Runtime(StoredRuns):
     ) -> Question:
         """Store an answer to a question of a run, by its step or path if several ask. A yes or no needs a `person`."""
         questions = await self.store.questions(run)
-        open_questions = [one for one in questions if label is None or one.is_named(label)]
+        open_questions = [question for question in questions if label is None or question.is_named(label)]
         if not open_questions:
             row = await self.row(run)
             if row.status is Status.AWAITING_INPUT and not questions:
@@ -207,10 +207,10 @@ class Runtime(StoredRuns):
         if question.kind == "confirm" and not person:
             raise Refused(f"step {question.way} asks a person for a yes or no: a program does not answer it")
         try:
-            kept = checked_answer(question.kind, question.options, value)
+            answer = checked_answer(question.kind, question.options, value)
         except WrongAnswer as wrong:
             raise BadInputs([f"step {question.way}: {wrong}"]) from None
-        await self.store.answer(run, question.path, question.hash, kept, one_name(by))
+        await self.store.answer(run, question.path, question.hash, answer, one_name(by))
         return question
 
     async def view(self, run: str) -> RunView:
@@ -256,9 +256,9 @@ class Runtime(StoredRuns):
             # The row is written when an effect has ended; the effect under way comes after that.
             row = replace(row, position=replayed.open[0].label or row.position)
         documents = held.setting.documents
-        rest, seen = DriveResult(row.status, row.position, replayed.result, row.failure), replayed.progress
+        rest = DriveResult(row.status, row.position, replayed.result, row.failure)
         parts = (held.pins, held.document, replayed, effects, thread, held.bundle, documents)
-        return RunView(row, seen, rest, questions, *parts)
+        return RunView(row, replayed.progress, rest, questions, *parts)
 
     def replay_of(
         self, held: PinnedRun, row: RunRow, effects: Sequence[EffectRecord], progress: Callable[[Plan], Progress]

@@ -36,20 +36,20 @@ def pinned_spec(spec: str) -> str:
     return spec
 
 
-async def with_script(runtime: Runtime, known: RunView, script: str | None) -> Runtime:
+async def with_script(runtime: Runtime, view: RunView, script: str | None) -> Runtime:
     """Return the runtime with the scripted model of the run, if it has one; `script` names a file to use instead."""
-    spec = pinned_spec(f"{PREFIX}{script}") if script else known.pins.instead or known.pins.model
+    spec = pinned_spec(f"{PREFIX}{script}") if script else view.pins.instead or view.pins.model
     if not spec.startswith(PREFIX):
         return runtime
     model = ScriptedModel.from_file(Path(spec.removeprefix(PREFIX)), keep_calls=False)
-    for event in await runtime.store.events(known.row.id):
+    for event in await runtime.store.events(view.row.id):
         if event.type != "effect" or event.data.get("kind") != "model":
             continue
         if _NEVER_ASKED.fullmatch(str(event.data.get("message", ""))):
             continue
-        asked = known.replay.asked.get(event.path)
-        if isinstance(asked, ModelRequest):
-            model.pass_over(ModelCall(asked.system, asked.messages, asked.closing, label=asked.label))
+        request = view.replay.asked.get(event.path)
+        if isinstance(request, ModelRequest):
+            model.pass_over(ModelCall(request.system, request.messages, request.closing, label=request.label))
     return Runtime(
         runtime.settings,
         runtime.store,

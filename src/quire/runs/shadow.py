@@ -115,10 +115,10 @@ async def runs_of(runtime: Runtime, edited: EditedDocument, most: int) -> tuple[
     document = edited.whole
     folder = document.folder
     rows = await runtime.store.list(status=Status.COMPLETED, limit=_LOOKED_AT)
-    found = [row.id for row in rows if is_run_of(row, replace(document, declared=_declared(row)), folder)]
-    if not found:
+    ids = [row.id for row in rows if is_run_of(row, replace(document, declared=_declared(row)), folder)]
+    if not ids:
         raise NoSuchRun(f"no completed run of {document.name} is stored here: name the runs to replay")
-    return found[:most], len(found)
+    return ids[:most], len(ids)
 
 
 def _declared(row: RunRow) -> str:
@@ -168,12 +168,12 @@ def _step_texts(document: Document) -> dict[str, str]:
     if plan.thread:
         return {}
     starts = [*(step.span.start for step in plan.body.steps), len(text)]
-    found = {}
+    texts = {}
     for step, end in zip(plan.body.steps, starts[1:], strict=True):
         own = text[step.span.start : end]
         own = own.partition("\n")[2] if plan.format == "playbook" else own.rstrip("- \n")
-        found[f"{step.position}"] = f"{step.title}\n{own.strip()}"
-    return found
+        texts[f"{step.position}"] = f"{step.title}\n{own.strip()}"
+    return texts
 
 
 def judge(old: RunView, walked: Shadow, row: RunRow) -> Replayed:
@@ -184,7 +184,7 @@ def judge(old: RunView, walked: Shadow, row: RunRow) -> Replayed:
     if not ended and not again.open:
         return Replayed(row.id, row.title, "unreadable", problem=again.exhausted)
     reworded = list(_reworded(old, walked))
-    unanswered = [one for one in again.open if one.path not in walked.waits]
+    unanswered = [request for request in again.open if request.path not in walked.journal.waits]
     if not ended and unanswered:
         return Replayed(row.id, row.title, "new", _first_new(old, walked, unanswered), reworded=reworded)
     status = Status.COMPLETED if again.finished else Status.FAILED if again.failure else old.row.status
@@ -192,15 +192,14 @@ def judge(old: RunView, walked: Shadow, row: RunRow) -> Replayed:
     outcome = RunOutcome(row, again.progress, DriveResult(status, "", again.result, failure), ())
     changes = [*_ends(old, outcome), *_ways(old, outcome)]
     set_by_hand = {record.path for record in old.effects if record.kind == "break" and record.value}
-    dropped = [
-        one for path in walked.left if not isinstance(one := old.replay.asked[path], _SILENT) or path in set_by_hand
-    ]
+    left = ((path, old.replay.asked[path]) for path in walked.journal.left)
+    dropped = [request for path, request in left if not isinstance(request, _SILENT) or path in set_by_hand]
     verdict: Verdict = "different" if any(map(is_end, changes)) else "same"
     return Replayed(row.id, row.title, verdict, None, changes, dropped if ended else (), reworded)
 
 
 def _reworded(old: RunView, walked: Shadow) -> Iterator[tuple[HumanRequest, HumanRequest]]:
-    for path, before in walked.reworded.items():
+    for path, before in walked.journal.reworded.items():
         then, now = old.replay.asked[before], walked.replay.asked[path]
         if isinstance(then, HumanRequest) and isinstance(now, HumanRequest):
             yield then, now
@@ -231,9 +230,9 @@ def _ways(old: RunView, new: RunOutcome) -> Iterator[Change]:
         a, b = before[key].status, after[key].status if key in after else ""
         if a != b and a in _SETTLED and b in _SETTLED:
             yield Change("step", key[0], a, b)
-    known = {message for _, message in old.replay.progress.warnings}
+    messages = {message for _, message in old.replay.progress.warnings}
     for way, message in new.progress.warnings:
-        if message not in known:
+        if message not in messages:
             yield Change("warning", way, None, message)
 
 
@@ -258,26 +257,26 @@ def _was_skipped(old: RunView, walked: Shadow, request: Effect) -> bool:
 
 def _before(old: RunView, walked: Shadow, request: Effect) -> Effect | None:
     """Return the request that an edit has turned into this one: at the same place, or the most alike."""
-    asked = old.replay.asked
-    left = [asked[path] for path in walked.left if type(asked[path]) is type(request)][:_COMPARED]
-    left += [one for one in old.replay.open if type(one) is type(request)]
-    places = list(walked.places(request.path))
+    requests = old.replay.asked
+    left = [requests[path] for path in walked.journal.left if type(requests[path]) is type(request)][:_COMPARED]
+    left += [candidate for candidate in old.replay.open if type(candidate) is type(request)]
+    places = list(walked.journal.places(request.path))
     now = walked.replay.progress.step_of(request.path)
     best, most = None, _ALIKE
-    for one in left:
-        alike = likeness(one, request)
-        if one.path in places:
-            then = old.replay.progress.step_of(one.path)
+    for candidate in left:
+        alike = likeness(candidate, request)
+        if candidate.path in places:
+            then = old.replay.progress.step_of(candidate.path)
             same_step = now is not None and then is not None and (now.label, now.title) == (then.label, then.title)
             alike += 1.0 if same_step and (now and now.title) else 0.1
         if alike > most or (best is None and alike == most):
-            best, most = one, alike
+            best, most = candidate, alike
     return best
 
 
-def likeness(one: Effect, other: Effect) -> float:
+def likeness(request: Effect, other: Effect) -> float:
     """Return which part of their words two requests of one kind share."""
-    words, others = (set(_own_text(request)[:_LONGEST].split()) for request in (one, other))
+    words, others = (set(_own_text(effect)[:_LONGEST].split()) for effect in (request, other))
     return len(words & others) / max(len(words), len(others), 1)
 
 

@@ -23,6 +23,7 @@ from quire.models.choose import Choice
 from quire.plan.pipeline_work import Agent
 from quire.plan.uses import asks_a_model, asks_for_models, has_agents, has_step_tools, step_models_of, tool_calls
 from quire.plan.vocabulary import CALLS
+from quire.runs.adapters import check_agent_models
 from quire.runs.options import check_step_labels, way_problems
 from quire.runs.pins import PinnedState, pinned_profiles
 from quire.runs.preflight import Start
@@ -86,7 +87,7 @@ async def prepare(
         require_trusted(settings)
     choice = _model(runtime, parts, options, choice)
     if settings.playbooks or any(map(asks_for_models, parts.plans)):
-        parts = _with_step_models(runtime, parts, choice.spec)
+        parts = with_step_models_of(runtime, parts, choice.spec)
     _check_models(runtime, parts, options, choice.spec)
     plan, documents, bundles = parts.plan, parts.documents, parts.bundles
     _check_agent_models(runtime, parts, options, choice.spec)
@@ -97,8 +98,8 @@ async def prepare(
         options = replace(options, reuse=await find_earlier(runtime, options.reuse, document, folder))
     at = Path(folder) if folder else None
     limits, reuses = options.limits, bool(options.reuse)
-    asked = partial(all_models, runtime, choice.spec, parts.plans, bundles, one_model=parts.one_model)
-    calls = call_cap(runtime, plan.format, limits, options.budget, asked)
+    specs = partial(all_models, runtime, choice.spec, parts.plans, bundles, one_model=parts.one_model)
+    calls = call_cap(runtime, plan, limits, options.budget, specs)
     start = Start(plan, documents, bundles, parts.granted, at, choice.spec, limits, reuses, parts.shelf, values, calls)
     warnings = await runtime.preflight(start)
     try:
@@ -129,16 +130,16 @@ def written_directives(bundle: Bundle | None) -> list[Written]:
 
 
 def _with_bounds(
-    runtime: Runtime, parts: _Parts, options: RunOptions, choice: Choice, values: Mapping[str, Value], calls: int
+    runtime: Runtime, parts: Parts, options: RunOptions, choice: Choice, values: Mapping[str, Value], calls: int
 ) -> RunOptions:
     """Prove what the run can do at most, and let the driver hold the run to it."""
     if not runtime.tells_bounds and not _reaches_out(parts):
         # It takes longer to load the analysis than to run a playbook that only asks: once for each step at most.
         return options
-    from quire.runs.run_proof import bounds_of_run
+    from quire.runs.proven import bounds_of_run
 
-    model, given = choice.spec, runtime.models.given
-    is_scripted = model.startswith("script:") or isinstance(given, Scripted)
+    model, instead = choice.spec, runtime.models.given
+    is_scripted = model.startswith("script:") or isinstance(instead, Scripted)
     try:
         bounds = bounds_of_run(
             parts.plan,
@@ -149,7 +150,7 @@ def _with_bounds(
             values,
             options.limits,
             calls=calls,
-            priced=given is None and not is_scripted,
+            priced=instead is None and not is_scripted,
             one_model=parts.one_model,
             own=choice.settings,
             measured=not is_scripted and not runtime.settings.rehearsal,
@@ -160,13 +161,13 @@ def _with_bounds(
     return replace(options, proven=bounds.proven)
 
 
-def _reaches_out(parts: _Parts) -> bool:
+def _reaches_out(parts: Parts) -> bool:
     """Tell whether a run may do more than ask a model and people."""
     plan = parts.plan
     return plan.format != "playbook" or bool(parts.documents) or bool(tool_calls([plan])) or has_step_tools(plan)
 
 
-class _Parts(Struct, frozen=True):
+class Parts(Struct, frozen=True):
     """The documents of a run that is to start, and its grants."""
 
     document: Document
@@ -216,9 +217,9 @@ class _Parts(Struct, frozen=True):
         return {source.sha256: source.text for source in (*sources, *([self.started.source] if self.started else ()))}
 
 
-def _gather(runtime: Runtime, document: Document, inputs: Mapping[str, Value], options: RunOptions) -> _Parts:
+def _gather(runtime: Runtime, document: Document, inputs: Mapping[str, Value], options: RunOptions) -> Parts:
     plan = document.runnable()
-    one_model = runtime.models.given is not None or options.model is not None
+    one_model = runtime.models.replaces_all(options.model)
     shelf = is_on_shelf(document.name, runtime.settings.user)
     callees = runtime.callees(one_model=one_model, allow=options.allow, shelf=shelf).reachable(plan)
     granted = default_grants(runtime.settings, options.allow)
@@ -228,10 +229,10 @@ def _gather(runtime: Runtime, document: Document, inputs: Mapping[str, Value], o
         granted = started.grants
     if options.within is not None:
         granted = granted.narrow(options.within)
-    return _Parts(document, callees, started, shelf, granted, one_model)
+    return Parts(document, callees, started, shelf, granted, one_model)
 
 
-def _model(runtime: Runtime, parts: _Parts, options: RunOptions, choice: Choice | None) -> Choice:
+def _model(runtime: Runtime, parts: Parts, options: RunOptions, choice: Choice | None) -> Choice:
     """Return the run's model, without a name if none is asked."""
     if choice is not None:
         return choice
@@ -239,7 +240,7 @@ def _model(runtime: Runtime, parts: _Parts, options: RunOptions, choice: Choice 
     return runtime.choose_model(options.model, parts.plan) if asks else Choice("", "no step asks a model")
 
 
-def _with_step_models(runtime: Runtime, parts: _Parts, model: str) -> _Parts:
+def with_step_models_of(runtime: Runtime, parts: Parts, model: str) -> Parts:
     """Return the parts with the models that the steps of their playbooks get."""
     from quire.library.step_models import choose_all, pinned_step_models, with_step_models
 
@@ -258,12 +259,12 @@ def _with_step_models(runtime: Runtime, parts: _Parts, model: str) -> _Parts:
         parts,
         document=document,
         callees=callees,
-        steps={name: pinned_step_models(found.steps) for name, found in chosen.items() if found.steps},
-        warnings=tuple(dict.fromkeys(warning for found in chosen.values() for warning in found.warnings)),
+        steps={name: pinned_step_models(models.steps) for name, models in chosen.items() if models.steps},
+        warnings=tuple(dict.fromkeys(warning for models in chosen.values() for warning in models.warnings)),
     )
 
 
-def _check_models(runtime: Runtime, parts: _Parts, options: RunOptions, model: str) -> None:
+def _check_models(runtime: Runtime, parts: Parts, options: RunOptions, model: str) -> None:
     """Check that the models of the run are there, and what the run needs of them."""
     if runtime.queue:
         return
@@ -276,12 +277,10 @@ def _check_models(runtime: Runtime, parts: _Parts, options: RunOptions, model: s
     check_prices(runtime.models, asked_models(runtime, model, parts.plans, parts.bundles), options.budget)
 
 
-def _check_agent_models(runtime: Runtime, parts: _Parts, options: RunOptions, own: str) -> None:
+def _check_agent_models(runtime: Runtime, parts: Parts, options: RunOptions, own: str) -> None:
     """Check the models that pipelines name for their agents."""
     if parts.one_model or not has_agents(parts.plans):
         return
-    from quire.runs.models import check_agent_models
-
     specs = check_agent_models(parts.plans, runtime.settings, own)
     if not runtime.queue:
         for spec in specs:
@@ -291,7 +290,7 @@ def _check_agent_models(runtime: Runtime, parts: _Parts, options: RunOptions, ow
 
 def _pins(
     runtime: Runtime,
-    parts: _Parts,
+    parts: Parts,
     options: RunOptions,
     choice: Choice,
     values: Mapping[str, Value],
@@ -364,8 +363,6 @@ def all_models(
     """Return the same, and the models that pipelines name for their agents, each once. Raises `Refused`."""
     specs = asked_models(runtime, model, plans, bundles)
     if not one_model and has_agents(plans):
-        from quire.runs.models import check_agent_models
-
         specs += check_agent_models(plans, runtime.settings, model)
     return list(dict.fromkeys(filter(None, specs)))
 

@@ -80,11 +80,8 @@ def _fetches(tool: str) -> bool:
 @remembered
 def server_prompts(plan: Plan) -> Sequence[tuple[str, str, str]]:
     """Return the label of each step that begins with a prompt of a server, the server, and the prompt."""
-    found = []
-    for label, source in _prompts(plan, "mcp"):
-        server, _, name = source.where.partition("/")
-        found.append((label, server, name))
-    return tuple(found)
+    places = ((label, source.where.partition("/")) for label, source in _prompts(plan, "mcp"))
+    return tuple((label, server, name) for label, (server, _, name) in places)
 
 
 def _prompts(plan: Plan, scheme: str) -> list[tuple[str, PromptSource]]:
@@ -106,25 +103,24 @@ def check_cap(plan: Plan, documents: Mapping[str, Plan], most: int, inputs: Mapp
 
 
 def call_cap(
-    runtime: Runtime, format: str, limits: Mapping[str, Value], budget: float | None, specs: Callable[[], Iterable[str]]
+    runtime: Runtime, plan: Plan, limits: Mapping[str, Value], budget: float | None, specs: Callable[[], Iterable[str]]
 ) -> int:
     """Return how many model calls a run may make, 0 for any number: as many as the user says for this run, else, for a
     pipeline, as the settings say. The default number gives way to a budget if each of the models has its price."""
     own, spawn = call_limit(limits), runtime.settings.spawn
-    if own is not None or format != "pipeline":
+    if own is not None or not plan.has_call_cap:
         return own or 0
-    if (
-        budget is not None
-        and not spawn.is_set
-        and (runtime.queue or all(_costs(runtime.models, spec) for spec in specs()))
-    ):
-        return 0  # For a queue, the worker that has the models looks again.
-    return spawn.max_pipeline_spawns
+    if budget is None or spawn.is_set:
+        return spawn.max_pipeline_spawns
+    # For a queue, the worker that has the models looks again.
+    priced = runtime.queue or all(least_price(runtime.models, spec) for spec in specs())
+    return 0 if priced else spawn.max_pipeline_spawns
 
 
-def _costs(models: Models, spec: str) -> bool:
+def least_price(models: Models, spec: str) -> float | None:
+    """Return the estimated price of an empty call; 0 for a model without prices, None if its price is not known."""
     model = models.open(spec)
-    return isinstance(model, Priced) and bool(model.estimate(ModelCall("", ())))
+    return model.estimate(ModelCall("", ())) if isinstance(model, Priced) else 0.0
 
 
 def check_prices(models: Models, specs: Sequence[str], budget: float | None) -> None:
@@ -132,18 +128,13 @@ def check_prices(models: Models, specs: Sequence[str], budget: float | None) -> 
     if budget is None:
         return
     for spec in dict.fromkeys(filter(None, specs)):
-        if not has_price(models, spec):
+        if least_price(models, spec) is None:
             key = price_key(spec, models.settings.models)
             raise PriceUnknown(
                 f"the price of {key} is not known, so a budget cannot be kept; two ways on:\n"
                 f"--budget none, or its prices in the quire.toml of your space:\n"
                 f'[models.prices."{key}"] with input and output, in dollars per million tokens'
             )
-
-
-def has_price(models: Models, spec: str) -> bool:
-    model = models.open(spec)
-    return not isinstance(model, Priced) or model.estimate(ModelCall("", ())) is not None
 
 
 def check_unattended(
@@ -155,13 +146,13 @@ def check_unattended(
     named = {typed_way(name) for name in answers}
     named.update(step.label for path, step in plan.steps() if f"{path}/ask" in recorded)
     problems = []
-    for at, one in enumerate(reached):
-        ask = one.step.ask
-        if ask is None or ask.kind != "confirm" or ask.default is not None or one.name in named:
+    for at, place in enumerate(reached):
+        ask = place.step.ask
+        if ask is None or ask.kind != "confirm" or ask.default is not None or place.name in named:
             continue
         if (written := next((later for later in reached[at:] if _may_write(later.step.work)), None)) is not None:
-            help = f"give it a default, answer it beforehand (--answer {shell_way(one.name)}=no), or --unattended=yes"
-            problems.append(f"step {one.place}: this confirm has no default, and step {written.place} writes: {help}")
+            help = f"give it a default, answer it beforehand (--answer {shell_way(place.name)}=no), or --unattended=yes"
+            problems.append(f"step {place.place}: this confirm has no default, and step {written.place} writes: {help}")
     if problems:
         raise Refused("\n".join(problems))
 

@@ -26,7 +26,7 @@ def reads_at(plan: Plan, path: str) -> list[str]:
     """Return the names that the step at a path of the plan reads, with the steps inside it: stores, `pipe` for the
     incoming value, and `errors.STORE` for a failure that the step of a store may have survived."""
     steps = dict(plan.steps())
-    surviving = {one.capture.name for one in steps.values() if one.capture and one.guard and one.guard.goes_on}
+    surviving = {step.capture.name for step in steps.values() if step.capture and step.guard and step.guard.goes_on}
     bound: frozenset[str] = frozenset()
     for above, step in steps.items():
         if path.startswith(f"{above}/"):
@@ -41,7 +41,7 @@ def writer_inside(plan: Plan, name: str, path: str, around: str) -> tuple[str, S
     steps = dict(plan.steps())
     if name == PIPE:
         return _piped(steps, path, around)
-    seen: tuple[str, Step] | None = None
+    writer: tuple[str, Step] | None = None
     passed = False
     for at, step in steps.items():
         passed = passed or at == path
@@ -50,9 +50,9 @@ def writer_inside(plan: Plan, name: str, path: str, around: str) -> tuple[str, S
         if not visible or not step.capture or step.capture.name != name or frame == around:
             continue
         # This step or a later one of a loop may have written it in the round before.
-        if not passed or (seen is None and frame.endswith("/repeat")):
-            seen = at, step
-    return seen
+        if not passed or (writer is None and frame.endswith("/repeat")):
+            writer = at, step
+    return writer
 
 
 def _piped(steps: dict[str, Step], path: str, around: str) -> tuple[str, Step] | None:
@@ -100,13 +100,13 @@ def _reads(step: Step, bound: frozenset[str]) -> Iterator[tuple[str, ...]]:
             yield (PIPE,)
     if work is None:
         return
-    sequence, seen = "", bound
+    sequence, names_so_far = "", bound
     for part, inner in work.parts():
         around = part.rpartition("/")[0]
         if around != sequence or not around:
-            sequence, seen = around, bound | binds(work, part)
-        yield from _reads(inner, seen)
-        seen |= _writes(inner) | {PIPE}
+            sequence, names_so_far = around, bound | binds(work, part)
+        yield from _reads(inner, names_so_far)
+        names_so_far |= _writes(inner) | {PIPE}
 
 
 def _writes(step: Step) -> frozenset[str]:

@@ -44,11 +44,10 @@ class StoredRuns:
         self._release = release or store.close
 
     @classmethod
-    def around(cls, start: Path | None = None, environ: Mapping[str, str] | None = None) -> StoredRuns:
-        """Return the stored runs of the workspace around `start` (the current folder). Nothing is opened yet."""
-        environ = os.environ if environ is None else environ
-        settings = settings_of(start, environ)
-        return StoredRuns(settings, store_of(settings, environ))
+    def around(cls) -> StoredRuns:
+        """Return the stored runs of the workspace around the current folder. Nothing is opened yet."""
+        settings = settings_of(None, os.environ)
+        return StoredRuns(settings, store_of(settings, os.environ))
 
     async def close(self) -> None:
         """Close the store, unless others share it, and end the servers of runs that did not start."""
@@ -72,26 +71,26 @@ class StoredRuns:
             if not newest:
                 raise NoSuchRun("there are no runs yet")
             return next((row.id for row in newest if not row.pins.get("reply_to")), newest[0].id)
-        found = await self.store.find(prefix)
-        if not found:
+        ids = await self.store.find(prefix)
+        if not ids:
             close = nearest(prefix, [row.id for row in await self.store.list(limit=200)])
             raise NoSuchRun(f"there is no run {prefix}" + did_you_mean(close, lead=": "))
-        if len(found) > 1 and prefix not in found:
-            raise NoSuchRun(f"{prefix} stands for several runs: {', '.join(found[:5])}")
-        return prefix if prefix in found else found[0]
+        if len(ids) > 1 and prefix not in ids:
+            raise NoSuchRun(f"{prefix} stands for several runs: {', '.join(ids[:5])}")
+        return prefix if prefix in ids else ids[0]
 
     async def only(self, verb: Literal["answer", "resume"]) -> str:
         """Return the run that a verb means without a name: the only one that it is for. Raises `NoSuchRun`."""
         if verb == "answer":
-            found = [question.run for question in await self.store.questions()]
+            runs = [question.run for question in await self.store.questions()]
         else:
             states = ("paused", "awaiting_input", "failed", "cancelled", "interrupted")
-            found = [row.id for row in await self.store.list(limit=_LOOKED_AT) if row.status in states]
-        found = list(dict.fromkeys(found))
-        if len(found) == 1:
-            return found[0]
-        several = f"there are several runs to {verb}, say which: {', '.join(found)}"
-        raise NoSuchRun(several if found else f"there is no run to {verb}")
+            runs = [row.id for row in await self.store.list(limit=_LOOKED_AT) if row.status in states]
+        runs = list(dict.fromkeys(runs))
+        if len(runs) == 1:
+            return runs[0]
+        several = f"there are several runs to {verb}, say which: {', '.join(runs)}"
+        raise NoSuchRun(several if runs else f"there is no run to {verb}")
 
     async def row(self, run: str) -> RunRow:
         row = await self.store.get(run)
@@ -111,18 +110,18 @@ class StoredRuns:
         """Return the kept events of a run. Those of a thread or an agent carry the records of their effects, because
         these contain the replies and calls."""
         events = await self.store.events(row.id, after)
-        told = [event for event in events if event.type == "effect" and _is_of_model(row, event)]
-        if not told:
+        replies = [event for event in events if event.type == "effect" and _is_of_model(row, event)]
+        if not replies:
             return events
         from quire.stores.run_pages import Paged
 
-        if len(told) <= _READ_ALONE and isinstance(self.store, Paged):
+        if len(replies) <= _READ_ALONE and isinstance(self.store, Paged):
             journal = self.store.journal()
-            for event in told:
+            for event in replies:
                 event.record = await journal.effect(row.id, event.path)
             return events
         records = {record.path: record for record in await self.store.effects(row.id)}
-        for event in told:
+        for event in replies:
             event.record = records.get(event.path)
         return events
 
@@ -188,9 +187,17 @@ def finish_reading(work: Coroutine[object, object, T], place: str | Path) -> T:
         import asyncio
 
         return asyncio.run(work)
+    return run_without_loop(work)
+
+
+def run_without_loop(work: Coroutine[object, object, T]) -> T:
+    """Run a coroutine without an event loop: it computes or reads files, and at most lets other tasks go first."""
     try:
-        work.send(None)
+        while (waits := work.send(None)) is None:
+            pass
     except StopIteration as done:
         result: T = done.value
         return result
-    raise AssertionError("reading a file waited for something")
+    finally:
+        work.close()
+    raise AssertionError(f"{work} waits for {waits!r}")

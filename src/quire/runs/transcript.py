@@ -7,7 +7,7 @@ last one, and the results that were not sent yet come from a replay.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -65,8 +65,7 @@ def transcripts(view: RunView) -> tuple[Transcript, ...]:
     """Return the transcript of every outermost thread of a run: one for a directive, one for each directive that
     another document called."""
     reading = _Reading(view)
-    outermost = [path for path in reading.threads if not any(_is_below(path, other) for other in reading.threads)]
-    return tuple(reading.transcript(path) for path in outermost)
+    return tuple(reading.transcript(path) for path in _outermost(reading.threads))
 
 
 class _Reading:
@@ -74,10 +73,10 @@ class _Reading:
         self._view = view
         self.threads: Mapping[str, ThreadView] = view.replay.progress.threads
         self._requests: dict[str, dict[int, ModelRequest]] = {}
-        for path, asked in view.replay.asked.items():
+        for path, request in view.replay.asked.items():
             turn = turn_of(path)
-            if isinstance(asked, ModelRequest) and turn and path.startswith(f"{turn}/model"):
-                self._requests.setdefault(turn.rpartition("/")[0], {})[turn_number(turn)] = asked
+            if isinstance(request, ModelRequest) and turn and path.startswith(f"{turn}/model"):
+                self._requests.setdefault(turn.rpartition("/")[0], {})[turn_number(turn)] = request
 
     def transcript(self, path: str) -> Transcript:
         thread, requests = self.threads[path], self._requests.get(path, {})
@@ -123,13 +122,13 @@ class _Reading:
         return tuple(turns)
 
     def _turn(
-        self, path: str, number: int, before: tuple[str, ...], said: Message | None, results: Mapping[str, str]
+        self, path: str, number: int, before: tuple[str, ...], message: Message | None, results: Mapping[str, str]
     ) -> Turn:
         at = f"{path}/turn[{number}]"
         step = self._view.replay.progress.steps.get(at)
         calls = []
         working = 0
-        for use in said.uses if said else ():
+        for use in message.uses if message else ():
             threads: tuple[Transcript, ...] = ()
             kind = ""
             if use.name != RETURN:
@@ -141,27 +140,26 @@ class _Reading:
         hooks = tuple(hook for hook in self.threads[path].hooks if turn_of(hook.path) == at)
         # The path of the first action of a hook begins those of its other actions.
         by_hooks = {thread.path: thread for hook in hooks for thread in self._started(hook.path)}
-        return Turn(number, before, said.content if said else "", tuple(calls), hooks, tuple(by_hooks.values()))
+        return Turn(number, before, message.content if message else "", tuple(calls), hooks, tuple(by_hooks.values()))
 
     def _started(self, path: str) -> tuple[Transcript, ...]:
         """Return the transcripts of the threads directly below a call or a hook."""
-        inside = [thread for thread in self.threads if _is_below(thread, path)]
-        direct = [one for one in inside if not any(_is_below(one, other) for other in inside)]
-        return tuple(self.transcript(one) for one in direct)
+        inside = [thread for thread in self.threads if thread.startswith(f"{path}/")]
+        return tuple(self.transcript(thread) for thread in _outermost(inside))
 
 
 def _results(messages: Sequence[Message]) -> dict[int, dict[str, str]]:
     """Return the results of the calls of each reply, by the position of the reply, because ids need not be unique in a
     run."""
-    found: dict[int, dict[str, str]] = {}
+    results: dict[int, dict[str, str]] = {}
     at = -1
     for number, message in enumerate(messages):
         if message.role == "assistant":
             at = number
         elif message.role == "tool":
-            found.setdefault(at, {})[message.answers] = message.content
-    return found
+            results.setdefault(at, {})[message.answers] = message.content
+    return results
 
 
-def _is_below(path: str, other: str) -> bool:
-    return path.startswith(f"{other}/")
+def _outermost(paths: Collection[str]) -> list[str]:
+    return [path for path in paths if not any(path.startswith(f"{other}/") for other in paths)]

@@ -1,7 +1,5 @@
-"""Explain a step: the values it read and their origins, its requests, their results, and the cost.
-
-Trace where the values that a step reads come from: an input, an earlier step, or a person who set them at a stop.
-And where the permissions of a directive are written, for a refusal.
+"""Explain a step: the values it read and their origins (an input, an earlier step, or a person who set them at a stop),
+its requests, their results, and the cost.
 
 None of this is stored. A replay writes all values again in the same order, and a listener records them.
 """
@@ -9,12 +7,13 @@ None of this is stored. A replay writes all values again in the same order, and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Self, assert_never
 
 from msgspec import Struct, field
 
 from quire.engine.progress import Progress, place_in_plan
-from quire.engine.requests import BREAK, Boundary, Effect
+from quire.engine.records import total_cost
+from quire.engine.requests import BREAK, Boundary, Effect, ModelRequest
 from quire.errors import CannotStart, QuireError, RunState
 from quire.plan.descriptions import step_title
 from quire.plan.nodes import Arguments, Plan, Reference, Step, Template, Think, UseTool, ValueSlot
@@ -64,22 +63,24 @@ class Why(Struct, frozen=True):
 
     @property
     def elapsed(self) -> float:
-        return sum(one.record.elapsed for one in self.performed if one.record)
+        return sum(record.elapsed for record in self._records)
 
     @property
     def input_tokens(self) -> int:
-        return sum(one.record.usage.input_tokens for one in self.performed if one.record and one.record.usage)
+        return sum(record.usage.input_tokens for record in self._records if record.usage)
 
     @property
     def output_tokens(self) -> int:
-        return sum(one.record.usage.output_tokens for one in self.performed if one.record and one.record.usage)
+        return sum(record.usage.output_tokens for record in self._records if record.usage)
 
     @property
     def cost(self) -> float | None:
         """The cost of all calls; None if the price of one is not known."""
-        costs = [one.record.usage.cost for one in self.performed if one.record and one.record.usage]
-        known = [cost for cost in costs if cost is not None]
-        return sum(known) if len(known) == len(costs) else None
+        return total_cost(self._records)
+
+    @property
+    def _records(self) -> list[EffectRecord]:
+        return [effect.record for effect in self.performed if effect.record]
 
 
 async def traced(runtime: Runtime, run: str) -> RunView:
@@ -87,19 +88,14 @@ async def traced(runtime: Runtime, run: str) -> RunView:
     row = await runtime.row(run)
     effects = await runtime.store.effects(run)
     questions = await runtime.store.questions(run)
-    return await runtime.view_of(row, effects, questions, lambda plan: _tracing(ProvenanceProgress.of(plan), effects))
-
-
-def _tracing(progress: object, effects: Sequence[EffectRecord]) -> ProvenanceProgress:
-    assert isinstance(progress, ProvenanceProgress)  # noqa: S101  # made by `of` of that class
-    return progress.listening_to(effects)
+    return await runtime.view_of(row, effects, questions, lambda plan: ProvenanceProgress.of(plan).knowing(effects))
 
 
 def why(view: RunView, named: str) -> Why:
     """Explain a step by its label, or anything by its path: an item of a list, one effect. Raises `CannotStart`, and
     `RunState` if the run has not reached it."""
-    if JOINT in (way := typed_way(named)) and (found := _in_callee(view, way)):
-        return found
+    if JOINT in (way := typed_way(named)) and (explained := _in_callee(view, way)):
+        return explained
     return why_at(view, _find(view, named.strip()), named)
 
 
@@ -110,7 +106,9 @@ def why_at(view: RunView, path: str, named: str = "") -> Why:
     planned = path if step else place_in_plan(path)
     around = step or view.replay.progress.step_of(path)
     performed = _performed(view, path)
-    inner = None if step else _inner(view, planned)
+    inner = None
+    if step is None and view.row.format == "pipeline":  # a step in a loop or a fan
+        inner = dict(view.document.runnable().steps()).get(planned)
     # No event reports whether a step of a loop or a fan was reached if it asks for nothing.
     reached = inner is not None and planned == path and around is not None and around.status == "completed"
     if step is None and not performed and not reached:
@@ -130,17 +128,10 @@ def why_at(view: RunView, path: str, named: str = "") -> Why:
     )
 
 
-def _inner(view: RunView, path: str) -> Step | None:
-    """Return the step of a pipeline at a path of its plan, in a loop or a fan."""
-    if view.row.format != "pipeline":
-        return None
-    return next((step for at, step in view.document.runnable().steps() if at == path), None)
-
-
 def _way(performed: Sequence[Performed], step: StepView | None, around: StepView | None) -> str:
     """Return the way of the effects below, if all of them belong to one step of a callee; otherwise that of the
     step."""
-    ways = {one.request.label for one in performed}
+    ways = {effect.request.label for effect in performed}
     if step is None and len(ways) == 1 and JOINT in (only := ways.pop()):
         return only
     return around.way if around else ""
@@ -157,7 +148,7 @@ def _in_callee(view: RunView, way: str) -> Why | None:
     around = view.replay.progress.step_of(performed[0].path) if performed else None
     if not performed or (around is not None and around.way == way):
         return None
-    parts = [one.path.split("/") for one in performed]
+    parts = [effect.path.split("/") for effect in performed]
     shared = [same[0] for same in zip(*parts, strict=False) if len(set(same)) == 1]
     path = "/".join(shared[:-1] if len(shared) == len(min(parts, key=len)) else shared)
     status, message = _status(performed)
@@ -165,41 +156,44 @@ def _in_callee(view: RunView, way: str) -> Why | None:
 
 
 def _status(performed: Sequence[Performed]) -> tuple[str, str]:
-    failures = [one.record.failure.message for one in performed if one.record and one.record.failure]
-    if any(one.record is None for one in performed):
+    failures = [effect.record.failure.message for effect in performed if effect.record and effect.record.failure]
+    if any(effect.record is None for effect in performed):
         return "running", ""
     return ("failed", failures[-1]) if failures else ("completed", "")
 
 
 def _performed(view: RunView, path: str) -> list[Performed]:
     records = {record.path: record for record in view.effects}
-    asked = view.replay.asked
-    below = [at for at in asked if at == path or at.startswith(f"{path}/")]
+    requests = view.replay.asked
+    below = [at for at in requests if f"{at}/".startswith(f"{path}/")]
     if not below:
         # A step inside a loop occurs once in the plan, and once for each item in the journal.
-        below = [at for at in asked if place_in_plan(at) == path or place_in_plan(at).startswith(f"{path}/")]
-    found = [Performed(asked[at], records.get(at)) for at in below]
-    return [one for one in found if one.record is not None or not isinstance(one.request, Boundary)]
+        below = [at for at in requests if f"{place_in_plan(at)}/".startswith(f"{path}/")]
+    return [
+        Performed(requests[at], records.get(at))
+        for at in below
+        if at in records or not isinstance(requests[at], Boundary)
+    ]
 
 
 def _told(view: RunView, performed: Sequence[Performed]) -> list[str]:
     """Return the labels of the earlier steps whose results were sent. They are searched in the sent text, which may
     have been cut."""
-    systems = [str(getattr(one.request, "system", "")) for one in performed[:1] if hasattr(one.request, "system")]
-    if view.row.format != "playbook" or not systems:
+    first = performed[0].request if performed else None
+    if view.row.format != "playbook" or not isinstance(first, ModelRequest):
         return []
-    steps = view.replay.progress.steps.values()
+    system = first.system
     return [
         step.label
-        for step in steps
-        if f"[Step {step.label}: {step.title}" in systems[0] or f"[Step {step.label}]" in systems[0]
+        for step in view.replay.progress.steps.values()
+        if f"[Step {step.label}: {step.title}" in system or f"[Step {step.label}]" in system
     ]
 
 
 def _find(view: RunView, named: str) -> str:
     steps = view.replay.progress.steps
-    wanted = typed_way(named).lower()
-    labelled = [path for path, step in steps.items() if wanted in (step.way.lower(), step.label.lower())]
+    way = typed_way(named).lower()
+    labelled = [path for path, step in steps.items() if way in (step.way.lower(), step.label.lower())]
     if not labelled and named.isdecimal():
         labelled = [path for path, step in steps.items() if step.label == f"turn {named}"]
     whole = view.document.runnable()
@@ -210,16 +204,16 @@ def _find(view: RunView, named: str) -> str:
         raise CannotStart(f"several steps are called {named}: say which by its path ({', '.join(labelled)})")
     if labelled:
         return labelled[0]
-    asked = view.replay.asked
-    if named in steps or any(at == named or at.startswith(f"{named}/") for at in asked):
+    requests = view.replay.asked
+    if named in steps or any(f"{at}/".startswith(f"{named}/") for at in requests):
         return named
     if any(path == named for path, _ in plan):
         return named
     labels = list(dict.fromkeys([*(step.label for step in steps.values()), *(label for _, label in plan)]))
-    ways = dict.fromkeys(one.label for one in asked.values() if JOINT in one.label)
-    close = nearest(typed_way(named), [*labels, *ways, *asked])
-    known = did_you_mean(close, f"there are {', '.join([*labels, *ways][:20])}")
-    raise CannotStart(f"run {view.row.id} has no step {named}: {known}")
+    ways = dict.fromkeys(request.label for request in requests.values() if JOINT in request.label)
+    close = nearest(typed_way(named), [*labels, *ways, *requests])
+    hint = did_you_mean(close, f"there are {', '.join([*labels, *ways][:20])}")
+    raise CannotStart(f"run {view.row.id} has no step {named}: {hint}")
 
 
 class ValueSource(Struct, frozen=True):
@@ -244,7 +238,8 @@ class ProvenanceProgress(Progress):
     another list."""
     stops: dict[str, Mapping[str, Value]] = field(default_factory=dict)
 
-    def listening_to(self, effects: Iterable[EffectRecord]) -> ProvenanceProgress:
+    def knowing(self, effects: Iterable[EffectRecord]) -> Self:
+        """Note the values that people set at stops."""
         for record in effects:
             if record.kind == "break" and isinstance(record.value, Mapping):
                 self.stops[record.path.removesuffix(BREAK)] = record.value
@@ -293,12 +288,12 @@ def origins(view: RunView, path: str) -> list[ValueSource]:
         return []
     if plan.thread:
         return _of_turn(view, path)
-    step = next((one for at, one in plan.steps() if at == path), None)
+    step = dict(plan.steps()).get(path)
     if step is None:
         return []
     if plan.format == "pipeline":
-        told = progress.step_of(path)
-        around = told.path if told else path
+        view_around = progress.step_of(path)
+        around = view_around.path if view_around else path
         sources = progress.before(around)
         return [_in_pipeline(view, plan, name, path, around, sources) for name in reads_at(plan, path)]
     sources = progress.before(path)
@@ -308,7 +303,7 @@ def origins(view: RunView, path: str) -> list[ValueSource]:
 
 def _in_playbook(view: RunView, plan: Plan, reference: Reference, sources: list[ValueSource]) -> ValueSource:
     """Look a name up as the scope of a playbook does: inputs, then kept results, then the default in the document."""
-    declared = next((one for one in plan.inputs if one.name == reference.name), None)
+    declared = next((own for own in plan.inputs if own.name == reference.name), None)
     last = next((source for source in reversed(sources) if source.name == reference.name), None)
     if last is not None and (declared is None or last.source.startswith("set ")):
         return last

@@ -13,7 +13,7 @@ from quire.trust.seal import PUBLIC_SEAL, Seal
 if TYPE_CHECKING:
     from quire.engine.ports import Store
 
-__all__ = ["DEFAULT_PATH", "is_server", "open_store"]
+__all__ = ["DEFAULT_PATH", "file_of", "is_server", "open_store"]
 
 DEFAULT_PATH = Path(".quire", "quire.db")
 """Relative to the workspace."""
@@ -45,11 +45,18 @@ def open_store(
             )
         if separator and not rest.startswith("/"):
             raise StoreError(f"{where} names a host: write sqlite:///PATH, with three slashes")
-        where = Path(rest[1:] if separator else where)
     # sqlite3 costs milliseconds of start-up that only the verbs about runs should pay.
     from quire.stores.sqlite.store import SqliteStore
 
-    return SqliteStore(where, durability=durability, now=now, busy_timeout=busy_timeout, seal=seal, read_only=read_only)
+    return SqliteStore(
+        file_of(where), durability=durability, now=now, busy_timeout=busy_timeout, seal=seal, read_only=read_only
+    )
+
+
+def file_of(where: Path | str) -> Path:
+    """Return the path of a store that is a file."""
+    _, separator, rest = str(where).partition("://")
+    return Path(rest[1:]) if separator else Path(where)
 
 
 def is_server(where: Path | str) -> bool:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from quire.engine.records import WAITING, Batch, EffectRecord, Event, NewRun, Question, RunRow, RunUpdate, Status
 from quire.errors import BrokenSeal, Fenced, NoSuchRun, RunBusy, RunState, StoreError
@@ -72,13 +73,13 @@ def asks_nothing(run: str, path: str) -> RunState:
     return RunState(f"run {run} asks nothing at {path}")
 
 
-def check_open(run: str, path: str, hash: str, *, state: str, asked: str) -> None:
-    """Raise `RunState` unless a question in this state, with the hash `asked`, takes an answer to the hash `hash`."""
+def check_open(run: str, path: str, hash: str, *, state: str, current: str) -> None:
+    """Raise `RunState` unless a question in this state, with the hash `current`, takes an answer to the hash `hash`."""
     if state == "withdrawn":
         raise RunState(f"the question of run {run} at {path} has been taken back")
     if state != "open":
         raise RunState(f"the question of run {run} at {path} has been answered already")
-    if asked != hash:
+    if current != hash:
         raise RunState(f"the question of run {run} at {path} is worded differently now: look at it again")
 
 
@@ -205,24 +206,19 @@ def batches(history: History) -> Iterator[Batch]:
     records = {record.path: record for record in history.effects}
     last = {event.path: event.seq for event in history.events if event.type == "effect"}
     waiting: list[Event] = []
-    for event in sorted(history.events, key=lambda one: one.seq):
+    for event in sorted(history.events, key=lambda event: event.seq):
         record = records.get(event.path) if event.type == "effect" and last[event.path] == event.seq else None
         if record is None:
             waiting.append(event)
             continue
         del records[event.path]
-        yield Batch((record,), (*waiting, _told_by(event, record)))
+        last_event = replace(event, at=record.ended_at, data=record.told(), live={}, replayed=False, record=record)
+        yield Batch((record,), (*waiting, last_event))
         waiting.clear()
     if waiting:
         yield Batch(events=tuple(waiting))
     for record in records.values():
         yield Batch((record,))
-
-
-def _told_by(event: Event, record: EffectRecord) -> Event:
-    return Event(
-        event.type, event.run, record.ended_at, event.seq, event.path, event.way, record.told(), {}, False, record
-    )
 
 
 @runtime_checkable

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
 
 from msgspec.structs import replace
 
@@ -156,44 +156,27 @@ def events(run: str, row: Row) -> Sequence[Event]:
 
 def _event(run: str, entry: list[Any], beside: list[Any]) -> Event:
     if len(entry) == _BESIDE:
-        return _effect_event(run, *entry, *beside)
+        seq, label = entry
+        path, kind, state, at, elapsed, input_tokens, output_tokens, cost, failure, message, by = beside
+        usage = None if input_tokens is None else Usage(input_tokens, output_tokens, cost)
+        record = EffectRecord(path, kind, state, "", at, None, _failure(failure, message), usage, elapsed, by=by or "")
+        return Event("effect", run, record.ended_at, seq, path, label, record.told())
     seq, type, at, path, label, data = entry
     _check_texts(type, path, label)
     _check_numbers(seq, at)
     return Event(type, run, at, seq, path, label, data)
 
 
-def _effect_event(
-    run: str,
-    seq: int,
-    label: str,
-    path: str,
-    kind: str,
-    state: Literal["intent", "ok", "failed"],
-    at: float,
-    elapsed: float,
-    input_tokens: int | None,
-    output_tokens: int,
-    cost: float | None,
-    failure: str | None,
-    message: str | None,
-    by: str | None,
-) -> Event:
-    usage = None if input_tokens is None else Usage(input_tokens, output_tokens, cost)
-    record = EffectRecord(path, kind, state, "", at, None, _failure(failure, message), usage, elapsed, by=by or "")
-    return Event("effect", run, record.ended_at, seq, path, label, record.told())
-
-
 @_checked
-def marks(found: Sequence[Row]) -> tuple[int, frozenset[tuple[str, str]]]:
+def marks(rows: Sequence[Row]) -> tuple[int, frozenset[tuple[str, str]]]:
     """Return the highest seq and the (type, path) of all kept events. Taking over a long run spends most of its time
     here."""
-    last, seen = 0, set()
-    for text, beside in found:
+    last, events = 0, set()
+    for text, beside in rows:
         for entry in json.loads(text):
-            seen.add(("effect", beside) if len(entry) == _BESIDE else (entry[1], entry[3]))
+            events.add(("effect", beside) if len(entry) == _BESIDE else (entry[1], entry[3]))
             last = max(last, entry[0])
-    return last, frozenset(seen)
+    return last, frozenset(events)
 
 
 QUESTION_COLUMNS = """
@@ -216,8 +199,8 @@ def letter(row: Row, seal: Seal) -> Letter:
     recipient, run, text, at, sealed = row
     _check_texts(recipient, run, text)
     _check_numbers(at)
-    found = Letter(recipient, run, text, at)
-    return replace(found, run=readable_id(run), sealed=sealed == seal_letter(seal, found))
+    letter = Letter(recipient, run, text, at)
+    return replace(letter, run=readable_id(run), sealed=sealed == seal_letter(seal, letter))
 
 
 def readable_id(run: str) -> str:
@@ -246,6 +229,6 @@ def _failure(kind: str | None, message: str | None) -> Failure | None:
 
 @functools.lru_cache(maxsize=256)  # most open questions come from a few documents
 def _texts(text: str | None) -> tuple[str, ...]:
-    found = () if text is None else tuple(cast("Sequence[str]", decode(text)))
-    _check_texts(*found)
-    return found
+    texts = () if text is None else tuple(cast("Sequence[str]", decode(text)))
+    _check_texts(*texts)
+    return texts

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.engine.records import Batch, EffectRecord, Event, Letter, Question, RunUpdate, Status, Usage
+from quire.engine.records import Batch, EffectRecord, Event, Question, RunUpdate, Status, Usage, add_costs
 from quire.stores.seals import LOOSE_ROWS, NO_ANCHOR, seal_letter, seal_question, seal_row, seal_state
 from quire.values import InvalidValue, clean, encode, sha256
 
@@ -99,7 +99,7 @@ class JournalEnd(Struct):
         for usage in batch.used:
             input_tokens += usage.input_tokens
             output_tokens += usage.output_tokens
-            cost = None if cost is None or usage.cost is None else cost + usage.cost
+            cost = add_costs(cost, usage.cost)
         position = self.position if batch.position is None else batch.position
         count, last, rows = len(batch.journal), self.seal, []
         place = max(self.place + 1, (number << PLACE_BITS) + (batch.last_seq << SEQ_BITS)) if count else self.place
@@ -134,6 +134,10 @@ class OwnedRun(Struct, eq=False):
     failure: StoreError | None = None
     """The reason why nothing more can be written: the server was away for too long during a commit."""
 
+    def takes_alone(self, batch: Encoded) -> bool:
+        """Tell whether a batch is one journal row that leaves the seal of the run as it is, as nearly all do."""
+        return len(batch.journal) == 1 and batch.only_journal and not self.tail.anchors(batch)
+
 
 class Encoded(Struct):
     """A batch encoded as rows."""
@@ -155,11 +159,14 @@ class Encoded(Struct):
     """The paths of all its other effects, superseded ones included."""
 
     @property
-    def plain(self) -> bool:
-        """True if the batch is one journal row and nothing else, as nearly all batches are."""
-        return len(self.journal) == 1 and not (
-            self.status or self.blobs or self.questions or self.consume or self.withdraw or self.letters
-        )
+    def only_journal(self) -> bool:
+        """True if the batch has nothing beside its journal rows."""
+        return not (self.status or self.blobs or self.questions or self.consume or self.withdraw or self.letters)
+
+    @property
+    def closed(self) -> set[str]:
+        """The paths of the questions that it closes."""
+        return {str(path) for _, path in (*self.consume, *self.withdraw)}
 
 
 class Blobs:
@@ -191,7 +198,10 @@ def encode_batch(run: str, batch: Batch, seal: Seal) -> Encoded:
         questions=[_question_cells(run, question, seal) for question in batch.questions] if batch.questions else (),
         consume=[(run, path) for path in batch.consume] if batch.consume else (),
         withdraw=[(run, path) for path in batch.withdraw] if batch.withdraw else (),
-        letters=[_letter_cells(letter, seal) for letter in batch.letters] if batch.letters else (),
+        letters=[
+            (letter.recipient, letter.run, clean(letter.text), letter.at, seal_letter(seal, letter))
+            for letter in batch.letters
+        ],
         status=None if update is None or update.status is None else _status_cells(update.status, update),
         last_seq=events[-1].seq if events else 0,
         position=position,
@@ -261,10 +271,6 @@ def _events_cells(events: Sequence[Event], beside: EffectRecord | None, blobs: B
         return blobs.put(clean(_encode_events(heads)))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidValue(f"an event cannot be kept: {error}") from None
-
-
-def _letter_cells(letter: Letter, seal: Seal) -> Cells:
-    return letter.recipient, letter.run, clean(letter.text), letter.at, seal_letter(seal, letter)
 
 
 def _question_cells(run: str, question: Question, seal: Seal) -> Cells:

@@ -1,9 +1,7 @@
-"""Pages of the list of runs: filters, keyset cursors, and the SQL of one page and of a count.
+"""Pages of the list of runs, and pages of one run's journal.
 
 Runs are listed from the newest to the oldest. A cursor holds the place of the last run of a page, so runs that are
 added or removed meanwhile neither repeat nor hide others.
-
-Pages of one run's journal: effects without their values, one effect with its value, and events from both ends.
 
 A page of events is read without the others, so following a long run costs as much as following a short one. Effects are
 read whole but without values: of several rows with the same path the last one counts, wherever it stands.
@@ -127,37 +125,37 @@ class RunQueries:
             created_at, number = read_cursor(after)
             older = "(r.created_at < ? OR (r.created_at = ? AND r.n < ?))"
             conditions.append(("r.created_at <= ? AND " + older, (created_at, created_at, created_at, number)))
-        where, parameters = _all(conditions)
-        keys = f"SELECT r.n FROM runs r LEFT JOIN pins p ON p.run = r.n {where} {_NEWEST} LIMIT ?"
+        select, parameters = _select("r.n", conditions)
+        keys = f"{select} {_NEWEST} LIMIT ?"
         return f"{self._sql.RUNS} {self._sql.translate(f'WHERE r.n IN ({keys}) {_NEWEST}')}", (*parameters, limit)
 
     def count(self, filters: RunFilters) -> Condition:
         """Return the query of the number of runs."""
-        where, parameters = _all(self._conditions(filters))
-        found = f"SELECT 1 FROM runs r LEFT JOIN pins p ON p.run = r.n {where} LIMIT ?"
-        sql = self._sql.translate(f"SELECT count(*) FROM ({found}) counted")
+        select, parameters = _select("1", self._conditions(filters))
+        sql = self._sql.translate(f"SELECT count(*) FROM ({select} LIMIT ?) counted")
         return f"{self._sql.OWNERS} {sql}", (*parameters, MOST_COUNTED + 1)
 
     def _conditions(self, filters: RunFilters) -> list[Condition]:
-        sql, found = self._sql, list[Condition]()
+        sql, conditions = self._sql, list[Condition]()
         if filters.statuses:
-            found.append(_any([self._status(status) for status in dict.fromkeys(filters.statuses)]))
+            texts, parameters = _joined(" OR ", [self._status(status) for status in dict.fromkeys(filters.statuses)])
+            conditions.append((f"({texts})", parameters))
         if filters.document:
             ending = f"%/{escaped(filters.document)}"
-            found.append(("(r.document = ? OR r.document LIKE ? ESCAPE '\\')", (filters.document, ending)))
+            conditions.append(("(r.document = ? OR r.document LIKE ? ESCAPE '\\')", (filters.document, ending)))
         if filters.format:
-            found.append(("r.format = ?", (filters.format,)))
+            conditions.append(("r.format = ?", (filters.format,)))
         if filters.since is not None:
-            found.append(("r.created_at >= ?", (filters.since,)))
+            conditions.append(("r.created_at >= ?", (filters.since,)))
         if filters.origin:
-            found.append((sql.FORK_OF, (filters.origin, filters.origin)))
+            conditions.append((sql.FORK_OF, (filters.origin, filters.origin)))
         if filters.asks:
-            found.append((sql.ASKS, (self._now(),)))
+            conditions.append((sql.ASKS, (self._now(),)))
         for word in filters.words:
             # In the pins a word stands as JSON has it, with its quotes and control characters escaped.
             stored = f"%{escaped(encode(word)[1:-1])}%"
-            found.append((sql.HAS_WORD, (f"%{escaped(word)}%", stored, stored)))
-        return found
+            conditions.append((sql.HAS_WORD, (f"%{escaped(word)}%", stored, stored)))
+        return conditions
 
     def _status(self, status: Status) -> Condition:
         match status:
@@ -178,16 +176,15 @@ def escaped(text: str) -> str:
     return text.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
 
 
-def _any(conditions: Sequence[Condition]) -> Condition:
-    texts, parameters = zip(*conditions, strict=True)
-    return f"({' OR '.join(texts)})", [value for values in parameters for value in values]
+def _select(columns: str, conditions: Sequence[Condition]) -> Condition:
+    """Return the query of some columns of the runs for which all conditions hold."""
+    texts, parameters = _joined(" AND ", conditions)
+    where = f"WHERE {texts}" if texts else ""
+    return f"SELECT {columns} FROM runs r LEFT JOIN pins p ON p.run = r.n {where}", parameters
 
 
-def _all(conditions: Sequence[Condition]) -> Condition:
-    if not conditions:
-        return "", ()
-    texts, parameters = zip(*conditions, strict=True)
-    return f"WHERE {' AND '.join(texts)}", [value for values in parameters for value in values]
+def _joined(word: str, conditions: Sequence[Condition]) -> Condition:
+    return word.join(text for text, _ in conditions), [value for _, values in conditions for value in values]
 
 
 Read: TypeAlias = Callable[[str, Sequence[object]], Awaitable[Sequence[row_decoder.Row]]]
@@ -217,9 +214,10 @@ class JournalPages:
 
     async def effects(self, run: str) -> list[EffectBrief]:
         """Return all effects of a run without their values, in the order in which their paths first appeared."""
-        found = await self._read(self._sql.EFFECT_BRIEFS, (run,))
-        latest = {row[0]: row for row in found}.values()
-        return [_brief(row) for row in latest if row[2] != rows.SUPERSEDED]
+        latest = {row[0]: row for row in await self._read(self._sql.EFFECT_BRIEFS, (run,))}.values()
+        return [
+            EffectBrief(row_decoder.effect_record(row[:-1]), row[-1]) for row in latest if row[2] != rows.SUPERSEDED
+        ]
 
     async def effect(self, run: str, path: str) -> EffectRecord | None:
         """Return one effect with its value; None if the run has none at this path."""
@@ -234,7 +232,9 @@ class JournalPages:
         number if one is given."""
         if after is not None:
             return await self._forward(run, after, limit)
-        last = await self._backward(run, before, limit)
+        end = rows.places(0, before - 1)[0] if before else rows.places(0)[1]
+        page = await self._read(self._sql.EVENTS_BEFORE, (run, end, limit))
+        last = [event for row in page for event in row_decoder.events(run, row[1:])]
         if before is not None:
             last += await self._straddling(run, before)
         events = sorted((event for event in last if before is None or event.seq < before), key=lambda event: event.seq)
@@ -243,30 +243,20 @@ class JournalPages:
     async def _forward(self, run: str, after: int, limit: int) -> list[Event]:
         place, events = rows.places(0, after)[0], list[Event]()
         while len(events) < limit:
-            found = await self._read(self._sql.EVENTS_FROM, (run, place, limit))
-            events += [event for row in found for event in row_decoder.events(run, row[1:]) if event.seq > after]
-            if len(found) < limit:
+            page = await self._read(self._sql.EVENTS_FROM, (run, place, limit))
+            events += [event for row in page for event in row_decoder.events(run, row[1:]) if event.seq > after]
+            if len(page) < limit:
                 break
-            place = int(found[-1][0]) + 1
+            place = int(page[-1][0]) + 1
         return sorted(events, key=lambda event: event.seq)[:limit]
-
-    async def _backward(self, run: str, before: int | None, limit: int) -> list[Event]:
-        end = rows.places(0, before - 1)[0] if before else rows.places(0)[1]
-        found = await self._read(self._sql.EVENTS_BEFORE, (run, end, limit))
-        return [event for row in found for event in row_decoder.events(run, row[1:])]
 
     async def _straddling(self, run: str, before: int) -> list[Event]:
         """Return the events of the rows that stand behind the place of a number, but begin before it."""
-        place, kept = rows.places(0, before - 1)[0], list[Event]()
-        while found := await self._read(self._sql.EVENTS_FROM, (run, place, 1)):
-            events = row_decoder.events(run, found[0][1:])
+        place, straddling = rows.places(0, before - 1)[0], list[Event]()
+        while page := await self._read(self._sql.EVENTS_FROM, (run, place, 1)):
+            events = row_decoder.events(run, page[0][1:])
             if events[0].seq >= before:
                 break
-            kept += events
-            place = int(found[0][0]) + 1
-        return kept
-
-
-def _brief(row: row_decoder.Row) -> EffectBrief:
-    *cells, size = row
-    return EffectBrief(row_decoder.effect_record(tuple(cells)), size)
+            straddling += events
+            place = int(page[0][0]) + 1
+        return straddling

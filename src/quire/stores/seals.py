@@ -135,10 +135,10 @@ def seal_letter(seal: Seal, letter: Letter) -> str:
 
 def check_pins(seal: Seal, run: StoredRun) -> None:
     """Raise `BrokenSeal` unless this user started the run and its pins are unchanged."""
-    key, found, _ = (run.pins_seal or "").partition(":")
+    key, colon, _ = (run.pins_seal or "").partition(":")
     if run.pins_seal == OLD:
         raise BrokenSeal(run.id, OLD_RUN, old=True)
-    if not found:
+    if not colon:
         raise BrokenSeal(run.id, "it has no seal, so it was not started by you")
     if not seal.exists():
         raise BrokenSeal(run.id, "it was not started by you: you have not sealed a run yet")

@@ -108,39 +108,36 @@ class SqlStore(ABC):
         """Tell whether the owner of a running run is alive."""
 
     async def create(self, run: NewRun) -> None:
-        from quire.stores.transactions import encode_run
+        await self.restore(run, None)
 
-        new = encode_run(run, self._seal)
-        await self._insert(lambda again: self._transactions.create(new, again=again))
-
-    async def restore(self, run: NewRun, history: History) -> None:
+    async def restore(self, run: NewRun, history: History | None) -> None:
         from quire.stores.transactions import encode_run
 
         new = encode_run(run, self._seal, history)
         await self._insert(lambda again: self._transactions.create(new, again=again))
 
     async def get(self, run: str) -> RunRow | None:
-        found = await self._rows(self._sql.ONE_RUN, (run,))
-        return self._run_now(found[0]) if found else None
+        rows = await self._rows(self._sql.ONE_RUN, (run,))
+        return self._run_now(rows[0]) if rows else None
 
     async def find(self, prefix: str) -> Sequence[str]:
-        found = await self._rows(self._sql.FIND, (prefix, prefix + "\U0010ffff"))
-        return [row_decoder.readable_id(id) for (id,) in found]
+        ids = await self._rows(self._sql.FIND, (prefix, prefix + "\U0010ffff"))
+        return [row_decoder.readable_id(id) for (id,) in ids]
 
     async def list(self, *, status: Status | None = None, limit: int = 50) -> Sequence[RunRow]:
         sql = self._sql
         match status:
             case None:
-                found = await self._rows(sql.LIST, (limit,))
+                rows = await self._rows(sql.LIST, (limit,))
             case Status.RUNNING | Status.INTERRUPTED:
-                found = await self._running(status is Status.RUNNING, limit)
+                rows = await self._running(status is Status.RUNNING, limit)
             case Status.EXPIRED:
-                found = await self._rows(sql.LIST_EXPIRED, (self._now(), limit))
+                rows = await self._rows(sql.LIST_EXPIRED, (self._now(), limit))
             case Status.PAUSED | Status.AWAITING_INPUT:
-                found = await self._rows(sql.LIST_WAITING, (status.value, self._now(), limit))
+                rows = await self._rows(sql.LIST_WAITING, (status.value, self._now(), limit))
             case _:
-                found = await self._rows(sql.LIST_STATUS, (status.value, limit))
-        return [self._run_now(row) for row in found]
+                rows = await self._rows(sql.LIST_STATUS, (status.value, limit))
+        return [self._run_now(row) for row in rows]
 
     async def marks(self) -> contract.Marks:
         for runs, questions, last_asked in await self._rows(self._sql.MARKS):
@@ -152,16 +149,16 @@ class SqlStore(ABC):
 
     async def page(self, filters: RunFilters, after: str | None = None, limit: int = 100) -> RunPage:
         """Implement `quire.stores.run_pages.Lister.page`."""
-        found = await self._rows(*self._queries.page(filters, after, limit + 1))
-        rows = [self._run_now(row) for row in found[:limit]]
-        if len(found) <= limit:
-            return RunPage(rows)
-        ((created_at, number),) = await self._rows(self._sql.PLACE_OF_RUN, (found[limit - 1][0],))
-        return RunPage(rows, cursor(float(created_at), number))
+        rows = await self._rows(*self._queries.page(filters, after, limit + 1))
+        runs = [self._run_now(row) for row in rows[:limit]]
+        if len(rows) <= limit:
+            return RunPage(runs)
+        ((created_at, number),) = await self._rows(self._sql.PLACE_OF_RUN, (rows[limit - 1][0],))
+        return RunPage(runs, cursor(float(created_at), number))
 
     async def count(self, filters: RunFilters) -> int:
-        found = await self._rows(*self._queries.count(filters))
-        return int(found[0][0]) if found else 0
+        rows = await self._rows(*self._queries.count(filters))
+        return int(rows[0][0]) if rows else 0
 
     async def counts(self, filters: RunFilters) -> Mapping[Status, int]:
         return {status: await self.count(replace(filters, statuses=(status,))) for status in Status}
@@ -175,8 +172,8 @@ class SqlStore(ABC):
         await self._transact(lambda again: self._transactions.keep_reply(key, claim, reply))
 
     async def spent(self, since: float) -> contract.Spent:
-        for runs, cost, known in await self._rows(self._sql.SPENT, (since,)):
-            return contract.Spent(runs, cost, runs - known)
+        for runs, cost, priced in await self._rows(self._sql.SPENT, (since,)):
+            return contract.Spent(runs, cost, runs - priced)
         return contract.Spent()
 
     async def text(self, sha256: str) -> str:
@@ -187,13 +184,12 @@ class SqlStore(ABC):
 
     async def effects(self, run: str) -> Sequence[EffectRecord]:
         """Return the records in the order in which their paths first appeared."""
-        found = await self._rows(self._sql.EFFECTS, (run,))
-        latest = {row[0]: row for row in found}.values()
+        latest = {row[0]: row for row in await self._rows(self._sql.EFFECTS, (run,))}.values()
         return [row_decoder.effect_record(row) for row in latest if row[2] != rows.SUPERSEDED]
 
     async def events(self, run: str, after: int = 0) -> Sequence[Event]:
-        found = await self._rows(self._sql.EVENTS, (run, rows.places(0, after)[0]))
-        events = [event for row in found for event in row_decoder.events(run, row) if event.seq > after]
+        page = await self._rows(self._sql.EVENTS, (run, rows.places(0, after)[0]))
+        events = [event for row in page for event in row_decoder.events(run, row) if event.seq > after]
         return sorted(events, key=attrgetter("seq"))
 
     def journal(self) -> JournalPages:
@@ -202,18 +198,19 @@ class SqlStore(ABC):
 
     async def questions(self, run: str | None = None) -> Sequence[Question]:
         if run is None:
-            found = await self._rows(self._sql.QUESTIONS, (self._now(),))
+            rows = await self._rows(self._sql.QUESTIONS, (self._now(),))
         else:
-            found = await self._rows(self._sql.QUESTIONS_OF_RUN, (self._now(), run))
-        return [row_decoder.question(row) for row in found]
+            rows = await self._rows(self._sql.QUESTIONS_OF_RUN, (self._now(), run))
+        return [row_decoder.question(row) for row in rows]
 
     async def oldest_questions(self, limit: int) -> tuple[Sequence[Question], int]:
         """Implement `quire.stores.contract.QuestionPages.oldest_questions`."""
-        found = await self._rows(self._sql.OLDEST_QUESTIONS, (self._now(), limit))
-        if len(found) < limit:
-            return [row_decoder.question(row) for row in found], len(found)
+        rows = await self._rows(self._sql.OLDEST_QUESTIONS, (self._now(), limit))
+        questions = [row_decoder.question(row) for row in rows]
+        if len(questions) < limit:
+            return questions, len(questions)
         counted = await self._rows(self._sql.COUNT_QUESTIONS, (self._now(),))
-        return [row_decoder.question(row) for row in found], int(counted[0][0])
+        return questions, int(counted[0][0])
 
     async def answers(self, run: str) -> Sequence[Answer]:
         return [row_decoder.answer(run, row, self._seal) for row in await self._rows(self._sql.ANSWERS, (run,))]
@@ -228,10 +225,10 @@ class SqlStore(ABC):
 
     async def letters(self, recipient: str | None = None) -> Sequence[Letter]:
         if recipient is None:
-            found = await self._rows(self._sql.ALL_LETTERS)
+            rows = await self._rows(self._sql.ALL_LETTERS)
         else:
-            found = await self._rows(self._sql.LETTERS, (recipient,))
-        return [row_decoder.letter(row, self._seal) for row in found]
+            rows = await self._rows(self._sql.LETTERS, (recipient,))
+        return [row_decoder.letter(row, self._seal) for row in rows]
 
     async def request_cancel(self, run: str) -> bool:
         await self._expect(run)
@@ -241,7 +238,7 @@ class SqlStore(ABC):
         if not await self._take_lock(run):
             return False
         # The owner released the run while the flag was being written, perhaps without having seen it.
-        return await self._cancel_and_drop(run, asked=True)
+        return await self._cancel_and_drop(run, requested=True)
 
     async def acquire(self, run: str, *, after: int | None = None) -> Lease:
         if not await self._take_lock(run):
@@ -291,10 +288,11 @@ class SqlStore(ABC):
             with contextlib.suppress(StoreError):
                 await self._drop_lock(run)
 
-    async def _cancel_and_drop(self, run: str, *, asked: bool = False) -> bool:
+    async def _cancel_and_drop(self, run: str, *, requested: bool = False) -> bool:
         """Cancel a run whose lock was just taken, and drop the lock."""
         try:
-            return await self._transact_as_owner(lambda again: self._transactions.cancel(run, asked=asked, again=again))
+            cancel = self._transactions.cancel
+            return await self._transact_as_owner(lambda again: cancel(run, requested=requested, again=again))
         finally:
             with contextlib.suppress(StoreError):
                 await self._drop_lock(run)

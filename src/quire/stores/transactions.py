@@ -1,12 +1,10 @@
-"""The transactions of stores, as generators without I/O.
+"""The transactions of stores, as generators without I/O, and a stored run that they read whole (`SealedRun`).
 
 A transaction yields statements with their parameters and receives the rows of each; a store drives it inside a
 transaction of its database: SQLite with plain calls, PostgreSQL with `await`. Errors of the database pass by the
 generator. Transactions that take `again` may follow an attempt whose outcome never arrived, and find out.
 
 Writing a batch is left to the writer of each store, which does it all day: a transaction yields an `Append` for it.
-
-A run read completely from a store, to be checked against its seals and driven.
 """
 
 from __future__ import annotations
@@ -174,15 +172,15 @@ class Transactions:
     def answer(self, run: str, path: str, hash: str, value: str, by: str, *, again: bool) -> Steps[None]:
         sql = self._sql
         status = yield from self._status(run)
-        found = yield sql.STATE_OF_QUESTION, (run, path)
-        if again and found and found[0][0] in ("answered", "consumed") and found[0][1:3] == (hash, value):
+        questions = yield sql.STATE_OF_QUESTION, (run, path)
+        if again and questions and questions[0][0] in ("answered", "consumed") and questions[0][1:3] == (hash, value):
             return
         if status not in contract.ANSWERABLE:
             raise contract.takes_no_answers(run, status)
-        if not found:
+        if not questions:
             raise contract.asks_nothing(run, path)
-        state, asked, _, sealed = found[0]
-        contract.check_open(run, path, hash, state=state, asked=asked)
+        state, current, _, sealed = questions[0]
+        contract.check_open(run, path, hash, state=state, current=current)
         (row,) = yield sql.QUESTION, (run, path)
         contract.check_question(self._seal, row_decoder.question(row), sealed)
         mine = seal_answer(self._seal, run, path, hash, value, by)
@@ -193,12 +191,12 @@ class Transactions:
         yield from self._check_cancellable(run)
         yield self._sql.ASK_CANCEL, (run,)
 
-    def cancel(self, run: str, *, asked: bool, again: bool) -> Steps[bool]:
+    def cancel(self, run: str, *, requested: bool, again: bool) -> Steps[bool]:
         """Cancel a run whose lock this store has taken. The new epoch keeps out an owner that has lost its lock.
 
-        Return False if an owner that was `asked` has cancelled the run itself.
+        Return False if its owner, of whom that was `requested`, has cancelled the run itself.
         """
-        if (again or asked) and (yield from self._status(run)) is Status.CANCELLED:
+        if (again or requested) and (yield from self._status(run)) is Status.CANCELLED:
             return again
         yield from self._check_cancellable(run)
         sealed, number, epoch = yield from self._read_whole(run)
@@ -217,8 +215,8 @@ class Transactions:
             return check_pins(self._seal, stored)
         sealed, _, _ = yield from self._read_whole(run)
         sealed.check(self._seal)
-        for question, found in (yield from self._asked(run)):
-            contract.check_question(self._seal, question, found)
+        for question, question_seal in (yield from self._asked(run)):
+            contract.check_question(self._seal, question, question_seal)
 
     def reseal(self, run: str) -> Steps[None]:
         """Seal a run again as it is stored, at the request of its user."""
@@ -249,10 +247,10 @@ class Transactions:
             yield self._sql.KEEP_REPLY, (reply, key, claim)
 
     def _status(self, run: str) -> Reads[Status]:
-        found = yield self._sql.STATE_OF_RUN, (run,)
-        if not found:
+        states = yield self._sql.STATE_OF_RUN, (run,)
+        if not states:
             raise contract.no_such_run(run)
-        status, expires_at = found[0]
+        status, expires_at = states[0]
         return contract.status_at(self._now(), Status(status), expires_at)
 
     def _check_cancellable(self, run: str) -> Reads[None]:
@@ -262,10 +260,10 @@ class Transactions:
 
     def _read(self, run: str) -> Reads[tuple[StoredRun, int, int]]:
         """Return a run as stored, its number and its epoch. Raises `NoSuchRun`."""
-        found = yield self._sql.SEALED_RUN, (run,)
-        if not found:
+        runs = yield self._sql.SEALED_RUN, (run,)
+        if not runs:
             raise contract.no_such_run(run)
-        number, epoch, *stored = found[0]
+        number, epoch, *stored = runs[0]
         return StoredRun(*stored), number, epoch
 
     def _read_whole(self, run: str) -> Reads[tuple[SealedRun, int, int]]:
@@ -275,8 +273,8 @@ class Transactions:
 
     def _asked(self, run: str) -> Reads[Sequence[tuple[Question, str | None]]]:
         """Return the questions that are open or answered but not yet consumed, each with its seal."""
-        found = yield self._sql.ASKED, (run,)
-        return [(row_decoder.question(row[:-1]), row[-1]) for row in found]
+        questions = yield self._sql.ASKED, (run,)
+        return [(row_decoder.question(row[:-1]), row[-1]) for row in questions]
 
     def _end(self, held: OwnedRun, state: Cells, events: Sequence[Event] = ()) -> Steps[None]:
         """End a run that is not being driven, and withdraw its open questions."""
@@ -352,8 +350,8 @@ class SealedRun(Struct, frozen=True):
 
     def marks(self) -> tuple[int, frozenset[tuple[str, str]]]:
         """Return the highest number and the (type, path) of all kept events."""
-        told = [(row[_EVENTS] or row[_EVENTS_BODY], row[_PATH]) for row in self.journal]
-        return row_decoder.marks([one for one in told if one[0] is not None])
+        events = [(row[_EVENTS] or row[_EVENTS_BODY], row[_PATH]) for row in self.journal]
+        return row_decoder.marks([(text, path) for text, path in events if text is not None])
 
     def state_as(self, status: Status) -> Cells:
         """Return the status columns for ending the run, which is not being driven, with this status."""

@@ -9,7 +9,6 @@ from quire.engine.interpreter.thread.budgets import (
     Cost,
     LimitEvent,
     Limits,
-    cost_limits,
     exceeded,
     resolve_limits,
     spawn_refused,
@@ -103,32 +102,6 @@ def test_a_chain_of_threads_ends_where_depth_does() -> None:
         limits = resolve_limits({}, {}, limits)
         seen.append(limits.depth)
     assert seen == [2, 1, 0]
-
-
-@pytest.mark.parametrize(
-    ("cost", "limits"),
-    [
-        ({}, {}),
-        (
-            {
-                "context": {"estimated_usage": "high", "turns": 20, "spawn_threshold": 5, "max_tokens": 100000},
-                "duration": 900,
-                "spend": {"currency": "USD", "amount": 30.0},
-            },
-            {
-                "tokens": 100000,
-                "turns": 20,
-                "spawns": 5,
-                "duration_seconds": 900,
-                "spend": 30.0,
-                "spend_currency": "USD",
-            },
-        ),
-        ({"context": {"turns": 2}, "spend": {}}, {"turns": 2}),
-    ],
-)
-def test_a_cost_block_is_read_as_limits(cost: dict[str, Value], limits: dict[str, Value]) -> None:
-    assert cost_limits(cost) == limits
 
 
 @pytest.mark.parametrize(

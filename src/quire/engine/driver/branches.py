@@ -2,8 +2,6 @@
 
 A branch that waits for a person returns its slot, and so does a branch all of whose children wait. When the root is
 suspended, the whole run can only wait.
-
-Branches that rest: until a person answers, until they are woken, or for the rest of the drive.
 """
 
 from __future__ import annotations
@@ -267,17 +265,17 @@ class WaitingBranches:
         """Rest until `wake` is called with that future and there is room for the branch again."""
         branch.rest()
         try:
-            given = await woken
+            value = await woken
             await branch.wake()
         finally:
             if not woken.cancelled():  # otherwise it was stopped before it was woken
                 self.waking -= 1
-        return given
+        return value
 
-    def wake(self, woken: asyncio.Future[T], given: T) -> None:
+    def wake(self, woken: asyncio.Future[T], value: T) -> None:
         if not woken.done():
             self.waking += 1
-            woken.set_result(given)
+            woken.set_result(value)
 
     def first_expiry(self) -> float | None:
         """Return when the first of the open questions expires; None if none of them does."""
@@ -319,9 +317,9 @@ class WaitingBranches:
         An answer to such a question would otherwise keep the run from ever parking.
         """
         store, run = self._ledger.store, self._ledger.lease.run
-        asked = [question.path for question in await store.questions(run)] + [
+        paths = [question.path for question in await store.questions(run)] + [
             answer.path for answer in await store.answers(run)
         ]
-        for path in asked:
+        for path in paths:
             if path not in self._waiting:
                 self._ledger.withdraw(path)

@@ -206,7 +206,7 @@ class Drive:
         if self._walker.stopped_at is not None:
             return await self._pause()
         await self._walker.resting.withdraw_stale()
-        ends = [one for one in (self._expires(), self._walker.resting.first_expiry()) if one is not None]
+        ends = [end for end in (self._expires(), self._walker.resting.first_expiry()) if end is not None]
         update = RunUpdate(Status.AWAITING_INPUT, self._ledger.position, expires_at=min(ends, default=None))
         if await self._ledger.park(update):
             return DriveResult(Status.AWAITING_INPUT, self._ledger.position)
@@ -279,6 +279,6 @@ class _Watch:
 
 def _told(result: Value) -> Mapping[str, Value]:
     """Return the form of a result that listeners get: always with the artifact, and its type or null."""
-    told = result if isinstance(result, Mapping) else {"output": result}
-    kind = told.get("artifact_type") or None
-    return {**told, "artifact": told.get("artifact", told.get("output")), "artifact_type": kind}
+    outcome = result if isinstance(result, Mapping) else {"output": result}
+    kind = outcome.get("artifact_type") or None
+    return {**outcome, "artifact": outcome.get("artifact", outcome.get("output")), "artifact_type": kind}

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from quire.engine.events import Feed, Listener
 from quire.engine.premises import PureWork
 from quire.engine.records import (
-    REFUSED,
     Batch,
     EffectRecord,
     Lease,
@@ -19,6 +18,7 @@ from quire.engine.records import (
     Question,
     RunUpdate,
     WriteResult,
+    add_costs,
     has_shape,
 )
 from quire.engine.request_hashes import KINDS, hashed_request, request_hash
@@ -72,9 +72,9 @@ class Journal:
             return None
         if record.kind != KINDS[type(request)] or not has_shape(record):
             raise JournalMismatch(request.path)
-        found, characters = hashed_request(request)
+        digest, characters = hashed_request(request)
         self.work.add_text(characters)
-        if not answers(record, request, found):
+        if not answers(record, request, digest):
             raise JournalMismatch(request.path)
         return record
 
@@ -95,18 +95,18 @@ class Journal:
 
     def aborts(self, paths: Iterable[str]) -> tuple[str, ...]:
         """Return the paths whose record marks an aborted fan."""
-        found = ((path, self._records.get(path)) for path in paths)
-        return tuple(path for path, record in found if record is not None and record.kind == "abort")
+        return tuple(path for path in paths if (record := self._records.get(path)) and record.kind == "abort")
 
-    def metered(self, asked: Metering) -> list[Meter]:
+    def metered(self, metering: Metering) -> list[Meter]:
         """Return the usage of these effects; zero for an effect without a record."""
-        meters = [_meter(self._records.get(path)) for path in asked.paths]
-        meters += [self._below(path) for path in asked.below]
-        return [*meters, Meter(cost=self.superseded_cost)] if asked.superseded else meters
+        records = (self._records.get(path) for path in metering.paths)
+        meters = [Meter() if record is None else Meter.of(record) for record in records]
+        meters += [self._below(path) for path in metering.below]
+        return [*meters, Meter(cost=self.superseded_cost)] if metering.superseded else meters
 
     def _below(self, path: str) -> Meter:
         """Return the total usage below a path. An unknown price is not counted."""
-        meters = [_meter(record) for at, record in self._records.items() if at.startswith(f"{path}/")]
+        meters = [Meter.of(record) for at, record in self._records.items() if at.startswith(f"{path}/")]
         return Meter(
             sum(meter.input_tokens for meter in meters),
             sum(meter.output_tokens for meter in meters),
@@ -130,12 +130,8 @@ class Journal:
         return max((cost for cost in costs if cost is not None), default=None)
 
     def model_calls(self) -> int:
-        """Return the number of model calls that were performed; a refused call was not, nor one whose reply was taken
-        from another run."""
-        return sum(
-            record.kind == "model" and not record.by and (record.failure is None or record.failure.kind != REFUSED)
-            for record in self._records.values()
-        )
+        """Return the number of model calls that were made."""
+        return sum(record.is_model_call for record in self._records.values())
 
 
 SPENT = "spent"
@@ -171,14 +167,6 @@ def _asked_by_0_1_0(request: Recorded, record: EffectRecord) -> bool:
 
 def abort_path(fan: Fan) -> str:
     return f"{fan.path}/abort"
-
-
-def _meter(record: EffectRecord | None) -> Meter:
-    if record is None:
-        return Meter()
-    if record.usage is None:
-        return Meter(elapsed=record.elapsed)
-    return Meter(record.usage.input_tokens, record.usage.output_tokens, record.usage.cost, record.elapsed)
 
 
 LOCK_PATIENCE_SECONDS = 600.0
@@ -286,8 +274,7 @@ class Ledger:
             return
         self.journal.add(record)
         if record.usage is not None:
-            spent = record.usage.cost
-            self.cost = None if self.cost is None or spent is None else self.cost + spent
+            self.cost = add_costs(self.cost, record.usage.cost)
 
     async def forget(self, path: str) -> None:
         """Remove an effect from the journal, so that it is performed again."""

@@ -1,11 +1,9 @@
 """Make the model calls of one drive, within the limits of the run and of its threads.
 
 The most that a call may cost is set aside before it is made, in the budget of the run and in the purse of its thread,
-and given back when its real cost is recorded. Where that is more than nothing, the journal says so before the call: if
-the process dies, or the call is stopped, its cost is never known, and the amount that was set aside counts as spent.
-
-The budget of a run: the estimated cost of a model call is set aside before the call, so that concurrent calls cannot
-spend the same dollar.
+so that concurrent calls cannot spend the same dollar; it is given back when the real cost is recorded. Where that is
+more than nothing, the journal says so before the call: if the process dies, or the call is stopped, its cost is never
+known, and the amount that was set aside counts as spent.
 """
 
 from __future__ import annotations
@@ -56,7 +54,7 @@ class ModelCalls:
         self._made = ledger.journal.model_calls()
         self._under_way = 0
         self._quiet = asyncio.Event()
-        self.budget = None if terms.budget is None else _budget(terms.budget, ledger)
+        self.budget = None if terms.budget is None else Budget(terms.budget, ledger)
 
     async def make(self, request: ModelRequest) -> Value:
         """Make a call, or refuse it if its thread must not make it. Raises `LimitReached` if a limit of the run has no
@@ -165,11 +163,6 @@ def _reserved_for(intent: EffectRecord) -> float:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e9 else 0.0
 
 
-def _budget(most: float, ledger: Ledger) -> Budget:
-
-    return Budget(most, ledger)
-
-
 class Budget:
     """The money of one run that has a budget.
 
@@ -190,7 +183,7 @@ class Budget:
 
         Raises `LimitReached`.
         """
-        amount = await self._room(self._most, estimate)
+        amount = await self._room(estimate)
         self._held += amount
         self._calls += 1
         try:
@@ -213,8 +206,8 @@ class Budget:
         self._calls += calls
         self._ended.set()
 
-    async def _room(self, most: float, estimate: float | None) -> float:
-        waited = False
+    async def _room(self, estimate: float | None) -> float:
+        most, waited = self._most, False
         while True:
             spent = self._ledger.cost
             if spent is None:

@@ -71,9 +71,6 @@ class Performer:
     def changes_the_world(self, request: Effect) -> bool:
         return isinstance(request, ToolRequest) and self._ports.tools.effect_class(request) == "write"
 
-    def _reads(self, tool: str) -> bool:
-        return self._ports.tools.effect_class(ToolRequest("", "", "", tool, {})) == "read"
-
     def intent(self, request: Effect) -> EffectRecord:
         return EffectRecord(
             request.path, KINDS[type(request)], "intent", request_hash(request), self._ports.clock.now()
@@ -106,9 +103,11 @@ class Performer:
                     value = None if text is None else clean(text)
                 case Offer():
                     if request.grants is None:
-                        offers = await self._ports.tools.offers(request.names)
+                        tools = self._ports.tools
+                        offers = await tools.offers(request.names)
                         if request.reads_only:
-                            offers = [offer for offer in offers if self._reads(offer.name)]
+                            calls = ((offer, ToolRequest("", "", "", offer.name, {})) for offer in offers)
+                            offers = [offer for offer, call in calls if tools.effect_class(call) == "read"]
                         value = copy([[offer.name, offer.description, offer.schema] for offer in offers])
                     else:
                         offers = await self._ports.tools.offers_under(request.grants)
@@ -206,7 +205,7 @@ class Performer:
 
     def question(self, request: HumanRequest, expiry: float | None) -> Question:
         now = self._ports.clock.now()
-        waits = [one for one in (expiry, request.expiry) if one is not None]
+        waits = [wait for wait in (expiry, request.expiry) if wait is not None]
         return Question(
             run=self._run,
             path=request.path,
@@ -224,31 +223,31 @@ class Performer:
 
     async def ask_here(self, question: Question) -> str | None:
         """Return a fitting answer from a person who is present, or None."""
-        problem = given = ""
+        problem = rejected = ""
         unfit = 0
         # A person who is present is told what was wrong; an answer that was given beforehand is reported by an event.
         here = self.somebody_thinks(question)
         while (answer := await self._ports.people.ask(question, problem)) is not None:
             try:
-                kept = clean(checked_answer(question.kind, question.options, answer))
+                fitting = clean(checked_answer(question.kind, question.options, answer))
             except WrongAnswer as wrong:
-                problem, given = str(wrong), answer
+                problem, rejected = str(wrong), answer
                 unfit += 1
                 if unfit == MOST_UNFIT:
-                    self._say_dropped(question, given, problem, f"nor did {unfit - 1} before it: the question waits")
+                    self._say_dropped(question, rejected, problem, f"nor did {unfit - 1} before it: the question waits")
                     return None
                 # A computed answer comes at once: give the rest of the event loop its turn before the next one.
                 await asyncio.sleep(0)
                 continue
             if problem and not here:
-                self._say_dropped(question, given, problem, f'"{kept}" is taken instead')
-            return kept
+                self._say_dropped(question, rejected, problem, f'"{fitting}" is taken instead')
+            return fitting
         if problem and not here:
-            self._say_dropped(question, given, problem, "the question waits")
+            self._say_dropped(question, rejected, problem, "the question waits")
         return None
 
-    def _say_dropped(self, question: Question, given: str, problem: str, instead: str) -> None:
-        message = f'the answer "{clean(given)}" does not fit, {instead} ({problem})'
+    def _say_dropped(self, question: Question, answer: str, problem: str, instead: str) -> None:
+        message = f'the answer "{clean(answer)}" does not fit, {instead} ({problem})'
         self._feed.say("warning", path=question.path, label=question.way, data={"message": message})
 
     def somebody_thinks(self, question: Question) -> bool:
@@ -338,10 +337,10 @@ class Performer:
 
     def shortened(self, request: ModelRequest, left: float) -> float | None:
         """Return the most that a call may cost. If that is more than is left, its reply may only be short."""
-        if (found := self.estimate(request)) is not None and found > left and request.max_tokens is None:
+        if (most := self.estimate(request)) is not None and most > left and request.max_tokens is None:
             self._short.add(request.path)
-            found = self.estimate(request)
-        return found
+            most = self.estimate(request)
+        return most
 
     async def sleep(self, seconds: float) -> None:
         await self._ports.clock.sleep(seconds)
@@ -392,5 +391,5 @@ def _present(people: People) -> Present | None:
 
 def _prompt_size(call: ModelCall) -> int:
     """Count the characters to be sent, except the arguments of earlier calls, which have their own limit."""
-    said = len(call.system) + sum(len(message.content) for message in call.messages)
-    return said + sum(len(tool.name) + len(tool.description) for tool in call.tools)
+    messages = len(call.system) + sum(len(message.content) for message in call.messages)
+    return messages + sum(len(tool.name) + len(tool.description) for tool in call.tools)

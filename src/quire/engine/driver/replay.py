@@ -1,11 +1,9 @@
-"""Replay a run from its journal without performing anything.
+"""Replay a run from its journal without performing anything, and find the records that still fit another document.
 
 Step states, outputs, prompts and named results are not stored; a replay computes them.
 
-Find the recorded effects that are still valid for another document, by walking it with an old journal.
-
-A record is kept if the request at its path is the same. A branch stops at the first record that does not fit, so
-everything after it is performed again; concurrent branches keep their own records.
+In another document, a record is kept if the request at its path is the same. A branch stops at the first record that
+does not fit, so everything after it is performed again; concurrent branches keep their own records.
 """
 
 from __future__ import annotations
@@ -90,33 +88,33 @@ async def to_perform_again(
     The row names those that the last drive saw. This also finds the others: effects of branches that failed at the same
     moment, or while the run was being stopped.
     """
-    kept = {record.path: record for record in records}
+    left = {record.path: record for record in records}
     gone: dict[str, None] = {}
     while True:
         try:
-            again = await replay(begin, kept.values(), Progress({}), lambda boundary: False, pure_work=pure_work)
+            again = await replay(begin, left.values(), Progress({}), lambda boundary: False, pure_work=pure_work)
             failure = again.failure
         except JournalMismatch:
             failure = None
-        blamed = expanded((failure.path, *failure.also), kept) if failure else []
+        blamed = expanded((failure.path, *failure.also), left) if failure else []
         if not blamed:
             return tuple(gone)
         for path in blamed:
-            kept.pop(path, None)
+            left.pop(path, None)
             gone[path] = None
 
 
-def expanded(blamed: Iterable[str], known: Iterable[str]) -> list[str]:
+def expanded(blamed: Iterable[str], recorded: Iterable[str]) -> list[str]:
     """Return the recorded paths that are blamed; a path that ends in `*` stands for all paths with that prefix, except
     what launched runs have spent, which is counted once."""
-    paths = dict.fromkeys(known)
-    found: dict[str, None] = {}
-    for one in blamed:
-        if one.endswith("*"):
-            found.update((path, None) for path in paths if path.startswith(one[:-1]) and f"/{SPENT}[" not in path)
-        elif one in paths:
-            found[one] = None
-    return list(found)
+    paths = dict.fromkeys(recorded)
+    effects: dict[str, None] = {}
+    for path in blamed:
+        if path.endswith("*"):
+            effects.update((at, None) for at in paths if at.startswith(path[:-1]) and f"/{SPENT}[" not in at)
+        elif path in paths:
+            effects[path] = None
+    return list(effects)
 
 
 class _Following(Struct):
@@ -250,10 +248,10 @@ class _Fitting(Journal):
         return record
 
     def ended_by(self, fan: Fan) -> int | None:
-        found = super().ended_by(fan)
-        if found is not None:
+        number = super().ended_by(fan)
+        if number is not None:
             self.used.add(abort_path(fan))
-        return found
+        return number
 
 
 async def refit(begin: Begin, records: Iterable[EffectRecord], *, pure_work: int = PURE_WORK) -> Refit:
@@ -262,20 +260,20 @@ async def refit(begin: Begin, records: Iterable[EffectRecord], *, pure_work: int
     A thread's usage is read from the journal as a whole, so the document is walked again until no more records are
     dropped.
     """
-    kept = {record.path: record for record in records}
+    left = {record.path: record for record in records}
     misfit: Recorded | None = None
     while True:
-        journal = _Fitting(kept.values())
+        journal = _Fitting(left.values())
         try:
             again = await replay(begin, (), Progress({}), lambda boundary: False, pure_work=pure_work, journal=journal)
         except JournalMismatch as error:
             # A fan was ended by a child that no longer fails.
-            del kept[error.path]
+            del left[error.path]
             continue
         misfit = misfit or journal.misfit
-        dropped = kept.keys() - journal.used
+        dropped = left.keys() - journal.used
         if not dropped:
-            dropped = set(await to_perform_again(begin, kept.values(), pure_work=pure_work))
+            dropped = set(await to_perform_again(begin, left.values(), pure_work=pure_work))
         if not dropped:
-            return Refit(tuple(kept.values()), misfit, again.open[0] if again.open else None)
-        kept = {path: record for path, record in kept.items() if path not in dropped}
+            return Refit(tuple(left.values()), misfit, again.open[0] if again.open else None)
+        left = {path: record for path, record in left.items() if path not in dropped}

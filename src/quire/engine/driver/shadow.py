@@ -47,24 +47,8 @@ class Recording(Struct, frozen=True):
     @classmethod
     def of(cls, replayed: Replay, records: Sequence[EffectRecord], steps: Mapping[str, str] | None = None) -> Recording:
         """Return the recording of a run that was replayed with these records."""
-        stops = frozenset(one.label for one in replayed.open if isinstance(one, Boundary))
+        stops = frozenset(request.label for request in replayed.open if isinstance(request, Boundary))
         return cls(records, replayed.asked, stops, steps or {})
-
-
-class Shadow(Struct):
-    """An edited document, walked with the records of a stored run."""
-
-    replay: Replay
-    taken: dict[str, str] = field(default_factory=dict)
-    """The old path of each record that was used, by its path now."""
-    left: list[str] = field(default_factory=list)
-    """The old paths of the effects that were not requested any more."""
-    waits: set[str] = field(default_factory=set)
-    """Paths of requests that the stored run made as well, and that it has no answer to either."""
-    reworded: dict[str, str] = field(default_factory=dict)
-    """Questions that kept their answer in other words: their path now, and their old path."""
-    places: Callable[[str], Iterator[str]] = field(default=lambda path: iter((path,)))
-    """Yields the old paths that a path may stand for, the likeliest first."""
 
 
 class ShadowJournal(Journal):
@@ -83,8 +67,8 @@ class ShadowJournal(Journal):
         }
         self._by_content: dict[tuple[str, str], deque[str]] = {}
         for path in dict.fromkeys((*recording.asked, *self._left)):
-            if (found := self._left.get(path)) is not None:
-                self._by_content.setdefault((found.kind, found.request), deque()).append(path)
+            if (record := self._left.get(path)) is not None:
+                self._by_content.setdefault((record.kind, record.request), deque()).append(path)
         self._unanswered: dict[str, list[str]] = {}
         recorded = {record.path for record in recording.records}
         for path, request in recording.asked.items():
@@ -92,8 +76,11 @@ class ShadowJournal(Journal):
                 self._unanswered.setdefault(hashed_request(request)[0], []).append(path)
         self._moved: dict[str, str] = dict(recording.steps)
         self.taken: dict[str, str] = {}
+        """The old path of each record that was used, by its path now."""
         self.waits: set[str] = set()
+        """Paths of requests that the stored run made as well, and that it has no answer to either."""
         self.reworded: dict[str, str] = {}
+        """Questions that kept their answer in other words: their path now, and their old path."""
 
     @property
     def left(self) -> list[str]:
@@ -308,6 +295,13 @@ class FollowedJournal(ShadowJournal):
         return record
 
 
+class Shadow(Struct, frozen=True):
+    """An edited document, walked with the records of a stored run, and the journal that tells how these were used."""
+
+    replay: Replay
+    journal: ShadowJournal
+
+
 async def shadow(
     begin: Begin,
     recording: Recording,
@@ -353,4 +347,4 @@ async def _walked(
             # A fan was ended by a child that does not fail any more.
             dropped.add(journal.taken[error.path])
             continue
-        return Shadow(walked, journal.taken, journal.left, journal.waits, journal.reworded, journal.places)
+        return Shadow(walked, journal)

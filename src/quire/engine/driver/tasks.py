@@ -1,16 +1,12 @@
-"""Children of branches, each a task of its own: those of a fan, for which their parent waits, and spawned ones that run
-beside it.
+"""Work that a branch starts beside itself: children, each a task of its own, and launched runs, each with a budget.
 
-Stopping a branch stops everything that was started under it.
+Children of a fan are waited for by their parent, spawned ones run beside it. Stopping a branch stops everything that
+was started under it.
 
-Give a run that a thread launches a part of the money that is left, and count what it spends.
-
-A run that is launched is a run of its own, with a budget of its own: the part that it is given is held back from its
-launcher until it has ended. A launcher that waits gives all that is left, and has half of the rest back if the run
-waits for a person; one that does not wait gives half.
-
-What the run has spent counts in its launcher: with the result if that was waited for, else with the letters of the next
-turn after its end, so every replay counts it at the same turn.
+A launched run is given a part of the money that is left, which is held back from its launcher until the run has ended:
+all of it if the launcher waits, with half of the rest back if the run waits for a person; otherwise half. What the run
+has spent counts in its launcher: with the result if that was waited for, else with the letters of the next turn after
+its end, so every replay counts it at the same turn.
 """
 
 from __future__ import annotations
@@ -54,8 +50,8 @@ class Spawned:
 
     def end(self, outcome: Outcome) -> None:
         self.outcome = outcome
-        for told in self.on_end:
-            told()
+        for callback in self.on_end:
+            callback()
 
     def stop(self) -> None:
         self.stopped = True
@@ -318,28 +314,28 @@ class Launches:
 
     async def refresh(self) -> None:
         """Give back what launched runs have left that have ended since."""
-        for one in self._open.values():
-            if one.usage is None and (usage := await self._runs.spent(one.effect_id)) is not None:
-                one.usage, spent = usage, usage.cost or 0.0
-                self._hold(spent - one.held, one.money)
-                one.held = spent
+        for run in self._open.values():
+            if run.usage is None and (usage := await self._runs.spent(run.effect_id)) is not None:
+                run.usage, spent = usage, usage.cost or 0.0
+                self._hold(spent - run.held, run.money)
+                run.held = spent
 
     async def take_letters(self, request: Load) -> Value:
         """Read the letters of a thread, and count the runs that it has launched and that have ended."""
         await self.refresh()
         record = await self._performer.perform(request)
         thread = request.path.rsplit("/", 2)[0]
-        ended = {path: one for path, one in self._open.items() if one.usage and path.rsplit("/", 3)[0] == thread}
-        for path, one in ended.items():
+        ended = {path: run for path, run in self._open.items() if run.usage and path.rsplit("/", 3)[0] == thread}
+        for path, run in ended.items():
             turn, call = (part[5:-1] for part in path.split("/")[-3:-1])  # turn[3], tool[0]
             at = f"{request.path}/{SPENT}[{turn}.{call}]"
-            self._ledger.lose(EffectRecord(at, SPENT, "ok", "", record.at, path, usage=one.usage))
+            self._ledger.lose(EffectRecord(at, SPENT, "ok", "", record.at, path, usage=run.usage))
         try:
             return await self._finish(record)
         finally:
-            for path, one in ended.items():
+            for path, run in ended.items():
                 del self._open[path]
-                self._hold(-one.held, one.money)
+                self._hold(-run.held, run.money)
 
     def _keep(self, request: ToolRequest, effect_id: str, share: float) -> None:
         self._open[request.path] = _Launched(effect_id, share, request.money)

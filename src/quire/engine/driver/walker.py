@@ -306,8 +306,8 @@ class Walker:
 
     async def _ask(self, request: HumanRequest, branch: Branch) -> str:
         question = self._performer.question(request, self._terms.expiry)
-        given = self._answers.get(request.path)
-        answer = given if given is not None and given.hash == question.hash else None
+        stored = self._answers.get(request.path)
+        answer = stored if stored is not None and stored.hash == question.hash else None
         try:
             if answer is None and self._performer.somebody_thinks(question):
                 answer = await self._ask_both(question, branch)

@@ -1,19 +1,12 @@
-"""The walk of a document that another one calls: how deep it may be, how its requests are labelled, what it may do.
+"""Let one document call another of any format, as part of the same run under a longer path.
 
 A plan knows the labels of its own steps only. The caller of a document adds the label of the calling step in front of
 the label of every request that comes out of it, level by level: `3 › 1` is step 1 of the document that step 3 calls.
 Labels are for people: the added part never enters a path or a recorded hash.
 
-A thread may call a document that was granted more than the thread itself; every request of the callee is rewritten to
-carry the caller's grants, and its model calls are paid from the caller's purse.
-
-Let one document call another of any format, as part of the same run under a longer path.
-
 The shape of the callee's result is known before it runs. A pipeline returns its last step's value. A playbook with
 named outputs returns a map of them, with `output` for its result; one without returns that text. A directive returns
 the map of its outputs, or its last words if it declares none.
-
-The environment of a pipeline: the documents that it calls, its identity, and its limits; all pinned at the start.
 """
 
 from __future__ import annotations
@@ -61,16 +54,16 @@ def check_nesting(prefix: str, path: str) -> None:
         raise StepFailed("the calls are nested too deep", kind="depth", path=path)
 
 
-def called_with(plan: Plan, given: Mapping[str, Value], path: str, work: PureWork) -> dict[str, Value]:
+def called_with(plan: Plan, inputs: Mapping[str, Value], path: str, work: PureWork) -> dict[str, Value]:
     """Return the inputs of a pipeline that is called: checked, with defaults, if it declares them. `path` is blamed for
     a wrong call."""
     if plan.declared is None:
-        return dict(given)
+        return dict(inputs)
     from quire.engine.declared_inputs import checking_work, complete_declared
 
-    work.used += checking_work(plan, given)
+    work.used += checking_work(plan, inputs)
     try:
-        return complete_declared(plan, given)
+        return complete_declared(plan, inputs)
     except BadInputs as error:
         message = f"{plan.title} cannot be called so: {'; '.join(error.problems)}"
         raise StepFailed(message, kind="call", path=path) from None
@@ -96,7 +89,8 @@ def below(label: str, walk: Walk) -> Walk:
 
 
 def confined(walk: Walk, grants: tuple[str, ...], purse: Purse, limits: Limits | None = None) -> Walk:
-    """Return the same walk, restricted to what its caller may do.
+    """Return the same walk, restricted to what its caller may do: a thread may call a document that was granted more
+    than the thread itself. Its requests carry the caller's grants, and the caller's purse pays for its model calls.
 
     A thread inside it has bounds of its own and keeps them.
     """
@@ -180,7 +174,7 @@ def opener(setting: Environment) -> Callable[[str], Opened] | None:
 
 def call_document(
     name: str,
-    given: Mapping[str, Value],
+    inputs: Mapping[str, Value],
     prefix: str,
     path: str,
     setting: Environment,
@@ -196,18 +190,18 @@ def call_document(
     check_nesting(prefix, path)
     match plan.format:
         case "pipeline":
-            return (yield from _pipeline(plan, given, prefix, path, setting, stores))
+            return (yield from _pipeline(plan, inputs, prefix, path, setting, stores))
         case "playbook":
-            return (yield from _playbook(plan, given, prefix, path, setting))
+            return (yield from _playbook(plan, inputs, prefix, path, setting))
         case "directive":
-            return (yield from _directive(name, given, prefix, path, setting))
+            return (yield from _directive(name, inputs, prefix, path, setting))
         case _:
             assert_never(plan.format)
 
 
 def _pipeline(
     plan: Plan,
-    given: Mapping[str, Value],
+    inputs: Mapping[str, Value],
     prefix: str,
     path: str,
     setting: Environment,
@@ -216,18 +210,18 @@ def _pipeline(
     import quire.engine.interpreter.pipeline.interpret  # noqa: F401  the kinds of steps there are
     from quire.engine.interpreter.pipeline.steps import PipelineScope, run_steps
 
-    frame = PipelineScope(setting, plan, called_with(plan, given, path, setting.work))
+    frame = PipelineScope(setting, plan, called_with(plan, inputs, path, setting.work))
     output = yield from run_steps(plan.body, prefix, frame)
     if stores is not None:
         stores.update(frame.stores)
     return output
 
 
-def _playbook(plan: Plan, given: Mapping[str, Value], prefix: str, path: str, setting: Environment) -> Walk:
+def _playbook(plan: Plan, values: Mapping[str, Value], prefix: str, path: str, setting: Environment) -> Walk:
     from quire.engine.interpreter.playbook.interpret import interpret
 
     try:
-        inputs = complete_inputs(plan, given, one_line=False)
+        inputs = complete_inputs(plan, values, one_line=False)
     except CannotStart as error:
         raise StepFailed(f"{plan.title} cannot be called so: {error}", kind="call", path=path) from None
     walk = interpret(plan, inputs, context_budget=setting.context_budget, prefix=prefix, setting=setting)
@@ -236,7 +230,7 @@ def _playbook(plan: Plan, given: Mapping[str, Value], prefix: str, path: str, se
     return {**named, "output": result["output"]} if named else result["output"]
 
 
-def _directive(name: str, given: Mapping[str, Value], prefix: str, path: str, setting: Environment) -> Walk:
+def _directive(name: str, inputs: Mapping[str, Value], prefix: str, path: str, setting: Environment) -> Walk:
     from quire.engine.interpreter.thread.loop import run_thread
     from quire.engine.interpreter.thread.setup import NO_PARENT, set_up
 
@@ -247,7 +241,7 @@ def _directive(name: str, given: Mapping[str, Value], prefix: str, path: str, se
         yield Load(f"{prefix}leave", "", "leave", name, _too_deep(setting.above))
     try:
         above = replace(setting.above or NO_PARENT, open_document=opener(setting))
-        setup = set_up(bundle, given, f"{prefix}thread", above=above)
+        setup = set_up(bundle, inputs, f"{prefix}thread", above=above)
     except CannotStart as error:
         raise StepFailed(f"{name} cannot be called so: {error}", kind="call", path=path) from None
     except Refused as error:
@@ -286,7 +280,8 @@ class Profile(Struct, frozen=True):
 
 
 class Environment(Struct, frozen=True, eq=False):
-    """The environment that a walk runs in."""
+    """The environment that a walk runs in: the documents that it calls, its identity, and its limits; all pinned at the
+    start."""
 
     documents: Mapping[str, Plan] = field(default_factory=dict)
     """The callees by name, of any format."""

@@ -1,4 +1,4 @@
-"""Show the model request of a playbook step without sending it.
+"""Show the model request of a step of a playbook, or of an agent of a pipeline, without sending it.
 
 The real interpreter is walked; a request without a record gets a stand-in that is easily recognized as one. So the
 preview is what would be sent, except at those places.
@@ -13,6 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.engine.inputs import complete_inputs, missing_inputs
+from quire.engine.interpreter.pipeline.agent import run_agent
+from quire.engine.interpreter.pipeline.steps import PipelineScope, readable_names
 from quire.engine.interpreter.playbook.interpret import interpret
 from quire.engine.interpreter.playbook.steps import unattended_answer
 from quire.engine.request_hashes import request_hash
@@ -24,18 +26,23 @@ from quire.engine.requests import (
     Load,
     Metering,
     ModelRequest,
+    Offer,
     Spawn,
     ToolRequest,
     WorkCheck,
 )
 from quire.errors import CannotStart, StepFailed
+from quire.expr import RESERVED
+from quire.formats.pipeline.prompts import template
 from quire.plan.descriptions import instead_of_model
-from quire.plan.nodes import Case, Comparison, Plan, Sequence, Step, Think, UseTool, walk
+from quire.plan.nodes import Case, Comparison, Plan, Reference, Sequence, Step, Template, Think, UseTool, walk
+from quire.plan.pipeline_work import Agent
 from quire.plan.vocabulary import path_named
+from quire.values import Value, text_or_json
 
 if TYPE_CHECKING:
+    from quire.engine.interpreter.callees import Environment
     from quire.engine.records import EffectRecord
-    from quire.values import Value
 
 # No value has the empty name, so it reads as empty text and this condition never holds.
 _NEVER = Comparison("", "!=", "")
@@ -65,15 +72,13 @@ def stand_in_inputs(plan: Plan, given: Mapping[str, Value]) -> tuple[dict[str, s
 
     Each missing input has its own placeholder as its value.
     """
-    missing = {wanted.name for wanted in missing_inputs(plan, given)}
+    missing = {own.name for own in missing_inputs(plan, given)}
     inputs = tuple(
-        replace(wanted, type="string", options=(), default=f"{{{{{wanted.name}}}}}")
-        if wanted.name in missing
-        else wanted
-        for wanted in plan.inputs
+        replace(own, type="string", options=(), default=f"{{{{{own.name}}}}}") if own.name in missing else own
+        for own in plan.inputs
     )
     values = complete_inputs(replace(plan, inputs=inputs), given)
-    return values, [wanted.name for wanted in plan.inputs if wanted.name in missing]
+    return values, [own.name for own in plan.inputs if own.name in missing]
 
 
 def preview(
@@ -194,11 +199,11 @@ def _without_arguments(step: Step) -> Step:
     return replace(step, work=replace(step.work, arguments={}, problem="")) if isinstance(step.work, UseTool) else step
 
 
-def _unskipped(sequence: Sequence, wanted: Step) -> Sequence:
+def _unskipped(sequence: Sequence, target: Step) -> Sequence:
     """Let one step do its work although none of its branches is chosen."""
 
     def change(step: Step) -> Step:
-        if step.span != wanted.span or step.label != wanted.label or step.match is None:
+        if step.span != target.span or step.label != target.label or step.match is None:
             return step
         return replace(step, match=replace(step.match, decide_first=False))
 
@@ -223,3 +228,53 @@ def _forced_case(case: Case, target: str, prefix: str) -> Case:
     if target.startswith(prefix):
         return Case(None, _forced(case.body, target, prefix))
     return Case(_NEVER, case.body)
+
+
+def preview_agent(
+    plan: Plan, target: str, stores: Mapping[str, Value], setting: Environment, files: Mapping[str, str]
+) -> Preview:
+    """Return the first model call of the agent step at a path of the plan, with the values in `stores` and the texts of
+    its prompt files in `files`.
+
+    A prompt of a pipeline holds values only, so no other step is walked: every reference that has no value yet is shown
+    as its own name in brackets. Raises `CannotStart` if the step is not an agent, or cannot reach its model call.
+    """
+    step = dict(plan.steps())[target]
+    if not isinstance(step.work, Agent):
+        raise CannotStart(f"step {step.label} asks no model: {instead_of_model(step)}")
+    text = step.work.prompt
+    if step.work.file:
+        if step.work.file not in files:
+            raise CannotStart(f"step {step.label} would fail: the prompt file {step.work.file} cannot be read")
+        text = template(files[step.work.file])
+    names = {*stores, *readable_names(plan)}
+    prompt = "".join(part if isinstance(part, str) else _value(part, stores, names) for part in text.parts)
+    work = replace(step.work, prompt=Template((prompt,)), file="")
+    walk = run_agent(step, work, target, PipelineScope(setting, plan, dict(stores)))
+    answer: Any = None
+    try:
+        while True:
+            request = walk.send(answer)
+            if isinstance(request, ModelRequest):
+                return Preview(request)
+            # Descriptions of tools come from the connections that have them, and no connection is asked here.
+            answer = [[name, "", {"type": "object"}] for name in request.names] if isinstance(request, Offer) else None
+    except StepFailed as error:
+        raise CannotStart(f"step {step.label} would fail: {error.message}") from None
+    finally:
+        walk.close()
+
+
+def _value(reference: Reference, stores: Mapping[str, Value], names: set[str]) -> str:
+    """Return the text for a reference. `pipe`, `item` and `acc` are known only when the step runs."""
+    root, *rest = reference.name.split(".")
+    if root not in RESERVED and root not in names:
+        return reference.raw
+    if reference.default is not None:
+        return reference.default
+    value: Value = stores
+    for segment in rest if root == "ctx" else [root, *rest]:
+        if root in RESERVED - {"ctx"} or not isinstance(value, Mapping) or segment not in value:
+            return f"[{reference.name}]"
+        value = value[segment]
+    return text_or_json(value)

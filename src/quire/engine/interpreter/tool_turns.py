@@ -6,11 +6,11 @@ Agents of pipelines and steps of playbooks share this. A failing call is a resul
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from quire.engine.conversation import Message, Offered, ToolUse, too_many_calls
+from quire.engine.conversation import Message, Offered, ToolUse, too_many_calls, uses_of
 from quire.engine.premises import MAX_TURNS, MOST_CALLS
 from quire.engine.requests import Emit, HumanRequest, ModelRequest, Request, ToolRequest
 from quire.errors import StepFailed
@@ -53,14 +53,14 @@ class ToolTurns(Struct):
         reply: Mapping[str, Value] = yield self.request(self.last, messages)
         most = self.profile.turns or MAX_TURNS
         for turn in range(1, most + 1):
-            uses = [ToolUse.of(one) for one in cast("list[list[Any]]", reply.get("uses") or [])]
+            uses = uses_of(reply)
             if not uses:
                 return reply
-            said = str(reply["text"])
-            messages.append(Message("assistant", said, tuple(uses)))
+            text = str(reply["text"])
+            messages.append(Message("assistant", text, tuple(uses)))
             for number, use in enumerate(uses):
                 if number < MOST_CALLS:
-                    result = yield from self._use_tool(use, turn, number, said if number == 0 else "")
+                    result = yield from self._use_tool(use, turn, number, text if number == 0 else "")
                 else:
                     result = encode({"error": too_many_calls(len(uses)).message})
                 messages.append(Message("tool", self._noticed(use, result), answers=use.id))
@@ -89,17 +89,16 @@ class ToolTurns(Struct):
             raise StepFailed(message, kind="repeated", path=self.last)
         if times < SAME_FAILURES:
             return result
-        said = (
-            f"This call has failed {times} times in the same way. Do not make it again: do something else, or answer."
-        )
-        return f"{result}\n{said}"
+        advice = "Do not make it again: do something else, or answer."
+        return f"{result}\nThis call has failed {times} times in the same way. {advice}"
 
-    def _use_tool(self, use: ToolUse, turn: int, number: int, said: str) -> Generator[Request, Any, str]:
-        """Return the result as the model is told it. `said` is the text of its reply, at the first call of a turn."""
+    def _use_tool(self, use: ToolUse, turn: int, number: int, text: str) -> Generator[Request, Any, str]:
+        """Return the result as the model is told it. `text` is that of its reply, at the first call of a turn."""
         path = f"{self.path}/turn[{turn}]"
         at, label = f"{path}/tool[{number}]", self.label
-        text: Mapping[str, Value] = {"text": said[:TOLD]} if said.strip() else {}
-        data = {"tool": use.name, "arguments": use.arguments, "turn": turn, **text}
+        data: dict[str, Value] = {"tool": use.name, "arguments": use.arguments, "turn": turn}
+        if text.strip():
+            data["text"] = text[:TOLD]
         yield Emit("agent_called", at, label, data, kept=False)
         kind = ""
         try:
@@ -108,16 +107,16 @@ class ToolTurns(Struct):
                 result: Value = yield self.ask(use.arguments, f"{path}/ask[{number}]", label, path)
             else:
                 result = yield ToolRequest(at, label, "", use.name, use.arguments, reads_only=self.reads_only)
-            told = encode(result)
+            content = encode(result)
         except StepFailed as error:
-            told, kind = encode({"error": error.message}), error.kind
-        yield Emit("agent_told", at, label, {"tool": use.name, "result": told[:TOLD], "kind": kind}, kept=False)
-        return told
+            content, kind = encode({"error": error.message}), error.kind
+        yield Emit("agent_told", at, label, {"tool": use.name, "result": content[:TOLD], "kind": kind}, kept=False)
+        return content
 
     def _require_offered(self, use: ToolUse) -> None:
         """Raise `StepFailed` for a call that cannot be made: unreadable arguments, or a tool that was not offered."""
         if use.problem:
             raise StepFailed(use.problem, kind="arguments")
-        if all(use.name != one.name for one in self.offered):
-            known = ", ".join(one.name for one in self.offered) or "none"
-            raise StepFailed(f"there is no tool {use.name} (known: {known})", kind="unknown_tool")
+        names = [tool.name for tool in self.offered]
+        if use.name not in names:
+            raise StepFailed(f"there is no tool {use.name} (known: {', '.join(names) or 'none'})", kind="unknown_tool")

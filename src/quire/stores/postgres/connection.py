@@ -5,13 +5,8 @@ alive and being able to write are the same thing. The other connections are for 
 runs that another process may drive.
 
 Work is a function of a connection that may be called again. When a connection breaks, the outcome of a transaction
-under way is unknown: the second call gets `again=True` and has to find out.
-
-While a connection is being made, errors have only a text, from the server or the operating system; later errors have
-codes. No message contains a password, or text of the address that might be part of one.
-
-PostgreSQL text can hold every character except NUL, which an answer or a message of a tool may contain. NUL is written
-as two Unicode noncharacters and restored on reading.
+under way is unknown: the second call gets `again=True` and has to find out. No message contains a password, or text of
+the address that might be part of one.
 """
 
 from __future__ import annotations
@@ -67,7 +62,7 @@ _MEANINGS = {
 
 def is_away(error: psycopg.Error) -> bool:
     """Tell whether the same work may succeed later on another connection. A refusal stays a refusal however often it is
-    retried."""
+    retried. While a connection is being made, errors have only a text, later ones have codes."""
     code = error.sqlstate
     if code is not None:
         return code.startswith(_AWAY) or code in _AGAIN
@@ -91,10 +86,10 @@ def explain(error: psycopg.Error, place: str) -> StoreError:
 def _refusal(error: psycopg.Error) -> str | None:
     if error.sqlstate is not None or not isinstance(error, psycopg.OperationalError):
         return None
-    said = str(error)
-    if "FATAL" not in said and "fe_sendauth" not in said:
+    text = str(error)
+    if "FATAL" not in text and "fe_sendauth" not in text:
         return None
-    return next((meaning for words, meaning in _REFUSED if words in said), None)
+    return next((meaning for words, meaning in _REFUSED if words in text), None)
 
 
 def _said(error: psycopg.Error) -> str:
@@ -111,7 +106,8 @@ _MARK_BYTES = _MARK.encode()
 
 
 class _TextDumper(Dumper):
-    """Send no type with a text, like psycopg's own dumper: the statement knows the type of each parameter."""
+    """Write NUL, the one character that PostgreSQL's text cannot hold, as two Unicode noncharacters. Sends no type with
+    a text, like psycopg's own dumper: the statement knows the type of each parameter."""
 
     def dump(self, obj: str) -> Buffer:
         if "\x00" in obj or _MARK in obj:
@@ -121,9 +117,9 @@ class _TextDumper(Dumper):
 
 class _TextLoader(Loader):
     def load(self, data: Buffer) -> str:
-        found = bytes(data)
-        text = found.decode()
-        if _MARK_BYTES in found:
+        raw = bytes(data)
+        text = raw.decode()
+        if _MARK_BYTES in raw:
             return _MARKED.sub(lambda match: "\x00" if match[1] == _ZERO else _MARK, text)
         return text
 
@@ -167,16 +163,16 @@ class Address:
 
     def __init__(self, url: str) -> None:
         try:
-            given = {key: str(value) for key, value in conninfo_to_dict(url).items() if value is not None}
+            parts = {key: str(value) for key, value in conninfo_to_dict(url).items() if value is not None}
         except psycopg.ProgrammingError:
             raise _bad_url() from None  # its text would repeat pieces of the URL
-        host, port = given.get("host", ""), given.get("port", "")
+        host, port = parts.get("host", ""), parts.get("port", "")
         # A password with a plain @ or / in it is cut in pieces, and a piece would be taken for the host.
-        if "@" in host + given.get("dbname", "") or (port and not port.replace(",", "").isdigit()):
+        if "@" in host + parts.get("dbname", "") or (port and not port.replace(",", "").isdigit()):
             raise _bad_url()
-        self.conninfo = make_conninfo(url, **{key: value for key, value in _DEFAULTS.items() if key not in given})
+        self.conninfo = make_conninfo(url, **{key: value for key, value in _DEFAULTS.items() if key not in parts})
         where = host if host and not host.startswith("/") else "localhost"
-        name = given.get("dbname") or given.get("user") or ""
+        name = parts.get("dbname") or parts.get("user") or ""
         self.place = f"postgresql://{where}{':' + port if port else ''}/{name}"
 
 
@@ -278,8 +274,8 @@ class Server:
         each would fail once more."""
         if connection.closed or self._closed:
             broken, self._idle = [connection, *self._idle], []
-            for one in broken:
-                await _close(one)
+            for lost in broken:
+                await _close(lost)
         else:
             self._idle.append(connection)
 

@@ -1,18 +1,14 @@
-"""The SQL that only the PostgreSQL store runs, and the form in which it runs the shared statements.
+"""The SQL that only the PostgreSQL store runs, the form in which it runs the shared statements, and its tables.
 
 A writer locks the row of its run in one statement and reads in the next, because a statement sees the database as it
 was before it began to wait. Each row of the journal is appended on two conditions: the epoch is still the writer's, and
 the journal still ends where the writer left it. So a write with an unknown outcome may be sent again: it is stored
 once, or found to be stored already.
 
-The tables of the PostgreSQL store, and their migrations.
-
 The tables are in the first schema of the connection's `search_path`, and their names begin with `quire_`, so a database
-may be shared with other programs. A released migration is never edited: the next one is appended.
-
-The layout is that of the SQLite file (`quire.stores.sqlite.statements`): `quire_journal` is append-only, and the last
-row of a run holds its totals. Large texts are stored as bytes, since they may contain characters that PostgreSQL's text
-cannot hold. Names that are sorted or searched compare by bytes, whatever the language of the database.
+may be shared with other programs. Their layout is that of the SQLite file (`quire.stores.sqlite.statements`), but large
+texts are stored as bytes, since they may contain characters that PostgreSQL's text cannot hold, and names that are
+sorted or searched compare by bytes, whatever the language of the database.
 """
 
 from __future__ import annotations
@@ -343,6 +339,7 @@ _HTTP_REPLIES: Migration = (
 """Replies of the HTTP API by idempotency key, for a day. A row without a reply is a request under way."""
 
 MIGRATIONS: Sequence[Migration] = (_FIRST, _TAKEN_IN, _SEALS, _ANSWERED_BY, _HTTP_REPLIES)
+"""A released migration is never edited: the next one is appended."""
 
 
 async def migrate(connection: Connection, place: str, migrations: Sequence[Migration] = MIGRATIONS) -> None:

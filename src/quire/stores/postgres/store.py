@@ -87,13 +87,13 @@ class PostgresStore(SqlStore):
         return None
 
     async def prune(self, before: float, statuses: Collection[Status], *, dry_run: bool, vacuum: bool) -> Pruned:
-        wanted = ([status.value for status in statuses], before, Status.EXPIRED in statuses, before)
-        pruned = await _prune(self._server, PostgresStatements.ENDED_BEFORE, wanted, dry_run=dry_run)
+        parameters = ([status.value for status in statuses], before, Status.EXPIRED in statuses, before)
+        pruned = await _prune(self._server, PostgresStatements.ENDED_BEFORE, parameters, dry_run=dry_run)
         return pruned if dry_run or not vacuum else replace(pruned, given_back=await _vacuum(self._server))
 
     async def remove(self, runs: Sequence[str], *, dry_run: bool) -> Pruned:
-        wanted = (list(runs), [status.value for status in contract.ENDED], self._now())
-        return await _prune(self._server, PostgresStatements.ENDED_RUNS, wanted, dry_run=dry_run)
+        parameters = (list(runs), [status.value for status in contract.ENDED], self._now())
+        return await _prune(self._server, PostgresStatements.ENDED_RUNS, parameters, dry_run=dry_run)
 
     async def backup(self, to: Path) -> int:
         raise StoreError(f"{self.place} is copied by PostgreSQL's own tools: pg_dump --format=custom --table='quire_*'")
@@ -134,10 +134,10 @@ class PostgresStore(SqlStore):
         async def work(connection: Connection, again: bool) -> bool:
             if run in self._locked:
                 return False
-            found = await (await connection.execute(PostgresStatements.TAKE, (run,))).fetchone()
-            if found is None:
+            row = await (await connection.execute(PostgresStatements.TAKE, (run,))).fetchone()
+            if row is None:
                 raise contract.no_such_run(run)
-            number, taken = found
+            number, taken = row
             if taken:
                 self._locked[run] = number
             return bool(taken)
@@ -175,7 +175,7 @@ class _TakeBack(Exception):
         self.pruned = pruned
 
 
-async def _prune(server: Server, which: str, wanted: Sequence[object], *, dry_run: bool) -> Pruned:
+async def _prune(server: Server, which: str, parameters: Sequence[object], *, dry_run: bool) -> Pruned:
     """Remove the ended runs that a statement finds, and unused texts. A dry run does everything and rolls it back.
     Runs that are being driven, or are about to be, stay.
 
@@ -186,8 +186,8 @@ async def _prune(server: Server, which: str, wanted: Sequence[object], *, dry_ru
 
     async def work(connection: Connection, again: bool) -> Pruned:
         await connection.execute(sql.KEEP_TEXTS)
-        found = await (await connection.execute(which, wanted)).fetchall()
-        runs, numbers = [run for run, _, free in found if free], [number for _, number, free in found if free]
+        rows = await (await connection.execute(which, parameters)).fetchall()
+        runs, numbers = [run for run, _, free in rows if free], [number for _, number, free in rows if free]
         effects, size = await _count(connection, sql.REMOVE_JOURNAL, (numbers,))
         for statement in (sql.REMOVE_PINS, sql.REMOVE_RUNS):
             await connection.execute(statement, (numbers,))
@@ -214,5 +214,5 @@ async def _vacuum(server: Server) -> int:
 
 async def _count(connection: Connection, sql: str, parameters: Sequence[object]) -> tuple[int, int]:
     """Run a statement that removes rows; return their number and size."""
-    found = await (await connection.execute(sql, parameters)).fetchone()
-    return (0, 0) if found is None else (int(found[0]), int(found[1]))
+    row = await (await connection.execute(sql, parameters)).fetchone()
+    return (0, 0) if row is None else (int(row[0]), int(row[1]))

@@ -1,10 +1,8 @@
-"""Write batches to PostgreSQL, those of a group in one transaction. A single waiting write, as in a run without a fan,
-is one statement and one round trip.
-
-Commit to PostgreSQL in groups: jobs that are queued during a commit form the next one.
+"""Write batches to PostgreSQL in groups: jobs that are queued during a commit form the next one.
 
 A commit costs a round trip and a sync of the server's disk, however many jobs share it. So one task commits, one
-transaction after the other, with everything that waits.
+transaction after the other, with everything that waits. A single waiting write, as in a run without a fan, is one
+statement and one round trip.
 """
 
 from __future__ import annotations
@@ -260,7 +258,7 @@ class Writer(Groups[Write]):
 
     async def commit(self, held: OwnedRun, rows: Encoded, at: float, *, park: bool = False) -> WriteResult:
         """Write a batch to the end of a run's journal."""
-        if not rows.journal and not _is_empty(rows):
+        if not rows.journal and not rows.only_journal:
             # Every write leaves a row: its place shows later whether the write was committed.
             rows.journal = (EMPTY_ROW,)
         result: WriteResult = await self._put(Write(asyncio.get_running_loop().create_future(), held, rows, at, park))
@@ -273,17 +271,14 @@ class Writer(Groups[Write]):
 
     async def _commit(self, jobs: Sequence[Write]) -> list[WriteResult | Exception]:
         async def attempt(connection: Connection, again: bool) -> list[WriteResult | Exception]:
-            if len(jobs) == 1 and _goes_alone(jobs[0]):
-                alone = await _write_alone(connection, jobs[0], self._seal)
+            first = jobs[0]
+            if len(jobs) == 1 and first.tried is None and not first.park and first.held.takes_alone(first.rows):
+                alone = await _write_alone(connection, first, self._seal)
                 if alone is not None:
                     return [alone]
             return await _write_together(connection, jobs, self._seal)
 
         return await self._server.as_owner_unshielded(attempt)
-
-
-def _goes_alone(write: Write) -> bool:
-    return write.tried is None and write.rows.plain and not write.park and not write.held.tail.anchors(write.rows)
 
 
 async def _write_alone(connection: Connection, write: Write, seal: Seal) -> WriteResult | None:
@@ -327,7 +322,7 @@ async def _write_together(connection: Connection, writes: Sequence[Write], seal:
                     outcomes.append(state.learnt())
                 elif held not in tails and state.place != held.tail.place:
                     outcomes.append(_forgotten(held.run))
-                elif write.park and state.answered - _closed_by(write.rows):
+                elif write.park and state.answered - write.rows.closed:
                     outcomes.append(state.learnt())
                 else:
                     fresh.append(write)
@@ -360,8 +355,8 @@ def _settled(writes: Sequence[Write], states: Mapping[int, _State]) -> set[Write
 
 
 async def _look(connection: Connection, numbers: Sequence[int]) -> dict[int, _State]:
-    found = await (await connection.execute(PostgresStatements.LEARN, (list(numbers),))).fetchall()
-    return {n: _State(epoch, cancel, frozenset(answered), place) for n, epoch, cancel, answered, place in found}
+    rows = await (await connection.execute(PostgresStatements.LEARN, (list(numbers),))).fetchall()
+    return {n: _State(epoch, cancel, frozenset(answered), place) for n, epoch, cancel, answered, place in rows}
 
 
 async def _update_questions(connection: Connection, rows: Encoded) -> bool:
@@ -373,14 +368,6 @@ async def _update_questions(connection: Connection, rows: Encoded) -> bool:
         for cells in all_cells:
             await connection.execute(statement, cells)
     return bool(rows.questions or rows.consume or rows.withdraw)
-
-
-def _closed_by(rows: Encoded) -> set[str]:
-    return {str(path) for _, path in (*rows.consume, *rows.withdraw)}
-
-
-def _is_empty(rows: Encoded) -> bool:
-    return not (rows.status or rows.blobs or rows.questions or rows.consume or rows.withdraw or rows.letters)
 
 
 def _forgotten(run: str) -> StoreError:

@@ -50,19 +50,19 @@ _STRAY_LETTERS = "DELETE FROM letters WHERE run = ? AND recipient NOT IN (SELECT
 
 def ended_before(database: Database, before: float, statuses: Collection[Status]) -> list[tuple[str, int]]:
     """Return the ids and numbers of the runs that ended with these statuses before a moment."""
-    wanted = (encode([status.value for status in statuses]), before, Status.EXPIRED in statuses, before)
-    return [(run, number) for run, number in database.rows(_ENDED_BEFORE, wanted)]
+    parameters = (encode([status.value for status in statuses]), before, Status.EXPIRED in statuses, before)
+    return [(run, number) for run, number in database.rows(_ENDED_BEFORE, parameters)]
 
 
 def ended(database: Database, runs: Sequence[str], now: float) -> list[tuple[str, int]]:
     """Return the ids and numbers of those of the runs that have ended."""
-    wanted = (encode(list(runs)), encode([status.value for status in ENDED]), now)
-    return [(run, number) for run, number in database.rows(_ENDED, wanted)]
+    parameters = (encode(list(runs)), encode([status.value for status in ENDED]), now)
+    return [(run, number) for run, number in database.rows(_ENDED, parameters)]
 
 
 def prune(database: Database, runs: Sequence[tuple[str, int]], *, dry_run: bool) -> Pruned:
     """Remove these runs, given by id and number. A dry run does everything and rolls it back."""
-    found = Pruned()
+    pruned = Pruned()
     with contextlib.suppress(_TakeBack), database.transaction() as connection:
         room = _free(connection)
         texts = _count(connection, "SELECT count(*) FROM blobs")
@@ -70,10 +70,10 @@ def prune(database: Database, runs: Sequence[tuple[str, int]], *, dry_run: bool)
         _drop_texts(connection)
         left = _count(connection, "SELECT count(*) FROM blobs")
         size = _free(connection) - room
-        found = Pruned(tuple(run for run, _ in runs), effects, texts - left, size)
+        pruned = Pruned(tuple(run for run, _ in runs), effects, texts - left, size)
         if dry_run:
             raise _TakeBack
-    return found
+    return pruned
 
 
 class _TakeBack(Exception):
@@ -214,7 +214,7 @@ class OlderCopy:
 def _written(path: Path) -> tuple[int, int]:
     """Return when a file was written and its size; zeros if it does not exist."""
     try:
-        found = path.stat()
+        stat = path.stat()
     except OSError:
         return (0, 0)
-    return (found.st_mtime_ns, found.st_size)
+    return (stat.st_mtime_ns, stat.st_size)

@@ -4,15 +4,8 @@ written.
 One connection does everything. In WAL mode readers never wait for a writer of another process. Within this process no
 transaction is left open while something else runs, because none of them spans an `await`.
 
-SQLite keeps an index of its log in a file beside the database, and creates that file even to read. Without permission
-to write, or without disk space, other ways of opening are tried, one for each case.
-
 A file of an older schema is migrated by the first write, after a copy was made beside it. Until then it is read from a
 private copy that is migrated instead, so that looking changes nothing.
-
-A folder `.quire` around the file is readable by this account only, and never a link to another place: it holds the
-inputs and results of runs. A cloned repository can contain the folder as a link to any place that the user may write;
-in that case nothing is opened.
 """
 
 from __future__ import annotations
@@ -53,8 +46,12 @@ def only_writing_fails(error: BaseException | None) -> bool:
 
 
 def read_anyway(path: Path, sql: str, parameters: Sequence[Any], seconds: float) -> Rows | None:
-    """Return the rows of a query, or None if no way of opening works. The file is opened again each time, because it
-    may become writable again."""
+    """Return the rows of a query of a file that cannot be opened for writing, or None if no way of opening works.
+
+    SQLite keeps an index of its log in a file beside the database, and creates that file even to read. Without
+    permission to write, or without disk space, other ways are tried, one for each case. The file is opened again each
+    time, because it may become writable again.
+    """
     log = path.with_name(f"{path.name}-wal")
     for way in (_read_only, _unchanging, _alone):
         try:
@@ -166,7 +163,7 @@ class Database:
             if self._closed:
                 raise StoreError(f"{self.path} has been closed")
             try:
-                self._connection = self._open()
+                self._connection = self._open_to_read() if self._read_only else self._open_to_write()
                 self._file = _identity(self.path)
             except (sqlite3.Error, OSError) as error:
                 raise explain(error, self.path) from error
@@ -191,9 +188,9 @@ class Database:
                 raise explain(error, self.path) from error
         except StoreError as failure:
             if only_writing_fails(failure.__cause__) and not self._read_only:
-                found = read_anyway(self.path, sql, parameters, self._busy_timeout)
-                if found is not None:
-                    return found
+                rows = read_anyway(self.path, sql, parameters, self._busy_timeout)
+                if rows is not None:
+                    return rows
             raise
 
     @contextmanager
@@ -252,9 +249,6 @@ class Database:
             self._connection = None
             with contextlib.suppress(sqlite3.Error):
                 connection.close()
-
-    def _open(self) -> sqlite3.Connection:
-        return self._open_to_read() if self._read_only else self._open_to_write()
 
     def _open_to_read(self) -> sqlite3.Connection:
         """Open the file without creating or changing anything, the files beside it included. A file that an older Quire
@@ -330,14 +324,15 @@ def _is_older(path: Path) -> bool:
 def _identity(path: Path) -> tuple[int, int]:
     """Return device and number of a file; zeros if it does not exist."""
     try:
-        found = path.stat()
+        file = path.stat()
     except OSError:
         return (0, 0)
-    return (found.st_dev, found.st_ino)
+    return (file.st_dev, file.st_ino)
 
 
 def _require_folder(folder: Path) -> None:
-    """Raise `StoreError` if `.quire` is a link or not a folder."""
+    """Raise `StoreError` if `.quire` is a link or not a folder. A cloned repository can contain it as a link to any
+    place that the user may write."""
     if folder.name != _FOLDER:
         return
     try:
@@ -380,9 +375,9 @@ def _tighten(path: Path, mode: int) -> None:
     """Remove the permissions of other accounts on a file. Errors are ignored, so a file that belongs to another account
     stays as it is."""
     with contextlib.suppress(OSError, NotImplementedError):
-        found = os.lstat(path)
-        if found.st_mode & 0o077 and not stat.S_ISLNK(found.st_mode):
-            os.chmod(path, stat.S_IMODE(found.st_mode) & mode)  # noqa: PTH101
+        file = os.lstat(path)
+        if file.st_mode & 0o077 and not stat.S_ISLNK(file.st_mode):
+            os.chmod(path, stat.S_IMODE(file.st_mode) & mode)  # noqa: PTH101
 
 
 def _require_file(database: Path) -> None:

@@ -1,14 +1,9 @@
-"""The SQL that only the SQLite store runs. The key of a journal row holds the number of its run: see `rows.places`.
-
-The tables of the SQLite store, and their migrations.
-
-`PRAGMA user_version` counts the migrations that a file has had. A released migration is never edited: the next one is
-appended.
+"""The SQL that only the SQLite store runs, its tables, and their migrations.
 
 The cost of a commit depends on the number of pages, so the layout keeps it low. An effect, its events and the run's
 totals after it are one row of `journal`, which is append-only: of several rows with the same path the last one counts,
-and the last row of a run holds its totals. The key is (run, place) in one integer and needs no index of its own. So a
-journaled effect touches one page, and `runs` changes only with the status.
+and the last row of a run holds its totals. The key is (run, place) in one integer (`rows.places`) and needs no index of
+its own. So a journaled effect touches one page, and `runs` changes only with the status.
 """
 
 from __future__ import annotations
@@ -248,6 +243,7 @@ _HTTP_REPLIES: Migration = (
 """Replies of the HTTP API by idempotency key, for a day. A row without a reply is a request under way."""
 
 MIGRATIONS: Sequence[Migration] = (_FIRST_TABLES, _LETTERS, _TAKEN_IN, _SEALS, _ANSWERED_BY, _HTTP_REPLIES)
+"""`PRAGMA user_version` counts those that a file has had. A released one is never edited: the next one is appended."""
 
 
 _CREATED = late_pattern(r"\s*CREATE (TABLE|INDEX) (\w+)")
@@ -308,11 +304,11 @@ def _check_layout(connection: sqlite3.Connection, path: Path, migrations: Sequen
         if (match := _CREATED.match(sql))
     }
     for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall():
-        known = ours.get(name)
-        if known is None or known[0] != kind:
+        own = ours.get(name)
+        if own is None or own[0] != kind:
             foreign = not _OF_SQLITE.match(name)
         elif kind == "index":
-            foreign = " ".join(sql.split()) != " ".join(known[1].split())
+            foreign = " ".join(sql.split()) != " ".join(own[1].split())
         else:
             foreign = not sql.upper().startswith("CREATE TABLE") or _COMPUTED.search(sql) is not None
         if foreign:

@@ -79,9 +79,9 @@ class SqliteStore(SqlStore):
 
     async def foreign_writes(self) -> int | None:
         """Return SQLite's own count of commits by other connections, which costs no look at the tables."""
-        found = self._database.rows("PRAGMA data_version")
+        versions = self._database.rows("PRAGMA data_version")
         older = self._database.older
-        return int(found[0][0]) + (older.made if older else 0) if found else 0
+        return int(versions[0][0]) + (older.made if older else 0) if versions else 0
 
     async def prune(self, before: float, statuses: Collection[Status], *, dry_run: bool, vacuum: bool) -> Pruned:
         from quire.stores.sqlite import archive  # only for verbs about the whole file
@@ -104,7 +104,7 @@ class SqliteStore(SqlStore):
         # Another process may be about to drive a failed run: runs whose lock is held are left alone.
         taken = {run for run, _ in find() if await self._take_lock(run)}
         try:
-            return archive.prune(self._database, [one for one in find() if one[0] in taken], dry_run=dry_run)
+            return archive.prune(self._database, [run for run in find() if run[0] in taken], dry_run=dry_run)
         finally:
             for run in taken:
                 self._locks.drop(run)
@@ -169,13 +169,13 @@ class SqliteStore(SqlStore):
 
     async def _running(self, alive: bool, limit: int) -> Sequence[row_decoder.Row]:
         # Only the locks tell who is alive, so they are looked at before whole rows are read.
-        found = self._database.rows(SqliteStatements.RUNNING)
-        wanted = [id for (id,) in found if self._locks.alive(id) == alive]
-        return [row for id in wanted[:limit] for row in self._database.rows(SqliteStatements.ONE_RUN, (id,))]
+        running = self._database.rows(SqliteStatements.RUNNING)
+        ids = [id for (id,) in running if self._locks.alive(id) == alive]
+        return [row for id in ids[:limit] for row in self._database.rows(SqliteStatements.ONE_RUN, (id,))]
 
     def _owner_is(self, alive: bool) -> Condition:
-        found = [id for (id,) in self._database.rows(SqliteStatements.RUNNING) if self._locks.alive(id) == alive]
-        return "r.id IN (SELECT value FROM json_each(?))", (encode(found),)
+        ids = [id for (id,) in self._database.rows(SqliteStatements.RUNNING) if self._locks.alive(id) == alive]
+        return "r.id IN (SELECT value FROM json_each(?))", (encode(ids),)
 
     def _has_owner(self, run: str, row: row_decoder.Row) -> bool:
         return self._locks.alive(run)

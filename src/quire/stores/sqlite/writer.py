@@ -1,17 +1,11 @@
-"""Commit to the SQLite file in groups: writes and transactions of several tasks in one turn of the event loop share a
-commit.
+"""Commit to the SQLite file in groups, and hold a lock of the operating system for each run that is being driven.
 
-A commit that survives a loss of power costs a tenth of a millisecond or more, nearly all of it waiting for the disk, so
-the branches of a fan and the runs of a server share one whenever they can.
+Writes and transactions of several tasks in one turn of the event loop share a commit. One that survives a loss of power
+costs a tenth of a millisecond or more, nearly all of it waiting for the disk, so the branches of a fan and the runs of
+a server share one whenever they can.
 
-One operating-system lock for each run that is being driven.
-
-The kernel drops the lock when its process dies, however it dies, so a dead owner is noticed at once, without time-outs.
+The kernel drops a lock when its process dies, however it dies, so a dead owner is noticed at once, without time-outs.
 The lock only shows which owner is alive; the epoch keeps a stale owner from writing.
-
-A lock belongs to an open file, not to a name. Lock files are removed when they are dropped, so after locking, a process
-has to check that the name still leads to its file: the owner may have removed it between opening and locking. A child
-that is forked without exec would inherit the lock; files opened by Python are closed on exec.
 """
 
 from __future__ import annotations
@@ -77,9 +71,8 @@ class Write(Job[WriteResult], kw_only=True):
         if isinstance(learnt, Fenced):
             return learnt
         if self.park and learnt.answer_waiting:
-            taken = {path for _, path in (*rows.consume, *rows.withdraw)}
             answered = connection.execute(SqliteStatements.ANSWERED, (held.run,)).fetchall()
-            if any(path not in taken for (path,) in answered):
+            if any(path not in rows.closed for (path,) in answered):
                 return learnt
         append(connection, held, rows, self.at, seal)
         if not (rows.questions or rows.consume or rows.withdraw):
@@ -185,10 +178,9 @@ class Writer:
                 job.settle(failure)
 
     def _attempt(self, jobs: Sequence[Job[Any]]) -> Exception | None:
-        if len(jobs) == 1 and isinstance(jobs[0], Write):
-            write = jobs[0]
-            if write.rows.plain and not write.park and not write.held.tail.anchors(write.rows):
-                return self._attempt_alone(write)
+        first = jobs[0]
+        if len(jobs) == 1 and isinstance(first, Write) and not first.park and first.held.takes_alone(first.rows):
+            return self._attempt_alone(first)
         return self._attempt_together(jobs)
 
     def _attempt_together(self, jobs: Sequence[Job[Any]]) -> Exception | None:
@@ -302,7 +294,12 @@ else:
 
 
 class OwnerLocks:
-    """The locks that this store holds, and a check of the locks of others."""
+    """The locks that this store holds, and a check of the locks of others.
+
+    A lock belongs to an open file, not to a name. Lock files are removed when they are dropped, so after locking, a
+    process has to check that the name still leads to its file: the owner may have removed it between opening and
+    locking. A child that is forked without exec would inherit the lock; files opened by Python are closed on exec.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -25,7 +25,8 @@ from quire.engine.progress import Progress
 from quire.engine.records import EffectRecord, Lease, has_shape
 from quire.engine.request_hashes import KINDS
 from quire.engine.requests import HumanRequest, ModelRequest, ToolRequest
-from quire.engine.reused_replies import Saved, is_cut, saved_by
+from quire.engine.requests import Meter as EffectMeter
+from quire.engine.reused_replies import is_cut, saved_by
 from quire.errors import JournalMismatch, LimitReached
 from quire.runs.diff import Change
 from quire.runs.drives import apply_amendments
@@ -55,7 +56,7 @@ class RecordedCall(Struct, frozen=True):
     record: EffectRecord
 
     @property
-    def spent(self) -> Saved:
+    def spent(self) -> EffectMeter:
         return saved_by(self.record)
 
 
@@ -236,7 +237,7 @@ class FollowedRun(Struct, frozen=True):
     replayed: Replayed
     calls: tuple[int, int]
     """The calls of models in the stored run, and now."""
-    spent: tuple[Saved, Saved]
+    spent: tuple[EffectMeter, EffectMeter]
 
 
 async def follow_run(run: RecordedRun, model: Model, purse: Purse, clock: Clock, *, pure_work: int) -> FollowedRun:
@@ -258,7 +259,7 @@ async def follow_run(run: RecordedRun, model: Model, purse: Purse, clock: Clock,
         except LimitReached as error:
             stopped = str(error)
             break
-        walked.waits |= cut_off
+        walked.journal.waits |= cut_off
         requests = [
             request
             for request in walked.replay.open
@@ -299,8 +300,8 @@ def _is_unpaid(record: EffectRecord) -> bool:
     return record.failure is not None and record.failure.kind == BUDGET
 
 
-def _total(records: Sequence[EffectRecord]) -> Saved:
-    total = Saved()
+def _total(records: Sequence[EffectRecord]) -> EffectMeter:
+    total = EffectMeter()
     for record in records:
         total = total.plus(saved_by(record))
     return total

@@ -34,8 +34,8 @@ def run_agent(step: Step, work: Agent, path: str, frame: PipelineScope) -> Walk:
     identity = work.identity or frame.setting.identity
     profile = frame.setting.profiles.get(identity)
     if profile is None:
-        known = ", ".join(frame.setting.profiles) or "none"
-        raise StepFailed(f"there is no identity {identity} (known: {known})", kind="identity", path=path)
+        names = ", ".join(frame.setting.profiles) or "none"
+        raise StepFailed(f"there is no identity {identity} (known: {names})", kind="identity", path=path)
     if work.settings is not None:
         profile = with_settings(profile, work.settings, one_model=frame.setting.one_model)
     schema = frame.schema(work.schema, path) if work.schema else None
@@ -48,15 +48,15 @@ def run_agent(step: Step, work: Agent, path: str, frame: PipelineScope) -> Walk:
     return (yield from _Turn(step, work, path, frame, identity, profile, schema).run(text))
 
 
-def with_settings(profile: Profile, said: AgentStepSettings, *, one_model: bool = False) -> Profile:
+def with_settings(profile: Profile, own: AgentStepSettings, *, one_model: bool = False) -> Profile:
     """Return the profile with what a step of the Quire dialect says: its model and temperature count, its limits only
     where they are lower. With `one_model`, its model does not count."""
     return replace(
         profile,
-        model=profile.model if one_model else said.model or profile.model,
-        turns=smallest(said.turns, profile.turns) or DIALECT_TURNS,
-        max_tokens=smallest(said.max_tokens, profile.max_tokens),
-        temperature=profile.temperature if said.temperature is None else said.temperature,
+        model=profile.model if one_model else own.model or profile.model,
+        turns=smallest(own.turns, profile.turns) or DIALECT_TURNS,
+        max_tokens=smallest(own.max_tokens, profile.max_tokens),
+        temperature=profile.temperature if own.temperature is None else own.temperature,
     )
 
 
@@ -127,14 +127,11 @@ class _Turn:
         )
 
     def _offers(self) -> Generator[Request, Any, tuple[Offered, ...]]:
-        """Offer the tools of the profile, narrowed_tools by what the step allows: never more than either."""
-        names = self._profile.tools
-        if self._work.tools is not None:
-            names = narrowed_tools(self._work.tools, names)
+        names = agent_tools(self._work, self._profile.tools)
         if not names:
             return ()
-        found: list[list[Any]] = yield Offer(f"{self._path}/offer", self._step.label, names)
-        return tuple(Offered(name, description, schema) for name, description, schema in found)
+        offers: list[list[Any]] = yield Offer(f"{self._path}/offer", self._step.label, names)
+        return tuple(Offered(name, description, schema) for name, description, schema in offers)
 
     def _request(self, path: str, messages: list[Message]) -> ModelRequest:
         return ModelRequest(
@@ -157,23 +154,28 @@ class _Turn:
         if self._schema is None:
             return self._profile.system
         shape = encode(self._schema.json_schema(self._frame.plan.schemas.get))
-        told = f"Reply with one JSON object that fits this JSON Schema, and nothing else:\n{shape}"
-        return f"{self._profile.system}\n\n{told}" if self._profile.system else told
+        order = f"Reply with one JSON object that fits this JSON Schema, and nothing else:\n{shape}"
+        return f"{self._profile.system}\n\n{order}" if self._profile.system else order
 
 
-def narrowed_tools(wanted: Sequence[str], held: Sequence[str]) -> tuple[str, ...]:
+def agent_tools(agent: Agent, held: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the tools of an agent: those that its profile holds, narrowed by what its step allows."""
+    return held if agent.tools is None else narrowed_tools(agent.tools, held)
+
+
+def narrowed_tools(names: Sequence[str], held: Sequence[str]) -> tuple[str, ...]:
     """Return the intersection of two lists of tools, each made of names and patterns with `*`.
 
     If a name fits a pattern, or one pattern includes another, the narrower one is kept. Two patterns that only overlap
     leave nothing, which is too little and therefore safe.
     """
-    found = (
-        one if _fits(other, one) else other
-        for one in wanted
+    narrower = (
+        name if _fits(other, name) else other
+        for name in names
         for other in held
-        if _fits(other, one) or _fits(one, other)
+        if _fits(other, name) or _fits(name, other)
     )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(narrower))
 
 
 def _fits(pattern: str, name: str) -> bool:
@@ -187,12 +189,12 @@ def _spellings(name: str) -> set[str]:
     `mcp/SERVER/TOOL`."""
     identity = canonical(name)
     aliases = {alias for alias, meant in ALIASES.items() if meant == identity}
-    found = {name, identity, *aliases}
+    spellings = {name, identity, *aliases}
     if aliases:
-        return found
+        return spellings
     bare = name.removeprefix("mcp/")
     for mark, other in (("/", "__"), ("__", "/")):
         server, there, tool = bare.partition(mark)
         if there and server and tool:
-            found |= {bare, f"{server}{other}{tool}", f"mcp/{server}/{tool}"}
-    return found
+            spellings |= {bare, f"{server}{other}{tool}", f"mcp/{server}/{tool}"}
+    return spellings

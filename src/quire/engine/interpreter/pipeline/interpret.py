@@ -1,9 +1,5 @@
-"""Run a pipeline from its input to its result.
-
-Run steps concurrently, one for each item of a list or a set of named branches, and then collect their results.
-
-Run the steps of the Quire dialect that hold others in sequence, or end the pipeline.
-"""
+"""Run a pipeline from its input to its result; and the steps that hold others: concurrently for the items of a list or
+for named branches, or in sequence."""
 
 from __future__ import annotations
 

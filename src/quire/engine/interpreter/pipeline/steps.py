@@ -1,9 +1,5 @@
-"""Run the steps of a pipeline in sequence, each in a frame: the named stores, the incoming value, and the bindings of a
-loop.
-
-The module of each kind of step registers its runner here.
-
-Run the work of a step inside of its guard: attempts again, a value in place of a failure, and a limit in time.
+"""Run the steps of a pipeline in sequence, each in a frame (the named stores, the incoming value, the bindings of a
+loop) and inside of its guard: attempts again, a value in place of a failure, and a limit in time.
 
 The limit uses the requests that threads use for their children: the work is spawned, joined for so many seconds, and
 halted. What the join has seen is recorded, so every replay sees the same end.
@@ -100,15 +96,16 @@ class PipelineScope(Struct):
             bindings = {"ctx": self.stores, "pipe": self.pipe, **self.bound}
             return what.compiled.evaluate(bindings, self._names(), self.setting.work)
         except EvalError as error:
-            raise StepFailed(f"{error.message} in {_quoted(what.text)}", kind="expression", path=path) from None
+            formula = cut(" ".join(what.text.split()), 80, 77)
+            raise StepFailed(f"{error.message} in `{formula}`", kind="expression", path=path) from None
 
     def items(self, source: Formula | Literal | None, path: str) -> list[Value]:
-        found = self.pipe if source is None else self.value(source, path)
-        if not isinstance(found, list | tuple):
-            given = "text" if isinstance(found, str) else kind(found)
-            raise StepFailed(f"the list to go through is {given}, not a list", kind="list", path=path)
-        self.setting.work.used += len(found) >> 3
-        return list(found)
+        items = self.pipe if source is None else self.value(source, path)
+        if not isinstance(items, list | tuple):
+            what = "text" if isinstance(items, str) else kind(items)
+            raise StepFailed(f"the list to go through is {what}, not a list", kind="list", path=path)
+        self.setting.work.used += len(items) >> 3
+        return list(items)
 
     def render(self, prompt: Template, path: str, *, strict: bool = False) -> str:
         """Fill in the prompt.
@@ -184,10 +181,6 @@ def readable_names(plan: Plan) -> frozenset[str]:
 
 def _missing(reference: Reference, segment: str, path: str) -> StepFailed:
     return StepFailed(f"the prompt refers to {reference.name}, and there is no {segment}", kind="prompt", path=path)
-
-
-def _quoted(text: str) -> str:
-    return f"`{cut(' '.join(text.split()), 80, 77)}`"
 
 
 RUNNERS: dict[type, Callable[[Step, Any, str, PipelineScope], Walk]] = {}
@@ -345,8 +338,8 @@ def run_guarded(step: Step, guard: Guard, path: str, frame: PipelineScope, run: 
     if failure is not None and guard.default is not None:
         value = default_value(step, guard.default, path, frame)
     if guard.goes_on and step.capture is not None:
-        told: Value = None if failure is None else {"kind": failure.kind, "message": failure.message}
-        frame.survived = {**(frame.survived or {}), step.capture.name: told}
+        survived: Value = None if failure is None else {"kind": failure.kind, "message": failure.message}
+        frame.survived = {**(frame.survived or {}), step.capture.name: survived}
     return value
 
 

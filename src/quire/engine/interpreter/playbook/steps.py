@@ -1,13 +1,9 @@
-"""Run the three kinds of playbook steps: ask a model, ask a person, call a tool.
+"""Run the three kinds of playbook steps (ask a model, ask a person, call a tool) in the scope of a walk.
 
 A model step has its text, a preamble before it, and an object that the reply has to end with. An answer of a person is
 checked against the kind of the question. The arguments of a tool are built as values, never as text.
 
-The state of a walk through a playbook: inputs, named results, and the results of earlier steps for the model.
-
-The object that the reply of a playbook step has to end with: the sentences that ask for it, and its JSON Schema.
-
-The proof of a document measures both, so this module loads nothing that a proof does not need.
+The proof of a document measures what a model is told, so this module loads nothing that a proof does not need.
 """
 
 from __future__ import annotations
@@ -120,8 +116,8 @@ class _Call:
         if not self._cast.tools:
             reply: Mapping[str, Value] = yield self._request(self.last, messages)
             return reply
-        found: list[list[Any]] = yield Offer(f"{self._path}/offer", self._label, self._cast.tools, reads_only=True)
-        self._offered = tuple(Offered(*one) for one in found if canonical(one[0]) != ASK)
+        offers: list[list[Any]] = yield Offer(f"{self._path}/offer", self._label, self._cast.tools, reads_only=True)
+        self._offered = tuple(Offered(*offer) for offer in offers if canonical(offer[0]) != ASK)
         from quire.engine.interpreter.tool_turns import ToolTurns
 
         turns = ToolTurns(self._path, self._label, self._agent, self._offered, self._request, reads_only=True)
@@ -155,24 +151,24 @@ def _preamble(step: Step, source: PromptSource, path: str, scope: PlaybookScope)
             )
         return value
     where = _where(source, path, scope)
-    found: Value = yield Load(f"{path}/prompt", step.label, source.scheme, where)
-    if found is None:
+    text: Value = yield Load(f"{path}/prompt", step.label, source.scheme, where)
+    if text is None:
         message = f"no prompt {source.scheme}:{where}: the step runs on its own text"
         yield Emit("warning", f"{path}/prompt", step.label, {"message": message})
         return ""
-    return scope.render(template(str(found)))
+    return scope.render(template(str(text)))
 
 
 def _where(source: PromptSource, path: str, scope: PlaybookScope) -> str:
     """Return the path of a prompt file with its values filled in. The loader checks the resulting path."""
     if source.scheme != "file" or scope.rules == 1:
         return source.where
-    wanted = template(source.where)
-    for reference in wanted.references():
+    file = template(source.where)
+    for reference in file.references():
         if reference.default is None and scope.lookup(reference.name) is None:
             message = f"@prompt(file:{source.where}): nothing has set {reference.name}"
             raise StepFailed(message, kind="undefined", path=path)
-    where = scope.render(wanted)
+    where = scope.render(file)
     if scope.rules >= EXTENDED_PLAYBOOKS and (hidden := _hidden(where) - _hidden(source.where)):
         # A value may come from a model: it chooses among the prompts, not among settings and keys.
         message = f"prompt file:{where}: a value must not lead to a hidden file or folder ({min(hidden)})"
@@ -391,10 +387,10 @@ class PlaybookScope(Struct):
             for label in self.labels[at]:
                 self.labelled.setdefault(label, []).append(at)
         self.indexed = len(self.labels)
-        found = set(range(own, len(self.entries)))
+        entries = set(range(own, len(self.entries)))
         for name in names:
-            found.update((self.captured[name],) if name in self.captured else self.labelled.get(name, ()))
-        return tuple(sorted(found))
+            entries.update((self.captured[name],) if name in self.captured else self.labelled.get(name, ()))
+        return tuple(sorted(entries))
 
     def system_message(self, closing: str, chosen: tuple[int, ...] | None, budget: int | None) -> str | SystemText:
         if self.entries and chosen != ():

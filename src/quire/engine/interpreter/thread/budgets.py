@@ -1,12 +1,8 @@
-"""The limits of a thread, and what it has used of them.
+"""The limits of a thread and its budget: what it may spend, what its children hold back from it, and what it has used.
 
 A limit is the directive's own, else the default; the starter of the thread may override it, even upwards; a parent
 thread bounds all of them. None means no limit. Everything is computed from records, so every replay gets the same
 result.
-
-Budgets of threads: what a thread may spend, what its children hold back from it, and what it has used.
-
-All amounts come from records, so they are the same on every replay.
 """
 
 from __future__ import annotations
@@ -14,13 +10,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.engine.inputs import converted, shown
-from quire.engine.premises import THREAD_LIMITS
+from quire.engine.premises import THREAD_LIMITS, smallest
+from quire.engine.records import add_costs
 from quire.engine.requests import TINY, Bounds, Meter
 from quire.errors import BadInputs, LimitReached
 from quire.plan.thread import THREAD_RULES
@@ -33,7 +30,6 @@ if TYPE_CHECKING:
 
 DEFAULTS = THREAD_LIMITS
 MOST = LARGEST_LIMIT
-_N = TypeVar("_N", int, float)
 
 
 class Limits(Struct, frozen=True):
@@ -73,12 +69,11 @@ class Cost(Struct, frozen=True):
     spawns: int = 0
 
     def plus(self, other: Cost) -> Cost:
-        known = self.spend is not None and other.spend is not None
         return Cost(
             self.turns + other.turns,
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
-            (self.spend or 0.0) + (other.spend or 0.0) if known else None,
+            add_costs(self.spend, other.spend),
             self.elapsed_seconds + other.elapsed_seconds,
             self.spawns + other.spawns,
         )
@@ -169,36 +164,21 @@ def resolve_limits(
     own = Limits(**values)  # type: ignore[arg-type]
     if parent is None:
         return own
-    depth = _least(own.depth, None if parent.depth is None else parent.depth - 1)
+    depth = smallest(own.depth, None if parent.depth is None else parent.depth - 1)
     if depth is not None and depth < 0:
         raise LimitReached(
             "depth limit reached: the parent thread may start no thread below itself; "
             'give the outermost directive a higher depth in <limits depth="…">'
         )
     return Limits(
-        _least(own.turns, parent.turns),
-        _least(own.tokens, parent.tokens),
-        _least(own.spend, parent.spend),
+        smallest(own.turns, parent.turns),
+        smallest(own.tokens, parent.tokens),
+        smallest(own.spend, parent.spend),
         own.spend_currency,
-        _least(own.spawns, parent.spawns),
+        smallest(own.spawns, parent.spawns),
         depth,
-        _least(own.duration_seconds, parent.duration_seconds),
+        smallest(own.duration_seconds, parent.duration_seconds),
     )
-
-
-def cost_limits(cost: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the limits that a `<cost>` block declares; `<limits>` takes precedence, name by name."""
-    context, spend = cost.get("context"), cost.get("spend")
-    found: dict[str, Value] = {}
-    if isinstance(context, Mapping):
-        found["tokens"] = context.get("max_tokens")
-        found["turns"] = context.get("turns")
-        found["spawns"] = context.get("spawn_threshold")
-    found["duration_seconds"] = cost.get("duration")
-    if isinstance(spend, Mapping):
-        found["spend"] = spend.get("amount")
-        found["spend_currency"] = spend.get("currency")
-    return {name: value for name, value in found.items() if value is not None}
 
 
 def exceeded(limits: Limits, cost: Cost) -> LimitEvent | None:
@@ -233,9 +213,9 @@ def too_deep(limits: Limits) -> LimitEvent | None:
     return LimitEvent("depth_exceeded", 0, limits.depth) if limits.depth is not None and limits.depth < 1 else None
 
 
-def _canonical(given: Mapping[str, Value], whose: str, problems: list[str], rules: int) -> dict[str, Value]:
+def _canonical(limits: Mapping[str, Value], whose: str, problems: list[str], rules: int) -> dict[str, Value]:
     values: dict[str, Value] = {}
-    for written, value in given.items():
+    for written, value in limits.items():
         name = LIMIT_ALIASES.get(written, written)
         if name not in DEFAULTS:
             close = nearest(written, [*DEFAULTS, *LIMIT_ALIASES])
@@ -268,12 +248,6 @@ def _amount(name: str, value: Value, rules: int) -> Value:
     if not isinstance(amount, int | float) or not 0 <= amount <= MOST:
         raise ValueError(f"{shown(value)} is not between 0 and {MOST:,}")
     return float(amount) if name == "spend" else amount
-
-
-def _least(one: _N | None, other: _N | None) -> _N | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return min(one, other)
 
 
 class Purse:
@@ -405,8 +379,7 @@ class Account:
         Its turns and tokens are its own; its time is the parent's too, and its money is already counted by the purse.
         """
         spend = cost["spend"]
-        known = self.cost.spend is not None and isinstance(spend, int | float)
-        total = (self.cost.spend or 0.0) + cast("float", spend) if known else None
+        total = add_costs(self.cost.spend, spend if isinstance(spend, int | float) else None)
         elapsed = self.cost.elapsed_seconds + cast("float", cost["elapsed_seconds"])
         self.cost = replace(self.cost, spend=total, elapsed_seconds=elapsed)
 

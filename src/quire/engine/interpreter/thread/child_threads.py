@@ -96,17 +96,17 @@ class Children:
 
         Raises `StepFailed` if a thread cannot be started.
         """
-        item_id, given = arguments.get("directive_id"), arguments.get("inputs")
+        item_id, inputs = arguments.get("directive_id"), arguments.get("inputs")
         overrides = arguments.get("limit_overrides")
         if not isinstance(item_id, str) or not item_id:
             raise StepFailed("directive_id is required: which directive?", kind="arguments")
-        if not isinstance(given, Mapping | None):
+        if not isinstance(inputs, Mapping | None):
             raise StepFailed("inputs must be an object", kind="arguments")
         if not isinstance(overrides, Mapping | None):
             raise StepFailed("limit_overrides must be an object", kind="arguments")
         aside = arguments.get("async") is True
         share = 1.0 / (sharing + 1 if aside else sharing)  # a parent that goes on meanwhile keeps one part
-        walk, purse = yield from self.thread(item_id, given or {}, overrides or {}, path, label, cost, about, share)
+        walk, purse = yield from self.thread(item_id, inputs or {}, overrides or {}, path, label, cost, about, share)
         if not aside:
             return walk
         yield Spawn(f"{path}/thread", walk)
@@ -117,7 +117,7 @@ class Children:
     def thread(
         self,
         item_id: str,
-        given: Mapping[str, Value],
+        inputs: Mapping[str, Value],
         overrides: Mapping[str, Value],
         path: str,
         label: str,
@@ -135,7 +135,7 @@ class Children:
         try:
             bundle = Bundle.of(text)
             about.check(bundle.item_id)
-            child = self._child(bundle, given, overrides, f"{path}/thread", share, about.untrusted)
+            child = self._child(bundle, inputs, overrides, f"{path}/thread", share, about.untrusted)
         except StepFailed:
             raise
         except QuireError as error:
@@ -144,10 +144,10 @@ class Children:
 
         def following() -> Walk:
             ending = yield from run_thread(child)
-            told = succeeded(item_id, ending.as_value())
-            told["cost"], told["ended"] = ending.cost.as_value(), ending.as_value()
-            told["outside"] = ending.outside
-            return cast("Value", told)
+            result = succeeded(item_id, ending.as_value())
+            result["cost"], result["ended"] = ending.cost.as_value(), ending.as_value()
+            result["outside"] = ending.outside
+            return cast("Value", result)
 
         return below(label, following()), child.purse
 
@@ -181,30 +181,28 @@ class Children:
         paths = tuple(self._beside[name].path for name in names)
         match operation:
             case "wait_threads":
-                asked = arguments.get("timeout")
-                seconds = float(min(asked, LONGEST_WAIT)) if isinstance(asked, int | float) else WAIT_SECONDS
-                found: list[Mapping[str, Value]] = yield Join(f"{path}/join", label, paths, seconds)
-                return (yield from self._results(path, names, found))
+                timeout = arguments.get("timeout")
+                seconds = float(min(timeout, LONGEST_WAIT)) if isinstance(timeout, int | float) else WAIT_SECONDS
+                states: list[Mapping[str, Value]] = yield Join(f"{path}/join", label, paths, seconds)
+                return (yield from self._results(path, names, states))
             case "get_status" | "aggregate_results":
-                found = yield Join(f"{path}/join", label, paths, 0.0)
-                return (yield from self._results(path, names, found))
+                states = yield Join(f"{path}/join", label, paths, 0.0)
+                return (yield from self._results(path, names, states))
             case "list_active":
-                found = yield Join(f"{path}/join", label, paths, 0.0)
-                yield from self._results(path, names, found)
-                active: list[Value] = [
-                    name for name, one in zip(names, found, strict=True) if one["state"] == "running"
-                ]
-                return {"success": True, "threads": active}
+                states = yield Join(f"{path}/join", label, paths, 0.0)
+                yield from self._results(path, names, states)
+                running = [name for name, state in zip(names, states, strict=True) if state["state"] == "running"]
+                return {"success": True, "threads": running}
             case "cancel_thread" | "kill_thread":
                 yield from self.halt(f"{path}/halt", label, names)
                 return {"success": True, "cancelled": list(names)}
-        known = "wait_threads, get_status, list_active, aggregate_results, cancel_thread"
-        raise StepFailed(f"there is no operation {operation!r}: {known}", kind="arguments")
+        operations = "wait_threads, get_status, list_active, aggregate_results, cancel_thread"
+        raise StepFailed(f"there is no operation {operation!r}: {operations}", kind="arguments")
 
     def _child(
         self,
         bundle: Bundle,
-        given: Mapping[str, Value],
+        inputs: Mapping[str, Value],
         overrides: Mapping[str, Value],
         path: str,
         share: float,
@@ -223,7 +221,7 @@ class Children:
             parent.startable,
         )
         try:
-            child = set_up(bundle, given, path, overrides=overrides, above=above)
+            child = set_up(bundle, inputs, path, overrides=overrides, above=above)
         except Denied:
             raise StepFailed(
                 f"no capabilities: nothing that {bundle.item_id} asks for is granted to the thread that starts it",
@@ -240,28 +238,29 @@ class Children:
         return child
 
     def _named(self, arguments: Mapping[str, Value]) -> list[str]:
-        asked = arguments.get("thread_ids", arguments.get("thread_id"))
-        if asked is None:
+        ids = arguments.get("thread_ids", arguments.get("thread_id"))
+        if ids is None:
             return list(self._beside)
-        names = [str(one) for one in asked] if isinstance(asked, list | tuple) else [str(asked)]
+        names = [str(id) for id in ids] if isinstance(ids, list | tuple) else [str(ids)]
         unknown = [name for name in names if name not in self._beside]
         if unknown:
-            known = ", ".join(self._beside) or "none"
-            raise StepFailed(f"this thread has not started {', '.join(unknown)} (it has: {known})", kind="arguments")
+            started = ", ".join(self._beside) or "none"
+            raise StepFailed(f"this thread has not started {', '.join(unknown)} (it has: {started})", kind="arguments")
         return list(dict.fromkeys(names))
 
-    def _results(self, path: str, names: list[str], found: list[Mapping[str, Value]]) -> Steps:
+    def _results(self, path: str, names: list[str], states: list[Mapping[str, Value]]) -> Steps:
         """Return the states of children as the model sees them, and settle the purses of those that have ended.
 
         A replay may pass here long before it has walked through a child, and would count its money as not spent.
         """
-        children = [self._beside[name] for name, state in zip(names, found, strict=True) if state["state"] != "running"]
+        of_names = list(zip(names, states, strict=True))
+        children = [self._beside[name] for name, state in of_names if state["state"] != "running"]
         if children:
             meters: list[Meter] = yield Metering(below=tuple(child.path for child in children))
             for child, meter in zip(children, meters, strict=True):
                 child.purse.settle(meter.cost or 0.0)
         results: dict[str, Value] = {}
-        for name, state in zip(names, found, strict=True):
+        for name, state in of_names:
             child = self._beside[name]
             child.running = child.running and state["state"] == "running"
             results[name] = self._result(path, child, state)
@@ -271,10 +270,10 @@ class Children:
     def _result(self, path: str, child: Child, state: Mapping[str, Value]) -> Value:
         match state["state"]:
             case "done":
-                told = cast("Mapping[str, Any]", state["value"])
-                self.outside = self.outside or told["outside"]
-                self._seen_to_end.setdefault(path, []).append((child, told["cost"]))
-                return cast("Value", told["ended"])
+                result = cast("Mapping[str, Any]", state["value"])
+                self.outside = self.outside or result["outside"]
+                self._seen_to_end.setdefault(path, []).append((child, result["cost"]))
+                return cast("Value", result["ended"])
             case "failed":
                 return {"success": False, "status": "error", "error": state["message"]}
             case "stopped":

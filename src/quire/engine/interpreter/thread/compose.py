@@ -138,20 +138,23 @@ def compose(
         raise CannotStart("\n".join(f"{item_id}: {problem}" for problem in leaf.problems))
     inputs = resolve_inputs(leaf.inputs, given)
     hooks = in_order(*(thread.hooks for _, thread in reversed(chain)), project_hooks)
-    granting_id, granting = next(((one, thread) for one, thread in chain if thread.grants_itself(rules)), chain[0])
-    context = _Context(resolver, frozenset(one for _, thread in chain for one in thread.context.suppress), rules)
+    granting_id, granting = next(((id, thread) for id, thread in chain if thread.grants_itself(rules)), chain[0])
+    context = _Context(resolver, frozenset(id for _, thread in chain for id in thread.context.suppress), rules)
     facts = facts_before_start(chain, inputs)
     for hook in hooks:
         context.bring(hook, facts)
-    for one, thread in reversed(chain):
-        context.declare(one, thread)
+    for id, thread in reversed(chain):
+        context.declare(id, thread)
+    parts = fill(leaf.body, inputs, rules), fill(leaf.inside, inputs, rules)
+    returns = returns_block(leaf.outputs)
+    element = directive_element(leaf.name, leaf.description, granting.permissions_text, parts, returns)
     if not leaf.model:
         context.warnings.append(f"{item_id} has no <model>: the default model is used")
     return Composed(
         item_id=item_id,
         name=leaf.name,
         system=context.system(),
-        message=context.message(_element(leaf, granting, inputs, rules), closing_words(leaf.outputs)),
+        message=context.message(element, closing_words(leaf.outputs)),
         capabilities=tuple(
             Granted(permission.capability, granting_id, permission.span) for permission in granting.permissions
         ),
@@ -164,7 +167,7 @@ def compose(
         success=fill(leaf.success, inputs, rules),
         failure=fill(leaf.failure, inputs, rules),
         warnings=tuple(context.warnings),
-        chain=tuple(one for one, _ in chain),
+        chain=tuple(id for id, _ in chain),
         grants_nothing=not granting.permissions and granting.grants_itself(rules),
         rules=rules,
     )
@@ -180,29 +183,24 @@ def facts_before_start(chain: Chain, inputs: Mapping[str, Value]) -> Mapping[str
         "inputs": dict(inputs),
         "model": dict(leaf.model),
         "limits": dict(leaf.limits),
-        "chain": [one for one, _ in chain],
+        "chain": [id for id, _ in chain],
     }
-
-
-def _element(leaf: Thread, granting: Thread, inputs: Mapping[str, Value], rules: int) -> str:
-    parts = fill(leaf.body, inputs, rules), fill(leaf.inside, inputs, rules)
-    return directive_element(leaf.name, leaf.description, granting.permissions_text, parts, returns_block(leaf.outputs))
 
 
 def read_chain(item_id: str, resolver: Resolver) -> Chain:
     """Return the directive and its ancestors, leaf first. Raises `CannotStart`."""
     chain: dict[str, Thread] = {}
-    wanted, child = item_id, ""
-    while wanted:
-        if wanted in chain:
-            raise CannotStart(f"Circular extends chain: {wanted} (chain: {' → '.join(chain)})")
-        thread = resolver.directive(wanted)
+    child = ""
+    while item_id:
+        if item_id in chain:
+            raise CannotStart(f"Circular extends chain: {item_id} (chain: {' → '.join(chain)})")
+        thread = resolver.directive(item_id)
         if thread is None:
             if not child:
-                raise CannotStart(f"directive {wanted} not found in the project's, the user's and the built-in space")
-            raise CannotStart(f"parent directive {wanted} not found: {child} extends it; correct its `extends`")
-        chain[wanted] = thread
-        wanted, child = thread.extends.strip(), wanted
+                raise CannotStart(f"directive {item_id} not found in the project's, the user's and the built-in space")
+            raise CannotStart(f"parent directive {item_id} not found: {child} extends it; correct its `extends`")
+        chain[item_id] = thread
+        item_id, child = thread.extends.strip(), item_id
     return tuple(chain.items())
 
 
@@ -237,8 +235,8 @@ class _Context:
     def declare(self, item_id: str, thread: Thread) -> None:
         context = thread.context
         for position, ids in (("system", context.system), ("before", context.before), ("after", context.after)):
-            for one in ids:
-                self._want("chain", position, one, f"<{position}> of {item_id}")
+            for knowledge_id in ids:
+                self._want("chain", position, knowledge_id, f"<{position}> of {item_id}")
 
     def system(self) -> str:
         return joined([*self._texts("hooks", "system"), *self._texts("chain", "system")])
@@ -250,11 +248,11 @@ class _Context:
         return joined([*before, element, *after, closing])
 
     def _texts(self, layer: str, position: str) -> list[str]:
-        wanted = self._wanted.get((layer, position), {})
+        origins = self._wanted.get((layer, position), {})
         once = "" if self._rules > 3 else position
-        ids = [item for item in wanted if (once, item) not in self._sent]
-        self._sent.update((once, item) for item in ids)
-        return [text for one in ids if (text := self._load(one, wanted[one])) is not None]
+        ids = [id for id in origins if (once, id) not in self._sent]
+        self._sent.update((once, id) for id in ids)
+        return [text for id in ids if (text := self._load(id, origins[id])) is not None]
 
     def _want(self, layer: str, position: str, item_id: str, who: str) -> None:
         if item_id not in self._suppressed:

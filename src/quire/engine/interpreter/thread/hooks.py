@@ -1,9 +1,8 @@
-"""Hooks without their effects: evaluate conditions, fill in `${…}`, and order the hooks.
+"""Run the hooks of a thread: select them by event and condition, perform their actions, collect their decisions, and
+ask a person.
 
 Conditions and patterns come from documents and are evaluated in the middle of a run, so they never raise: a comparison
 that makes no sense, an invalid pattern and an unknown operator simply do not hold.
-
-Run the hooks of a thread: select them by event, perform their actions, collect their decisions, and ask a person.
 
 A hook's action passes the same gate as every other call, under the thread's own grants. A failure in an action does not
 trigger further hooks. At `directive_return` it refuses the outputs, since a check that could not be made is not passed;
@@ -66,8 +65,8 @@ def _holds(condition: Value, context: Mapping[str, Value], depth: int) -> bool:
             parts = condition[name]
             if not isinstance(parts, list | tuple):
                 raise _Malformed
-            found = [_holds(part, context, depth + 1) for part in parts]
-            results.append(any(found) if name == "any" else all(found))
+            held = [_holds(part, context, depth + 1) for part in parts]
+            results.append(any(held) if name == "any" else all(held))
     if "not" in condition:
         results.append(not _holds(condition["not"], context, depth + 1))
     if "path" in condition or "op" in condition:
@@ -83,15 +82,15 @@ def _holds(condition: Value, context: Mapping[str, Value], depth: int) -> bool:
 
 def look_up(context: Value, path: str) -> Value:
     """Return the value at a dotted path, or None; numbers index the items of a list from 0."""
-    found = context
+    value = context
     for part in path.split(".") if path else ():
-        if isinstance(found, Mapping):
-            found = found.get(part)
-        elif isinstance(found, list | tuple) and _INDEX.fullmatch(part) and int(part) < len(found):
-            found = found[int(part)]
+        if isinstance(value, Mapping):
+            value = value.get(part)
+        elif isinstance(value, list | tuple) and _INDEX.fullmatch(part) and int(part) < len(value):
+            value = value[int(part)]
         else:
             return None
-    return found
+    return value
 
 
 def _ordering(compare: Callable[[Any, Any], Any]) -> Callable[[Value, Value], bool]:
@@ -101,10 +100,6 @@ def _ordering(compare: Callable[[Any, Any], Any]) -> Callable[[Value, Value], bo
         return (numbers or texts) and bool(compare(actual, expected))
 
     return test
-
-
-def _in(actual: Value, expected: Value) -> bool:
-    return actual is not None and isinstance(expected, list | tuple) and actual in expected
 
 
 def _contains(actual: Value, expected: Value) -> bool:
@@ -132,7 +127,7 @@ OPERATORS: Mapping[str, Callable[[Value, Value], bool]] = {
     "gte": _ordering(operator.ge),
     "lt": _ordering(operator.lt),
     "lte": _ordering(operator.le),
-    "in": _in,
+    "in": lambda actual, expected: actual is not None and isinstance(expected, list | tuple) and actual in expected,
     "contains": _contains,
     "regex": _matches,
     "exists": lambda actual, _: actual is not None,
@@ -159,13 +154,12 @@ def _filled(text: str, context: Mapping[str, Value], rules: int) -> str:
     end = text.rfind("}") + 1
     if rules < 2:
         return _EXPRESSION.sub(lambda match: _written(_evaluated(match[1], context), rules), text[:end]) + text[end:]
-    given = context.get("inputs")
-    inputs = given if isinstance(given, Mapping) else {}
+    inputs = context.get("inputs")
 
-    def value_of(found: re.Match[str]) -> str:
-        if found[4]:
-            return _written(_evaluated(found[4], context), rules)
-        return input_text(found, None, inputs, rules)
+    def value_of(match: re.Match[str]) -> str:
+        if match[4]:
+            return _written(_evaluated(match[4], context), rules)
+        return input_text(match, None, inputs if isinstance(inputs, Mapping) else {}, rules)
 
     return _FILLED.sub(value_of, text[:end]) + text[end:]
 
@@ -196,9 +190,9 @@ def in_order(*layers: Iterable[Hook]) -> tuple[Hook, ...]:
 def _evaluated(expression: str, context: Mapping[str, Value]) -> Value:
     """Return the first value that one of the paths between `||` leads to, or None."""
     for path in expression.split("||"):
-        found = look_up(context, path.strip())
-        if found is not None:
-            return found
+        value = look_up(context, path.strip())
+        if value is not None:
+            return value
     return None
 
 
@@ -257,7 +251,7 @@ class HookRunner(Struct):
     ) -> Generator[Request, Any, HookDecision | None]:
         """Run all hooks that the event triggers and return the first decision, or None."""
         decided: HookDecision | None = None
-        for number, hook in enumerate(one for one in self.setup.composed.hooks if one.event == event):
+        for number, hook in enumerate(hook for hook in self.setup.composed.hooks if hook.event == event):
             if self.setup.watch is not None:
                 self.setup.watch(hook, context)
             if not condition_holds(hook.condition, context):
@@ -286,14 +280,14 @@ class HookRunner(Struct):
         """
         slips = 0
         while True:
-            asked = f"{path}/ask" + (f"[{slips}]" if slips else "")
-            self.paths.append(asked)
+            ask = f"{path}/ask" + (f"[{slips}]" if slips else "")
+            self.paths.append(ask)
             prompt = f"{self.setup.id}: {why}\nA higher limit for {name}, or no to end it?"
-            answer: str = yield HumanRequest(asked, label, f"limit of {name}", "input", prompt)
+            answer: str = yield HumanRequest(ask, label, f"limit of {name}", "input", prompt)
             if answer.strip().lower() in ("", "n", "no"):
                 return None
-            if (given := _number(answer)) is not None:
-                return given
+            if (limit := _number(answer)) is not None:
+                return limit
             slips += 1
             why = f"{answer!r} is {'no' if self.setup.composed.rules < 2 else 'not a'} number."
 
@@ -303,8 +297,8 @@ class HookRunner(Struct):
         meant = resolve_action(action, context, self.setup.composed.rules)
         item_id, filled = meant.item_id, dict(meant.parameters)
         self.paths.append(f"{path}/*")
-        told: dict[str, Value] = {"hook": hook.id, "event": hook.event, "item_id": item_id, "params": filled}
-        yield Emit("hook_action", path, label, told)
+        data: dict[str, Value] = {"hook": hook.id, "event": hook.event, "item_id": item_id, "params": filled}
+        yield Emit("hook_action", path, label, data)
         try:
             if canonical(item_id) == CONTROL:
                 return self._decided(filled, control=True)
@@ -333,8 +327,8 @@ class HookRunner(Struct):
             return HookDecision(what, str(message))
         if self._lenient or (what is None and not control):
             return None
-        given = "no action" if what is None else f"the action {as_text(what)!r}"
-        raise StepFailed(f"{given} is not a decision (known: {', '.join(DECISIONS)})", kind="hook")
+        action = "no action" if what is None else f"the action {as_text(what)!r}"
+        raise StepFailed(f"{action} is not a decision (known: {', '.join(DECISIONS)})", kind="hook")
 
     def _dispatch(self, action: HookAction, item_id: str, filled: dict[str, Value], path: str, label: str) -> Steps:
         grants, held = self.setup.grants, (self.setup.grants, self.setup.declared, self.setup.limits)

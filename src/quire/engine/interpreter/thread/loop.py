@@ -1,10 +1,8 @@
-"""The loop of a thread: ask the model, do what it asks for, tell it the results, until it returns its outputs or ends
-with text.
+"""Run a directive: the loop of its thread asks the model, does what it asks for and tells it the results, until it
+returns its outputs or ends with text.
 
 Every model request and every tool call is an effect of its own, so a killed thread continues in the middle of a turn
 and repeats nothing. All counts come from records, so they are the same on every replay.
-
-Run a directive: its thread from the first turn to its outputs.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
-from quire.engine.conversation import Message, Offered, ToolUse, early_end, too_many_calls
+from quire.engine.conversation import Message, Offered, ToolUse, early_end, too_many_calls, uses_of
 from quire.engine.interpreter.thread.budgets import RAISABLE, REACHED, Account
 from quire.engine.interpreter.thread.compose import nudge
 from quire.engine.interpreter.thread.hooks import HookDecision, HookRunner
@@ -89,8 +87,8 @@ class _ThreadRun:
             yield Emit("warning", place, "", {"message": warning})
         try:
             yield from self._offer()
-            kept = "a hook kept the thread from starting"
-            yield from self._decide("thread_started", f"{self.setup.path}/start", kept)
+            reason = "a hook kept the thread from starting"
+            yield from self._decide("thread_started", f"{self.setup.path}/start", reason)
             while True:
                 yield from self._one_turn()
         except _Ended as ended:
@@ -122,8 +120,8 @@ class _ThreadRun:
         yield Emit("step_completed", self._at, self._label, {}, {"output": text, "displayed": text})
         overrides: Mapping[str, str] = yield Boundary.after(self._at, self._label)
         if overrides:
-            said = "\n".join(f"{name}: {value}" for name, value in overrides.items())
-            self.messages.append(Message("user", f"A person adds:\n{said}"))
+            values = "\n".join(f"{name}: {value}" for name, value in overrides.items())
+            self.messages.append(Message("user", f"A person adds:\n{values}"))
 
     @property
     def _at(self) -> str:
@@ -139,15 +137,14 @@ class _ThreadRun:
         return here if not self.setup.depth else f"{self.setup.id} {here}"
 
     def _offer(self) -> Steps:
-        found: list[list[Any]] = yield Offer(f"{self.setup.path}/offer", "", grants=self.setup.grants)
-        tools = [Offered(name, description, schema, id) for name, description, schema, id in found]
+        offers: list[list[Any]] = yield Offer(f"{self.setup.path}/offer", "", grants=self.setup.grants)
+        tools = [Offered(*offer) for offer in offers]
         tools += self.calls.own_tools()
         if self.composed.outputs or self.composed.success or self.composed.failure:
             tools.append(return_tool(self.composed.outputs))
         self._offered = tuple(tools)
         self.calls.offered = {tool.name: tool.id or tool.name for tool in tools}
-        told: list[Value] = [tool.id or tool.name for tool in tools]
-        yield Emit("tools_offered", f"{self.setup.path}/offer", "", {"tools": told})
+        yield Emit("tools_offered", f"{self.setup.path}/offer", "", {"tools": [tool.id or tool.name for tool in tools]})
 
     def _ask_model(self) -> Generator[Request, Any, tuple[str, list[ToolUse]]]:
         """Return the model's reply, after as many attempts as it takes."""
@@ -172,8 +169,7 @@ class _ThreadRun:
             if warning := early_end(reply):
                 yield Emit("warning", path, self._label, {"message": warning})
             self._known = len(self.messages)
-            uses = [ToolUse.of(one) for one in cast("list[list[Any]]", reply.get("uses") or [])]
-            return str(reply["text"]), uses
+            return str(reply["text"]), uses_of(reply)
 
     def _take_letters(self) -> Steps:
         """Add the results of pipelines that were launched and not waited for, and what they have spent."""
@@ -240,10 +236,10 @@ class _ThreadRun:
             self.account.count_spawns(self.calls.children.started)
         if walks:
             outcomes: list[Outcome] = yield Fan(f"{self._at}/tools", iter(walks), PARALLEL)
-            told = [cast("ToolResult", outcome.value) for outcome in outcomes]
-            for number, (use, one) in enumerate(zip(working, told, strict=True)):
-                yield from self._tell(use, one, f"{self._at}/tool[{number}]")
-            self._notice_sameness(working, told)
+            results = [cast("ToolResult", outcome.value) for outcome in outcomes]
+            for number, (use, result) in enumerate(zip(working, results, strict=True)):
+                yield from self._tell(use, result, f"{self._at}/tool[{number}]")
+            self._notice_sameness(working, results)
         for number, use in enumerate(handing_back):
             # One that is refused may be followed by another, at which hooks act again.
             several = number if self.composed.rules > 2 else 0
@@ -253,34 +249,35 @@ class _ThreadRun:
         self.hooks.notes.clear()
         yield from self._decide("after_step", self._at, "a hook ended the thread")
 
-    def _tell(self, use: ToolUse, told: ToolResult, path: str) -> Steps:
+    def _tell(self, use: ToolUse, result: ToolResult, path: str) -> Steps:
         """Give the model the result of one call; a failed call triggers the `error` hooks."""
-        meters: list[Meter] = yield Metering(tuple(told["paths"]))
+        meters: list[Meter] = yield Metering(tuple(result["paths"]))
         for meter in meters:
             self.account.pay(meter)
-        for cost in (told["cost"], *self.calls.children.unpaid()):
+        for cost in (result["cost"], *self.calls.children.unpaid()):
             if cost is not None:
                 self.account.count_child(cost)
-        self.calls.hear(told["outside"])
+        self.calls.hear(result["outside"])
         self.account.count_documents(self.calls.uncounted())
-        self.messages.append(Message("tool", told["content"], answers=use.id))
-        said: dict[str, Value] = {"tool": told["tool"], "result": told["content"], "kind": told["kind"]}
-        yield Emit("tool_told", path, self._label, said, kept=False)
-        if not told["kind"]:
+        self.messages.append(Message("tool", result["content"], answers=use.id))
+        data: dict[str, Value] = {"tool": result["tool"], "result": result["content"], "kind": result["kind"]}
+        yield Emit("tool_told", path, self._label, data, kept=False)
+        if not result["kind"]:
             return
         # In 0.1.0 hooks got a tool's error as the JSON that the model gets.
-        message = told["content"] if self.composed.rules < 2 else told["message"]
-        kind = "permission_denied" if told["kind"] == "denied" else told["kind"]
-        decided = yield from self._fire("error", path, _error(kind, message, told["tool"]))
-        error = StepFailed(message, kind=told["kind"])
+        message = result["content"] if self.composed.rules < 2 else result["message"]
+        kind = "permission_denied" if result["kind"] == "denied" else result["kind"]
+        decided = yield from self._fire("error", path, _error(kind, message, result["tool"]))
+        error = StepFailed(message, kind=result["kind"])
         yield from self._heed(decided, error, path)
         if decided is not None and decided.stops:
-            raise self._stopped(decided.message or message, told["kind"])
+            raise self._stopped(decided.message or message, result["kind"])
 
-    def _notice_sameness(self, uses: list[ToolUse], told: list[ToolResult]) -> None:
+    def _notice_sameness(self, uses: list[ToolUse], results: list[ToolResult]) -> None:
         """Warn, then stop, a model that makes the same calls with the same results turn after turn."""
         now = tuple(
-            (use.name, encode(dict(use.arguments)), one["content"]) for use, one in zip(uses, told, strict=True)
+            (use.name, encode(dict(use.arguments)), result["content"])
+            for use, result in zip(uses, results, strict=True)
         )
         self._same = self._same + 1 if now == self._last else 1
         self._last = now
@@ -290,7 +287,7 @@ class _ThreadRun:
             note = f"You have made exactly this call {self._same} times in a row, with the same result each time."
             self.hooks.notes.append(note)
 
-    def _hand_back(self, use: ToolUse, said: str, path: str) -> Steps:
+    def _hand_back(self, use: ToolUse, text: str, path: str) -> Steps:
         read = returned(self.composed.outputs, use.arguments)
         if read.problems:
             yield from self._refuse_return(use, "; ".join(read.problems), path)
@@ -305,13 +302,13 @@ class _ThreadRun:
             raise self._stopped(decided.message or "a hook refused the outputs", "hook", read.outputs)
         if read.status == "error":
             raise self._failed(read.error_detail or "the thread gave up", "returned", outputs=read.outputs)
-        raise _Ended(ThreadResult(True, said, read.outputs))
+        raise _Ended(ThreadResult(True, text, read.outputs))
 
     def _refuse_return(self, use: ToolUse, problem: str, path: str) -> Steps:
-        told = encode({"error": problem})
-        self.messages.append(Message("tool", told, answers=use.id))
-        said: dict[str, Value] = {"tool": RETURN, "result": told, "kind": "outputs"}
-        yield Emit("tool_told", path, self._label, said, kept=False)
+        content = encode({"error": problem})
+        self.messages.append(Message("tool", content, answers=use.id))
+        data: dict[str, Value] = {"tool": RETURN, "result": content, "kind": "outputs"}
+        yield Emit("tool_told", path, self._label, data, kept=False)
 
     def _limit_reached(self, error: StepFailed, path: str) -> Steps:
         """End the thread at a limit, unless a hook asks a person and the person raises it."""
@@ -358,13 +355,13 @@ class _ThreadRun:
         }
         return (yield from self.hooks.fire(event, where, self._label, context))
 
-    def _hook_directive(self, item_id: str, given: Mapping[str, Value], path: str) -> Steps:
-        told = yield from self.calls.run_directive(item_id, given, path, self._label, self.account.cost)
+    def _hook_directive(self, item_id: str, inputs: Mapping[str, Value], path: str) -> Steps:
+        result = yield from self.calls.run_directive(item_id, inputs, path, self._label, self.account.cost)
         self.account.count_spawns(self.calls.children.started)
-        if told["cost"] is not None:
-            self.account.count_child(told["cost"])
-        self.calls.hear(told["outside"])
-        return told["ended"]
+        if result["cost"] is not None:
+            self.account.count_child(result["cost"])
+        self.calls.hear(result["outside"])
+        return result["ended"]
 
     @property
     def _halting(self) -> str:

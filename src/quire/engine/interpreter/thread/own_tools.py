@@ -78,9 +78,9 @@ def as_return(use: ToolUse) -> ToolUse | None:
     return ToolUse(use.id, RETURN, arguments) if name == RETURN else None
 
 
-def missing_outputs(outputs: Sequence[Parameter], given: Mapping[str, Value]) -> list[str]:
+def missing_outputs(outputs: Sequence[Parameter], values: Mapping[str, Value]) -> list[str]:
     """Return the required outputs that are missing. False, 0 and an empty text are values; null is not."""
-    return [output.name for output in outputs if output.required and given.get(output.name) is None]
+    return [output.name for output in outputs if output.required and values.get(output.name) is None]
 
 
 def returned(outputs: Sequence[Parameter], arguments: Mapping[str, Value]) -> Returned:
@@ -101,10 +101,13 @@ def returned(outputs: Sequence[Parameter], arguments: Mapping[str, Value]) -> Re
         output = declared.get(name)
         if output is None:
             if name not in (status_name, detail_name):
-                problems.append(_unknown(name, [*declared, status_name, detail_name]))
+                names = [*declared, status_name, detail_name]
+                hint = did_you_mean(nearest(name, names), f": there are {', '.join(names)}", lead=" (")
+                problems.append(f"unknown output {name}{hint}")
             continue
         try:
-            values[name] = value if value is None or _free(output) else converted(output.type, value)
+            free = value is None or kind_of(output.type) in (None, "string")
+            values[name] = value if free else converted(output.type, value)
         except ValueError as error:
             if not failed:
                 problems.append(f"output {name}: {error}")
@@ -118,10 +121,6 @@ def returned(outputs: Sequence[Parameter], arguments: Mapping[str, Value]) -> Re
 def escaped(text: str) -> str:
     """Escape a text for the inside of an element."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _free(output: Parameter) -> bool:
-    return kind_of(output.type) in (None, "string")
 
 
 def _property(output: Parameter) -> dict[str, Value]:
@@ -138,7 +137,3 @@ def _own_names(outputs: Sequence[Parameter]) -> tuple[str, str]:
     taken = {output.name for output in outputs}
     status, detail = (f"directive_{name}" if name in taken else name for name in (_STATUS, _DETAIL))
     return status, detail
-
-
-def _unknown(name: str, known: Sequence[str]) -> str:
-    return f"unknown output {name}" + did_you_mean(nearest(name, known), f": there are {', '.join(known)}", lead=" (")

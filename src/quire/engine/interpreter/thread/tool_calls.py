@@ -100,7 +100,7 @@ class Calls:
                     return (yield from self._execute(arguments, path, label, cost, sharing))
                 case "ask":
                     self._grants.require("execute", "tool", ASK)
-                    return as_tool_result(tool, _asked(arguments, path, label))
+                    return as_tool_result(tool, _sent(question(arguments, f"{path}/ask", label, path)))
         except StepFailed as error:
             return finished_walk(failed(tool, error))
         except Refused as error:
@@ -115,23 +115,21 @@ class Calls:
 
     def _launch(self, tool: str, arguments: Mapping[str, Value], path: str, label: str) -> Walk:
         """Launch a pipeline as a run of its own."""
-        given: Value = arguments
+        inputs: Value = arguments
         name = tool.removeprefix(LAUNCH_PREFIX)
         if tool == "run_pipeline":
-            name, given = str(arguments.get("name", "")), arguments.get("input")
+            name, inputs = str(arguments.get("name", "")), arguments.get("input")
         elif tool in LAUNCHING:
             self.launched = True
-            return (
-                finished_walk(failed(tool, _floor()))
-                if self.untrusted
-                else self._dispatch(tool, arguments, path, label)
-            )
+            if self.untrusted:
+                return finished_walk(failed(tool, _floor()))
+            return self._dispatch(tool, arguments, path, label)
         if self.setup.composed.rules > 3:
             return as_tool_result(tool, self._registered(tool, name, arguments, path, label), [f"{path}/tool"])
 
         def call() -> Steps:
             self._check_document("pipeline", name)
-            inputs = given if isinstance(given, Mapping) else {}
+            passed = inputs if isinstance(inputs, Mapping) else {}
             stores: dict[str, Value] = {}
             # The pipeline is part of this run; 0.1.0 did not return the run's id.
             whole = self.setup.composed.rules > 1
@@ -139,11 +137,11 @@ class Calls:
             if whole:
                 run["run_id"] = yield Load(f"{path}/run", label, "run", "")
             try:
-                output = yield from self._document(f"pipeline:{name}", inputs, path, label, stores)
+                output = yield from self._document(f"pipeline:{name}", passed, path, label, stores)
             except StepFailed as error:
                 return {"status": "error", "data": {**run, "error": error.message}}
-            kept: dict[str, Value] = {"named_stores": stores} if whole else {}
-            return {"status": "ok", "data": {**run, "output": output, **kept}}
+            data: dict[str, Value] = {**run, "output": output}
+            return {"status": "ok", "data": {**data, "named_stores": stores} if whole else data}
 
         return as_tool_result(tool, call())
 
@@ -202,19 +200,15 @@ class Calls:
             raise _floor()
 
     def run_directive(
-        self, item_id: str, given: Mapping[str, Value], path: str, label: str, cost: Cost
+        self, item_id: str, inputs: Mapping[str, Value], path: str, label: str, cost: Cost
     ) -> Generator[Request, Any, ToolResult]:
         """Run a child, wait for it, and return its result. Raises `StepFailed` if it cannot be started."""
-        walk, _ = yield from self.children.thread(item_id, given, {}, path, label, cost, self._about("directive"))
+        walk, _ = yield from self.children.thread(item_id, inputs, {}, path, label, cost, self._about("directive"))
         return (yield from walk)  # type: ignore[return-value]  # the value of such a walk
 
     def _dispatch(self, tool: str, arguments: Mapping[str, Value], path: str, label: str) -> Walk:
         """Send the call through the one gate."""
-
-        def call() -> Steps:
-            return (yield self._request(tool, arguments, path, label))
-
-        return as_tool_result(tool, call(), [f"{path}/tool"])
+        return as_tool_result(tool, _sent(self._request(tool, arguments, path, label)), [f"{path}/tool"])
 
     def _request(self, tool: str, arguments: Mapping[str, Value], path: str, label: str) -> ToolRequest:
         action = ACTIONS.get(tool)
@@ -232,28 +226,26 @@ class Calls:
     ) -> Generator[Request, Any, Walk]:
         """Run `rye_execute` for anything but a tool."""
         item_type, item_id = str(arguments.get("item_type", "")), str(arguments.get("item_id", ""))
-        given = arguments.get("parameters")
-        given = given if isinstance(given, Mapping) else {}
+        parameters = arguments.get("parameters")
+        inputs = parameters if isinstance(parameters, Mapping) else {}
         if arguments.get("dry_run") is True:
             return self._dispatch(EXECUTE, arguments, path, label)
         if item_type == "directive" and _as_thread(arguments):
             self._grants.require("execute", item_type, item_id)
-            overrides = arguments.get("limit_overrides")
-            aside = arguments.get("async") is True
-            asked: dict[str, Value] = {
+            forked: dict[str, Value] = {
                 "directive_id": item_id,
-                "inputs": given,
-                "async": aside,
-                "limit_overrides": overrides,
+                "inputs": inputs,
+                "async": arguments.get("async"),
+                "limit_overrides": arguments.get("limit_overrides"),
             }
-            return (yield from self.children.fork(asked, path, label, cost, sharing, self._about(item_type)))
+            return (yield from self.children.fork(forked, path, label, cost, sharing, self._about(item_type)))
         if item_type in ("pipeline", "playbook"):
             self._check_document(item_type, item_id)
-            return as_tool_result(item_id, self._document(f"{item_type}:{item_id}", given, path, label))
+            return as_tool_result(item_id, self._document(f"{item_type}:{item_id}", inputs, path, label))
         return self._dispatch(EXECUTE, arguments, path, label)
 
     def _document(
-        self, which: str, given: Mapping[str, Value], path: str, label: str, stores: dict[str, Value] | None = None
+        self, which: str, inputs: Mapping[str, Value], path: str, label: str, stores: dict[str, Value] | None = None
     ) -> Steps:
         text: str | None = yield Load(f"{path}/load", label, "document", which)
         if text is None:
@@ -276,7 +268,7 @@ class Calls:
         )
         setting = replace(opened.setting, above=above)
         try:
-            called = below(label, call_document(opened.name, given, f"{path}/", path, setting, stores))
+            called = below(label, call_document(opened.name, inputs, f"{path}/", path, setting, stores))
             walk = confined(called, held.grants, purse, held.limits)
             try:
                 output = yield from walk
@@ -331,5 +323,5 @@ def _settled(purse: Purse, path: str) -> Steps:
     purse.settle(meters[0].cost or 0.0)
 
 
-def _asked(arguments: Mapping[str, Value], path: str, label: str) -> Steps:
-    return (yield question(arguments, f"{path}/ask", label, path))
+def _sent(request: Request) -> Steps:
+    return (yield request)

@@ -38,31 +38,24 @@ class ToolResult(TypedDict):
 
 
 def succeeded(tool: str, result: Value, paths: list[str] | None = None) -> ToolResult:
-    content = cut_off(encode(result), LONGEST_RESULT)
-    return ToolResult(
-        content=content, tool=tool, kind="", message="", paths=paths or [], cost=None, ended={}, outside=False
-    )
+    return _result(tool, cut_off(encode(result), LONGEST_RESULT), paths)
 
 
 def failed(tool: str, error: StepFailed, paths: list[str] | None = None) -> ToolResult:
     message = cut_off(error.message, LONGEST_ERROR)
-    content = encode({"error": message})
+    return _result(tool, encode({"error": message}), paths, error.kind, message)
+
+
+def _result(tool: str, content: str, paths: list[str] | None, kind: str = "", message: str = "") -> ToolResult:
     return ToolResult(
-        content=content,
-        tool=tool,
-        kind=error.kind,
-        message=message,
-        paths=paths or [],
-        cost=None,
-        ended={},
-        outside=False,
+        content=content, tool=tool, kind=kind, message=message, paths=paths or [], cost=None, ended={}, outside=False
     )
 
 
-def finished_walk(told: ToolResult) -> Walk:
+def finished_walk(result: ToolResult) -> Walk:
     """Return a walk that ends at once with this result."""
     yield from ()
-    return cast("Value", told)
+    return cast("Value", result)
 
 
 def as_tool_result(tool: str, steps: Steps, paths: list[str] | None = None) -> Walk:
