@@ -105,7 +105,7 @@ def complete_input(context: click.Context, parameter: click.Parameter, incomplet
     if not equals:
         return _quietly(lambda: _names(context, incomplete))
     if value.startswith("@"):
-        return _quietly(lambda: [_path_item(f"{name}=@", path) for path in _paths(value[1:])])
+        return _quietly(lambda: _paths(f"{name}=@", value[1:]))
     return _quietly(lambda: _values(context, name, value))
 
 
@@ -161,16 +161,11 @@ def _field(field: Field) -> tuple[str, tuple[str, ...]]:
     return field.description or type_words(field.type), options
 
 
-def _paths(beginning: str) -> list[Path]:
+def _paths(before: str, beginning: str) -> Items:
     folder, _, name = beginning.rpartition("/")
     base = Path(folder or ("/" if beginning.startswith("/") else "."))
-    return sorted(path for path in base.iterdir() if path.name.startswith(name) and (name or path.name[0] != "."))
-
-
-def _path_item(before: str, path: Path) -> CompletionItem[str]:
-    if path.is_dir():
-        return _item(f"{before}{path}/", type=PART)
-    return _item(f"{before}{path}")
+    paths = sorted(path for path in base.iterdir() if path.name.startswith(name) and (name or path.name[0] != "."))
+    return [_item(f"{before}{path}/", type=PART) if path.is_dir() else _item(f"{before}{path}") for path in paths]
 
 
 def complete_model(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:

@@ -51,15 +51,11 @@ SAME = ""
 """Value of `--document` without a file: use the file that the run was started from."""
 
 
-def document_option(verb: Verb) -> Verb:
-    return click.option(
-        "--document",
-        metavar="[FILE]",
-        is_flag=False,
-        flag_value=SAME,
-        default=None,
-        help="Go on with the edited document, in a new run; what still fits is kept.",
-    )(verb)
+_EDITED = "Go on with the edited document, in a new run; what still fits is kept."
+
+
+def document_option(help: str = _EDITED) -> Callable[[Verb], Verb]:
+    return click.option("--document", metavar="[FILE]", is_flag=False, flag_value=SAME, default=None, help=help)
 
 
 class ForkOptions(DriveOptions, frozen=True, kw_only=True):
@@ -153,7 +149,7 @@ def _lines(made: Repaired, run: str) -> list[str]:
 @click.command("fork", cls=Unattended)
 @click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=require_text)
 @click.option("--from", "step", metavar="STEP", callback=require_text, help="The first step that is new.")
-@document_option
+@document_option()
 @click.option("--set", "sets", metavar="NAME=VALUE", multiple=True, help="A value from that step on.")
 @click.option("--model", metavar="SPEC", callback=require_text, help="Another model, for every call from there on.")
 @click.option("--allow", metavar="TOOL", multiple=True, callback=require_text, help="Grant a tool to the new run.")
@@ -228,14 +224,7 @@ BUDGET_REACHED = 5
 
 @click.command("replay")
 @click.argument("runs", metavar="[RUN|last]...", nargs=-1, shell_complete=complete_run, callback=require_text)
-@click.option(
-    "--document",
-    metavar="[FILE]",
-    is_flag=False,
-    flag_value=SAME,
-    default=None,
-    help="The edited document; without FILE, that of the RUN. FREE.",
-)
+@document_option("The edited document; without FILE, that of the RUN. FREE.")
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="The newest N runs of the document, without RUN.")
 @click.option("--model", metavar="SPEC", callback=require_text, help="Ask the prompts of another model. PAID.")
 @click.option("--script", metavar="FILE", callback=require_text, help="Replies from a file, instead of a model.")

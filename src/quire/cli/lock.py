@@ -61,8 +61,8 @@ def command(
     if (form != "terminal" or as_json) and old is None:
         raise click.UsageError("--format is for --diff", context)
     workspace = find_workspace(Path.cwd())
-    found, problems = collect([named_file(path) for path in paths] or (str(workspace.folder),))
-    problems += [f"{file.path} does not exist" for file in found if not file.path.exists()]
+    collected, problems = collect([named_file(path) for path in paths] or (str(workspace.folder),))
+    problems += [f"{file.path} does not exist" for file in collected if not file.path.exists()]
     for problem in problems:
         complain(problem)
     if problems and paths and old is None:
@@ -76,7 +76,9 @@ def command(
     locked = reading.lock if reading else None
     # A search finds knowledge too, which documents read and nothing runs.
     files = [
-        file.path for file in found if str(file.path) in paths or sniff(str(file.path.absolute()), "") != "knowledge"
+        file.path
+        for file in collected
+        if str(file.path) in paths or sniff(str(file.path.absolute()), "") != "knowledge"
     ]
     if old is not None:
         status = _show(old, "json" if as_json else form, LockFacts.with_lock(workspace, locked), files, all=not paths)

@@ -51,7 +51,8 @@ def list_(as_json: bool) -> None:
             "name": model.name,
             "size": model.size,
             "path": str(model.path),
-            "used_by": _used_by(model.name, default=first is not None and model.name == first.name),
+            "used_by": f"--model local:{model.name}"
+            + (", and runs that find no other model" if first is not None and model.name == first.name else ""),
         }
         for model in pulled_models()
     ]
@@ -70,10 +71,6 @@ def list_(as_json: bool) -> None:
 def remove(name: str) -> None:
     """Delete a model file. WRITES."""
     click.echo(f"removed {remove_model(name)}", err=True)
-
-
-def _used_by(name: str, *, default: bool) -> str:
-    return f"--model local:{name}" + (", and runs that find no other model" if default else "")
 
 
 def _progress(name: str) -> Report:

@@ -82,17 +82,8 @@ Write a short note on a subject into a file of the workspace.
 
 def directive(name: str, category: str, title: str, complexity: str) -> str:
     tier, turns, tokens, spend = COMPLEXITIES[complexity]
-    return _DIRECTIVE.format(
-        call=_CALL,
-        title=title,
-        name=name,
-        category=category,
-        author="me",
-        tier=tier,
-        turns=turns,
-        tokens=tokens,
-        spend=spend,
-    )
+    limits = {"tier": tier, "turns": turns, "tokens": tokens, "spend": spend}
+    return _DIRECTIVE.format(call=_CALL, title=title, name=name, category=category, author="me", **limits)
 
 
 def directive_place(name: str, category: str | None) -> tuple[Path, str]:
@@ -108,10 +99,7 @@ def directive_place(name: str, category: str | None) -> tuple[Path, str]:
             raise CannotStart(f"{folder!r} is not a good folder for a directive: use letters, digits, - and _")
     if not _DIRECTIVE_NAME.fullmatch(stem):
         raise CannotStart(f"{stem!r} is not a name for a directive: use small letters, digits and _, a letter first")
-    file = DIRECTIVES.joinpath(*folders, f"{stem}.md")
-    if not file.resolve().is_relative_to(Path.cwd().resolve()):
-        raise CannotStart(f"{name}: leads out of this folder")
-    return file, "/".join(folders)
+    return inside(DIRECTIVES.joinpath(*folders, f"{stem}.md"), name), "/".join(folders)
 
 
 KINDS = ("playbook", "pipeline", "directive", "test")
@@ -201,7 +189,9 @@ def command(
         _new_test(name, force=force, to_stdout=to_stdout)
         return
     if title is not None:
-        title = _checked_title(title)
+        title = " ".join(title.split())
+        if not title or not title.isprintable():
+            raise click.UsageError("--title must be some text on one line")
     inputs = ""
     if kind == "directive":
         file, folder = directive_place(name or _slug(title or "").replace("-", "_") or "write_note", category)
@@ -237,7 +227,7 @@ def _new_test(name: str | None, *, force: bool, to_stdout: bool) -> None:
     document = document_of(name)
     file = inside(Path(own_test(document.source.name)), name)
     if not to_stdout and not force and file.exists():
-        raise CannotStart(f"{file} is there already: --force overwrites it")
+        raise _is_there(file)
     text = scaffold(document)
     if to_stdout:
         click.echo(text, nl=False)
@@ -285,16 +275,13 @@ def write(file: Path, text: str, *, force: bool) -> None:
         with file.open("w" if force else "x", encoding="utf-8", newline="\n") as out:
             out.write(text)
     except FileExistsError:
-        raise CannotStart(f"{file} is there already: --force overwrites it") from None
+        raise _is_there(file) from None
     except OSError as error:
         raise CannotStart(f"{file} cannot be written: {error.strerror or error}") from None
 
 
-def _checked_title(title: str) -> str:
-    line = " ".join(title.split())
-    if not line or not line.isprintable():
-        raise click.UsageError("--title must be some text on one line")
-    return line
+def _is_there(file: Path) -> CannotStart:
+    return CannotStart(f"{file} is there already: --force overwrites it")
 
 
 def _title_of(file: Path) -> str:

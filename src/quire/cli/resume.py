@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 @click.option("--answer", "answers", metavar="STEP=VALUE", multiple=True, help="Answer a step's question beforehand.")
 @click.option("--break", "breaks", metavar="STEP", multiple=True, help="Pause after a step.")
 @unattended_option("Ask no questions from here on: defaults, as for `quire run`.")
-@document_option
+@document_option()
 @click.option(
     "--from", "step", metavar="STEP", callback=require_text, help="With --document: the first step that is new."
 )
@@ -179,7 +179,10 @@ def answer_command(
     check_exclusive(context)
     step, value = (words[0] if len(words) == 2 else None), words[-1] if words else run
     if value == "-":
-        value = _from_stdin()
+        try:
+            value = stdin_bytes("the answer").decode("utf-8").removesuffix("\n")
+        except UnicodeDecodeError:
+            raise CannotStart("the answer on stdin is not UTF-8 text") from None
     options = DriveOptions(**driving)
     manner, script = SessionOptions(options.as_json, options.quiet, given=options.for_the_rest()), options.script
     stored = False
@@ -198,7 +201,11 @@ def answer_command(
             await _store(runtime, row, step, value)
             stored = True
         if there:
-            return await _tell_cluster(runtime, row)
+            from quire.cli.cluster import notify_cluster
+
+            if await notify_cluster(runtime, row):
+                click.echo(f"stored; the cluster goes on with it: quire runs {row.id} --follow", err=True)
+            return 0
         if hold:
             click.echo(f"stored; to go on: quire resume {row.id}", err=True)
             return 0
@@ -263,21 +270,6 @@ async def _typed_word(question: Question, value: str, client: str) -> None:
     drop_typed()
     if (await typed_line(f"To give this answer, type {word}: ") or "").strip() != word:
         raise Refused("another word was typed: nothing was answered")
-
-
-async def _tell_cluster(runtime: Runtime, row: RunRow) -> int:
-    from quire.cli.cluster import notify_cluster
-
-    if await notify_cluster(runtime, row):
-        click.echo(f"stored; the cluster goes on with it: quire runs {row.id} --follow", err=True)
-    return 0
-
-
-def _from_stdin() -> str:
-    try:
-        return stdin_bytes("the answer").decode("utf-8").removesuffix("\n")
-    except UnicodeDecodeError:
-        raise CannotStart("the answer on stdin is not UTF-8 text") from None
 
 
 @click.command("cancel")

@@ -261,8 +261,12 @@ async def _serve(runtime: Runtime, offer: Offer, *, http: bool, address: str, po
 
         cluster = await Cluster.connect(require_cluster(runtime.settings))
         runtime = ClusterRuntime(runtime.settings, runtime.store, cluster)
+
+        def announce(run: str) -> None:
+            say(f"run {run} goes on in the cluster: quire runs {run}")
+
         # The workers themselves look for runs without a driver.
-        host = Host(runtime, offer, hand_over=_goes_on, takes_over=False)
+        host = Host(runtime, offer, hand_over=announce, takes_over=False)
     else:
         from quire.runs.scripts import reopened
 
@@ -291,10 +295,6 @@ def _hand_over(run: str) -> None:
 
     start_alone(run)
     say(f"run {run} goes on by itself: quire runs {run}")
-
-
-def _goes_on(run: str) -> None:
-    say(f"run {run} goes on in the cluster: quire runs {run}")
 
 
 def _given_token() -> str:

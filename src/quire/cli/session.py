@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from quire.runs.outcome import RunView
     from quire.runs.runtime import Runtime
     from quire.values import Value
-    from quire.workspace.settings import Settings
 
 
 class SessionOptions(Struct, frozen=True):
@@ -196,7 +195,12 @@ async def drive(
             taken, earlier = await runtime.store.effects(run), await runtime.store.effects(view.pins.reuse)
             reuse = reuse_of(view.pins.reuse, taken, screen.progress, earlier)
     rest, interrupted = ended or DriveResult(Status.PAUSED), screen.interrupts.count > 0
-    end = RunReport(row, screen.progress, rest, questions, interrupted, _permissions(view, runtime.settings), reuse)
+    permissions = ""
+    if view.thread is not None:
+        from quire.runs.why import permissions_of
+
+        permissions = permissions_of(view, runtime.settings)
+    end = RunReport(row, screen.progress, rest, questions, interrupted, permissions, reuse)
     return finish(end, screen.view, manner)
 
 
@@ -259,15 +263,6 @@ def _model_lines(view: RunView, manner: SessionOptions, script: str | None, why:
     toy = pins.model == f"local:{SMALLEST}" and not script and not os.environ.get("QUIRE_DEMO")
     line = f"model: {model}; {most}" if most else f"model: {model}"
     return [one_line(line), *([TOY] if toy else [])]
-
-
-def _permissions(view: RunView, settings: Settings) -> str:
-    """Return `FILE:LINE` of the first permission of a directive; empty for other formats."""
-    if view.thread is None:
-        return ""
-    from quire.runs.why import permissions_of
-
-    return permissions_of(view, settings)
 
 
 def _so_far(view: RunView, manner: SessionOptions) -> Progress:

@@ -127,17 +127,17 @@ def stdout_aside() -> Iterator[TextIO]:
             yield mine
         return
     mine.flush()
-    kept = os.dup(STDOUT)
+    real = os.dup(STDOUT)
     os.dup2(STDERR, STDOUT)
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            yield os.fdopen(os.dup(kept), "w", encoding="utf-8", errors="backslashreplace", newline="\n")
+            yield os.fdopen(os.dup(real), "w", encoding="utf-8", errors="backslashreplace", newline="\n")
     finally:
         with contextlib.suppress(OSError, ValueError):
             # Text written through a kept reference to the stream must not appear after our own output.
             mine.flush()
-        os.dup2(kept, STDOUT)
-        os.close(kept)
+        os.dup2(real, STDOUT)
+        os.close(real)
 
 
 def _is_the_real_one(stream: TextIO) -> bool:

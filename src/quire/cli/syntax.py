@@ -1,10 +1,8 @@
-"""`quire eval`: print the value of one expression, to try it out before using it in a pipeline.
+"""`quire eval`, `quire grammar` and `quire parse`: print the value of an expression, how documents of a format are
+written, and the syntax tree of a document.
 
-`quire grammar`: print how documents of a format are written, for a model that is to write one.
-
-`quire parse`: print a document's syntax tree; for playbooks in the shape of the format's published test vectors.
-
-Directives and knowledge files are printed as fields, with names and values as in the file.
+The tree of a playbook has the shape of the format's published test vectors. Directives and knowledge files are printed
+as fields, with names and values as in the file.
 """
 
 from __future__ import annotations
@@ -34,14 +32,14 @@ if TYPE_CHECKING:
 
 @click.command("eval")
 @click.argument("expression", metavar="EXPR")
-@click.option("--context", "given", metavar="JSON|@FILE", help="What the expression can read, as a JSON object.")
+@click.option("--context", "names", metavar="JSON|@FILE", help="What the expression can read, as a JSON object.")
 @click.option(
     "--dialect", type=click.Choice(["quire"]), help="Allow the functions of the Quire dialect, such as lower and sort."
 )
 @click.option("--json", "as_json", is_flag=True, help="JSON is the only form there is; accepted for scripts.")
 @click.pass_context
 def eval_command(
-    context: click.Context, expression: str, given: str | None, dialect: str | None, as_json: bool
+    context: click.Context, expression: str, names: str | None, dialect: str | None, as_json: bool
 ) -> None:
     """Print the value of EXPR, an expression of the R1 language of pipelines, as JSON.
 
@@ -58,7 +56,7 @@ def eval_command(
       quire eval 'rows' --context '{"rows": [1, 2]}'
       quire eval --dialect quire 'upper(name)' --context '{"name": "Ada"}'
     """
-    bindings = _bindings(given)
+    bindings = _bindings("{}" if names is None else names)
     stores = bindings["ctx"]
     source = Source.of(expression, "<expression>")
     try:
@@ -77,20 +75,16 @@ def eval_command(
         context.exit(1)
 
 
-def _bindings(given: str | None) -> dict[str, Value]:
-    found: Value = {} if given is None else _decoded(given)
-    if not isinstance(found, dict):
-        raise CannotStart("--context is not a JSON object of names and values")
-    own: dict[str, Value] = {name: value for name, value in found.items() if name not in RESERVED}
-    return {"ctx": own, "pipe": None, **found}
-
-
-def _decoded(given: str) -> Value:
-    text = _read(given[1:]) if given.startswith("@") else given
+def _bindings(names: str) -> dict[str, Value]:
+    """Return the bindings of JSON text, or of the file after `@`."""
     try:
-        return decode(text)
+        bindings = decode(_read(names[1:]) if names.startswith("@") else names)
     except InvalidValue as error:
         raise CannotStart(f"--context is not JSON: {error}") from None
+    if not isinstance(bindings, dict):
+        raise CannotStart("--context is not a JSON object of names and values")
+    own: dict[str, Value] = {name: value for name, value in bindings.items() if name not in RESERVED}
+    return {"ctx": own, "pipe": None, **bindings}
 
 
 def _read(path: str) -> str:
@@ -131,9 +125,9 @@ def grammar_command(name: str | None, dialect: str | None, as_json: bool) -> Non
         if dialect is not None:
             raise click.UsageError("--dialect needs a FORMAT")
         if as_json:
-            write_json([_as_json(one) for one in GRAMMARS])
+            write_json([_as_json(grammar) for grammar in GRAMMARS])
         else:
-            write_lines(f"{_command(one):<40} {one.about}" for one in GRAMMARS)
+            write_lines(f"{_command(grammar):<40} {grammar.about}" for grammar in GRAMMARS)
         return
     grammar = _find(name, dialect or "")
     if as_json:
@@ -150,7 +144,7 @@ def _find(name: str, dialect: str) -> Grammar:
     if name not in NAMES:
         hint = did_you_mean(nearest(name, NAMES, cutoff=0.6), f"there are {', '.join(NAMES)}")
         raise CannotStart(f"there is no grammar for {name!r}: {hint}")
-    dialects = [one.dialect for one in GRAMMARS if one.name == name and one.dialect]
+    dialects = [grammar.dialect for grammar in GRAMMARS if grammar.name == name and grammar.dialect]
     hint = did_you_mean(nearest(dialect, dialects), f"there is {', '.join(dialects)}" if dialects else "it has none")
     raise CannotStart(f"a {name} has no dialect {dialect!r}: {hint}")
 

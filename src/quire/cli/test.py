@@ -1,8 +1,7 @@
-"""`quire test`: run the tests of documents, without a model, a key or a network, and report the failures.
+"""`quire test`: run the tests of documents, without a model, a key or a network, and report the failures; with
+`--record`, run cases that have a cassette on a real model, and keep its replies.
 
-Output of `quire test`: results as they come, a line of progress on a terminal, and the summary.
-
-`quire test --record`: ask the user, run cases with a cassette on a real model, and say which were kept.
+Results are printed as they come, with a line of progress on a terminal, and a summary at the end.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ import click
 from quire.cli.options import require_text
 from quire.cli.output import require_writable, write_report
 from quire.cli.stdio import as_utf8, wants_colour
-from quire.cli.test_live import LIVE_OPTIONS, live, live_options, mark_recording, wishes
+from quire.cli.test_live import LIVE_OPTIONS, StatusLine, live, live_options, mark_recording, wishes
 from quire.cli.test_measures import add_measures, measure_options, measure_wish
 from quire.display.test_report import FORMATS, FormatName, report_printer, summary
 from quire.display.text import one_line
 from quire.display.visible import visible
 from quire.errors import CannotStart, QuireError
 from quire.testing.results import Totals
-from quire.wording import pluralize
+from quire.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -144,8 +143,7 @@ def command(
     if not targets:
         context.exit(2)
     if record is not None:
-        given = wishes(context)
-        context.exit(record_cassettes(record, given.models, given.budget, targets, selection))
+        context.exit(record_cassettes(record, wishes(context).models, wishes(context).budget, targets, selection))
     if wishes(context).wanted:
         context.exit(
             live(wishes(context), targets, selection, processes, as_json=form == "json", real_tools="tools" in allow)
@@ -177,29 +175,18 @@ def command(
     if junit is not None:
         write_report(junit, report.junit())
     if not report.totals.cases and not report.totals.broken:
-        files = f"{len(targets)} {pluralize('file', len(targets))}"
-        click.echo(f"quire: none of the cases in {files} is selected", err=True)
+        click.echo(f"quire: none of the cases in {counted(len(targets), 'file')} is selected", err=True)
         context.exit(2)
     context.exit(2 if problems else int(report.totals.failed))
 
 
 def _require_no_others(context: click.Context, flag: str, allowed: Collection[str]) -> None:
     """Raise a usage error for options that have no meaning together with a flag."""
-    parameters = [parameter for parameter in context.command.params if _is_given(context, parameter.name or "")]
-    other = next(
-        (
-            parameter
-            for parameter in parameters
-            if parameter.name not in allowed and isinstance(parameter, click.Option)
-        ),
-        None,
-    )
-    if other is not None:
-        raise click.UsageError(f"{flag} and {other.opts[-1]} exclude each other", context)
-
-
-def _is_given(context: click.Context, name: str) -> bool:
-    return context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+    for option in context.command.params:
+        source = context.get_parameter_source(option.name or "")
+        is_extra = source is click.core.ParameterSource.COMMANDLINE and option.name not in allowed
+        if is_extra and isinstance(option, click.Option):
+            raise click.UsageError(f"{flag} and {option.opts[-1]} exclude each other", context)
 
 
 def _jobs(targets: list[TestTarget], selection: Selection, failed: bool) -> tuple[list[Job], FailedCases | None]:
@@ -278,30 +265,21 @@ class Report:
             click.echo(text, nl=False)
 
 
-class ProgressLine:
-    """A line on a terminal that shows how far the tests are. It is written ten times a second at most."""
+class ProgressLine(StatusLine):
+    """Shows how far the tests are. It is written ten times a second at most."""
 
     EVERY = 0.1
 
     def __init__(self) -> None:
-        self._wanted = sys.stderr.isatty() and wants_colour(sys.stderr)
+        super().__init__()
         self._last = time.monotonic()
-        self._is_there = False
 
     def show(self, totals: Totals, file: str) -> None:
-        if self._wanted and time.monotonic() - self._last >= self.EVERY:
+        if self.is_on and time.monotonic() - self._last >= self.EVERY:
             from quire.display.test_report import progress
 
             self._last = time.monotonic()
-            self._is_there = True
-            sys.stderr.write(f"\r\x1b[K{progress(totals, file)}")
-            sys.stderr.flush()
-
-    def clear(self) -> None:
-        if self._is_there:
-            self._is_there = False
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            self.write(progress(totals, file))
 
 
 WHICH = ("missing", "all")
@@ -319,15 +297,14 @@ def record_cassettes(
         raise CannotStart("--record writes files, and CI is set: record on your own machine")
     if len(models) > 1:
         raise CannotStart("a cassette is recorded with one model: give --model once")
-    wanted = cast("Which", which)
-    options = RecordOptions(tuple(targets), selection, wanted, models[0] if models else "", budget)
+    model = models[0] if models else ""
+    options = RecordOptions(tuple(targets), selection, cast("Which", which), model, budget)
     recording = with_trust(lambda: plan_recording(options), ask=somebody_is_here())
     if not _agreed(recording, budget):
         return 2
     made = record(recording, _say)
     failed = [case for case in made if case.problems]
-    kept = len(made) - len(failed)
-    click.echo(f"{kept} {pluralize('case', kept)} recorded, {len(failed)} not kept", err=True)
+    click.echo(f"{counted(len(made) - len(failed), 'case')} recorded, {len(failed)} not kept", err=True)
     if len(made) < len(recording.cases):
         click.echo("the budget is reached", err=True)
         return EXIT_BUDGET
@@ -336,9 +313,8 @@ def record_cassettes(
 
 def _agreed(recording: Recording, budget: float | None) -> bool:
     """Say what is paid, and ask on a terminal. Without one the budget is the answer."""
-    count = len(recording.cases)
     most = f", at most ${budget:.2f}" if budget is not None else ""
-    click.echo(f"PAID: {count} {pluralize('case', count)} on {recording.spec}{most}", err=True)
+    click.echo(f"PAID: {counted(len(recording.cases), 'case')} on {recording.spec}{most}", err=True)
     if sys.stdin.isatty() and sys.stderr.isatty():
         return click.confirm("Record?", default=False, err=True)
     if budget is None:
@@ -351,4 +327,4 @@ def _say(made: RecordedCase) -> None:
     if made.problems:
         click.echo(f"not kept  {visible(name)}: {visible(made.problems[0])}")
         return
-    click.echo(f"recorded  {visible(name)} ({made.calls} {pluralize('call', made.calls)})")
+    click.echo(f"recorded  {visible(name)} ({counted(made.calls, 'call')})")

@@ -100,13 +100,13 @@ def live_options(function: Command) -> Command:
 
 def wishes(context: click.Context) -> Wishes:
     """Return the options of live tests. Raises `click.UsageError` for one that has no effect without --live."""
-    found = kept(context, Wishes)
-    if not found.wanted:
-        idle = next((name for name in found.__struct_fields__ if getattr(found, name)), None)
+    wish = kept(context, Wishes)
+    if not wish.wanted:
+        idle = next((name for name in wish.__struct_fields__ if getattr(wish, name)), None)
         if idle is not None:
             name = "model" if idle == "models" else idle.replace("_", "-")
             raise click.UsageError(f"--{name} is for tests on real models: add --live", context)
-    return found
+    return wish
 
 
 def mark_recording(context: click.Context) -> None:
@@ -115,7 +115,7 @@ def mark_recording(context: click.Context) -> None:
 
 
 def live(
-    given: Wishes,
+    wish: Wishes,
     targets: list[TestTarget],
     selection: Selection,
     at_once: int | None,
@@ -126,27 +126,27 @@ def live(
     """Do what the options of live tests say, and return the exit code. Raises `CannotStart`."""
     if not sys.stdout.isatty():
         as_utf8(sys.stdout)
-    if given.calibrate is not None:
-        return _calibrate(given, Path(given.calibrate), as_json)
+    if wish.calibrate is not None:
+        return _calibrate(wish, Path(wish.calibrate), as_json)
     from quire.testing.live.plan import LiveOptions
     from quire.testing.live.schedule import AT_ONCE
 
     options = LiveOptions(
         tuple(targets),
         selection,
-        given.models,
-        given.repeat,
-        given.budget,
-        Path(given.each) if given.each else None,
-        Path(given.baseline) if given.baseline else None,
-        given.judge_model or "",
+        wish.models,
+        wish.repeat,
+        wish.budget,
+        Path(wish.each) if wish.each else None,
+        Path(wish.baseline) if wish.baseline else None,
+        wish.judge_model or "",
         at_once or AT_ONCE,
         real_tools,
     )
-    return _status(options, as_json) if given.status else _live(given, options, as_json)
+    return _status(options, as_json) if wish.status else _live(wish, options, as_json)
 
 
-def _live(given: Wishes, options: LiveOptions, as_json: bool) -> int:
+def _live(wish: Wishes, options: LiveOptions, as_json: bool) -> int:
     from quire.cli.terminal import somebody_is_here, with_trust
     from quire.display.test_live import report_json, report_text
     from quire.testing.live.plan import live_plan
@@ -154,16 +154,16 @@ def _live(given: Wishes, options: LiveOptions, as_json: bool) -> int:
 
     plan = with_trust(lambda: live_plan(options), ask=somebody_is_here())
     announced = announcement_of(plan)
-    if not _agreed(announced, given.budget):
+    if not _agreed(announced, wish.budget):
         return 2
     progress = _Progress(announced.tries)
     report = run_live(plan, progress.show)
     progress.clear()
     click.echo(report_json(report) if as_json else report_text(report, wants_colour(sys.stdout)), nl=False)
-    if given.chart is not None:
+    if wish.chart is not None:
         from quire.display.test_live import live_svg
 
-        write_report(given.chart, live_svg(report))
+        write_report(wish.chart, live_svg(report))
     return INTERRUPTED if report.interrupted else report.exit_code
 
 
@@ -177,19 +177,19 @@ def _status(options: LiveOptions, as_json: bool) -> int:
     return 0
 
 
-def _calibrate(given: Wishes, path: Path, as_json: bool) -> int:
+def _calibrate(wish: Wishes, path: Path, as_json: bool) -> int:
     from quire.cli.terminal import somebody_is_here, with_trust
     from quire.display.test_live import calibration_json, calibration_text
     from quire.testing.live.run import calibration_plan, run_calibration
 
-    labels = Path(given.each) if given.each else None
+    labels = Path(wish.each) if wish.each else None
     plan = with_trust(
         lambda: calibration_plan(
-            path, labels=labels, judge_model=given.judge_model or "", repeats=given.repeat, budget=given.budget
+            path, labels=labels, judge_model=wish.judge_model or "", repeats=wish.repeat, budget=wish.budget
         ),
         ask=somebody_is_here(),
     )
-    if not _agreed(plan.announcement, given.budget):
+    if not _agreed(plan.announcement, wish.budget):
         return 2
     calibration, standing = run_calibration(plan)
     text = calibration_json(calibration, standing) if as_json else calibration_text(str(path), calibration, standing)
@@ -211,11 +211,28 @@ def _agreed(announced: Announcement, budget: float | None) -> bool:
     return yes_or_no("Spend that? yes or no [no]: ")
 
 
-class _Progress:
-    """A line on a terminal that counts the tries."""
+class StatusLine:
+    """A line on a terminal that is written again and again."""
+
+    def __init__(self) -> None:
+        self.is_on = sys.stderr.isatty() and wants_colour(sys.stderr)
+        self._is_there = False
+
+    def write(self, text: str) -> None:
+        self._is_there = bool(text)
+        sys.stderr.write(f"\r\x1b[K{text}")
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        if self._is_there:
+            self.write("")
+
+
+class _Progress(StatusLine):
+    """Counts the tries."""
 
     def __init__(self, planned: int) -> None:
-        self._wanted = sys.stderr.isatty() and wants_colour(sys.stderr)
+        super().__init__()
         self._planned = planned
         self._done = self._passed = 0
         self._cost: float | None = 0.0
@@ -227,12 +244,5 @@ class _Progress:
         self._done += 1
         self._passed += made.ending == "passed"
         self._cost = total_cost((self._cost, made.cost, made.judge_cost))
-        if self._wanted:
-            line = progress_line(self._done, self._planned, self._passed, self._cost)
-            sys.stderr.write(f"\r\x1b[K{line}")
-            sys.stderr.flush()
-
-    def clear(self) -> None:
-        if self._wanted:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+        if self.is_on:
+            self.write(progress_line(self._done, self._planned, self._passed, self._cost))

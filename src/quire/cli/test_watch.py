@@ -94,11 +94,10 @@ class _Watching:
                     click.echo(line, err=True)
         totals.seconds = time.perf_counter() - began
         sys.stdout.flush()
-        click.echo(f"{time.strftime('%H:%M:%S')} {summary(totals, wants_colour(sys.stderr))}{self._files()}", err=True)
+        files = f"{self.watched.count:,} {pluralize('file', self.watched.count)}"
+        line = f"{time.strftime('%H:%M:%S')} {summary(totals, wants_colour(sys.stderr))} · watching {files}"
+        click.echo(line, err=True)
         _load(modules)
-
-    def _files(self) -> str:
-        return f" · watching {self.watched.count:,} {pluralize('file', self.watched.count)}"
 
 
 def _load(modules: set[str]) -> None:

@@ -19,6 +19,9 @@ from quire.errors import CannotStart, Refused
 from quire.workspace.locate import find_workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from quire.trust.keys import KeyNote
     from quire.trust.trusted_keys import Home, TrustedKey
     from quire.workspace.settings import Settings
 
@@ -48,17 +51,14 @@ def add(context: click.Context, key: str | None, signed: Path | None, name: str,
 
     if (key is None) == (signed is None):
         raise click.UsageError("name a key, or a file that it signed with --from", context)
-    found = _signer(signed) if signed else _named(str(key))
+    added = _signer(signed) if signed else _named(str(key))
     if name:
         from quire.trust.trusted_keys import TrustedKey
 
-        found = TrustedKey(found.public, name)
-    fresh = add_trust(home_of_user(), found)
-    if as_json:
-        click.echo(json.dumps({"key_id": found.key_id, "name": found.name, "added": fresh}))
-        return
-    click.echo(found.key_id)
-    click.echo(f"{found.name or 'the key'} is trusted" if fresh else "it was trusted already", err=True)
+        added = TrustedKey(added.public, name)
+    fresh = add_trust(home_of_user(), added)
+    message = f"{added.name or 'the key'} is trusted" if fresh else "it was trusted already"
+    _print_key({"key_id": added.key_id, "name": added.name, "added": fresh}, message, as_json)
 
 
 @click.command("remove")
@@ -70,9 +70,9 @@ def remove(key: str, as_json: bool) -> None:
 
     home = home_of_user()
     keys = meant(TrustedKeys.load(home).keys.values(), key)
-    added = [one for one in keys if one.origin == "added"]
+    added = [trusted for trusted in keys if trusted.origin == "added"]
     if len(added) > 1:
-        raise CannotStart(f"several keys are named {key}: {', '.join(one.key_id for one in added)}; name one by its id")
+        raise _several(key, [trusted.key_id for trusted in added])
     if not added and keys:
         raise CannotStart(f"{key} is your own key; if it must not count any more: quire keys revoke {key}")
     if not added or not remove_trust(home, added[0].key_id):
@@ -107,7 +107,7 @@ def list_trusted_keys(as_json: bool) -> None:
 def _named(key: str) -> TrustedKey:
     from quire.trust.keys import read_note
     from quire.trust.private_files import MAX_KEY_BYTES, read_small
-    from quire.trust.trusted_keys import KEY_ID, TrustedKey
+    from quire.trust.trusted_keys import KEY_ID, TrustedKey, requested_keys
 
     if key.lstrip().startswith("-----BEGIN"):
         note = read_note(key, "the text")
@@ -115,13 +115,14 @@ def _named(key: str) -> TrustedKey:
         note = read_note(sys.stdin.read(MAX_KEY_BYTES), "what was given")
     elif KEY_ID.fullmatch(key):
         # Never read a file of that name, which anybody could have put here: such a file is written ./NAME.
-        found = next((one for one in _requested() if one.key_id == key), None)
-        if found is None:
+        requested = requested_keys(find_workspace(Path.cwd()).folder)
+        meant = next((trusted for trusted in requested if trusted.key_id == key), None)
+        if meant is None:
             raise CannotStart(
                 f"this project brings no key {key} in {_REQUESTED}/; ask its owner for the file that `quire keys "
                 "export` prints, then: quire trust add FILE"
             )
-        return TrustedKey(found.public, found.name)
+        return TrustedKey(meant.public, meant.name)
     else:
         note = read_note(read_small(Path(key)), key)
     return TrustedKey(note.public, note.name)
@@ -147,19 +148,13 @@ def _signer(path: Path) -> TrustedKey:
     return key
 
 
-def _requested() -> list[TrustedKey]:
-    from quire.trust.trusted_keys import requested_keys
-
-    return requested_keys(find_workspace(Path.cwd()).folder)
-
-
 @click.group("trust")
 def trust_command() -> None:
     """Agree to the requests of a workspace's files, and to the keys of others. WRITES your own space only."""
 
 
-for one in (add, remove, list_trusted_keys):
-    trust_command.add_command(one)
+for verb in (add, remove, list_trusted_keys):
+    trust_command.add_command(verb)
 
 
 @trust_command.command("workspace")
@@ -174,21 +169,23 @@ def workspace(context: click.Context, yes: bool, show: bool, revoke: bool, as_js
     Commands of .mcp.json, tools, Python modules, addresses of models: none of these is used before you agree, and
     after any change you are asked again. FREE: starts nothing, opens no connection.
     """
-    from quire.workspace import consent as asked
+    from quire.workspace import consent
     from quire.workspace.configuration import load_settings
 
     if yes + show + revoke > 1:
         raise click.UsageError("--yes, --show and --revoke exclude each other")
     settings = load_settings(find_workspace(Path.cwd()))
     if revoke:
-        asked.revoke(settings)
-    elif yes and asked.requests(settings):
-        asked.confirm(settings)
+        consent.revoke(settings)
+    elif yes and consent.requests(settings):
+        consent.confirm(settings)
     if as_json:
-        _print_json(settings)
+        from quire.display.workspace_json import workspace_requests
+
+        click.echo(escaped(json.dumps(workspace_requests(settings), indent=2, ensure_ascii=False)))
     else:
         _print_requests(settings)
-    if revoke or show or asked.is_trusted(settings):
+    if revoke or show or consent.is_trusted(settings):
         return
     if not as_json and ask_to_trust(settings):
         click.echo("agreed; any change asks again", err=True)
@@ -231,13 +228,6 @@ def _print_requests(settings: Settings) -> None:
         click.echo(f"{settings.workspace.folder}: {state}", err=True)
 
 
-def _print_json(settings: Settings) -> None:
-    from quire.display.workspace_json import workspace_requests
-
-    state = workspace_requests(settings)
-    click.echo(escaped(json.dumps(state, indent=2, ensure_ascii=False)))
-
-
 DEFAULT = "default"
 
 
@@ -260,11 +250,8 @@ def new(name: str, keyring: bool, as_json: bool) -> None:
     from quire.trust.trusted_keys import keep
 
     note = keep(home_of_user(), SigningKey.generate(name), datetime.now(UTC), keyring=keyring)
-    if as_json:
-        click.echo(json.dumps({"name": note.name, "key_id": note.public.key_id, "private": note.fact("private")}))
-        return
-    click.echo(note.public.key_id)
-    click.echo(f"made the key {note.name}; its private half is in {_where(note.fact('private'))}", err=True)
+    place = "the keyring" if note.fact("private") == "keyring" else "a file that only you can read"
+    _print_key(_data(note), f"made the key {note.name}; its private half is in {place}", as_json)
 
 
 @keys_command.command("list")
@@ -336,11 +323,7 @@ def import_(file: Path, name: str, keyring: bool, as_json: bool) -> None:
 
     key = SigningKey.of(name, read_small(file), str(file))
     note = keep(home_of_user(), key, datetime.now(UTC), keyring=keyring)
-    if as_json:
-        click.echo(json.dumps({"name": note.name, "key_id": note.public.key_id, "private": note.fact("private")}))
-        return
-    click.echo(note.public.key_id)
-    click.echo(f"took in the key {note.name}; delete {file} if nothing else needs it", err=True)
+    _print_key(_data(note), f"took in the key {note.name}; delete {file} if nothing else needs it", as_json)
 
 
 @keys_command.command("revoke")
@@ -356,10 +339,12 @@ def revoke(key: str, reason: str, as_json: bool) -> None:
 
     home = home_of_user()
     # An id needs no other file: a key can be revoked by its id even if those are damaged.
-    ids = [key] if trusted_keys.KEY_ID.fullmatch(key) else _ids_of(home, key)
-    if len(ids) > 1:
-        raise CannotStart(f"several keys are named {key}: {', '.join(ids)}; name one by its id")
-    key_id = ids[0] if ids else key
+    key_id = key
+    if not trusted_keys.KEY_ID.fullmatch(key):
+        named = trusted_keys.meant(trusted_keys.TrustedKeys.load(home).keys.values(), key)
+        if len(named) > 1:
+            raise _several(key, [trusted.key_id for trusted in named])
+        key_id = named[0].key_id if named else key
     stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     fresh = trusted_keys.revoke(home, key_id, {"revoked": stamp, "reason": reason})
     if as_json:
@@ -389,18 +374,25 @@ def seal(place: str | None, printed: bool, as_json: bool) -> None:
         click.echo("this is the key that seals your runs: everyone who has it can forge them", err=True)
         click.echo(text)
         return
-    found = {"key_id": Seal.of(text).key_id, "place": key_place(user)}
+    data: dict[str, object] = {"key_id": Seal.of(text).key_id, "place": key_place(user)}
+    _print_key(data, f"your runs are sealed with the key in {data['place']}", as_json)
+
+
+def _data(note: KeyNote) -> dict[str, object]:
+    return {"name": note.name, "key_id": note.public.key_id, "private": note.fact("private")}
+
+
+def _print_key(data: Mapping[str, object], message: str, as_json: bool) -> None:
+    """Print the id of a key, and on stderr what was done with it; or the data, for machines."""
     if as_json:
-        click.echo(json.dumps(found))
+        click.echo(json.dumps(data))
         return
-    click.echo(found["key_id"])
-    click.echo(f"your runs are sealed with the key in {found['place']}", err=True)
+    click.echo(data["key_id"])
+    click.echo(message, err=True)
 
 
-def _ids_of(home: Home, name: str) -> list[str]:
-    from quire.trust.trusted_keys import TrustedKeys, meant
-
-    return [key.key_id for key in meant(TrustedKeys.load(home).keys.values(), name)]
+def _several(name: str, ids: Sequence[str]) -> CannotStart:
+    return CannotStart(f"several keys are named {name}: {', '.join(ids)}; name one by its id")
 
 
 def home_of_user() -> Home:
@@ -408,7 +400,3 @@ def home_of_user() -> Home:
     from quire.workspace.locate import user_space
 
     return Home(user_space())
-
-
-def _where(private: str) -> str:
-    return "the keyring" if private == "keyring" else "a file that only you can read"

@@ -116,8 +116,8 @@ async def _earlier(reply: KeptReply, request: Request, key: str) -> Response:
         raise Problem.of("key-reused", f"the idempotency key {key} was sent with another request")
     if reply.reply is None:
         raise Problem.of("in-progress", f"the request with the idempotency key {key} is under way")
-    kept = cast("Mapping[str, Any]", decode(reply.reply))
-    return Response(kept["body"], kept["status"], {**kept["headers"], **REPLAYED}, kept["media"])
+    earlier = cast("Mapping[str, Any]", decode(reply.reply))
+    return Response(earlier["body"], earlier["status"], {**earlier["headers"], **REPLAYED}, earlier["media"])
 
 
 def _written(answer: Reply | Response) -> str | None:

@@ -132,12 +132,10 @@ class Gate:
 
     async def problem_with(self, call: PlannedCall) -> ToolFailed | Denied | None:
         """Return the reason why a call in a document could not be made; None if none is known."""
-        try:
-            connection, spec = await self._granted(call.connection, call.tool)
-        except ToolFailed as error:
-            return ToolFailed(self._told(error), kind=error.kind)
-        except Denied as error:
-            return error
+        granted = await self._granted_or_why(call.connection, call.tool)
+        if not isinstance(granted, tuple):
+            return granted
+        connection, spec = granted
         try:
             wrong = call.wrong_names(spec)
             if not wrong and call.complete:
@@ -295,8 +293,9 @@ class Gate:
     async def _problems(self, calls: Iterable[ToolTarget]) -> list[ToolFailed | Denied]:
         import asyncio
 
-        problems = await asyncio.gather(*(self._problem(connection, tool) for connection, tool in dict.fromkeys(calls)))
-        return [problem for problem in problems if problem is not None]
+        targets = dict.fromkeys(calls)
+        outcomes = await asyncio.gather(*(self._granted_or_why(connection, tool) for connection, tool in targets))
+        return [outcome for outcome in outcomes if not isinstance(outcome, tuple)]
 
     async def _missing_prompts(self, prompts: Sequence[tuple[str, str, str]]) -> list[ToolFailed | Denied]:
         problems: list[ToolFailed | Denied] = []
@@ -310,14 +309,13 @@ class Gate:
                 problems.append(Denied(f"{where}: {error}"))
         return problems
 
-    async def _problem(self, name: str, tool: str) -> ToolFailed | Denied | None:
+    async def _granted_or_why(self, name: str, tool: str) -> tuple[Connection, ToolSpec] | ToolFailed | Denied:
         try:
-            await self._granted(name, tool)
+            return await self._granted(name, tool)
         except ToolFailed as error:
             return ToolFailed(self._told(error), kind=error.kind)
         except Denied as error:
             return error
-        return None
 
 
 def _apart(specs: Iterable[ToolSpec]) -> Iterator[tuple[str, ToolSpec]]:

@@ -15,8 +15,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TextIO, TypeVar
 from weakref import WeakKeyDictionary
 
 from msgspec import Struct, field
@@ -419,12 +418,28 @@ def _has_headers(schema: dict[str, Any], levels: int = 8) -> bool:
     return any("x-mcp-header" in field or _has_headers(field, levels - 1) for field in below)
 
 
-class Incoming:
-    """The messages of a server, inspected."""
+Stream = TypeVar("Stream", bound="ReadStream[Any] | WriteStream[Any]")
 
-    def __init__(self, stream: ReadStream[SessionMessage | Exception], inspection: Inspection) -> None:
+
+class _Inspected(Generic[Stream]):
+    """A stream whose messages are inspected. It is closed with its block."""
+
+    def __init__(self, stream: Stream, inspection: Inspection) -> None:
         self._stream = stream
         self._inspection = inspection
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+class Incoming(_Inspected["ReadStream[SessionMessage | Exception]"]):
+    """The messages of a server."""
 
     @property
     def last_context(self) -> object:
@@ -453,9 +468,6 @@ class Incoming:
             raise EndOfStream
         return item
 
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
     def __aiter__(self) -> Incoming:
         return self
 
@@ -467,21 +479,9 @@ class Incoming:
         except EndOfStream:
             raise StopAsyncIteration from None
 
-    async def __aenter__(self) -> Incoming:
-        return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-
-class Outgoing:
+class Outgoing(_Inspected["WriteStream[SessionMessage]"]):
     """The messages to a server; answers to its requests are counted."""
-
-    def __init__(self, stream: WriteStream[SessionMessage], inspection: Inspection) -> None:
-        self._stream = stream
-        self._inspection = inspection
 
     async def send(self, item: SessionMessage, /) -> None:
         from mcp.types import JSONRPCError, JSONRPCResponse
@@ -489,14 +489,3 @@ class Outgoing:
         await self._stream.send(item)
         if isinstance(item.message, JSONRPCResponse | JSONRPCError):
             self._inspection.answered()
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-    async def __aenter__(self) -> Outgoing:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()

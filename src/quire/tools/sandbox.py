@@ -57,7 +57,7 @@ ALWAYS_PASSED = (
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def scrubbed(environ: Mapping[str, str], home: str, granted: Iterable[str] = ()) -> dict[str, str]:
+def scrubbed(environ: Mapping[str, str], granted: Iterable[str]) -> dict[str, str]:
     """Return the few variables that a command gets. This is an allowlist, because it is impossible to know which of the
     others are secret.
 
@@ -65,7 +65,7 @@ def scrubbed(environ: Mapping[str, str], home: str, granted: Iterable[str] = ())
     """
     always = {name: environ[name] for name in ALWAYS_PASSED if name in environ}
     also = {name: environ[name] for name in granted if name in environ}
-    return {"PATH": _PATH, "LANG": "C.UTF-8", **always, "HOME": home, "TMPDIR": "/tmp", **also}  # noqa: S108
+    return {"PATH": _PATH, "LANG": "C.UTF-8", **always, "HOME": "/tmp", "TMPDIR": "/tmp", **also}  # noqa: S108
 
 
 def require_sandbox(workspace: Path) -> None:

@@ -182,7 +182,8 @@ class DocumentHistory(OfDocument, frozen=True, kw_only=True):
 async def document_history(host: Host, given: DocumentHistory) -> Value:
     """Return the last runs of a document, the newest first. Documents of the same name in other folders are others."""
     id, limit = host.shelf.one(given.id).id, given.limit
-    runs, items, after = lister(host.runtime.store), list[Value](), None
+    runs, after = lister(host.runtime.store), None
+    items: list[Value] = []
     for _ in range(MOST_PAGES):
         page = await runs.page(RunFilters(document=id.rpartition("/")[2]), after, 200)
         for row in page.rows:

@@ -268,7 +268,7 @@ class Files:
 
     def _replace(self, place: Place, text: str, before: os.stat_result | None) -> None:
         if self._is_document(place.path, text):
-            self._protection.require_grant(place.parts, "is a document that runs later; writing it")
+            self._protection.require_grant(place.parts)
         _replace(place, text.encode(), before)
 
     def swap(self, path: str, old: str, new: str) -> None:

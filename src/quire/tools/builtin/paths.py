@@ -363,12 +363,14 @@ class Protection(Struct, frozen=True):
         if directive := _directive(parts):
             self.replacing(directive)
 
-    def require_grant(self, parts: Sequence[str], why: str) -> None:
-        """Raise `Denied` unless the user opened a place or a folder above it."""
+    def require_grant(self, parts: Sequence[str]) -> None:
+        """Raise `Denied` unless the user opened the place of a document or a folder above it."""
         if not self.is_granted([fold(part) for part in parts]):
             path = "/".join(parts)
-            advice = self._advice(parts, path)
-            raise Denied(f"permission denied: {printable_path(path)} {why} needs a grant; {advice}")
+            raise Denied(
+                f"permission denied: {printable_path(path)} is a document that runs later; writing it needs a grant; "
+                + self._advice(parts, path)
+            )
 
     def is_closed(self, parts: Sequence[str]) -> bool:
         folded = [fold(part) for part in parts]

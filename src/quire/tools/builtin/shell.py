@@ -115,7 +115,7 @@ class Shell(Struct, frozen=True):
         """Return the environment of a command that asks for some of the granted variables, or, with None, gets all."""
         passed = self.variables if names is None else self.variables & set(names)
         if self.sandbox:
-            return scrubbed(self.environ, "/tmp", passed)  # noqa: S108
+            return scrubbed(self.environ, passed)
         return {name: value for name, value in self.environ.items() if name not in self.withheld - passed}
 
     def _sandboxed(self, line: Sequence[str], before: ProtectedPlaces) -> list[str]:
