@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.analysis.rules.test_secrets import findings_of_file
 from tests.given import given
-
-from quire.library.check import DocumentCheck
-from quire.source import Source
 
 GET = '- {tool: {name: http__get, args: {url: "https://example.org/x"}, output: page}}\n'
 RUN = "- {tool: {name: shell, args: {stdin: \"\", command: !expr \"['sh', '-c', note]\"}}}\n"
@@ -24,11 +22,7 @@ def own_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def found(folder: Path, text: str, name: str = "p.yaml") -> set[str]:
-    file = folder / name
-    file.write_text(text)
-    findings = DocumentCheck().of(Source.of(text, str(file)))
-    assert not [one for one in findings if one.severity == "error"]
-    return {one.code.id for one in findings if one.code.id.startswith("TA")}
+    return {one.code.id for one in findings_of_file(folder, text, name, "TA")}
 
 
 def write_and_read(written: str, read: str) -> str:

@@ -48,9 +48,8 @@ HOOKS = (
 )
 
 
-@pytest.fixture(autouse=True)
-def project(workspace: Path) -> Path:
-    write_directives(workspace)
+def write_hooked(workspace: Path) -> None:
+    """Write the directive with its hooks, and a script for it."""
     (workspace / FILE).write_text(HOOKED % "".join(HOOKS))
     sign_all(workspace)
     put_script(
@@ -58,6 +57,12 @@ def project(workspace: Path) -> Path:
         {"tool_calls": [call("rye_file_system_read", path="missing.txt")]},
         {"tool_calls": [call("directive_return", x="1")]},
     )
+
+
+@pytest.fixture(autouse=True)
+def project(workspace: Path) -> Path:
+    write_directives(workspace)
+    write_hooked(workspace)
     return workspace
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.directive_project import LEAF, LEAF_FILE, SCRIPT, call, put_script, sign_all, write_directives
-from tests.cli.test_directive_hooks import FILE, HOOKED, HOOKS
+from tests.cli.test_directive_hooks import write_hooked
 from tests.cli.test_terminal import Quire, Screen
 from tests.given import given
 
@@ -234,13 +234,7 @@ def test_a_run_that_was_left_at_a_question_still_knows_its_file(quire: Quire, wo
     ],
 )
 def test_hooks_are_in_the_picture(quire: Quire, workspace: Path, how: str, code: int, lines: list[str]) -> None:
-    (workspace / FILE).write_text(HOOKED % "".join(HOOKS))
-    sign_all(workspace)
-    put_script(
-        workspace,
-        {"tool_calls": [call("rye_file_system_read", path="missing.txt")]},
-        {"tool_calls": [call("directive_return", x="1")]},
-    )
+    write_hooked(workspace)
     screen = quire("run", "hooked", "-i", f"how={how}", "--script", "replies.json")
     ended, rest = screen.end()
     assert ended == code

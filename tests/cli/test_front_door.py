@@ -196,12 +196,11 @@ def test_closed_streams_are_no_failure(tmp_path: Path, closing: str, out: str) -
     ids=" ".join,
 )
 def test_a_current_folder_that_is_gone(
-    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: list[str], tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file, gone = tmp_path / "x.playbook.md", tmp_path / "gone"
     file.write_text(GOOD)
     gone.mkdir()
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(gone)
     gone.rmdir()
     assert main([str(file) if word == "FILE" else word for word in words]) == 2

@@ -11,8 +11,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "editors.md"
 
 
 @pytest.mark.slow
-def test_the_list_of_methods_is_that_of_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+def test_the_list_of_methods_is_that_of_the_server(tmp_path: Path, home: Path) -> None:
     text = PAGE.read_text(encoding="utf-8")
     listed = text.partition("<!-- methods -->")[2].partition("<!-- end of methods -->")[0]
     assert listed.strip() == "\n".join(lines())

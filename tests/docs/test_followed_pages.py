@@ -7,7 +7,6 @@ import shlex
 import tomllib
 from pathlib import Path
 
-import pytest
 from tests.docs.pages import PAGES, blocks, commands
 from tests.examples.command import Desk, calls, give
 
@@ -79,7 +78,7 @@ def test_the_function_of_the_page_on_tools(tmp_path: Path) -> None:
     assert desk.fine("run", "count.playbook.md", "-i", "text=a small word").strip() == '{"words":2}'
 
 
-def test_the_page_on_extending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_on_extending(tmp_path: Path, home: Path) -> None:
     """The tool, its settings and its pipeline; the servers; the group of entry points."""
     page = "docs/extending.md"
     desk = empty(tmp_path)
@@ -91,7 +90,6 @@ def test_the_page_on_extending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert desk.fine("run", "price.yaml", "-i", "gross=119").strip() == "100.0"
 
     desk.write(".mcp.json", blocks(page, "json")[0].text)
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
     assert set(load_settings(Workspace(desk.folder)).servers) == {"time", "tickets"}
 
     (package,) = (block.text for block in blocks(page, "toml") if "[project." in block.text)
@@ -116,8 +114,7 @@ def test_the_fragments_of_the_page_on_playbooks() -> None:
         assert {finding.code.id for finding in findings} <= SHORTENED, str(fragment)
 
 
-def test_the_settings_of_all_pages_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+def test_the_settings_of_all_pages_can_be_read(tmp_path: Path, home: Path) -> None:
     tables = [block for page in PAGES for block in blocks(page, "toml") if "[project." not in block.text]
     assert len(tables) >= 6
     (tmp_path / "home").mkdir()

@@ -23,7 +23,7 @@ from quire.values import Value
 LONG = 100_000
 """Seconds for which a thread waits for its children: as good as for ever."""
 
-_TEXT = """# Simulated
+TEXT = """# Simulated
 
 Follows its program.
 
@@ -70,7 +70,7 @@ class _Forest:
         self.count += 1
         turns: list[Value] = [self._turn(depth) for _ in range(self.draw.between(1, 4))]
         limits = {"turns": 30, "duration_seconds": 10**9, "spend": 10, **(self.limits if name == "d0" else {})}
-        text = _TEXT.format(
+        text = TEXT.format(
             name=name,
             limits=" ".join(f'{key}="{value}"' for key, value in limits.items()),
             hooks="".join(self._hooks()),

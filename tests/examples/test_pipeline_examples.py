@@ -130,10 +130,9 @@ CASES = [
 
 
 @pytest.fixture
-def examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def examples(tmp_path: Path, home: Path) -> Path:
     copy = tmp_path / "examples"
     shutil.copytree(EXAMPLES, copy, ignore=shutil.ignore_patterns(".quire", "__pycache__", "verdict.md"))
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
     confirm(load_settings(find_workspace(copy / "review-board")))
     return copy
 

@@ -87,8 +87,7 @@ class Readings(Counter[tuple[str, str]]):
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+def folder(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "work"
     (folder / ".ai" / "directives" / "demo").mkdir(parents=True)
     (folder / "pipelines").mkdir()

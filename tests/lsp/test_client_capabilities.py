@@ -17,11 +17,10 @@ CLIENTS = ["visual-studio-code", "neovim@v0.6", "neovim@v0.7", "neovim@v0.11", "
 
 
 @pytest.mark.parametrize("name", CLIENTS)
-async def test_findings_and_a_hover(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_findings_and_a_hover(name: str, tmp_path: Path, home: Path) -> None:
     folder = tmp_path / "work"
     folder.mkdir()
     (folder / "quire.toml").write_text("")
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
     client = make_test_lsp_client()
     await client.start_io(*COMMAND, cwd=folder)
     try:

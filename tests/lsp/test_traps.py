@@ -8,6 +8,7 @@ import subprocess
 from typing import Any
 
 import pytest
+from tests.directives import directive
 from tests.lsp.editor import CAPABILITIES, Editor
 
 PLAYBOOK = """\
@@ -32,22 +33,9 @@ steps:
   - agent: {prompt: "Say {ctx.topic}", identity: writer, output: said}
   - agent: {prompt: "Say {ctx.said}", model: own}
 """
-DIRECTIVE = """\
-# D
-
-```xml
-<directive name="d" version="1.0.0">
-  <metadata>
-    <description>x</description>
-    <category>a</category>
-    <author>me</author>
-    <model tier="own" />
-  </metadata>
-</directive>
-```
-
-<process><step name="one">Say.</step></process>
-"""
+DIRECTIVE = directive(
+    "d", "", '<process><step name="one">Say.</step></process>', description="x", category="a", author="me", tier="own"
+)
 TEST = "document: a.playbook.md\ncases:\n  - name: one\n    inputs: {topic: x}\n    model: [said]\n"
 DOCUMENTS = {"a.playbook.md": PLAYBOOK, "pipelines/talk.yaml": PIPELINE, ".ai/directives/a/d.md": DIRECTIVE}
 SETTINGS = """\

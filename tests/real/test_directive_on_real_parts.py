@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.depth import depth
+from tests.directives import directive as directive_text
 from tests.examples.command import Desk, calls, desk, give, need_sandbox
 from tests.given import given
 from tests.processes import started
@@ -28,11 +29,7 @@ def work(tmp_path: Path) -> Desk:
 
 
 def directive(name: str, body: str, *, permissions: str, meta: str = "", outputs: str = "") -> str:
-    return (
-        f'# {name}\n\n```xml\n<directive name="{name}" version="1.0.0">\n<metadata><description>{name}</description>'
-        f'<category>desk</category><author>me</author><model tier="low" />{meta}'
-        f"<permissions>{permissions}</permissions></metadata>\n{outputs}</directive>\n```\n\n{body}\n"
-    )
+    return directive_text(name, permissions, body, description=name, category="desk", meta=meta, more=outputs)
 
 
 def add(work: Desk, name: str, body: str, *, permissions: str, meta: str = "", outputs: str = "") -> None:

@@ -4,8 +4,6 @@ drives."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 from tests.play import Play
@@ -14,7 +12,6 @@ from quire.display.run_json import view_data
 from quire.engine.records import Event, Status
 from quire.errors import NoSuchRun
 from quire.library.document import read
-from quire.models.scripted import ScriptedModel
 from quire.runs import live_views
 from quire.runs.fan_items import fan_items
 from quire.runs.live_views import LiveViews
@@ -52,10 +49,8 @@ steps:
 
 
 @pytest.fixture
-async def runtime(tmp_path: Path, home: Path) -> AsyncIterator[Runtime]:
-    opened = Runtime.open(tmp_path, model=ScriptedModel(["a pot", "poured", "more", "again"]))
-    yield opened
-    await opened.close()
+def runtime(play: Play) -> Runtime:
+    return play.open(["a pot", "poured", "more", "again"])
 
 
 async def started(runtime: Runtime, options: RunOptions | None = None) -> str:
@@ -71,15 +66,14 @@ async def test_a_view_is_made_once_for_all_that_ask(runtime: Runtime) -> None:
     assert (await views.of(run)).view is seen[0].view and views.replays == 1
 
 
-async def test_a_change_by_another_process_is_seen(runtime: Runtime, tmp_path: Path) -> None:
+async def test_a_change_by_another_process_is_seen(runtime: Runtime, play: Play) -> None:
     run, views = await started(runtime), LiveViews(runtime)
     before = await views.of(run)
-    other = Runtime.open(tmp_path, model=ScriptedModel(["poured"]))
+    other = play.open(["poured"])
     await other.answer(run, None, "yes")
     assert (await views.of(run)).view.questions == []
     assert views.replays == 1  # an answer that waits is not in the journal yet
     await other.drive(run)
-    await other.close()
     after = await views.of(run)
     assert after.version != before.version and after.version.tag != before.version.tag
     assert (before.view.row.status, after.view.row.status) == (Status.AWAITING_INPUT, Status.COMPLETED)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,15 +25,10 @@ from quire.values import Value
 PAGE = "# Two\n\n## STEP 1: One\n\nSay one.\n\n## STEP 2: Two\n\nSay two.\n"
 LOW = ProvenBounds(model_calls=1, output_tokens=1)
 
-pytestmark = pytest.mark.usefixtures("home")
-
 
 @pytest.fixture
-async def runtime(tmp_path: Path) -> AsyncIterator[Runtime]:
-    reply: Value = {"default": "well", "usage": {"input_tokens": 9, "output_tokens": 9}}
-    runtime = Runtime.open(tmp_path, model=ScriptedModel([reply]))
-    yield runtime
-    await runtime.close()
+def runtime(play: Play) -> Runtime:
+    return play.open([{"default": "well", "usage": {"input_tokens": 9, "output_tokens": 9}}])
 
 
 async def started(runtime: Runtime, options: RunOptions) -> str:

@@ -26,9 +26,8 @@ as_root = pytest.mark.skipif(
 
 
 @pytest.fixture
-def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def shared(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder above that of the user, as `/tmp` is."""
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("SUDO_UID", raising=False)
     mine = tmp_path / "shared" / "mine"
     given({"hello.playbook.md": PLAYBOOK, "script.json": SCRIPT}, mine)

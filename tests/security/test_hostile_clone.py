@@ -35,7 +35,7 @@ def gained(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def clone(tmp_path: Path, gained: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def clone(tmp_path: Path, gained: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a name for all that Python or Quire might look for, entered with a careless PYTHONPATH."""
     folder = tmp_path / "clone"
     (folder / ".git").mkdir(parents=True)
@@ -44,7 +44,6 @@ def clone(tmp_path: Path, gained: Path, monkeypatch: pytest.MonkeyPatch) -> Path
         (folder / name).write_text(f"open({str(gained)!r}, 'a').write(__name__ + ' ')\n")
     (folder / "hello.playbook.md").write_text(PLAYBOOK)
     (folder / "script.yaml").write_text("- reply: hello\n- reply: again\n- reply: and again\n")
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["", ".", "pip", ""]))
     monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
     monkeypatch.chdir(folder)

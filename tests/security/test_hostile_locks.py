@@ -138,9 +138,8 @@ def test_facts_cannot_hide_in_a_line() -> None:
 
 @pytest.mark.parametrize("tool", ["file__write", "shell"])
 def test_a_run_cannot_write_the_lock_that_it_is_held_to(
-    tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tool: str, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
     work = tmp_path / "work"
     work.mkdir()
     monkeypatch.chdir(work)

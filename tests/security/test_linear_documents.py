@@ -107,11 +107,8 @@ DOCUMENTS: dict[str, tuple[str, Callable[[int], str]]] = {
 
 @pytest.mark.parametrize("name, make", DOCUMENTS.values(), ids=DOCUMENTS)
 def test_a_check_takes_twice_as_long_for_twice_as_much(
-    name: str, make: Callable[[int], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, make: Callable[[int], str], tmp_path: Path, here: Path
 ) -> None:
-    (tmp_path / "quire.toml").write_text("")
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
 
     def checked(size: int) -> Callable[[], object]:
         source = Source.of(make(size), name)
@@ -121,17 +118,16 @@ def test_a_check_takes_twice_as_long_for_twice_as_much(
     assert_linear(checked, 700)
 
 
-def test_a_check_lists_the_folders_of_directives_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_lists_the_folders_of_directives_once(
+    tmp_path: Path, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Counted: 300 unknown names among 50 directives are not looked for in 50 files each."""
     import os
 
-    (tmp_path / "quire.toml").write_text("")
     folder = tmp_path / ".ai" / "directives"
     folder.mkdir(parents=True)
     for number in range(50):
         (folder / f"d{number}.md").write_text("x")
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
     walks: list[str] = []
     walk = os.walk
 

@@ -201,12 +201,9 @@ async def test_many_runs_at_once_with_every_event_delivered_once(tmp_path: Path)
             assert row.status is Status.COMPLETED
 
 
-async def test_a_server_that_is_killed_in_the_middle_of_a_stream(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_server_that_is_killed_in_the_middle_of_a_stream(tmp_path: Path, home: Path) -> None:
     folder = tmp_path / "work"
     folder.mkdir()
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
     given({"quire.toml": "", "fan.yaml": FAN, "s.json": [{"default": "said", "delay_ms": 20}]}, folder)
     seqs: list[int] = []
     last, run = "", ""
@@ -254,13 +251,10 @@ steps:
 """
 
 
-async def test_frames_with_an_id_are_the_journal_after_kills_and_late_returns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_frames_with_an_id_are_the_journal_after_kills_and_late_returns(tmp_path: Path, home: Path) -> None:
     """reliability G2: listeners come back long after the server that was killed; contents are compared, not numbers."""
     folder, kills, runs = tmp_path / "work", depth(2, 6), dict[str, list[Any]]()
     folder.mkdir()
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
     given({"quire.toml": "", "slow.yaml": SLOW, "s.json": [{"default": "said", "delay_ms": 100}]}, folder)
     whole: dict[str, list[Any]] = {}
     place, provisional = "", 0

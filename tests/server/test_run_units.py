@@ -10,6 +10,7 @@ import pytest
 from playwright.async_api import Page, expect
 from tests.browser import Pages
 from tests.server.served import served
+from tests.server.test_pictures_units import run as run_module
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -35,14 +36,7 @@ def steps() -> str:
 
 async def run(page: Page, module: str, body: str) -> Any:
     """Evaluate the body of a function with the module `m` and the steps `s`."""
-    return await page.evaluate(
-        f"""async () => {{
-            const root = document.querySelector('script[type=module][src]').src.replace('/main.js', '/')
-            const m = await import(root + {module!r})
-            const s = {steps()}
-            {body}
-        }}"""
-    )
+    return await run_module(page, module, f"const s = {steps()}\n{body}")
 
 
 async def test_pure_modules(pages: Pages, tmp_path: Path) -> None:

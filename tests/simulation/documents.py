@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import cache
 
+from tests.documents.directive import TEXT
 from tests.simulator.case import calm_life
 from tests.simulator.fakes import PROGRAM
 from tests.simulator.lifecycle import Lived
@@ -74,32 +75,6 @@ steps:
 - tool: {name: write2, args: {i: !expr pipe}}
 """
 
-DIRECTIVE = """# Simulated
-
-Follows its program.
-
-```xml
-<directive name="{name}" version="1.0.0">
-  <metadata>
-    <description>Simulated.</description>
-    <category>sim</category>
-    <author>nobody</author>
-    <model tier="fast" />
-    <limits turns="20" spend="{spend}" duration_seconds="100000000" />
-    <hooks>{hooks}</hooks>
-    <permissions>*<acknowledge risk="unrestricted">nothing here is real</acknowledge></permissions>
-  </metadata>
-  <outputs><output name="out" type="string" required="true">All that came back</output></outputs>
-</directive>
-```
-
-<process>
-  <step name="s">
-{program}
-  </step>
-</process>
-"""
-
 FORK = "rye_agent_threads_thread_directive"
 WAIT = "rye_agent_threads_orchestrator"
 HOOK = (
@@ -130,8 +105,8 @@ def run_pipeline(name: str) -> dict[str, object]:
 
 def directive(name: str, *turns: object, spend: float = 10, hooks: str = "") -> tuple[str, str]:
     """The file of a directive and its text."""
-    program = PROGRAM + json.dumps(turns)
-    text = DIRECTIVE.format(name=name, spend=spend, hooks=hooks, program=program)
+    limits = f'turns="20" spend="{spend}" duration_seconds="100000000"'
+    text = TEXT.format(name=name, limits=limits, hooks=hooks, program=PROGRAM + json.dumps(turns))
     return f".ai/directives/sim/{name}.md", text
 
 

@@ -90,14 +90,11 @@ async def test_what_somebody_else_found_is_listed_too(tmp_path: Path) -> None:
     ],
 )
 def test_a_playbook_hears_of_documents_as_well(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tool: str, hint: str
+    tmp_path: Path, here: Path, capsys: pytest.CaptureFixture[str], tool: str, hint: str
 ) -> None:
-    (tmp_path / "quire.toml").write_text("")
     (tmp_path / "playbooks" / "deep").mkdir(parents=True)
     for name in ("playbooks/greet", "playbooks/deep/more"):
         (tmp_path / f"{name}.playbook.md").write_text("# G\n\n## STEP 1: x\n\nSay hi.\n")
     (tmp_path / "page.md").write_text(PAGE.format(tool=tool))
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
     assert main(["run", "page.md"]) == 2
     assert capsys.readouterr().err.startswith(f'quire: there is no built-in tool and no document "{tool}"; {hint}')

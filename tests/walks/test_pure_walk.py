@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 from msgspec.structs import replace
-from tests.engine.house import Clock, House
+from tests.engine.house import House
 from tests.engine.test_pipeline_dialect import never
 from tests.engine.thread.crew import directive, fork, give, ls, orchestrate
 from tests.formats.pipeline.reading import dialect
@@ -20,7 +17,6 @@ from quire.engine.interpreter.thread.compose import Bundle
 from quire.engine.records import Status
 from quire.engine.requests import HumanRequest, Meter, ModelRequest, ToolRequest
 from quire.runs.pins import PinnedRun
-from quire.stores import open_store
 from quire.values import Value
 
 TAGLINE = """# Tagline
@@ -250,16 +246,6 @@ def test_a_child_goes_on_as_far_as_its_parent(
     asked = [label for label, _ in script.prompts if label.startswith("child")]
     assert asked == ["child turn 1"]
     assert end.seconds == (60.0 if delay and word == "wait_threads" else 0.0)
-
-
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    clock = Clock()
-    store = open_store(tmp_path / "quire.db", durability="process", now=clock.now)
-    house = House(store, clock=clock)
-    await house.create()
-    yield house
-    await store.close()
 
 
 @pytest.mark.parametrize(

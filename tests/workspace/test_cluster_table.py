@@ -5,19 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.workspace.test_configuration import load
 
 from quire.errors import BadConfiguration
-from quire.workspace.configuration import load_settings
 from quire.workspace.consent import requests
-from quire.workspace.locate import Workspace
-from quire.workspace.settings import ClusterSettings, Settings, TemporalAccess
-
-
-def load(folder: Path, workspace: str, user: str = "") -> Settings:
-    for name, text in (("work", workspace), ("home", user)):
-        (folder / name).mkdir(exist_ok=True)
-        (folder / name / "quire.toml").write_text(text)
-    return load_settings(Workspace(folder / "work"), {"QUIRE_HOME": str(folder / "home")})
+from quire.workspace.settings import ClusterSettings, TemporalAccess
 
 
 def test_every_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

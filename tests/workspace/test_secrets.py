@@ -59,9 +59,8 @@ def test_commands() -> None:
 
 @pytest.mark.parametrize("verb", [["trust", "workspace", "--show"], ["trust", "workspace", "--json"], ["mcp"]])
 def test_no_list_of_requests_shows_a_secret(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], verb: list[str]
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], verb: list[str]
 ) -> None:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "quire.toml").write_text('[store]\nurl = "postgresql://me:PWNED@h/d"\n[tools]\nallow = ["shell"]\n')
     servers = {

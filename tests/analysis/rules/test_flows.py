@@ -6,12 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.analysis.rules.test_secrets import findings_of_file
 from tests.directives import directive as directive_text
 from tests.given import given
 
 from quire.diagnostics import Diagnostic
-from quire.library.check import DocumentCheck
-from quire.source import Source
 
 PAGE = '- {tool: {name: http__get, args: {url: "https://example.org/x"}, output: page}}\n'
 SCHEMA = (
@@ -23,12 +22,7 @@ ASK = "- {tool: {name: ask, args: {prompt: !expr \"'Run ' + page.text\", type: c
 
 
 def found(folder: Path, text: str, name: str = "p.yaml") -> list[Diagnostic]:
-    file, text = folder / name, held(text)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text)
-    findings = DocumentCheck().of(Source.of(text, str(file)))
-    assert not [one for one in findings if one.severity == "error"]
-    return [one for one in findings if one.code.id.startswith("TA")]
+    return findings_of_file(folder, held(text), name, "TA")
 
 
 def pipeline(*steps: str, schema: bool = False) -> str:

@@ -7,18 +7,22 @@ from pathlib import Path
 
 import pytest
 from tests.formats.pipeline.reading import dialect as pipeline
+from tests.given import given
 
 from quire.diagnostics import Diagnostic
 from quire.library.check import DocumentCheck
 from quire.source import Source
 
 
-def found(folder: Path, text: str, name: str = "p.yaml") -> list[Diagnostic]:
-    file = folder / name
-    file.write_text(text)
-    findings = DocumentCheck().of(Source.of(text, str(file)))
+def findings_of_file(folder: Path, text: str, name: str, family: str) -> list[Diagnostic]:
+    """Write a document without mistakes, and return its findings whose codes begin so."""
+    findings = DocumentCheck().of(Source.of(text, str(given({name: text}, folder) / name)))
     assert not [one for one in findings if one.severity == "error"]
-    return [one for one in findings if one.code.id.startswith("SE")]
+    return [one for one in findings if one.code.id.startswith(family)]
+
+
+def found(folder: Path, text: str, name: str = "p.yaml") -> list[Diagnostic]:
+    return findings_of_file(folder, text, name, "SE")
 
 
 @pytest.fixture(autouse=True)

@@ -35,9 +35,8 @@ class Moody:
 
 @pytest.mark.parametrize(("failures", "status"), [(4, "completed"), (9, "failed")])
 async def test_a_thread_waits_as_long_as_any_document(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failures: int, status: str
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch, failures: int, status: str
 ) -> None:
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
     write_directives(tmp_path)
     waits: list[float] = []

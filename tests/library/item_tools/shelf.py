@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from msgspec.structs import replace
+from tests.directives import directive as directive_text
 
 from quire.library.item_tools.connection import ACTIONS, ItemsConnection
 from quire.tools.arguments import Arguments
@@ -63,15 +64,9 @@ def directive(
     name: str,
     permissions: str = "<fetch><knowledge>*</knowledge></fetch>",
     *,
-    category: str = "demo",
     extends: str = "",
     inputs: str = "",
-    body: str = "Do it.",
+    **more: str,
 ) -> str:
-    attribute = f' extends="{extends}"' if extends else ""
-    granted = f"<permissions>{permissions}</permissions>" if permissions else ""
-    return (
-        f'# T\n\n```xml\n<directive name="{name}" version="1.0.0"{attribute}>\n'
-        f"<metadata><description>Does {name}</description><category>{category}</category><author>me</author>"
-        f'<model tier="low"/>{granted}</metadata>\n{inputs}</directive>\n```\n\n{body}\n'
-    )
+    parent = f' extends="{extends}"' if extends else ""
+    return directive_text(name, permissions, description=f"Does {name}", extends=parent, more=inputs, **more)

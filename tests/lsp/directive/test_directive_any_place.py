@@ -29,9 +29,8 @@ BROKEN = {
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+def desk(tmp_path: Path, home: Path) -> Iterator[Desk]:
     (tmp_path / "quire.toml").write_text("")
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
     write_workspace(tmp_path)
     found = Desk()
     found.roots = [tmp_path]

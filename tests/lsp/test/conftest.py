@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.directives import directive
 from tests.lsp.editor import Editor
 
 PLAYBOOK = """\
@@ -52,25 +53,16 @@ steps:
       args: {path: out.txt, content: !expr "ctx.summary"}
       output: written
 """
-DIRECTIVE = """\
-# Greet
-
-```xml
-<directive name="greet" version="1.0.0">
-  <metadata>
-    <description>Greet a guest</description>
-    <category>house</category>
-    <author>desk</author>
-    <model tier="low" />
-    <permissions><execute><tool>rye.file-system.write</tool></execute></permissions>
-  </metadata>
-  <inputs><input name="guest" type="string" required="true">who comes</input></inputs>
-  <outputs><output name="letter" type="string">the letter</output></outputs>
-</directive>
-```
-
-Write to {input:guest}.
-"""
+DIRECTIVE = directive(
+    "greet",
+    "<execute><tool>rye.file-system.write</tool></execute>",
+    "Write to {input:guest}.",
+    description="Greet a guest",
+    category="house",
+    author="desk",
+    more="""<inputs><input name="guest" type="string" required="true">who comes</input></inputs>
+<outputs><output name="letter" type="string">the letter</output></outputs>""",
+)
 
 
 @pytest.fixture

@@ -173,11 +173,10 @@ def test_a_broken_test_has_a_result_too(house: Editor) -> None:
     assert titles(house, VISIT)[0] == "Run all (1 ✗)"
 
 
-def test_editors_that_can_are_asked_to_look_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_editors_that_can_are_asked_to_look_again(tmp_path: Path, home: Path) -> None:
     folder = tmp_path / "w"
     folder.mkdir()
     (folder / "quire.toml").write_text("")
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
     refreshes = {"codeLens": {"refreshSupport": True}, "inlayHint": {"refreshSupport": True}}
     able = {**CAPABILITIES, "workspace": {**CAPABILITIES["workspace"], **refreshes}}
     editor = Editor(folder, able)
