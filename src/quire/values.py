@@ -141,6 +141,11 @@ def as_texts(values: Mapping[str, Value]) -> dict[str, str]:
     return {name: text_or_json(value) for name, value in values.items()}
 
 
+def without_nulls(values: Mapping[str, Value]) -> dict[str, Value]:
+    """Return an object without the keys whose value is null, which stands for a part that is not there."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def text_or_json(value: Value) -> str:
     """Return a text unchanged, and any other value as JSON on one line."""
     return value if isinstance(value, str) else encode(value)

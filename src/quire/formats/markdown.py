@@ -1,15 +1,10 @@
 """Find signature lines and fences in Markdown.
 
-`signature_line` only recognizes the line, so that it is not taken for text of the document; `trust` reads it.
-
-`find_fence` finds the one fence of a directive or a knowledge file: the first of its kind that is not inside another
-fence. It opens with exactly three backticks and its word at the start of a line, and ends at the first line of three
-backticks. Any other fence hides its content, by the rules of CommonMark: it has at least three backticks or tildes with
-up to three spaces before them, and extends to a line of at least as many, or to the end of the text.
-
-`find_fences` pairs all fences of a text by the rules of CommonMark. The rest of an opening line of backticks contains
-no backtick, so the one-line markers of branches are not fences. A fence is closed by a line of the same character that
-is at least as long and has nothing after it. A fence that is never closed counts as text.
+The one fence of a directive or a knowledge file is the first of its kind that is not inside another fence. It opens
+with exactly three backticks and its word at the start of a line, and ends at the first line of three backticks. Other
+fences follow CommonMark: at least three backticks or tildes with up to three spaces before them, closed by a line of
+the same character that is at least as long and has nothing after it. The rest of an opening line of backticks contains
+no backtick, so the one-line markers of branches are not fences.
 """
 
 from __future__ import annotations
@@ -28,7 +23,7 @@ _YAML_LINE = late_pattern(r"#[ \t]*+rye:signed:[^\n]*+")
 
 
 def signature_line(text: str, *, yaml: bool = False) -> str:
-    """Return the first line of a text, without its end, if it is a signature, else an empty text."""
+    """Return the first line of a text, without its end, if it is a signature, else an empty text. `trust` reads it."""
     match = (_YAML_LINE if yaml else _LINE).match(text)
     return match[0].rstrip() if match and (yaml or match[0].rstrip().endswith("-->")) else ""
 
@@ -54,7 +49,8 @@ class Missing(Struct, frozen=True):
 
 
 def find_fence(text: str, word: str) -> Fence | Missing:
-    """Find the fence of a word, in one pass over the lines that begin like a fence."""
+    """Find the fence of a word, in one pass over the lines that begin like a fence. A fence before it that is never
+    closed hides the rest of the text."""
     opener = f"```{word}"
     hiding: tuple[str, int, Span] | None = None
     opened: tuple[int, Span] | None = None

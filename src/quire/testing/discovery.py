@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.errors import CannotStart
-from quire.formats.test.syntax import SUFFIX
+from quire.formats import TEST_SUFFIX
 from quire.library.collect import glob_files, is_glob, walk_folders
 from quire.library.library import Library
 from quire.library.lookup import file_of
@@ -223,23 +223,23 @@ def _expand(argument: str) -> Iterator[TestTarget]:
     path = Path(argument)
     if os.path.isdir(path):  # noqa: PTH112  # a name that is too long: False, not an exception
         for here, names in walk_folders(path):
-            yield from (TestTarget(str(Path(here, name))) for name in names if name.endswith(SUFFIX))
+            yield from (TestTarget(str(Path(here, name))) for name in names if name.endswith(TEST_SUFFIX))
         return
     if os.path.isfile(path):  # noqa: PTH113
-        test = argument if argument.endswith(SUFFIX) else own_test(argument)
+        test = argument if argument.endswith(TEST_SUFFIX) else own_test(argument)
         if os.path.isfile(test):  # noqa: PTH113
             yield TestTarget(test)
         return
     if at := _AT_LINE.fullmatch(argument):
         yield TestTarget(at[1], lines=frozenset({int(at[2])}))
         return
-    before, joint, name = argument.partition(SUFFIX + _CASE)
+    before, joint, name = argument.partition(TEST_SUFFIX + _CASE)
     if joint and name:
-        yield TestTarget(before + SUFFIX, names=frozenset({name}))
-    elif argument.endswith(SUFFIX) and not is_glob(argument):
+        yield TestTarget(before + TEST_SUFFIX, names=frozenset({name}))
+    elif argument.endswith(TEST_SUFFIX) and not is_glob(argument):
         yield TestTarget(argument)
     elif is_glob(argument):
-        yield from (TestTarget(str(match)) for match in glob_files(path) if match.name.endswith(SUFFIX))
+        yield from (TestTarget(str(match)) for match in glob_files(path) if match.name.endswith(TEST_SUFFIX))
     elif (file := file_of(argument)) and os.path.isfile(test := own_test(file)):  # noqa: PTH113
         yield TestTarget(test)
 
@@ -247,13 +247,13 @@ def _expand(argument: str) -> Iterator[TestTarget]:
 def own_test(document: str) -> str:
     """Return the path of the test that belongs to a document by its name: `x.test.yaml` beside `x.playbook.md`."""
     ending = next((suffix for suffix in _DOCUMENTS if document.endswith(suffix)), "")
-    return document.removesuffix(ending) + SUFFIX
+    return document.removesuffix(ending) + TEST_SUFFIX
 
 
 def _nothing(argument: str) -> str:
     path = Path(argument)
     if os.path.isdir(path):  # noqa: PTH112
-        return f"{argument} holds no tests (files that end in {SUFFIX})"
+        return f"{argument} holds no tests (files that end in {TEST_SUFFIX})"
     if os.path.isfile(path):  # noqa: PTH113
         hint = "; `quire new test` begins one" if argument.endswith(_DOCUMENTS) else ""
         return f"{argument} has no test: {own_test(argument)} does not exist{hint}"

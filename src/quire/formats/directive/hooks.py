@@ -1,11 +1,6 @@
 """Read `<hooks>` (actions at an event of the thread, with conditions) and write actions as calls.
 
 The conditions of a hook are side by side (all must hold) or in `<any>`, `<all>` and `<not>`, which may be nested.
-
-`readable` returns a process inside the fence as the model reads it: the same structure, with action elements written as
-calls:
-
-    <fetch scope="directive" query="{input:name}" />   becomes   `rye_fetch(query="{input:name}", scope="directive")`
 """
 
 from __future__ import annotations
@@ -173,7 +168,8 @@ def read_actions(element: Element) -> list[Action]:
 
 
 def readable(element: Element, source: Source) -> str:
-    """Return the element as text. Its lines lose their common indentation."""
+    """Return a process inside the fence as the model reads it: the same structure without the common indentation, with
+    action elements written as calls."""
     column = source.position(element.start).column - 1
     before = source.text[element.start - column : element.start] if column <= _INDENT else "x"
     text = _render(element, source)

@@ -18,7 +18,7 @@ from quire.formats.directive.lower import condition
 from quire.formats.directive.parse import parse
 from quire.formats.directive.syntax import Directive, text_of
 from quire.plan.vocabulary import CONTEXT, OPAQUE, PRIMARIES, number_or_text
-from quire.values import text_or_json
+from quire.values import text_or_json, without_nulls
 
 if TYPE_CHECKING:
     from quire.formats.directive.syntax import ParseResult
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 
 _TAG = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
+_TEXTS = ("description", "category", "author")
 _BACKTICKS = re.compile(r"^```", re.MULTILINE)
 
 
@@ -59,7 +60,7 @@ def _root(directive: Directive) -> Iterable[str]:
 
 
 def _metadata(directive: Directive) -> Iterable[str]:
-    for name in ("description", "category", "author"):
+    for name in _TEXTS:
         text: syntax.Text | None = getattr(directive, name)
         if text is not None:
             yield _element(name, text.text)
@@ -190,38 +191,30 @@ def fields(reading: ParseResult) -> dict[str, Value]:
     for extra in directive.extras:
         if extra.text:
             present.setdefault(extra.name, extra.text)
-    for name in ("name", "version", "extends", "description", "category", "author"):
-        text: syntax.Text | None = getattr(directive, name)
-        if text is not None:
-            present[name] = text.text
-    if directive.model is not None:
-        present["model"] = {name: value.text for name, value in directive.model}
-    if directive.limits is not None:
-        present["limits"] = {name: number_or_text(value.text) for name, value in directive.limits}
-    if directive.cost is not None:
-        present["cost"] = _cost_json(directive.cost)
-    if directive.permissions is not None:
-        present["capabilities"] = [grant.capability for grant in directive.permissions.grants]
-        if directive.permissions.acknowledged:
-            risks = directive.permissions.acknowledged
-            present["acknowledged_risks"] = [{"risk": risk.risk, "reason": risk.reason} for risk in risks]
-    if directive.inputs:
-        present["inputs"] = [_parameter_json(parameter) for parameter in directive.inputs]
-    if directive.outputs:
-        present["outputs"] = [_parameter_json(output) for output in directive.outputs]
-    closing: dict[str, Value] = {"success": directive.success, "failure": directive.failure}
-    present |= {name: text for name, text in closing.items() if text}
-    if directive.context is not None and directive.context.items:
-        items = directive.context.items
-        present["context"] = {place: [item.text for at, item in items if at == place] for place in CONTEXT}
-    if directive.hooks:
-        present["hooks"] = [_hook_json(hook) for hook in directive.hooks]
-    if directive.actions:
-        present["actions"] = [_action_json(action) for action in directive.actions]
-    sections: dict[str, Value] = {
-        section.tag: section.text for section in directive.sections if section.tag not in present
-    }
-    return present | sections
+    texts = {name: getattr(directive, name) for name in ("name", "version", "extends", *_TEXTS)}
+    permissions = directive.permissions
+    risks = permissions.acknowledged if permissions else ()
+    items = directive.context.items if directive.context else ()
+    present |= without_nulls(
+        {
+            **{name: None if text is None else text.text for name, text in texts.items()},
+            "model": None if directive.model is None else {name: value.text for name, value in directive.model},
+            "limits": None if directive.limits is None else _numbers(directive.limits),
+            "cost": None if directive.cost is None else _cost_json(directive.cost),
+            "capabilities": None if permissions is None else [grant.capability for grant in permissions.grants],
+            "acknowledged_risks": [{"risk": risk.risk, "reason": risk.reason} for risk in risks] or None,
+            "inputs": [_parameter_json(parameter) for parameter in directive.inputs] or None,
+            "outputs": [_parameter_json(output) for output in directive.outputs] or None,
+            "success": directive.success or None,
+            "failure": directive.failure or None,
+            "context": {place: [item.text for at, item in items if at == place] for place in CONTEXT}
+            if items
+            else None,
+            "hooks": [_hook_json(hook) for hook in directive.hooks] or None,
+            "actions": [_action_json(action) for action in directive.actions] or None,
+        }
+    )
+    return present | {section.tag: section.text for section in directive.sections if section.tag not in present}
 
 
 def directive_tree(source: Source) -> dict[str, Value]:
@@ -246,44 +239,44 @@ def _tree(fields: dict[str, Value], source: Source, findings: tuple[Diagnostic, 
     return {"valid": not lists["errors"], "fields": fields, **lists}
 
 
+def _numbers(attributes: syntax.Attributes) -> dict[str, Value]:
+    return {name: number_or_text(value.text) for name, value in attributes}
+
+
 def _cost_json(cost: syntax.Cost) -> dict[str, Value]:
-    present: dict[str, Value] = {}
-    context: dict[str, Value] = {name: number_or_text(value.text) for name, value in cost.context}
-    if cost.tokens is not None:
-        context["max_tokens"] = number_or_text(cost.tokens.text)
-    if context:
-        present["context"] = context
-    if cost.duration is not None:
-        present["duration"] = number_or_text(cost.duration.text)
-    spend: dict[str, Value] = {}
-    if cost.currency is not None:
-        spend["currency"] = cost.currency.text
-    if cost.spend is not None:
-        spend["amount"] = number_or_text(cost.spend.text)
-    return present | ({"spend": spend} if spend else {})
+    tokens, duration, amount = (
+        None if text is None else number_or_text(text.text) for text in (cost.tokens, cost.duration, cost.spend)
+    )
+    context = without_nulls({**_numbers(cost.context), "max_tokens": tokens})
+    spend = without_nulls({"currency": text_of(cost.currency) if cost.currency else None, "amount": amount})
+    return without_nulls({"context": context or None, "duration": duration, "spend": spend or None})
 
 
 def _parameter_json(parameter: syntax.Parameter) -> dict[str, Value]:
-    present: dict[str, Value] = {"name": parameter.name, "type": parameter.type, "required": parameter.required}
-    if parameter.default is not None:
-        present["default"] = parameter.default
-    if parameter.description:
-        present["description"] = parameter.description
-    return present
+    return without_nulls(
+        {
+            "name": parameter.name,
+            "type": parameter.type,
+            "required": parameter.required,
+            "default": parameter.default,
+            "description": parameter.description or None,
+        }
+    )
 
 
 def _hook_json(hook: syntax.Hook) -> dict[str, Value]:
-    present: dict[str, Value] = {"id": hook.id, "event": hook.event}
-    if hook.tests:
-        present["condition"] = condition(hook.tests)
-    if hook.position:
-        present["position"] = hook.position
     actions: list[Value] = [_action_json(action) for action in hook.actions]
-    if actions:
-        present["action"] = actions if len(actions) > 1 else actions[0]
-    return present
+    return without_nulls(
+        {
+            "id": hook.id,
+            "event": hook.event,
+            "condition": condition(hook.tests) if hook.tests else None,
+            "position": hook.position or None,
+            "action": actions if len(actions) > 1 else actions[0] if actions else None,
+        }
+    )
 
 
 def _action_json(action: syntax.Action) -> dict[str, Value]:
     parameters: dict[str, Value] = dict(action.parameters)
-    return {"primary": action.primary, **dict(action.attributes), **({"params": parameters} if parameters else {})}
+    return without_nulls({"primary": action.primary, **dict(action.attributes), "params": parameters or None})

@@ -19,7 +19,7 @@ from quire.formats.pipeline.language import BODY_KEYS, GUARD_KEYS, Key, Role
 from quire.formats.pipeline.syntax import ExpressionText, Step, StepsBody, Target
 from quire.formats.yaml.nodes import WORDS
 from quire.schema import Enum, Field, FieldType, ListOf, Object, Ref
-from quire.values import Value, encode
+from quire.values import Value, encode, without_nulls
 
 if TYPE_CHECKING:
     from quire.formats.pipeline.syntax import ParseResult
@@ -253,14 +253,16 @@ def _finding(finding: Diagnostic, source: Source) -> Tree:
 
 
 def _pipeline_json(pipeline: syntax.Pipeline, source: Source) -> Tree:
-    return {
-        "pipeline": pipeline.name.text,
-        "description": pipeline.description,
-        **_optional("dialect", "quire" if pipeline.dialect else None),
-        **_optional("input", None if pipeline.input is None else _fields(pipeline.input)),
-        "steps": [_step(step, source) for step in pipeline.steps],
-        "line": source.position(pipeline.span.start).line,
-    }
+    return without_nulls(
+        {
+            "pipeline": pipeline.name.text,
+            "description": pipeline.description,
+            "dialect": "quire" if pipeline.dialect else None,
+            "input": None if pipeline.input is None else _fields(pipeline.input),
+            "steps": [_step(step, source) for step in pipeline.steps],
+            "line": source.position(pipeline.span.start).line,
+        }
+    )
 
 
 def _step(step: Step, source: Source) -> Tree:
@@ -324,20 +326,13 @@ def _value_json(role: Role, value: Any, source: Source) -> Value:
             assert_never(role)
 
 
-def _optional(key: str, value: Value) -> Tree:
-    return {} if value is None else {key: value}
-
-
 def _fields(fields: tuple[Field, ...]) -> Tree:
     return {field.name: _field_json(field) for field in fields}
 
 
 def _field_json(field: Field) -> Tree:
-    tree: Tree = {
-        **_type_json(field.type),
-        "required": field.required,
-        **_optional("description", field.description or None),
-    }
+    description = {"description": field.description} if field.description else {}
+    tree: Tree = {**_type_json(field.type), "required": field.required, **description}
     return tree if field.default is UNSET else {**tree, "default": field.default}
 
 
@@ -346,10 +341,10 @@ def _type_json(type: FieldType) -> Tree:
         case Enum(values=values):
             return {"type": "enum", "values": list(values)}
         case ListOf(of=of):
-            return {"type": "list", "of": _type_json(of), **_optional("max_items", type.max_items)}
+            return without_nulls({"type": "list", "of": _type_json(of), "max_items": type.max_items})
         case Object(fields=fields):
             return {"type": "object", "fields": _fields(fields)}
         case Ref(schema=name):
             return {"type": "ref", "schema": name}
     limits = {key: getattr(type, key) for key in ("minimum", "maximum", "max_length", "pattern")}
-    return {"type": type.kind.value} | {key: limit for key, limit in limits.items() if limit is not None}
+    return {"type": type.kind.value} | without_nulls(limits)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from quire.diagnostics import Diagnostic, Severity
 from quire.formats.playbook.markers import marker_word
 from quire.formats.playbook.scan import CONDITION, MARKER, scan
-from quire.values import Value
+from quire.values import Value, without_nulls
 
 if TYPE_CHECKING:
     from quire.formats.playbook.syntax import (
@@ -171,58 +171,52 @@ def _definition(playbook: Playbook, source: Source) -> Object:
 
 
 def _input_json(declared: InputDeclaration, source: Source) -> Object:
-    shape: Object = {"name": declared.name, "type": declared.type}
-    if declared.default is not None:
-        shape["default"] = declared.default
-    if declared.options:
-        shape["options"] = list(declared.options)
-    shape["description"] = declared.description
-    shape["required"] = declared.required
-    shape["line"] = source.position(declared.span.start).line
-    return shape
+    return without_nulls(
+        {
+            "name": declared.name,
+            "type": declared.type,
+            "default": declared.default,
+            "options": list(declared.options) or None,
+            "description": declared.description,
+            "required": declared.required,
+            "line": source.position(declared.span.start).line,
+        }
+    )
 
 
 def _step(step: Step, source: Source) -> Object:
-    shape: Object = {"number": step.number, "label": step.label, "title": step.title, "content": step.content}
-    if step.prompt:
-        shape["prompt_ref"] = {"prompt_id": step.prompt.ref}
-    shape["output_var"] = step.output.name if step.output else ""
-    if step.output and step.output.type:
-        shape["output_type"] = step.output.type
-    if step.output and step.output.options:
-        shape["output_options"] = list(step.output.options)
-    shape["extract_field"] = (step.output.field or "") if step.output else ""
-    if step.elicitation:
-        question: Object = {"type": step.elicitation.kind, "prompt": step.elicitation.prompt}
-        if step.elicitation.options:
-            question["options"] = list(step.elicitation.options)
-        if step.elicitation.default is not None:
-            question["default"] = step.elicitation.default
-        shape["elicitation"] = question
-    if step.tool:
-        call: Object = {"connection_name": step.tool.connection, "tool_name": step.tool.tool}
-        if step.tool.arguments:
-            call["arguments"] = step.tool.arguments
-        shape["tool_call"] = call
-    if step.context:
-        shape["context"] = list(step.context.names)
-    if step.model:
-        shape["model"] = step.model.name
-    shape["is_branching"] = bool(step.arms)
-    if step.arms:
-        shape["branches"] = [
-            {
-                "condition": {
-                    "variable": arm.condition.variable,
-                    "operator": arm.condition.operator,
-                    "value": arm.condition.value,
-                    "source": arm.condition.source,
-                }
-                if arm.condition
-                else None,
-                "steps": [_step(step, source) for step in arm.steps],
-            }
-            for arm in step.arms
-        ]
-    shape["line"] = source.position(step.span.start).line
-    return shape
+    output, question, tool = step.output, step.elicitation, step.tool
+    asked: Object = {}
+    if question:
+        asked = {"type": question.kind, "prompt": question.prompt, "options": list(question.options) or None}
+        asked = without_nulls({**asked, "default": question.default})
+    call: Object = {"connection_name": tool.connection, "tool_name": tool.tool} if tool else {}
+    if tool and tool.arguments:
+        call["arguments"] = tool.arguments
+    return without_nulls(
+        {
+            "number": step.number,
+            "label": step.label,
+            "title": step.title,
+            "content": step.content,
+            "prompt_ref": {"prompt_id": step.prompt.ref} if step.prompt else None,
+            "output_var": output.name if output else "",
+            "output_type": (output.type or None) if output else None,
+            "output_options": (list(output.options) or None) if output else None,
+            "extract_field": (output.field or "") if output else "",
+            "elicitation": asked or None,
+            "tool_call": call or None,
+            "context": list(step.context.names) if step.context else None,
+            "model": step.model.name if step.model else None,
+            "is_branching": bool(step.arms),
+            "branches": [_arm_json(arm, source) for arm in step.arms] or None,
+            "line": source.position(step.span.start).line,
+        }
+    )
+
+
+def _arm_json(arm: Arm, source: Source) -> Object:
+    condition: Object | None = None
+    if test := arm.condition:
+        condition = {"variable": test.variable, "operator": test.operator, "value": test.value, "source": test.source}
+    return {"condition": condition, "steps": [_step(step, source) for step in arm.steps]}

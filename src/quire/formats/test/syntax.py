@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import UNSET, Struct, UnsetType, field
 
-from quire.formats import TEST_SUFFIX
 from quire.formats.test.fields import keys_of
 from quire.source import NOWHERE, Span
 
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from quire.plan.pipeline_work import Formula
     from quire.source import Source
     from quire.values import Value
-
-SUFFIX = TEST_SUFFIX
 
 COVERAGE_KINDS = keys_of("coverage")
 

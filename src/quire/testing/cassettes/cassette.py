@@ -15,8 +15,8 @@ from msgspec import Struct, field
 from quire.diagnostics import Diagnostic
 from quire.engine.records import Usage
 from quire.errors import CannotStart, ModelFailed
+from quire.formats import TEST_SUFFIX
 from quire.formats.test import codes
-from quire.formats.test.syntax import SUFFIX
 from quire.source import Source, read_source, real_path
 from quire.testing.results import Problem
 from quire.testing.snapshots import as_text, read_value, write_beside
@@ -88,7 +88,7 @@ class CassetteFile(Struct, frozen=True):
         `name` is that of another file in the same folder; empty for the test's own.
         """
         folder = Path(test).parent
-        path = folder / (name or Path(test).name.removesuffix(SUFFIX) + ENDING)
+        path = folder / (name or Path(test).name.removesuffix(TEST_SUFFIX) + ENDING)
         if not real_path(path).is_relative_to(real_path(folder)) or not path.name.endswith(ENDING):
             raise CannotStart(f"{name} is not a cassette beside the test: its name ends in {ENDING}")
         return cls(path) if not path.is_file() else _read(path, read_source(path, limit=MAX_BYTES))
