@@ -337,7 +337,9 @@ def _line(text: str) -> str:
 
 def _marks(case: Case, rows: Sequence[CaseResult]) -> Iterator[CheckMark]:
     """Yield a verdict for each expectation that was looked at. A case that did not start has none."""
-    looked = [row for row in rows if row.observation is not None and not _did_not_start(row)]
+    unstarted = {codes.CANNOT_START, codes.DRAFT}
+    looked = [row for row in rows if row.observation is not None]
+    looked = [row for row in looked if unstarted.isdisjoint(problem.finding.code for problem in row.problems)]
     if not looked:
         return
     expected = (case.expect, *(act.expect for act in case.then))
@@ -367,7 +369,3 @@ def _literal(check: Check, value: Seen) -> str:
         return ""
     text = flow(value)
     return text if len(text) <= LONGEST_LITERAL else ""
-
-
-def _did_not_start(row: CaseResult) -> bool:
-    return any(problem.finding.code in (codes.CANNOT_START, codes.DRAFT) for problem in row.problems)

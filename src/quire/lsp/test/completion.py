@@ -15,6 +15,7 @@ from quire.lsp.answers import Completion, CompletionKind
 from quire.lsp.test.cursor_places import Place, place_at
 from quire.lsp.test.index import ITEM, Role, key_role, value_role
 from quire.lsp.test.tested import TestedDocument, tested
+from quire.plan.built_in_tools import BUILT_IN_TOOLS
 from quire.source import Span
 
 if TYPE_CHECKING:
@@ -172,16 +173,8 @@ def _matchers(place: Place) -> Iterator[Completion]:
     expression = takes_expression(place.path)
     matcher = takes_matcher(place.path)
     if expression or matcher:
-        insert = '!expr "${1:value == 1}"'
-        yield Completion(
-            "!expr",
-            "keyword",
-            insert,
-            snippet=True,
-            documentation=description_of(("always", ITEM)),
-            order=4,
-            span=place.word,
-        )
+        insert, about = '!expr "${1:value == 1}"', description_of(("always", ITEM))
+        yield Completion("!expr", "keyword", insert, snippet=True, documentation=about, order=4, span=place.word)
     if matcher:
         meaning = "The value that is kept beside the test, in its .snap.yaml."
         yield Completion("!snapshot", "keyword", documentation=meaning, order=4, span=place.word)
@@ -206,9 +199,10 @@ def _value_names(view: View, document: TestedDocument, role: Role, path: tuple[s
         case "made value":
             return ((word, "value") for word in document.values.get(path[-1], ()))
         case "grant":
-            return ((name, "tool") for name in _grantable())
+            return ((tool.name, "tool") for tool in BUILT_IN_TOOLS if tool.granted != "always")
         case "tag":
-            return ((name, "tag") for name in _tags(view.source.text))
+            words = (word.strip(" \"'") for line in _TAG.findall(view.source.text) for word in line.split(","))
+            return ((word, "tag") for word in dict.fromkeys(words) if word)
         case "document":
             return _documents(view)
         case "file" | "rows" | "rubric":
@@ -225,17 +219,6 @@ def _words_of(schema: object) -> list[str]:
     if "default" in schema and str(schema["default"]) not in words:
         words.append(str(schema["default"]))
     return words
-
-
-def _grantable() -> list[str]:
-    from quire.plan.built_in_tools import BUILT_IN_TOOLS
-
-    return [tool.name for tool in BUILT_IN_TOOLS if tool.granted != "always"]
-
-
-def _tags(text: str) -> list[str]:
-    words = (word.strip(" \"'") for line in _TAG.findall(text) for word in line.split(","))
-    return [word for word in dict.fromkeys(words) if word]
 
 
 def _documents(view: View) -> Iterator[tuple[str, str]]:
