@@ -25,6 +25,7 @@ from quire.formats.test.expected import Equal
 from quire.formats.test.parse import parse
 from quire.library.document import load
 from quire.lsp.answers import Action, FileEdit, insertion
+from quire.lsp.jobs import keep_newest
 from quire.lsp.texts import free_name
 from quire.patterns import late_pattern
 from quire.source import MAX_TEST_BYTES, read_source
@@ -154,14 +155,12 @@ class TestMemory:
     def keep(self, records: Iterable[TestRecord]) -> None:
         """Keep results. Cases that did not run this time keep their results if the texts are the same."""
         for record in records:
-            before = self._records.pop(record.path, None)
+            before = self._records.get(record.path)
             if before is not None and _texts(before) == _texts(record):
                 ran = {case.name for case in record.cases}
                 cases = (*(case for case in before.cases if case.name not in ran), *record.cases)
                 record = replace(record, cases=cases, drafts=record.drafts or before.drafts)
-            self._records[record.path] = record
-            while len(self._records) > MOST_KEPT:
-                del self._records[next(iter(self._records))]
+            keep_newest(self._records, record.path, record, MOST_KEPT)
 
     def of_test(self, view: View) -> TestRecord | None:
         """Return the results of a test file; None if there are none, or if they are old."""

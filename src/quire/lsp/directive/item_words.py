@@ -151,18 +151,14 @@ def signature_words(view: View) -> str:
     if verdict.ok:
         key = keys.find(verdict.key_id)
         return f"signed by {key.name}" if key and key.name else "signed"
-    match verdict.outcome:
-        case Verification.UNSIGNED:
-            return "not signed"
-        case Verification.MODIFIED:
-            return "changed since it was signed"
-        case Verification.UNTRUSTED:
-            return "signed with a key that you do not trust"
-        case Verification.REVOKED:
-            return "signed with a key that is revoked"
-        case Verification.MISPLACED:
-            return "signed for another place"
-    return "its signature is not valid"
+    words = {
+        Verification.UNSIGNED: "not signed",
+        Verification.MODIFIED: "changed since it was signed",
+        Verification.UNTRUSTED: "signed with a key that you do not trust",
+        Verification.REVOKED: "signed with a key that is revoked",
+        Verification.MISPLACED: "signed for another place",
+    }
+    return words.get(verdict.outcome, "its signature is not valid")
 
 
 _LONGEST = 300

@@ -293,6 +293,7 @@ _VALUE = late_pattern(r"[A-Za-z][A-Za-z0-9_]*")
 _STEP = late_pattern(r"[1-9][0-9]{0,8}")
 _SUBSTEP = late_pattern(r"[0-9]+[a-z]")
 _PIPELINE = late_pattern(r"[A-Za-z_][A-Za-z0-9_-]*")
+_UNQUOTED = late_pattern(r"[A-Za-z0-9_.-]++")
 _HYPHENATED_WORD = late_pattern(r"[A-Za-z0-9_-]+")
 
 
@@ -312,6 +313,12 @@ def name_problem(view: View, name: Name, new: str) -> str:
     if name.kind in ("input", "output"):
         return _value(tree, name, new)
     return _label(tree, name.text, new) if name.kind == "step" else _plain(name, new)
+
+
+def can_stand(view: View, name: Name, new: str) -> bool:
+    """Tell whether a call can have a new name: a slash needs quotes."""
+    quoted = view.source.text[name.span.start - 1 : name.span.start] == '"'
+    return quoted or _UNQUOTED.fullmatch(new) is not None
 
 
 def _plain(name: Name, new: str) -> str:
