@@ -17,6 +17,7 @@ from quire.lsp.answers import code, fenced, kind_word
 from quire.lsp.bounds import with_price
 from quire.lsp.directive.elements import LIMIT_MEANINGS
 from quire.lsp.directive.tags import scan
+from quire.lsp.prompts import prompt_text_of
 from quire.lsp.tool_arguments import properties_of, required_in
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import built_in_tool
@@ -346,8 +347,6 @@ def bound_words(view: View) -> str:
 
 
 def _prompt(view: View) -> str:
-    from quire.lsp.prompts import prompt_text_of
-
     try:
         text = prompt_text_of(view, "")
     except QuireError as error:

@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from quire.lsp.answers import Index, Link, Name, NameKind, Symbol
+from quire.lsp.languages import function
 from quire.lsp.name_targets import CalledDocument, pipeline_names
 from quire.lsp.playbook.layout import ASKED, Part, Section, layout_of, steps_of
 from quire.lsp.playbook.tools import (
@@ -302,8 +303,6 @@ def name_problem(view: View, name: Name, new: str) -> str:
     if name.document and name.document != view.path:
         home = view.folder.view(name.document)
         if home is not None and home.format and home.format != "playbook":
-            from quire.lsp.languages import function
-
             rule = function(home.format, "naming", "name_problem")
             return str(rule(home, name, new)) if rule else _plain(name, new)
         view = home or view

@@ -15,6 +15,7 @@ from quire.lsp.prompts import prompt_text_of
 from quire.lsp.test.cursor_places import Place, place_at
 from quire.lsp.test.index import ITEM, Role, below_world, key_role, value_role
 from quire.lsp.test.tested import TestedDocument, tested
+from quire.plan.descriptions import instead_of_model, step_title
 from quire.source import Span, line_end
 from quire.wording import cut_line
 
@@ -117,8 +118,6 @@ def step_text(document: TestedDocument, label: str) -> str:
     step = document.step(label)
     if step is None:
         return ""
-    from quire.plan.descriptions import instead_of_model, step_title
-
     title = step_title(step)
     asks = step.work is not None and step.work.asks_model
     lines = [f"**step {code(label)}** {title}".rstrip(), f"in {_file(document)}"]

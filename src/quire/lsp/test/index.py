@@ -12,11 +12,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from quire.formats.test.fields import HIDDEN
+from quire.formats.test.parse import LONGEST_NAME
 from quire.formats.yaml.nodes import EXPR, Node, Scalar, Sequence, Style, text_of
 from quire.formats.yaml.nodes import Mapping as YamlMapping
 from quire.lsp.answers import Index, Link, Name, NameKind, Symbol
+from quire.lsp.languages import function
 from quire.lsp.name_targets import pipeline_names
 from quire.lsp.test.tested import tested
+from quire.plan.built_in_tools import RETURN
 from quire.source import Span
 
 if TYPE_CHECKING:
@@ -190,8 +194,6 @@ class _Walk:
 
     def _returned(self, call: YamlMapping) -> None:
         """Add the outputs that a scripted model returns from a directive."""
-        from quire.plan.built_in_tools import RETURN
-
         outputs = call.get("input")
         if text_of(call.get("name")) == RETURN and isinstance(outputs, YamlMapping):
             for entry in outputs.entries:
@@ -299,9 +301,6 @@ def _cases_by_lines(text: str) -> Iterator[Symbol]:
 def name_problem(view: View, name: Name, new: str) -> str:
     """Return why a name must not become another one; empty if it may. A name of the document is judged by the rules of
     the document, and has to be there."""
-    from quire.formats.test.fields import HIDDEN
-    from quire.formats.test.parse import LONGEST_NAME
-
     if name.kind == "case":
         if not new.strip() or len(new) > LONGEST_NAME or HIDDEN.search(new):
             return f"the name of a case is one line of at most {LONGEST_NAME} characters"
@@ -320,8 +319,6 @@ def name_problem(view: View, name: Name, new: str) -> str:
         return f"{Path(name.document).name} has no {name.kind} {name.text}"
     if not declared.renames:
         return f"{name.text} cannot be renamed: it follows from the order of the steps"
-    from quire.lsp.languages import function
-
     judge = function(document.format, "naming", "name_problem")
     return str(judge(document, declared, new) or "") if judge else ""
 
