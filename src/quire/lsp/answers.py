@@ -18,28 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 NameKind: TypeAlias = Literal[
-    "input",
-    "output",
-    "store",
-    "schema",
-    "field",
-    "step",
-    "branch",
-    "pipeline",
-    "document",
-    "directive",
-    "knowledge",
-    "prompt",
-    "file",
-    "tool",
-    "server",
-    "model",
-    "agent",
-    "capability",
-    "hook",
-    "case",
-    "element",
-]
+    "input", "output", "store", "schema", "field", "step", "branch", "pipeline", "document", "directive", "knowledge",
+    "prompt", "file", "tool", "server", "model", "agent", "capability", "hook", "case", "element",
+]  # fmt: skip
 Role: TypeAlias = Literal["declares", "writes", "reads"]
 """`declares` introduces a name, `writes` gives it a value at another place, `reads` uses it."""
 

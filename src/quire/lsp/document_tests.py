@@ -25,6 +25,7 @@ from quire.formats.test.expected import Equal
 from quire.formats.test.parse import parse
 from quire.library.document import load
 from quire.lsp.answers import Action, FileEdit, insertion
+from quire.lsp.jobs import keep_newest
 from quire.lsp.texts import free_name
 from quire.patterns import late_pattern
 from quire.source import MAX_TEST_BYTES, read_source
@@ -154,14 +155,12 @@ class TestMemory:
     def keep(self, records: Iterable[TestRecord]) -> None:
         """Keep results. Cases that did not run this time keep their results if the texts are the same."""
         for record in records:
-            before = self._records.pop(record.path, None)
+            before = self._records.get(record.path)
             if before is not None and _texts(before) == _texts(record):
                 ran = {case.name for case in record.cases}
                 cases = (*(case for case in before.cases if case.name not in ran), *record.cases)
                 record = replace(record, cases=cases, drafts=record.drafts or before.drafts)
-            self._records[record.path] = record
-            while len(self._records) > MOST_KEPT:
-                del self._records[next(iter(self._records))]
+            keep_newest(self._records, record.path, record, MOST_KEPT)
 
     def of_test(self, view: View) -> TestRecord | None:
         """Return the results of a test file; None if there are none, or if they are old."""
@@ -337,7 +336,9 @@ def _line(text: str) -> str:
 
 def _marks(case: Case, rows: Sequence[CaseResult]) -> Iterator[CheckMark]:
     """Yield a verdict for each expectation that was looked at. A case that did not start has none."""
-    looked = [row for row in rows if row.observation is not None and not _did_not_start(row)]
+    unstarted = {codes.CANNOT_START, codes.DRAFT}
+    looked = [row for row in rows if row.observation is not None]
+    looked = [row for row in looked if unstarted.isdisjoint(problem.finding.code for problem in row.problems)]
     if not looked:
         return
     expected = (case.expect, *(act.expect for act in case.then))
@@ -367,7 +368,3 @@ def _literal(check: Check, value: Seen) -> str:
         return ""
     text = flow(value)
     return text if len(text) <= LONGEST_LITERAL else ""
-
-
-def _did_not_start(row: CaseResult) -> bool:
-    return any(problem.finding.code in (codes.CANNOT_START, codes.DRAFT) for problem in row.problems)

@@ -5,7 +5,7 @@ The quick and the thorough part together are always the findings of the whole ch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from quire import formats
 from quire.errors import QuireError, Unreadable
-from quire.lsp.protocol import ClientCapabilities, framed
+from quire.lsp.protocol import ClientCapabilities, Outbox, framed
 from quire.source import Span, line_end, line_start
 from quire.text_diff import common_prefix, common_suffix
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
     from quire.library.check import QuickFindings
     from quire.lsp.document_view import View
-    from quire.lsp.protocol import Message
     from quire.lsp.wire import Json
     from quire.source import Source
 
@@ -164,9 +163,10 @@ def _line(text: str, start: int) -> str:
 class Publisher:
     """Sends findings to one editor."""
 
-    def __init__(self, send: Callable[[Message], None]) -> None:
-        self._send = send
-        self.client = ClientCapabilities({})
+    def __init__(self, outbox: Outbox, client: ClientCapabilities) -> None:
+        self._outbox = outbox
+        self.client = client
+        self.answer = outbox.answer
 
     @property
     def pulls(self) -> bool:
@@ -182,19 +182,15 @@ class Publisher:
         params: dict[str, object] = {"uri": uri, "diagnostics": items}
         if version is not None:
             params["version"] = version
-        self._send({"jsonrpc": "2.0", "method": "textDocument/publishDiagnostics", "params": params})
+        self._outbox.notify("textDocument/publishDiagnostics", params)
 
     def refresh(self) -> None:
         if self.can_refresh:
-            self._send({"jsonrpc": "2.0", "id": "quire-refresh", "method": "workspace/diagnostic/refresh"})
-
-    def answer(self, request: object, result: object) -> None:
-        self._send({"jsonrpc": "2.0", "id": request, "result": result})
+            self._outbox.send({"jsonrpc": "2.0", "id": "quire-refresh", "method": "workspace/diagnostic/refresh"})
 
     def log(self, problem: str) -> None:
         """Report a mistake of the server itself."""
-        params = {"type": 1, "message": problem}
-        self._send({"jsonrpc": "2.0", "method": "window/logMessage", "params": params})
+        self._outbox.notify("window/logMessage", {"type": 1, "message": problem})
 
 
 def report(items: list[Json], known_id: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from quire.errors import QuireError
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 
 MOST_AT_ONCE = 2
+Key = TypeVar("Key")
+Kept = TypeVar("Kept")
 
 
 class Job:
@@ -60,6 +62,14 @@ def unpacked(result: bytes) -> Any:
     import pickle
 
     return pickle.loads(result)  # noqa: S301  # written by our own child
+
+
+def keep_newest(table: dict[Key, Kept], key: Key, value: Kept, most: int) -> None:
+    """Keep a value in a table of at most so many, from which the oldest ones are dropped."""
+    table.pop(key, None)
+    table[key] = value
+    while len(table) > most:
+        del table[next(iter(table))]
 
 
 class Later(Exception):  # not an error: the answer comes later

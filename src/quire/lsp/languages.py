@@ -18,6 +18,7 @@ imported when they are first asked.
 | `formatting` | `format(view, span)` | list of `Edit` |
 | `decorations` | `folds(view)` | list of `Fold` |
 | `naming` | `name_problem(view, name, new)` | why a new name is not allowed, or an empty text |
+| `naming` | `can_stand(view, name, new)` | whether a call by a name can be written in this way |
 | `naming` | `place_edits(view, names, new)` | list of `Edit` for places that get a new name, or why they cannot |
 | `file_moves` | `moved(view, new)` | list of `Edit`: what the document says about its own place |
 | `file_moves` | `followed(view, moves)` | list of `Edit`: other texts that depend on moved files |

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime
 import os
-import pickle
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 
 from quire.lsp.answers import code
-from quire.lsp.jobs import Job, packed, unpacked
+from quire.lsp.jobs import Job, keep_newest, packed, unpacked
 from quire.wording import cut
 
 if TYPE_CHECKING:
@@ -69,8 +68,7 @@ class LastRuns:
         runs, store = self._known.get(view.path), self._store(view)
         if runs is None and not os.path.exists(store) and not _names_store(view):  # noqa: PTH110  # for every hover
             return
-        old = runs is None or self.clock() - runs.at > KEPT_SECONDS or runs.stamp != _stamp(view, store)
-        if old:
+        if runs is None or self.clock() - runs.at > KEPT_SECONDS or runs.stamp != _stamp(view, store):
             self._wanted[view.path] = view
 
     def markdown(self, view: View, way: Sequence[str], part: str = "") -> str:
@@ -105,13 +103,9 @@ class LastRuns:
 
         def take(result: bytes | None) -> None:
             self._reading = ""
-            runs: _KnownRuns = pickle.loads(result) if result is not None else nothing  # noqa: S301  # from our own child
-            self._known.pop(path, None)
-            self._known[path] = runs
-            while len(self._known) > MOST_KEPT_RUNS:
-                del self._known[next(iter(self._known))]
+            keep_newest(self._known, path, unpacked(result) if result is not None else nothing, MOST_KEPT_RUNS)
 
-        return Job(lambda: pickle.dumps(_read_runs(view, nothing)), take, lambda: self.clock() > now + JOB_SECONDS)
+        return Job(lambda: packed(_read_runs(view, nothing)), take, lambda: self.clock() > now + JOB_SECONDS)
 
     def _store(self, view: View) -> str:
         from quire.stores import DEFAULT_PATH
@@ -236,10 +230,7 @@ class ModelPrices:
             self._reading = {}
             rates: Mapping[str, Rate] = unpacked(result) if result is not None else {}
             for model, models in settings.items():
-                self._known.pop(model, None)
-                self._known[model] = _KnownPrice(day, models, rates.get(model))
-            while len(self._known) > MOST_KEPT_PRICES:
-                del self._known[next(iter(self._known))]
+                keep_newest(self._known, model, _KnownPrice(day, models, rates.get(model)), MOST_KEPT_PRICES)
             if rates:
                 self.on_change()
 

@@ -44,7 +44,8 @@ class Thing(Struct, frozen=True):
         """A text that every document with a name of this thing holds."""
         if self.kind != "document":
             return self.text
-        return self.scope or _bare(Path(self.document).name)
+        name = Path(self.document).name
+        return self.scope or name.partition(".")[0] or name
 
     def is_meant(self, view: View, name: Name) -> bool:
         return thing_of(view, name) == self
@@ -90,19 +91,13 @@ def definitions_of(view: View, name: Name) -> list[tuple[str, Span]]:
     home = view if thing.document == view.path else view.folder.view(thing.document)
     names = home.index.names if home else ()
     places = [place for place in names if home and thing.is_meant(home, place)]
-    declared = [place for place in places if place.role == "declares"] or [
-        place for place in places if place.role == "writes"
-    ]
+    by_role = {role: [place for place in places if place.role == role] for role in ("declares", "writes")}
+    declared = by_role["declares"] or by_role["writes"]
     if not declared and thing.kind == "document":
         # A document that was never saved is only in the editor. A name that is too long: False, not an exception.
         is_there = home is not None or os.path.isfile(thing.document)  # noqa: PTH113
         return [(thing.document, Span(0, 0))] if is_there else []
     return [(thing.document, place.span) for place in declared]
-
-
-def _bare(file: str) -> str:
-    """Return the part of the name of a file that every reference to it holds."""
-    return file.partition(".")[0] or file
 
 
 class CalledDocument(Struct, frozen=True):

@@ -51,15 +51,15 @@ class RequestFailed(QuireError):
 class ClientCapabilities:
     """The capabilities of the editor, as it has stated them in `initialize`."""
 
-    def __init__(self, said: object) -> None:
-        self._said = said
+    def __init__(self, capabilities: object) -> None:
+        self._capabilities = capabilities
 
     def can(self, way: str) -> bool:
         """Tell whether a capability is there: `textDocument.completion.completionItem.snippetSupport`."""
         return bool(self.value(way))
 
     def value(self, way: str) -> Any:
-        value: Any = self._said
+        value: Any = self._capabilities
         for part in way.split("."):
             value = value.get(part) if isinstance(value, Mapping) else None
         return value
@@ -202,6 +202,9 @@ class Outbox:
     def answer(self, request: object, result: object) -> None:
         self.send({"jsonrpc": "2.0", "id": request, "result": result})
 
+    def notify(self, method: str, params: Mapping[str, object]) -> None:
+        self.send({"jsonrpc": "2.0", "method": method, "params": params})
+
     def fail(self, request: object, code: int, message: str) -> None:
         self.send({"jsonrpc": "2.0", "id": request, "error": {"code": code, "message": message}})
 
@@ -209,8 +212,7 @@ class Outbox:
         """Report a mistake of the server itself."""
         from quire.lsp.findings import problem_of
 
-        params = {"type": 1, "message": problem_of(doing, error)}
-        self.send({"jsonrpc": "2.0", "method": "window/logMessage", "params": params})
+        self.notify("window/logMessage", {"type": 1, "message": problem_of(doing, error)})
 
     def refresh(self, client: ClientCapabilities, *parts: str) -> None:
         """Ask the editor to ask again for `codeLens`, `inlayHint` or `semanticTokens`, if it can."""

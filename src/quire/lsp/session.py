@@ -103,8 +103,7 @@ class Session:
             from quire.lsp.checks import Checks
             from quire.lsp.findings import Publisher
 
-            publisher = Publisher(self.outbox.send)
-            publisher.client = self.client
+            publisher = Publisher(self.outbox, self.client)
             self._checks = Checks(self.desk, publisher, self._clock, self.progress, forks=self._forks)
         return self._checks
 

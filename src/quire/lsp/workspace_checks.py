@@ -28,7 +28,7 @@ class _Waiting(Struct, frozen=True):
     """A request for the findings about all documents that are not open."""
 
     request: object
-    known: dict[str, str]
+    result_ids: dict[str, str]
     """The results that the editor knows, by the address of their document."""
     token: Token | None = None
     """Under which it wants to see the progress of a survey."""
@@ -171,7 +171,7 @@ class Survey:
     def _answer(self) -> None:
         waiting, self._waiting = self._waiting, []
         for waiting_request in waiting:
-            result_ids = waiting_request.known
+            result_ids = waiting_request.result_ids
             items: list[dict[str, Any]] = []
             for uri, items_found in self._found.items():
                 if self._is_surveyed(uri):

@@ -93,7 +93,9 @@ def _elements(around: list[Tagged], span: Span, text: str, offset: int, *, mark:
 def _element(name: str, parent: str, span: Span, mark: str, text: str, offset: int) -> Completion:
     meaning = meaning_of(f"{parent}>{name}" if parent else name) or ElementMeaning("")
     closed = text.startswith(">", offset)
-    insert = f"{mark}{name}" if closed else mark + _snippet(name, meaning)
+    attributes = "".join(f' {needed}="${{{at}}}"' for at, needed in enumerate(meaning.needed, 1))
+    rest = " />" if meaning.empty else f">${{{len(meaning.needed) + 1}}}</{name}>"
+    insert = f"{mark}{name}" if closed else f"{mark}{name}{attributes}{rest}"
     return Completion(
         f"{mark}{name}" if mark else name,
         "class",
@@ -104,12 +106,6 @@ def _element(name: str, parent: str, span: Span, mark: str, text: str, offset: i
         order=7 if parent in ("directive", "metadata") and f"<{name}" in text else 5,
         span=span,
     )
-
-
-def _snippet(name: str, meaning: ElementMeaning) -> str:
-    attributes = "".join(f' {name}="${{{at}}}"' for at, name in enumerate(meaning.needed, 1))
-    last = len(meaning.needed) + 1
-    return f"{name}{attributes} />" if meaning.empty else f"{name}{attributes}>${{{last}}}</{name}>"
 
 
 def _in_tag(view: View, offset: int, begin: int, name: str, around: list[Tagged]) -> list[Completion]:

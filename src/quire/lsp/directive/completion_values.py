@@ -60,7 +60,8 @@ def values_of(
         case "param", "value" if parent is not None and parent.value("item_id") == CONTROL:
             return _words(DECISIONS, span)
         case "limits", _:
-            return _default(attribute, span)
+            value = THREAD_LIMITS.get(LIMIT_ALIASES.get(attribute, attribute))
+            return [Completion(f"{value}", "value", detail="the default", span=span)] if value is not None else []
     return []
 
 
@@ -212,11 +213,6 @@ def models(view: View, span: Span) -> list[Completion]:
         specs[settings.models.default] = None
     specs |= dict.fromkeys(spec for variable, spec in MODEL_BY_KEY.items() if os.environ.get(variable))
     return [Completion(spec, "constant", span=span) for spec in specs if shown_model(spec) == spec]
-
-
-def _default(name: str, span: Span) -> list[Completion]:
-    value = THREAD_LIMITS.get(LIMIT_ALIASES.get(name, name))
-    return [Completion(f"{value}", "value", detail="the default", span=span)] if value is not None else []
 
 
 _NAME = late_pattern(r"(?<![\w/.])(r|ry|rye|rye_\w*)$")

@@ -127,6 +127,10 @@ def _heading(text: str, start: int, at: int) -> str:
 _SHOWN = 12
 
 
+def _listed(names: list[str]) -> str:
+    return ", ".join(map(code, first_of(names, _SHOWN)))
+
+
 def permission_markdown(view: View, pattern: str) -> str:
     """Return what is known about one permission."""
     lines = [f"**capability** {code(pattern)}", ""]
@@ -165,7 +169,3 @@ def _acknowledged(view: View, risk: str) -> str:
     if tags:
         return "acknowledged: " + (" ".join(tags[0].text[0].split()) or "without a reason")
     return "not acknowledged: it does not start" if risk == "unrestricted" else "not acknowledged: a warning"
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(code(name) for name in first_of(names, _SHOWN)) if names else ""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quire.lsp.answers import Hover, code
+from quire.lsp.directive.calls import call_markdown, spelled_calls
 from quire.lsp.directive.elements import is_limit, meaning_of
 from quire.lsp.directive.grants import permission_at, permission_markdown, permissions_markdown
+from quire.lsp.directive.hooks import EVENTS, OPERATOR_MEANINGS, hook_markdown, hook_named, path_meaning
 from quire.lsp.directive.item_words import (
     item_markdown,
     limit_markdown,
@@ -72,8 +74,6 @@ def _in_fence(view: View, scanned: Scan, offset: int) -> Hover | None:
 
 
 def _element(view: View, tag: Tagged, span: Span) -> Hover | None:
-    from quire.lsp.directive.hooks import hook_markdown
-
     parent = tag.parent.tag if tag.parent else ""
     if parent == "outputs" and tag.tag not in ("output", "success", "failure"):
         return Hover(span, f"**output** {code(tag.tag)}\n\nThe short form of an output, without a type.")
@@ -107,8 +107,6 @@ def _attribute(view: View, tag: Tagged, attribute: Attribute) -> Hover | None:
 
 
 def _value(view: View, tag: Tagged, attribute: Attribute, offset: int) -> Hover | None:
-    from quire.lsp.directive.hooks import EVENTS, OPERATOR_MEANINGS, path_meaning
-
     value = attribute.value.strip()
     if (named := _named(view, offset)) is not None and named.markdown and tag.tag != "model":
         return named
@@ -139,8 +137,6 @@ def _limit(tag: Tagged, attribute: str) -> str | None:
 
 
 def _in_body(view: View, scanned: Scan, offset: int) -> Hover | None:
-    from quire.lsp.directive.calls import call_markdown, spelled_calls
-
     if (named := _named(view, offset)) is not None:
         return named
     text = view.source.text
@@ -176,7 +172,5 @@ def _name_words(view: View, name: Name) -> str:
         case "tool":
             return tool_markdown(name.text)
         case "hook":
-            from quire.lsp.directive.hooks import hook_named
-
             return hook_named(view, name)
     return ""

@@ -17,6 +17,7 @@ from quire.lsp.answers import code, fenced, kind_word
 from quire.lsp.bounds import with_price
 from quire.lsp.directive.elements import LIMIT_MEANINGS
 from quire.lsp.directive.tags import scan
+from quire.lsp.prompts import prompt_text_of
 from quire.lsp.tool_arguments import properties_of, required_in
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import built_in_tool
@@ -151,18 +152,14 @@ def signature_words(view: View) -> str:
     if verdict.ok:
         key = keys.find(verdict.key_id)
         return f"signed by {key.name}" if key and key.name else "signed"
-    match verdict.outcome:
-        case Verification.UNSIGNED:
-            return "not signed"
-        case Verification.MODIFIED:
-            return "changed since it was signed"
-        case Verification.UNTRUSTED:
-            return "signed with a key that you do not trust"
-        case Verification.REVOKED:
-            return "signed with a key that is revoked"
-        case Verification.MISPLACED:
-            return "signed for another place"
-    return "its signature is not valid"
+    words = {
+        Verification.UNSIGNED: "not signed",
+        Verification.MODIFIED: "changed since it was signed",
+        Verification.UNTRUSTED: "signed with a key that you do not trust",
+        Verification.REVOKED: "signed with a key that is revoked",
+        Verification.MISPLACED: "signed for another place",
+    }
+    return words.get(verdict.outcome, "its signature is not valid")
 
 
 _LONGEST = 300
@@ -350,8 +347,6 @@ def bound_words(view: View) -> str:
 
 
 def _prompt(view: View) -> str:
-    from quire.lsp.prompts import prompt_text_of
-
     try:
         text = prompt_text_of(view, "")
     except QuireError as error:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from quire.diagnostics import Edit
 from quire.errors import QuireError
 from quire.formats import TEST_SUFFIX
-from quire.formats.pipeline.syntax import is_name
 from quire.library.registered import playbook_name
 from quire.lsp import wire
 from quire.lsp.answers import DOCUMENTS, FileEdit
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
     from quire.lsp.document_view import View
     from quire.lsp.session import Session
     from quire.source import Span
-
-_UNQUOTED = late_pattern(r"[A-Za-z0-9_.-]++")
 
 
 def is_called(view: View, name: Name) -> bool:
@@ -63,7 +60,8 @@ def called_name(view: View, name: Name, moves: Mapping[str, str]) -> str:
     last = after.rpartition("/")[2]
     is_whole = "/" in text or (view.format == "directive" and text == before)
     for candidate in (after, last) if is_whole else (last, after):
-        if _is_found(view.folder, candidate, after, ids) and _can_be_written(view, name, candidate):
+        can_stand = ask(view, "naming", "can_stand", name, candidate) is not False
+        if can_stand and _is_found(view.folder, candidate, after, ids):
             return candidate
     return text
 
@@ -90,14 +88,6 @@ def _is_found(folder: Folder, name: str, id: str, ids: list[str]) -> bool:
     if name in ids:
         return name == id and ids.count(name) == 1
     return [other for other in ids if other.rpartition("/")[2] == name] == [id]
-
-
-def _can_be_written(view: View, name: Name, new: str) -> bool:
-    """Tell whether a place can hold a name."""
-    if view.format == "pipeline":
-        return is_name(new)
-    quoted = view.source.text[name.span.start - 1 : name.span.start] == '"'
-    return view.format != "playbook" or quoted or _UNQUOTED.fullmatch(new) is not None
 
 
 SNAPSHOT_SUFFIX = ".test.snap.yaml"

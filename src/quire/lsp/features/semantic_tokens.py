@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from quire.lsp.answers import Token
 from quire.lsp.features import ask, view_in
+from quire.lsp.jobs import keep_newest
 from quire.lsp.protocol import TOKEN_MARKS, TOKEN_TYPES
 from quire.lsp.texts import units
 from quire.source import Span
@@ -76,10 +77,8 @@ def delta(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _kept(uri: str, data: list[int]) -> dict[str, Any]:
-    number = str(int(_KEPT.pop(uri, ("0", []))[0]) + 1)
-    _KEPT[uri] = (number, data)
-    while len(_KEPT) > MOST_KEPT:
-        del _KEPT[next(iter(_KEPT))]
+    number = str(int(_KEPT.get(uri, ("0", []))[0]) + 1)
+    keep_newest(_KEPT, uri, (number, data), MOST_KEPT)
     return {"resultId": number, "data": data}
 
 

@@ -14,12 +14,15 @@ from quire.formats.pipeline.codes.warnings import OPTIONAL_FIELD
 from quire.formats.pipeline.syntax import AgentBody, FoldBody, ForEachBody, MatchBody, ShellBody, ToolBody
 from quire.formats.pipeline.walks import expressions
 from quire.lsp.answers import Action, ActionKind, change, insertion
+from quire.lsp.document_tests import test_action
 from quire.lsp.pipeline.tree import cursor_place, item_at, labelled, part_at, pipeline_at, way_to
 from quire.lsp.texts import free_name
 from quire.lsp.yaml_scan import closing
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import ASK, built_in_tool
 from quire.source import Source, Span, line_start
+from quire.testing.coverage.decisions import decision_id
+from quire.testing.coverage.pipeline_decisions import YamlPositions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -260,9 +263,6 @@ def _tests(view: View, way: Way, span: Span) -> Iterator[Action]:
     )
     if step is None or view.plan is None:
         return
-    from quire.lsp.document_tests import test_action
-    from quire.testing.coverage.decisions import decision_id
-
     arms = [arm for arm in _arms(view, step) if arm[2] <= span.start]
     place = next((path for path, planned in view.plan.steps() if planned.label == label), "")
     if not arms or not place:
@@ -276,8 +276,6 @@ def _tests(view: View, way: Way, span: Span) -> Iterator[Action]:
 
 def _arms(view: View, step: Step) -> Iterator[tuple[str, str, int]]:
     """Yield the arms of a `match` with their numbers and the places of their keys. The default is the last one."""
-    from quire.testing.coverage.pipeline_decisions import YamlPositions
-
     body = step.body
     item = item_at(part_at(view, step.span.start), step.span.start)
     if not isinstance(body, MatchBody) or item is None:

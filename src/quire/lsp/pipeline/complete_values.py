@@ -15,10 +15,14 @@ from quire.errors import QuireError
 from quire.expr import ExprSyntaxError, parse, python_text
 from quire.formats.pipeline.syntax import is_name
 from quire.formats.pipeline.walks import targets, walk
+from quire.library.registered import PIPELINES_FOLDER
 from quire.lsp.answers import Completion
 from quire.lsp.name_targets import MOST_READ, CallCircles
+from quire.lsp.pipeline.index import interface_of
+from quire.lsp.pipeline.scopes import names_at
 from quire.lsp.pipeline.tree import cursor_place, file_of, is_dialect, item_at, part_at, pipeline_at
 from quire.lsp.tool_arguments import meaning_of, properties_of
+from quire.plan.built_in_tools import BUILT_IN_TOOLS
 from quire.schema import Enum, Kind, Simple, refs
 from quire.source import Span, real_path
 
@@ -130,8 +134,6 @@ def _targets(view: View, span: Span) -> list[Completion]:
 
 
 def _tools(view: View, span: Span) -> list[Completion]:
-    from quire.plan.built_in_tools import BUILT_IN_TOOLS
-
     completions = [
         Completion(tool.name, "function", detail=tool.description, span=span, resolve=f"tool:{tool.name}")
         for tool in BUILT_IN_TOOLS
@@ -208,9 +210,6 @@ def _argument_values(view: View, offset: int, key: str, span: Span) -> list[Comp
 
 def passed_names(view: View, offset: int, place: CursorPlace, span: Span, *, mapping: bool) -> list[Completion]:
     """Return the names to pass: the inputs of the callee, and in a list also the stores of the caller."""
-    from quire.lsp.pipeline.index import interface_of
-    from quire.lsp.pipeline.scopes import names_at
-
     name = nearest_name(view, offset, _PIPELINE)
     interface = interface_of(view, name) if name else None
     inputs = list(interface.known or interface.required) if interface is not None else []
@@ -235,8 +234,6 @@ def passed_names(view: View, offset: int, place: CursorPlace, span: Span, *, map
 
 def case_labels(view: View, offset: int, place: CursorPlace, span: Span) -> list[Completion]:
     """Return the labels that the value of `on` can have and that have no case yet."""
-    from quire.lsp.pipeline.scopes import names_at
-
     on = nearest_name(view, offset, re.compile(r"""\bon:[ ]*["']?([\w. ]+)"""))
     try:
         root = parse(on.strip(), dialect=True).root if on else None
@@ -323,8 +320,6 @@ def _circles(view: View, offset: int, *, reads: bool) -> CallCircles:
 
 def _keys(view: View) -> tuple[str, ...]:
     """Return the names under which a file of several pipelines is registered."""
-    from quire.library.registered import PIPELINES_FOLDER
-
     settings, path = view.folder.settings, real_path(Path(view.path))
     if settings is None:
         return ()

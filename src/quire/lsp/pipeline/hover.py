@@ -14,8 +14,11 @@ from quire.expr.functions import FUNCTIONS
 from quire.formats.pipeline.language_words import BINDINGS, KIND_MEANINGS, SEED_FUNCTIONS, meaning
 from quire.lsp.answers import Hover, code, fenced, kind_word, paragraphs
 from quire.lsp.pipeline.completion import ends_in_text
+from quire.lsp.pipeline.decorations import step_bound
+from quire.lsp.pipeline.index import callee_of, input_fields, interface_of
 from quire.lsp.pipeline.scopes import in_lambdas, is_input, names_at, scope_before, writers_of
 from quire.lsp.pipeline.tree import YamlPlace, cursor_place, file_of, is_expression, place_of, way_to
+from quire.lsp.playbook.tools import authority_of
 from quire.lsp.prompts import prompt_text_of
 from quire.lsp.tool_arguments import properties_of, required_in
 from quire.plan.built_in_tools import BuiltInTool, built_in_tool
@@ -231,8 +234,6 @@ def schema_text(file: PipelineFile, name: str) -> str:
 
 def target_text(view: View, name: str) -> str:
     """Return the signature of a callee: its inputs and the type of its result."""
-    from quire.lsp.pipeline.index import callee_of, input_fields, interface_of
-
     callee = callee_of(view, name)
     if callee is None:
         return ""
@@ -283,8 +284,6 @@ def tool_text(view: View, name: str) -> str:
 
 def _server_tool_text(view: View, server: str, tool: str) -> str:
     """Return the hover of a tool of a server, which is not asked about it."""
-    from quire.lsp.playbook.tools import authority_of
-
     head = f"**tool** {code(tool)} of the server {code(server)}"
     unknown = "The server is not started here, so its arguments are not known."
     authority = authority_of(view, server, tool)
@@ -350,8 +349,6 @@ def step_text(view: View, kind: str, word: Span) -> str:
     if way is None or way.step.span.start != word.start:
         return lines[0]
     lines[0] = f"**step {way.label}: {kind}**\n\n{KIND_MEANINGS[kind]}"
-    from quire.lsp.pipeline.decorations import step_bound
-
     if bound := step_bound(view, way.label):
         lines.append(f"At most {bound}.")
     if kind == "agent":

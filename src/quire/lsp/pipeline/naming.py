@@ -206,6 +206,11 @@ def name_problem(view: View, name: Name, new: str) -> str:
     return _taken(view, name, new) or _tied(view, name)
 
 
+def can_stand(view: View, name: Name, new: str) -> bool:
+    """Tell whether a call can have a new name: it cannot write a slash."""
+    return is_name(new)
+
+
 def _taken(view: View, name: Name, new: str) -> str:
     """Return whether another thing has the new name already."""
     thing = thing_of(view, name)

@@ -198,18 +198,18 @@ class QuietWalker(TypeWalker):
     """Infers types and reports nothing. `before` has the types before each of the steps that were asked for, `results`
     the types of what they give."""
 
-    def __init__(self, view: View, wanted: frozenset[int] = frozenset()) -> None:
+    def __init__(self, view: View, asked_for: frozenset[int] = frozenset()) -> None:
         self.shapes = Shapes({schema.name: schema for schema in file_of(view).schemas})
         super().__init__(self.shapes, Fields(view.source), _Results(view.folder.snapshot), {}, None)
-        self._wanted = wanted
+        self._asked_for = asked_for
         self.before: dict[int, KnownTypes] = {}
         self.results: dict[int, FieldType | None] = {}
 
     def step(self, step: Step, scope: KnownTypes) -> FieldType | None:
-        if id(step) in self._wanted:
+        if id(step) in self._asked_for:
             self.before[id(step)] = KnownTypes(dict(scope.stores), scope.pipe, scope.names)
         type = super().step(step, scope)
-        if id(step) in self._wanted:
+        if id(step) in self._asked_for:
             self.results[id(step)] = type
         return type
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from quire.expr.functions import FUNCTIONS
 from quire.formats.pipeline.language import NEEDED
 from quire.formats.pipeline.language_words import KIND_MEANINGS, SEED_FUNCTIONS, meaning
 from quire.lsp.answers import Signature
+from quire.lsp.pipeline.complete_values import tool_schema
 from quire.lsp.pipeline.tree import cursor_place, is_dialect, is_expression, keys_at, place_of
 from quire.lsp.tool_arguments import meaning_of, properties_of, required_in
 
@@ -76,8 +78,6 @@ def _forms(name: str) -> tuple[tuple[str, ...], str]:
     if name in SEED_FUNCTIONS:
         form, text = SEED_FUNCTIONS[name]
         return (form,), text
-    from quire.expr.functions import FUNCTIONS
-
     function = FUNCTIONS.get(name)
     return (function.forms, function.meaning) if function else ((), "")
 
@@ -101,8 +101,6 @@ def _step(view: View, offset: int, place: CursorPlace, path: tuple[str, ...], ty
 
 
 def _tool(view: View, offset: int, typed: str) -> Signature | None:
-    from quire.lsp.pipeline.complete_values import tool_schema
-
     tool, schema = tool_schema(view, offset)
     properties, needed = properties_of(schema), required_in(schema)
     if "properties" not in schema:

@@ -150,7 +150,11 @@ def complete_tool(view: View, start: int, offset: int) -> list[Completion]:
         return _keys(view, arguments, call.arguments, at, offset)
     if place == "value":
         return _values(view, arguments, key, at, offset)
-    return [_all_arguments(arguments, Span(offset, offset))] if not text[call.arguments : offset].strip() else []
+    if text[call.arguments : offset].strip():
+        return []
+    needed = [argument for argument in arguments if argument.required] or list(arguments[:1])
+    filled = ", ".join(_pair(argument, at) for at, argument in enumerate(needed, 1))
+    return [Completion("{…}", "snippet", f"{{{filled}}}", True, "the required arguments", span=Span(offset, offset))]
 
 
 def _tools(view: View, connection: str, span: Span) -> list[Completion]:
@@ -178,13 +182,6 @@ def tool_page(view: View, name: str) -> str:
         tool_class(view, OWN, name) if own else "",
         argument_lines(arguments_of(view, OWN, name)),
     )
-
-
-def _all_arguments(arguments: Sequence[Argument], span: Span) -> Completion:
-    """Return a completion with all required arguments."""
-    needed = [argument for argument in arguments if argument.required] or list(arguments[:1])
-    filled = ", ".join(_pair(argument, at) for at, argument in enumerate(needed, 1))
-    return Completion("{…}", "snippet", f"{{{filled}}}", True, "the required arguments", span=span)
 
 
 def _pair(argument: Argument, at: int) -> str:

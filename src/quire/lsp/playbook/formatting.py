@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from quire.diagnostics import Edit
+from quire.formats.playbook.parse import parse
 from quire.formats.playbook.scan import (
     AT,
     CONDITION,
@@ -169,7 +170,6 @@ def _artifact(source: Source, start: int, end: int) -> Iterator[Edit]:
 
 def _means_same(source: Source, text: str) -> bool:
     """Tell whether a text has the same tree as a document."""
-    from quire.formats.playbook.parse import parse
     from quire.formats.playbook.write import as_vector
 
     before = as_vector(parse(source))["definition"]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _MARKUP = late_pattern(r"([\\`*_{}\[\]<>()#+!|~-])")
 LONGEST_LINE = 300
+_MOST_LABELS = 8
 
 
 def escaped(text: str) -> str:
@@ -37,12 +38,14 @@ def quoted(text: str) -> str:
     return code(cut_line(" ".join(visible(text).split()), LONGEST_LINE))
 
 
-def listed(labels: Iterable[str], most: int = 8) -> str:
+def listed(labels: Iterable[str]) -> str:
     """Return the labels of steps in words: `step 1`, `steps 1, 3a and 2 more`."""
     names = list(dict.fromkeys(labels))
     if not names:
         return ""
-    shown = ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    shown = ", ".join(names[:_MOST_LABELS]) + (
+        f" and {len(names) - _MOST_LABELS} more" if len(names) > _MOST_LABELS else ""
+    )
     return f"step {shown}" if len(names) == 1 else f"steps {shown}"
 
 

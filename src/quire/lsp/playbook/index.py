@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from quire.lsp.answers import Index, Link, Name, NameKind, Symbol
+from quire.lsp.languages import function
 from quire.lsp.name_targets import CalledDocument, pipeline_names
 from quire.lsp.playbook.layout import ASKED, Part, Section, layout_of, steps_of
 from quire.lsp.playbook.tools import (
@@ -293,6 +294,7 @@ _VALUE = late_pattern(r"[A-Za-z][A-Za-z0-9_]*")
 _STEP = late_pattern(r"[1-9][0-9]{0,8}")
 _SUBSTEP = late_pattern(r"[0-9]+[a-z]")
 _PIPELINE = late_pattern(r"[A-Za-z_][A-Za-z0-9_-]*")
+_UNQUOTED = late_pattern(r"[A-Za-z0-9_.-]++")
 _HYPHENATED_WORD = late_pattern(r"[A-Za-z0-9_-]+")
 
 
@@ -301,8 +303,6 @@ def name_problem(view: View, name: Name, new: str) -> str:
     if name.document and name.document != view.path:
         home = view.folder.view(name.document)
         if home is not None and home.format and home.format != "playbook":
-            from quire.lsp.languages import function
-
             rule = function(home.format, "naming", "name_problem")
             return str(rule(home, name, new)) if rule else _plain(name, new)
         view = home or view
@@ -312,6 +312,12 @@ def name_problem(view: View, name: Name, new: str) -> str:
     if name.kind in ("input", "output"):
         return _value(tree, name, new)
     return _label(tree, name.text, new) if name.kind == "step" else _plain(name, new)
+
+
+def can_stand(view: View, name: Name, new: str) -> bool:
+    """Tell whether a call can have a new name: a slash needs quotes."""
+    quoted = view.source.text[name.span.start - 1 : name.span.start] == '"'
+    return quoted or _UNQUOTED.fullmatch(new) is not None
 
 
 def _plain(name: Name, new: str) -> str:

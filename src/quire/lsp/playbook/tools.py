@@ -18,7 +18,9 @@ from quire.lsp.name_targets import MOST_READ, CallCircles, CalledDocument, calle
 from quire.lsp.tool_arguments import Argument, arguments_in
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import built_in_tool
+from quire.plan.uses import is_built_in
 from quire.source import PLACEHOLDER, Span
+from quire.workspace.grants import granted_by
 
 if TYPE_CHECKING:
     from quire.library.snapshot import Snapshot
@@ -30,8 +32,6 @@ OWN, PYTHON = "quire", "python"
 
 def called_by_tool(view: View, name: str) -> CalledDocument | None:
     """Return the document that `@tool(quire, NAME)` calls; None for a built-in tool, and for a name of nothing."""
-    from quire.plan.uses import is_built_in
-
     return called_document(view.folder, name, os.path.abspath) if name and not is_built_in(name) else None
 
 
@@ -278,8 +278,6 @@ def authority_of(view: View, connection: str, tool: str) -> Authority | None:
     settings = view.folder.settings
     if settings is None:
         return None
-    from quire.workspace.grants import granted_by
-
     words = view.folder.foresight.words
     try:
         needed = words.tool(connection, tool)

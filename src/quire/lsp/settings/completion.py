@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from quire.lsp.answers import Completion, Hover, code, paragraphs
 from quire.lsp.settings.toml_places import TomlKey, TomlPart, TomlTable, tables_of, texts_in
 from quire.models.choose import MODEL_BY_KEY
+from quire.plan.built_in_tools import BUILT_IN_TOOLS, built_in_tool
 from quire.source import Span
 from quire.workspace.setting_keys import SETTING_KEYS, SettingKey, below, key_at, takes_names
 
@@ -176,8 +177,6 @@ def _words(view: View, key: SettingKey) -> Iterator[tuple[str, str]]:
 
 
 def _tools(view: View) -> Iterator[tuple[str, str]]:
-    from quire.plan.built_in_tools import BUILT_IN_TOOLS
-
     details = {"host": "=HOST", "place": "=PLACE", "sandbox": "=network"}
     for tool in BUILT_IN_TOOLS:
         yield tool.name, f"{tool.risk}{', takes ' + details[tool.detail] if tool.detail else ''}"
@@ -268,8 +267,6 @@ def _in_key(view: View, key: TomlKey, offset: int) -> Hover | None:
 
 def _tool_text(word: str) -> str:
     """Return what is known about a tool that a value names."""
-    from quire.plan.built_in_tools import built_in_tool
-
     name = word.partition("=")[0]
     tool = built_in_tool(name)
     if tool is None:

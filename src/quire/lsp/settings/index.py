@@ -15,6 +15,7 @@ from quire.lsp.settings.toml_places import TomlKey, TomlPart, TomlTable, tables_
 from quire.source import Span, line_end
 from quire.workspace import codes
 from quire.workspace.configuration import problems_in
+from quire.workspace.grants import allow_problem
 from quire.workspace.locate import Workspace, user_space
 from quire.workspace.setting_keys import below, key_at
 
@@ -202,8 +203,6 @@ def place_of(tables: list[TomlTable], name: str) -> tuple[tuple[str, ...], Span]
 
 def _grants(view: View, tables: list[TomlTable]) -> Iterator[Diagnostic]:
     """Yield the entries of `[tools] allow` and `deny` that are not grants."""
-    from quire.workspace.grants import allow_problem
-
     settings = view.folder.settings
     if settings is None:
         return

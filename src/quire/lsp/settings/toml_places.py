@@ -73,7 +73,9 @@ def tables_of(text: str) -> list[TomlTable]:
             parts, _ = _dotted(text, first + marks, end)
             header, start, keys = Span(first, end), first, []
         elif first < end and text[first] != "#":
-            end = _key(text, first, end, tuple(part.text for part in parts), keys)
+            read, behind = _entries(text, first, end, len(text), tuple(part.text for part in parts))
+            keys += read
+            end = line_end(text, behind) if behind >= 0 else end
         at = end + 1
     tables.append(TomlTable(parts, header, Span(start, len(text)), tuple(keys)))
     return tables
@@ -92,23 +94,27 @@ def _dotted(text: str, at: int, end: int) -> tuple[tuple[TomlPart, ...], int]:
     return tuple(parts), at
 
 
-def _key(text: str, at: int, end: int, table: tuple[str, ...], keys: list[TomlKey]) -> int:
-    """Read a key and its value. Return the end of the line on which the value ends."""
+def _entries(text: str, at: int, end: int, most: int, table: tuple[str, ...]) -> tuple[list[TomlKey], int]:
+    """Read a key before `end` with its value before `most`, and the keys in the braces of that. Return them, and the
+    offset behind the value; -1 if there is none yet."""
     parts, behind = _dotted(text, at, end)
     if not parts:
-        return end
+        return [], -1
     path = (*table, *(part.text for part in parts))
     if not text.startswith("=", behind):
-        keys.append(TomlKey(parts, path, Span(behind, behind)))
-        return end
+        return [TomlKey(parts, path, Span(behind, behind))], -1
     start = behind + 1
-    while start < len(text) and text[start] in " \t":
+    while start < most and text[start] in " \t":
         start += 1
-    close = end_of_value(text, start)
-    keys.append(TomlKey(parts, path, Span(start, max(start, close))))
-    if text.startswith("{", start):
-        keys += _inline(text, start + 1, close, path)
-    return line_end(text, max(start, close))
+    close = min(end_of_value(text, start), most)
+    keys = [TomlKey(parts, path, Span(start, close))]
+    at = start + 1 if text.startswith("{", start) else close
+    while at < close:
+        inner, behind = _entries(text, at, close, close, path)
+        keys += inner
+        comma = text.find(",", behind, close) if behind >= 0 else -1
+        at = comma + 1 if comma >= 0 else close
+    return keys, close
 
 
 def end_of_value(text: str, at: int) -> int:
@@ -157,29 +163,6 @@ def _end_of_quote(text: str, at: int, quote: str) -> int:
         else:
             at += 1
     return len(text)
-
-
-def _inline(text: str, at: int, end: int, path: tuple[str, ...]) -> Iterator[TomlKey]:
-    """Yield the keys of a table in braces."""
-    while at < end:
-        parts, behind = _dotted(text, at, end)
-        if not parts:
-            return
-        inner = (*path, *(part.text for part in parts))
-        if not text.startswith("=", behind):
-            yield TomlKey(parts, inner, Span(behind, behind))
-            return
-        start = behind + 1
-        while start < end and text[start] in " \t":
-            start += 1
-        close = min(end_of_value(text, start), end)
-        yield TomlKey(parts, inner, Span(start, close))
-        if text.startswith("{", start):
-            yield from _inline(text, start + 1, close, inner)
-        comma = text.find(",", close, end)
-        if comma < 0:
-            return
-        at = comma + 1
 
 
 def texts_in(text: str, value: Span) -> Iterator[tuple[str, Span]]:

@@ -33,8 +33,10 @@ def actions(view: View, span: Span, findings: Sequence[Diagnostic]) -> list[Acti
     """Return the changes that are offered at a place."""
     actions = [*_meant_names(view, findings), *_seen_values(view, span)]
     tree = view.reading.tree
-    case = _case_at(tree, span)
-    if case is not None and isinstance(tree, Mapping):
+    cases = tree.get("cases") if isinstance(tree, Mapping) else None
+    items = cases.items if isinstance(cases, YamlSequence) else ()
+    case = next((item for item in items if isinstance(item, Mapping) and item.span.meets(span)), None)
+    if case is not None:
         document = tested(view)
         missing = _missing_inputs(view, document, tree, case), _missing_replies(view, document, tree, case)
         actions += filter(None, missing)
@@ -91,7 +93,8 @@ def _missing_replies(view: View, document: TestedDocument, tree: Mapping, case: 
     replies = _unscripted(document, tree, case)
     answers = _unanswered(document, tree, case)
     replied = [f'{_key(label)}: "{_TODO}: a reply to step {label}"' for label in replies]
-    answered = [f"{_key(label)}: {_answer(document, label)}" for label in answers]
+    first = {label: next(iter(document.answers(label)), f"{_TODO}: an answer to step {label}") for label in answers}
+    answered = [f"{_key(label)}: {encode(answer)}" for label, answer in first.items()]
     edits: dict[str, Edit] = {}
     if replied and (edit := _added(text, case, "model", replied)):
         edits[f"replies for {_steps(replies)}"] = edit
@@ -129,12 +132,6 @@ def _settings(tree: Mapping, case: Mapping, key: str) -> list[Node | None]:
 def _own(labels: list[str], present: set[str]) -> list[str]:
     """Return the labels of the document's own steps that are not there yet."""
     return [label for label in labels if label not in present and ">" not in label and "›" not in label]
-
-
-def _answer(document: TestedDocument, label: str) -> str:
-    """Return the first known answer to the question of a step, or a placeholder."""
-    answers = document.answers(label)
-    return encode(answers[0] if answers else f"{_TODO}: an answer to step {label}")
 
 
 def _steps(labels: list[str]) -> str:
@@ -187,14 +184,6 @@ def _column(text: str, case: Mapping) -> int | None:
     """Return the column of the keys of a case; None if it is written in braces."""
     start = case.entries[0].key.span.start if case.entries else case.span.start
     return None if text[case.span.start] == "{" else start - line_start(text, start)
-
-
-def _case_at(tree: Node | None, span: Span) -> Mapping | None:
-    cases = tree.get("cases") if isinstance(tree, Mapping) else None
-    for item in cases.items if isinstance(cases, YamlSequence) else ():
-        if isinstance(item, Mapping) and item.span.meets(span):
-            return item
-    return None
 
 
 def _entry_at(node: Node | None, offset: int) -> Entry | None:

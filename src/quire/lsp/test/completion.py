@@ -8,13 +8,17 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from quire.expr.functions import FUNCTIONS
 from quire.formats import belongs_to_test
 from quire.formats.test.expected import EXPRESSION_NAMES
 from quire.formats.test.fields import description_of, keys_at, takes_expression, takes_mapping, takes_matcher, words_at
+from quire.library.document import place_of
 from quire.lsp.answers import Completion, CompletionKind
 from quire.lsp.test.cursor_places import Place, place_at
 from quire.lsp.test.index import ITEM, Role, key_role, value_role
 from quire.lsp.test.tested import TestedDocument, tested
+from quire.plan.built_in_tools import BUILT_IN_TOOLS
+from quire.plan.vocabulary import LIMITS
 from quire.source import Span
 
 if TYPE_CHECKING:
@@ -73,9 +77,9 @@ def resolve(view: View, what: str) -> str:
 
 def _keys(view: View, document: TestedDocument, place: Place) -> Iterator[Completion]:
     role = key_role(place.path)
-    for name in _names(view, document, role, place.path, place.word.start) if role is not None else ():
-        if name not in place.present:
-            yield _key_of(view, place, name, role, order=1)
+    if role is not None:
+        names = _names(view, document, role, place.path, place.word.start)
+        yield from (_key_of(view, place, name, role) for name in names if name not in place.present)
     for name, meaning in keys_at(place.path).items():
         if name in place.present or (role is not None and takes_matcher(place.path)):
             continue
@@ -86,17 +90,11 @@ def _keys(view: View, document: TestedDocument, place: Place) -> Iterator[Comple
         yield Completion("default", "keyword", "default: ", documentation=meaning, order=4, span=place.word)
 
 
-def _key_of(view: View, place: Place, name: str, role: Role | None, order: int) -> Completion:
+def _key_of(view: View, place: Place, name: str, role: Role) -> Completion:
     span, written = _written(view, place, name)
-    return Completion(
-        name,
-        _KINDS.get(role, "variable") if role else "variable",
-        f"{written}: ",
-        detail=_DETAILS.get(role, "") if role else "",
-        order=order,
-        span=span,
-        resolve=f"{role}:{name}" if role in ("input", "model step", "person step", "step", "tool") else "",
-    )
+    page = f"{role}:{name}" if role in ("input", "model step", "person step", "step", "tool") else ""
+    kind, detail = _KINDS.get(role, "variable"), _DETAILS.get(role, "")
+    return Completion(name, kind, f"{written}: ", detail=detail, order=1, span=span, resolve=page)
 
 
 def _written(view: View, place: Place, name: str) -> tuple[Span, str]:
@@ -129,8 +127,6 @@ def _names(view: View, document: TestedDocument, role: Role, path: tuple[str, ..
         case "hook":
             return document.hooks
         case "limit":
-            from quire.plan.vocabulary import LIMITS
-
             return LIMITS
         case "config":
             from quire.workspace.setting_keys import tables
@@ -154,13 +150,11 @@ def _tool_around(text: str, path: tuple[str, ...], offset: int) -> str:
 
 def _values(view: View, document: TestedDocument, place: Place) -> Iterator[Completion]:
     role = value_role(place.path)
+    kind: CompletionKind = _KINDS.get(role, "value") if role else "value"
     for name, detail in _value_names(view, document, role, place.path) if role is not None else ():
         span, written = _written(view, place, name)
-        kind = _KINDS.get(role, "value") if role else "value"
-        resolvable = role in ("model step", "step", "tool")
-        yield Completion(
-            name, kind, written, detail=detail, order=1, span=span, resolve=f"{role}:{name}" if resolvable else ""
-        )
+        page = f"{role}:{name}" if role in ("model step", "step", "tool") else ""
+        yield Completion(name, kind, written, detail=detail, order=1, span=span, resolve=page)
     description = description_of(place.path)
     for word in words_at(place.path):
         yield Completion(word, "enum", documentation=description, order=2, span=place.word)
@@ -172,16 +166,8 @@ def _matchers(place: Place) -> Iterator[Completion]:
     expression = takes_expression(place.path)
     matcher = takes_matcher(place.path)
     if expression or matcher:
-        insert = '!expr "${1:value == 1}"'
-        yield Completion(
-            "!expr",
-            "keyword",
-            insert,
-            snippet=True,
-            documentation=description_of(("always", ITEM)),
-            order=4,
-            span=place.word,
-        )
+        insert, about = '!expr "${1:value == 1}"', description_of(("always", ITEM))
+        yield Completion("!expr", "keyword", insert, snippet=True, documentation=about, order=4, span=place.word)
     if matcher:
         meaning = "The value that is kept beside the test, in its .snap.yaml."
         yield Completion("!snapshot", "keyword", documentation=meaning, order=4, span=place.word)
@@ -206,9 +192,10 @@ def _value_names(view: View, document: TestedDocument, role: Role, path: tuple[s
         case "made value":
             return ((word, "value") for word in document.values.get(path[-1], ()))
         case "grant":
-            return ((name, "tool") for name in _grantable())
+            return ((tool.name, "tool") for tool in BUILT_IN_TOOLS if tool.granted != "always")
         case "tag":
-            return ((name, "tag") for name in _tags(view.source.text))
+            words = (word.strip(" \"'") for line in _TAG.findall(view.source.text) for word in line.split(","))
+            return ((word, "tag") for word in dict.fromkeys(words) if word)
         case "document":
             return _documents(view)
         case "file" | "rows" | "rubric":
@@ -227,21 +214,8 @@ def _words_of(schema: object) -> list[str]:
     return words
 
 
-def _grantable() -> list[str]:
-    from quire.plan.built_in_tools import BUILT_IN_TOOLS
-
-    return [tool.name for tool in BUILT_IN_TOOLS if tool.granted != "always"]
-
-
-def _tags(text: str) -> list[str]:
-    words = (word.strip(" \"'") for line in _TAG.findall(text) for word in line.split(","))
-    return [word for word in dict.fromkeys(words) if word]
-
-
 def _documents(view: View) -> Iterator[tuple[str, str]]:
     """Yield the documents of the workspace that can run, as paths from the folder of the test."""
-    from quire.library.document import place_of
-
     folder = Path(view.path).parent
     files = (path for path in view.folder.files if not belongs_to_test(Path(path).name))
     paths = [path for path in files if place_of(Path(path), "knowledge") is None]
@@ -280,8 +254,6 @@ def _in_expression(document: TestedDocument, text: str, place: Place, offset: in
         start -= 1
     for name in EXPRESSION_NAMES:
         yield Completion(name, "variable", order=1, span=Span(start, offset))
-    from quire.expr.functions import FUNCTIONS
-
     for name, function in FUNCTIONS.items():
         yield Completion(
             name, "function", f"{name}(", detail=function.forms[0], documentation=function.meaning, order=3,

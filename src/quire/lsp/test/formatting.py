@@ -103,9 +103,8 @@ def _pieces(text: str, node: Mapping) -> list[Span] | None:
         starts.append(start if number == 0 else _with_comments(text, line, column) + column)
     if any(later <= earlier for earlier, later in pairwise(starts)):
         return None
-    ends = [_end(text, start, following) for start, following in zip(starts, [*starts[1:], -1], strict=True)]
-    last = _end_of_mapping(text, node)
-    return [Span(start, end if end >= 0 else last) for start, end in zip(starts, ends, strict=True)]
+    ends = [text.rfind("\n", start, following) for start, following in pairwise(starts)]
+    return [Span(start, end) for start, end in zip(starts, [*ends, _end_of_mapping(text, node)], strict=True)]
 
 
 def _with_comments(text: str, line: int, column: int) -> int:
@@ -116,11 +115,6 @@ def _with_comments(text: str, line: int, column: int) -> int:
             break
         line = above
     return line
-
-
-def _end(text: str, start: int, following: int) -> int:
-    """Return the end of an entry before the next one, without the line end between them."""
-    return text.rfind("\n", start, following) if following >= 0 else -1
 
 
 def _end_of_mapping(text: str, node: Mapping) -> int:

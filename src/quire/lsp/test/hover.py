@@ -15,6 +15,7 @@ from quire.lsp.prompts import prompt_text_of
 from quire.lsp.test.cursor_places import Place, place_at
 from quire.lsp.test.index import ITEM, Role, below_world, key_role, value_role
 from quire.lsp.test.tested import TestedDocument, tested
+from quire.plan.descriptions import instead_of_model, step_title
 from quire.source import Span, line_end
 from quire.wording import cut_line
 
@@ -101,19 +102,15 @@ def input_text(document: TestedDocument, name: str) -> str:
     schema = document.inputs.get(name)
     if schema is None:
         return ""
-    facts = [f"**input {code(name)}** of {_file(document)}", *_facts(schema)]
-    facts += ["It is needed." if name in document.required else ""]
-    return paragraphs(*facts)
-
-
-def _facts(schema: Mapping[str, Any]) -> list[str]:
     kind = schema.get("type")
-    facts = [f"Type: {code(kind)}" if isinstance(kind, str) else ""]
-    if "enum" in schema:
-        facts.append("One of " + ", ".join(code(str(word)) for word in schema["enum"]))
-    if "default" in schema:
-        facts.append(f"Default: {code(str(schema['default']))}")
-    return [*(fact for fact in facts if fact), str(schema.get("description", ""))]
+    return paragraphs(
+        f"**input {code(name)}** of {_file(document)}",
+        f"Type: {code(kind)}" if isinstance(kind, str) else "",
+        "One of " + ", ".join(code(str(word)) for word in schema["enum"]) if "enum" in schema else "",
+        f"Default: {code(str(schema['default']))}" if "default" in schema else "",
+        str(schema.get("description", "")),
+        "It is needed." if name in document.required else "",
+    )
 
 
 def step_text(document: TestedDocument, label: str) -> str:
@@ -121,8 +118,6 @@ def step_text(document: TestedDocument, label: str) -> str:
     step = document.step(label)
     if step is None:
         return ""
-    from quire.plan.descriptions import instead_of_model, step_title
-
     title = step_title(step)
     asks = step.work is not None and step.work.asks_model
     lines = [f"**step {code(label)}** {title}".rstrip(), f"in {_file(document)}"]
@@ -137,11 +132,8 @@ def step_text(document: TestedDocument, label: str) -> str:
 
 
 def _prompt(document: TestedDocument, label: str) -> str:
-    view = document.view
-    if view is None or view.document is None:
-        return ""
     try:
-        text = prompt_text_of(view, label)
+        text = prompt_text_of(document.view, label) if document.view is not None else ""
     except QuireError:
         return ""
     return text if len(text) <= LONGEST_PROMPT else text[:LONGEST_PROMPT] + " …"

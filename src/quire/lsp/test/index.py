@@ -12,11 +12,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from quire.formats.test.fields import HIDDEN
+from quire.formats.test.parse import LONGEST_NAME
 from quire.formats.yaml.nodes import EXPR, Node, Scalar, Sequence, Style, text_of
 from quire.formats.yaml.nodes import Mapping as YamlMapping
 from quire.lsp.answers import Index, Link, Name, NameKind, Symbol
+from quire.lsp.languages import function
 from quire.lsp.name_targets import pipeline_names
-from quire.lsp.test.tested import TestedDocument, tested
+from quire.lsp.test.tested import tested
+from quire.plan.built_in_tools import RETURN
 from quire.source import Span
 
 if TYPE_CHECKING:
@@ -163,7 +167,9 @@ class _Walk:
         self.symbols: list[Symbol] = []
         self.links: list[Link] = []
         self._path = self._tested.path
-        self._scope = _pipeline_of(self._tested)
+        document = self._tested.document
+        self._scope = document.declared if document and document.declared != document.id else ""
+        """The pipeline that is tested, in a file of several."""
 
     def node(self, node: Node, path: tuple[str, ...]) -> None:
         if isinstance(node, YamlMapping):
@@ -188,8 +194,6 @@ class _Walk:
 
     def _returned(self, call: YamlMapping) -> None:
         """Add the outputs that a scripted model returns from a directive."""
-        from quire.plan.built_in_tools import RETURN
-
         outputs = call.get("input")
         if text_of(call.get("name")) == RETURN and isinstance(outputs, YamlMapping):
             for entry in outputs.entries:
@@ -216,9 +220,11 @@ class _Walk:
         elif role == "tool":
             self.names.append(Name("tool", text, span, "reads", renames=False))
         elif (kind := self._kind(role, text)) is not None and self._path:
-            for part, place in _parts(text, span) if kind == "step" else [(text, span)]:
-                verbatim = _is_verbatim(self._text, place, part)
-                self.names.append(Name(kind, part, place, "reads", self._scope, self._path, verbatim))
+            if kind == "step":  # the first label of a way to a step of a callee (`2>1`) is the document's own
+                text = re.split("[>›]", text, maxsplit=1)[0].rstrip()
+                span = Span(span.start, span.start + len(text))
+            verbatim = _is_verbatim(self._text, span, text)
+            self.names.append(Name(kind, text, span, "reads", self._scope, self._path, verbatim))
 
     def _kind(self, role: Role, text: str) -> NameKind | None:
         """Return the kind of a name. Inputs are among the values of a run, and win over others of their name."""
@@ -241,7 +247,7 @@ class _Walk:
             return
         span = inner_span(self._text, node)
         document = self._tested.document
-        if document is not None and document.format == "pipeline" and document.id == node.text:
+        if document is not None and document.declared and document.id == node.text:
             verbatim = _is_verbatim(self._text, span, node.text)
             self.names += pipeline_names(node.text, span, document.declared, path, renames=verbatim)
         else:
@@ -256,37 +262,19 @@ class _Walk:
             self.links.append(Link(span, path))
 
     def _case(self, node: YamlMapping) -> None:
-        named = node.find("name")
-        name = named.value.text if named is not None and isinstance(named.value, Scalar) else ""
-        selection = inner_span(self._text, named.value) if named and isinstance(named.value, Scalar) else node.span
+        named = node.get("name")
+        name = named.text if isinstance(named, Scalar) else ""
+        selection = inner_span(self._text, named) if isinstance(named, Scalar) else node.span
         tags = node.get("tags")
         words = [item.text for item in tags.items if isinstance(item, Scalar)] if isinstance(tags, Sequence) else []
         acts = node.get("then")
-        children = (
-            tuple(_act(item) for item in acts.items if isinstance(item, YamlMapping) and item.entries)
-            if isinstance(acts, Sequence)
-            else ()
+        children = tuple(
+            Symbol(f"then {item.entries[0].key.text}", "step", item.span, item.entries[0].key.span)
+            for item in (acts.items if isinstance(acts, Sequence) else ())
+            if isinstance(item, YamlMapping) and item.entries
         )
         whole = Span(min(node.span.start, selection.start), max(node.span.end, selection.end))
         self.symbols.append(Symbol(name, "case", whole, selection, ", ".join(words), children))
-
-
-def _act(node: YamlMapping) -> Symbol:
-    first = node.entries[0].key
-    return Symbol(f"then {first.text}", "step", node.span, first.span)
-
-
-def _pipeline_of(tested_document: TestedDocument) -> str:
-    """Return the name of the pipeline that is tested, in a file of several."""
-    document = tested_document.document
-    return document.declared if document and document.declared != document.id else ""
-
-
-def _parts(label: str, span: Span) -> Iterator[tuple[str, Span]]:
-    """Yield the first label of a way to a step of a callee (`2>1`): it is the one of the document itself."""
-    end = next((at for at, sign in enumerate(label) if sign in ">›"), len(label))
-    first = label[:end].rstrip()
-    yield first, Span(span.start, span.start + len(first))
 
 
 def inner_span(text: str, node: Scalar) -> Span:
@@ -313,9 +301,6 @@ def _cases_by_lines(text: str) -> Iterator[Symbol]:
 def name_problem(view: View, name: Name, new: str) -> str:
     """Return why a name must not become another one; empty if it may. A name of the document is judged by the rules of
     the document, and has to be there."""
-    from quire.formats.test.fields import HIDDEN
-    from quire.formats.test.parse import LONGEST_NAME
-
     if name.kind == "case":
         if not new.strip() or len(new) > LONGEST_NAME or HIDDEN.search(new):
             return f"the name of a case is one line of at most {LONGEST_NAME} characters"
@@ -334,8 +319,6 @@ def name_problem(view: View, name: Name, new: str) -> str:
         return f"{Path(name.document).name} has no {name.kind} {name.text}"
     if not declared.renames:
         return f"{name.text} cannot be renamed: it follows from the order of the steps"
-    from quire.lsp.languages import function
-
     judge = function(document.format, "naming", "name_problem")
     return str(judge(document, declared, new) or "") if judge else ""
 

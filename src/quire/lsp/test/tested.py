@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from quire.errors import QuireError
+from quire.formats.test.syntax import TestFile, Text
+from quire.library.tested_document import callee_plans, find_tested
+from quire.plan.built_in_tools import ASK, BUILT_IN_TOOLS, RETURN, built_in_tool
+from quire.plan.nodes import UseTool
+from quire.plan.pipeline_work import Invoke, Literal
+from quire.plan.uses import OWN
+from quire.plan.vocabulary import typed_way
 from quire.source import NOWHERE, real_path
+from quire.trust.capabilities import flat_name, from_flat_name
 
 if TYPE_CHECKING:
     from quire.formats.test.check import DocumentSteps
@@ -52,9 +60,6 @@ class TestedDocument:
     @cached_property
     def document(self) -> Document | None:
         """The document as a run would read it; None if there is none."""
-        from quire.formats.test.syntax import TestFile, Text
-        from quire.library.tested_document import find_tested
-
         library = self._view.folder.library
         if library is None:
             return None
@@ -88,7 +93,6 @@ class TestedDocument:
     def steps(self) -> DocumentSteps | None:
         """The steps of the document and of those that it calls; None if it cannot run."""
         from quire.formats.test.check import DocumentSteps
-        from quire.library.tested_document import callee_plans
 
         library = self._view.folder.library
         if self.plan is None or library is None:
@@ -110,11 +114,6 @@ class TestedDocument:
 
     def asks(self, label: str) -> bool:
         """Tell whether a step asks a person itself, whatever a model says."""
-        from quire.plan.built_in_tools import ASK
-        from quire.plan.nodes import UseTool
-        from quire.plan.pipeline_work import Invoke
-        from quire.plan.uses import OWN
-
         step = self.step(label)
         if step is None or step.ask is not None:
             return step is not None
@@ -127,8 +126,6 @@ class TestedDocument:
 
     def step(self, label: str) -> Step | None:
         """Return the step with a label; None if it is not known before a run."""
-        from quire.plan.vocabulary import typed_way
-
         steps = self.steps.steps(typed_way(label)) if self.steps else []
         return steps[0] if steps else None
 
@@ -174,9 +171,6 @@ class TestedDocument:
     @cached_property
     def tools(self) -> list[str]:
         """The names of tools that the steps call; of a directive, those that its model sees."""
-        from quire.plan.built_in_tools import BUILT_IN_TOOLS, RETURN
-        from quire.trust.capabilities import flat_name
-
         called = self.steps.tools() if self.steps else []
         thread = self.plan.thread if self.plan else None
         if thread is None:
@@ -191,9 +185,6 @@ class TestedDocument:
 
     def tool(self, name: str) -> ToolFacts | None:
         """Return what is known about a tool without starting anything."""
-        from quire.plan.built_in_tools import RETURN, built_in_tool
-        from quire.trust.capabilities import from_flat_name
-
         id = from_flat_name(name)
         thread = self.plan.thread if self.plan else None
         if id == RETURN and thread is not None:
@@ -233,9 +224,6 @@ def _options(step: Step) -> Iterator[str]:
 
 def _offered(step: Step) -> Iterator[str]:
     """Yield the answers to the question of a pipeline, as far as they are written out."""
-    from quire.plan.built_in_tools import ASK
-    from quire.plan.pipeline_work import Invoke, Literal
-
     arguments = dict(step.work.arguments) if isinstance(step.work, Invoke) and step.work.tool == ASK else {}
     kind, options = arguments.get("type"), arguments.get("options")
     if isinstance(kind, Literal) and kind.value == "confirm":
