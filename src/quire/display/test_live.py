@@ -67,9 +67,12 @@ def progress_line(done: int, planned: int, passed: int, cost: float | None) -> s
 def report_text(report: LiveReport, colour: bool = False) -> str:
     """Return a live test as a person reads it; ends with a line end."""
     blocks = [_case(case, report, colour) for case in dict.fromkeys(score.case for score in report.scores)]
-    pairs = [line for pair in (*report.pairs, *report.baseline) for line in _pair(pair)]
-    if pairs:
-        blocks.append(["Compared by rows", *pairs])
+    compared: list[str] = []
+    for pair in (*report.pairs, *report.baseline):
+        rates, bracket, verdict = pair_sentence(pair).partition("): ")
+        compared += [f"  {rates})", f"    {verdict}"] if bracket else [f"  {rates}"]
+    if compared:
+        blocks.append(["Compared by rows", *compared])
     notes = list(_notes(report))
     if notes:
         blocks.append(notes)
@@ -101,13 +104,6 @@ def pair_sentence(pair: Pair) -> str:
         return f"{rates} ({ways}): not decided: a difference of {points} would probably have shown"
     about = f"about {more.rows:,} more {pluralize('row', more.rows)}"
     return f"{rates} ({ways}): not decided: {about} would decide a difference of {points}"
-
-
-def _pair(pair: Pair) -> Iterator[str]:
-    rates, _, verdict = pair_sentence(pair).partition("): ")
-    yield f"  {rates})" if verdict else f"  {rates}"
-    if verdict:
-        yield f"    {verdict}"
 
 
 def standings_text(standings: Sequence[Standing], now: float, colour: bool = False) -> str:

@@ -16,7 +16,6 @@ from quire.wording import cut
 if TYPE_CHECKING:
     from quire.formats.test.syntax import Case
     from quire.testing.case_run import CaseWorld
-    from quire.testing.world.model import ModelAsked
 
 
 def leftovers(world: CaseWorld, case: Case, problems: list[Problem], *, complete: bool) -> list[Problem]:
@@ -36,16 +35,12 @@ def _no_replies(world: CaseWorld, case: Case) -> list[Problem]:
         where = nearest[0].span if nearest else case.setting.model.span if case.setting.model else case.span
         example = f'"{call.way}": …' if call.turn is None else f"- {{turn: {call.turn}, reply: …}}"
         help = f"the nearest entry does not fit: {nearest[1]}" if nearest else f"add to model: `{example}`"
-        message = f"the model has no reply for {_place(call)}"
+        numbers = {"item": call.item, "turn": call.turn}
+        more = [f"{name} {number}" for name, number in numbers.items() if number is not None]
+        message = f"the model has no reply for step {call.way}" + (f" ({', '.join(more)})" if more else "")
         problem = Problem(Diagnostic(codes.NO_REPLY, message, where, "", help), cut(call.text, 2_000))
         problems.setdefault(message, problem)  # a step that is tried again asks again
     return list(problems.values())
-
-
-def _place(call: ModelAsked) -> str:
-    more = [f"item {call.item}"] if call.item is not None else []
-    more += [f"turn {call.turn}"] if call.turn is not None else []
-    return f"step {call.way}" + (f" ({', '.join(more)})" if more else "")
 
 
 def _unscripted(world: CaseWorld, case: Case) -> list[Problem]:
