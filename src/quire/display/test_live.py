@@ -301,13 +301,13 @@ _DARK = """
 """
 
 
-def live_svg(report: LiveReport, *, dark: bool = True) -> str:
+def live_svg(report: LiveReport) -> str:
     """Return the whole SVG file, with a final newline: a line for each case and model, with its rate and its interval.
-    The share that has to pass is a dashed line. `dark` adds the style of dark mode."""
-    return "\n".join(_file(report, dark)) + "\n"
+    The share that has to pass is a dashed line."""
+    return "\n".join(_file(report)) + "\n"
 
 
-def _file(report: LiveReport, dark: bool) -> Iterator[str]:
+def _file(report: LiveReport) -> Iterator[str]:
     cases = list(dict.fromkeys(score.case for score in report.scores))
     height = _TOP + len(cases) * _HEAD + len(report.scores) * _LINE + 12
     width = _LABELS + _PLOT + _COUNTS
@@ -317,8 +317,7 @@ def _file(report: LiveReport, dark: bool) -> Iterator[str]:
         'font-size="13" fill="#1f2328">'
     )
     yield "<title>Live test: rates with intervals of 95 %</title>"
-    if dark:
-        yield f"<style>{_DARK}</style>"
+    yield f"<style>{_DARK}</style>"
     yield f'<rect class="paper" fill="#ffffff" width="{width}" height="{height}"/>'
     for tenth in range(0, 101, 25):
         x = number(_x(tenth / 100))

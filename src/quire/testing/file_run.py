@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -282,7 +282,7 @@ def verdict(
     start: PreparedStart | None = None,
 ) -> tuple[list[Problem], Observation | None]:
     """Play a case, and return its problems and its last observation. With a `start`, its run begins there."""
-    case, row = case_row.case, cast("Mapping[str, Value]", case_row.row)
+    case, row = case_row.case, case_row.row
     run = CaseRun(bench, case, start=start)
     try:
         stages = run.play()

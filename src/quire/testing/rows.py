@@ -290,7 +290,7 @@ class CaseRow(Struct, frozen=True):
     case: Case
     name: str
     """With the row: `rows[row 3]`."""
-    row: Mapping[str, object]
+    row: Mapping[str, Value]
 
 
 def expand(case: Case, folder: Path, inputs: Sequence[str]) -> list[CaseRow]:
