@@ -24,8 +24,7 @@ from quire.library.tested_document import compare
 from quire.testing.case_run import Bench, CaseRun, Stage
 from quire.testing.cassettes.cassette import CassettePlayer, Cassettes
 from quire.testing.discovery import Selection, open_document
-from quire.testing.expectations import Judging, always, judge
-from quire.testing.leftovers import leftovers
+from quire.testing.expectations import Judging, always, judge, leftovers
 from quire.testing.matchers import same
 from quire.testing.results import CaseResult, FileResult, Outcome, Problem
 from quire.testing.rows import BadRows, CaseRow, expand
