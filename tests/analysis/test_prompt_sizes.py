@@ -63,7 +63,7 @@ def test_the_prompts_of_the_examples_are_not_larger_than_proven(monkeypatch: pyt
     for path in TESTS:
         opened = open_test(parse(read_source(path)))
         assert isinstance(opened, OpenTest)
-        for wanted in opened.wanted:
+        for wanted in opened.rows:
             calls.clear()
             run = CaseRun(opened.bench, replace(wanted.case, then=(), crash_everywhere=False))
             run.play()

@@ -43,7 +43,9 @@ def after_failure(row: RunRow, progress: Progress) -> list[str]:
     if failure is None:
         return []
     if name := limit_to_raise(row):
-        return [f"to go on: {resume_command(row.id, limit=f'{name}={_more(progress, name)}')}"]
+        now = progress.limits.get(name)
+        more = f"{2 * now:g}" if isinstance(now, int | float) and now else "MORE"
+        return [f"to go on: {resume_command(row.id, limit=f'{name}={more}')}"]
     if failure.kind == "denied" and _NO_GRANT in failure.message:
         return ["nothing opens that place to a tool, so a resume and a fork are refused again: change it yourself"]
     if failure.kind == "denied" and row.format == "directive":
@@ -62,12 +64,6 @@ def after_failure(row: RunRow, progress: Progress) -> list[str]:
         # Where the price is not known, no amount is enough.
         budget = "none" if "--budget none" in failure.message else Blank("MORE|none")
     return [f"to try again from there: {resume_command(row.id, budget=budget)}"]
-
-
-def _more(progress: Progress, name: str) -> str:
-    """Return twice the limit that was reached, as a proposal; `MORE` if the limit is not known."""
-    now = progress.limits.get(name)
-    return f"{2 * now:g}" if isinstance(now, int | float) and now else "MORE"
 
 
 def fails_again(row: RunRow) -> bool:
@@ -109,20 +105,14 @@ def by_other_means(row: RunRow) -> list[str]:
 def with_a_grant(row: RunRow, progress: Progress) -> list[str]:
     """Return lines for the user after a refusal. A resume keeps the grants of the run's start; a fork can get more."""
     grant = _ALLOW.search(row.failure.message if row.failure else "")
-    path = row.ended_by[0] if row.ended_by else ""
-    step = _top(row, progress, path)
+    step = first_label(row.position)
+    if row.format == "pipeline":  # it can be forked only between its top-level steps
+        top = progress.steps.get(row.ended_by[0].partition("/")[0]) if row.ended_by else None
+        step = top.label if top else ""
     if grant and step:
         return [f"to go on: {fork_command(row.id, step, allow=grant[1] or grant[2])}"]
     edited = resume_command(row.id, document=True)
     return [f"to go on: edit the document, then {edited}; a resume alone asks for the same"]
-
-
-def _top(row: RunRow, progress: Progress, path: str) -> str:
-    """Return the label of the step to fork from. A pipeline can be forked only between its top-level steps."""
-    if row.format == "pipeline":
-        step = progress.steps.get(path.partition("/")[0])
-        return step.label if step else ""
-    return first_label(row.position)
 
 
 def hook_that_stopped(row: RunRow, progress: Progress) -> HookView | None:

@@ -19,7 +19,7 @@ from quire.display.why import changes_data, word_diff
 from quire.engine.requests import Boundary, Effect, HumanRequest, Load, Meter, ModelRequest, ToolRequest
 from quire.engine.reused_replies import saved_by
 from quire.runs.shadow import is_end
-from quire.testing.live.recorded_prompts import reply_text, tool_uses
+from quire.testing.live.recorded_prompts import reply_text, tool_uses, total_spent
 from quire.values import Value, pretty, text_or_json
 from quire.wording import pluralize
 
@@ -295,10 +295,7 @@ _KINDS = ("same", "words", "changed", "failed")
 def announcement(runs: Sequence[RecordedRun], model: str, most: float | None, *, follow: bool) -> str:
     """Return the line that says what will be asked, before anything is paid."""
     calls = sum(len(run.calls) for run in runs)
-    spent = Meter()
-    for run in runs:
-        for call in run.calls:
-            spent = spent.plus(call.spent)
+    spent = total_spent(call.spent for run in runs for call in run.calls)
     bound = "at a price that is not known" if most is None else f"for at most ${most:.4f}"
     if follow and most:
         bound = f"for at most ${most:.4f} if it asks what the runs asked"
@@ -363,11 +360,8 @@ def _table(calls: Sequence[AskedCall]) -> list[str]:
 
 def _row(name: str, calls: Sequence[AskedCall]) -> tuple[str, ...]:
     counts = [sum(call.kind == kind for call in calls) for kind in _KINDS]
-    replied = [call for call in calls if call.after is not None]
-    before, after = Meter(), Meter()
-    for call in replied:
-        before = before.plus(call.call.spent)
-        after = after.plus(saved_by(call.after) if call.after else Meter())
+    before = total_spent(call.call.spent for call in calls if call.after is not None)
+    after = total_spent(saved_by(call.after) for call in calls if call.after is not None)
     return (name, str(len(calls)), *(str(count) if count else "" for count in counts), *_compared(before, after))
 
 

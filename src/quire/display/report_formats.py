@@ -272,6 +272,9 @@ def _legal(text: str) -> str:
     return _ILLEGAL.sub("\ufffd", text)
 
 
+_DIRECTIVES = {Outcome.SKIPPED: "SKIP ", Outcome.TODO: "TODO ", Outcome.FLAKY: "TODO flaky: "}
+
+
 class TapPrinter(ReportPrinter):
     """Prints the plan last, when the number of cases is known."""
 
@@ -288,7 +291,9 @@ class TapPrinter(ReportPrinter):
             lines += [self._point(False, result.path), *_block(result.source, failing)]
         for case in result.cases:
             ok = case.outcome in (Outcome.PASSED, Outcome.SKIPPED)
-            lines.append(self._point(ok, f"{result.path} :: {case.name}", _directive(case)))
+            word = _DIRECTIVES.get(case.outcome)
+            directive = f" # {word}{_escaped(case.reason)}".rstrip() if word else ""
+            lines.append(self._point(ok, f"{result.path} :: {case.name}", directive))
             lines += _block(result.source, case.problems)
         return "".join(f"{line}\n" for line in lines)
 
@@ -298,11 +303,6 @@ class TapPrinter(ReportPrinter):
     def _point(self, ok: bool, description: str, directive: str = "") -> str:
         self.count += 1
         return f"{'ok' if ok else 'not ok'} {self.count} - {_escaped(description)}{directive}"
-
-
-def _directive(case: CaseResult) -> str:
-    words = {Outcome.SKIPPED: "SKIP ", Outcome.TODO: "TODO ", Outcome.FLAKY: "TODO flaky: "}
-    return f" # {words[case.outcome]}{_escaped(case.reason)}".rstrip() if case.outcome in words else ""
 
 
 def _escaped(text: str) -> str:

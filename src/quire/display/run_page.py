@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from quire.display.text import (
-    Style,
     age,
     duration,
     fan_words,
@@ -259,7 +258,7 @@ def said(status: str) -> str:
 
 def _steps(steps: Sequence[StepView]) -> list[str]:
     """Return a row for each step; below a turn or the step of an agent, the tools that it called."""
-    rows = table([_step(step) for step in steps], right=frozenset({3}), style=status_in(1))
+    rows = table([_step(step) for step in steps], right=frozenset({3}), style=_status_style)
     lines = []
     for step, row in zip(steps, rows, strict=True):
         lines.append(row)
@@ -293,8 +292,9 @@ def _values(values: Mapping[str, str]) -> list[str]:
     return table([(name, short(value, 80)) for name, value in values.items()])
 
 
-def status_in(at: int) -> Style:
-    return lambda cell, column: _coloured(cell, cell.replace(" ", "_")) if column == at else cell
+def _status_style(cell: str, column: int) -> str:
+    """Colour the second column, which has the status."""
+    return _coloured(cell, cell.replace(" ", "_")) if column == 1 else cell
 
 
 def _coloured(cell: str, status: str) -> str:
@@ -341,4 +341,4 @@ def _run_table(
         cell += [tokens_in_and_out(row.input_tokens, row.output_tokens), money(row.cost)] * numbers
         named = ", ".join(f"{name}={text}" for name, text in texts.items())
         cells.append(cell + [short(named, inputs)] * bool(inputs))
-    return table(cells, header, right=frozenset({4, 5, 6} if numbers else {4}), style=status_in(1))
+    return table(cells, header, right=frozenset({4, 5, 6} if numbers else {4}), style=_status_style)

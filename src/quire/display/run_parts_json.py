@@ -50,6 +50,8 @@ def step_detail(view: RunView, why: Why, *, after: int = 0) -> dict[str, Value]:
     ]
     answers = [answer for answer in view.answers if answer[1].path.startswith(inside)]
     output = short(step.output) if step else {}
+    # Of several steps with one label the first.
+    paths = {step.label: path for path, step in reversed(view.progress.steps.items())}
     return {
         **(step_data(step, output=False) if step else _place(why)),
         "effects": [_effect(view, effect, why.values) for effect in performed],
@@ -61,7 +63,7 @@ def step_detail(view: RunView, why: Why, *, after: int = 0) -> dict[str, Value]:
             {"name": value.name, "source": value.source, "path": value.path or None, **short(value.value)}
             for value in why.values
         ],
-        "told": [_told(view, label) for label in why.told],
+        "told": [{"label": label, "path": paths.get(label)} for label in why.told],
         "questions": [{**question_data(question), "hash": question.hash} for question in questions],
         "answers": [answer_data(way, record) for way, record in answers[-MOST_EFFECTS:]],
         "set": [dict(values) for at, values in view.changes if at.path == why.path],
@@ -95,11 +97,6 @@ def _commands(view: RunView, why: Why) -> dict[str, Value]:
         "prompt": side_command(run, "--prompt", way if is_step else why.path),
         "fork": fork_command(run, first_label(way) if JOINT in way else way),
     }
-
-
-def _told(view: RunView, label: str) -> Value:
-    path = next((path for path, step in view.progress.steps.items() if step.label == label), None)
-    return {"label": label, "path": path}
 
 
 def _effect(view: RunView, done: Performed, values: Sequence[ValueSource]) -> Value:

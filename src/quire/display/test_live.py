@@ -67,9 +67,12 @@ def progress_line(done: int, planned: int, passed: int, cost: float | None) -> s
 def report_text(report: LiveReport, colour: bool = False) -> str:
     """Return a live test as a person reads it; ends with a line end."""
     blocks = [_case(case, report, colour) for case in dict.fromkeys(score.case for score in report.scores)]
-    pairs = [line for pair in (*report.pairs, *report.baseline) for line in _pair(pair)]
-    if pairs:
-        blocks.append(["Compared by rows", *pairs])
+    compared: list[str] = []
+    for pair in (*report.pairs, *report.baseline):
+        rates, bracket, verdict = pair_sentence(pair).partition("): ")
+        compared += [f"  {rates})", f"    {verdict}"] if bracket else [f"  {rates}"]
+    if compared:
+        blocks.append(["Compared by rows", *compared])
     notes = list(_notes(report))
     if notes:
         blocks.append(notes)
@@ -101,13 +104,6 @@ def pair_sentence(pair: Pair) -> str:
         return f"{rates} ({ways}): not decided: a difference of {points} would probably have shown"
     about = f"about {more.rows:,} more {pluralize('row', more.rows)}"
     return f"{rates} ({ways}): not decided: {about} would decide a difference of {points}"
-
-
-def _pair(pair: Pair) -> Iterator[str]:
-    rates, _, verdict = pair_sentence(pair).partition("): ")
-    yield f"  {rates})" if verdict else f"  {rates}"
-    if verdict:
-        yield f"    {verdict}"
 
 
 def standings_text(standings: Sequence[Standing], now: float, colour: bool = False) -> str:
@@ -305,13 +301,13 @@ _DARK = """
 """
 
 
-def live_svg(report: LiveReport, *, dark: bool = True) -> str:
+def live_svg(report: LiveReport) -> str:
     """Return the whole SVG file, with a final newline: a line for each case and model, with its rate and its interval.
-    The share that has to pass is a dashed line. `dark` adds the style of dark mode."""
-    return "\n".join(_file(report, dark)) + "\n"
+    The share that has to pass is a dashed line."""
+    return "\n".join(_file(report)) + "\n"
 
 
-def _file(report: LiveReport, dark: bool) -> Iterator[str]:
+def _file(report: LiveReport) -> Iterator[str]:
     cases = list(dict.fromkeys(score.case for score in report.scores))
     height = _TOP + len(cases) * _HEAD + len(report.scores) * _LINE + 12
     width = _LABELS + _PLOT + _COUNTS
@@ -321,8 +317,7 @@ def _file(report: LiveReport, dark: bool) -> Iterator[str]:
         'font-size="13" fill="#1f2328">'
     )
     yield "<title>Live test: rates with intervals of 95 %</title>"
-    if dark:
-        yield f"<style>{_DARK}</style>"
+    yield f"<style>{_DARK}</style>"
     yield f'<rect class="paper" fill="#ffffff" width="{width}" height="{height}"/>'
     for tenth in range(0, 101, 25):
         x = number(_x(tenth / 100))

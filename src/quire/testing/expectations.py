@@ -1,6 +1,8 @@
-"""Hold the expectations of a case against its observation, and say which of them fail.
+"""Problems of a case: expectations that do not hold for its observation, calls without an answer in its scripts, and
+answers without a call.
 
-Two things are expected without being said: that the run completes, and that it gives no warning.
+Two things are expected without being said: that the run completes, and that it gives no warning. An answer that was not
+used is reported only if the case is fine otherwise: a failure makes many of them.
 """
 
 from __future__ import annotations
@@ -18,12 +20,14 @@ from quire.testing.matchers import MISSING, Mismatch, Missing, Scope, Seen, hold
 from quire.testing.results import Problem
 from quire.trust.capabilities import canonical, flat_name
 from quire.values import encode
-from quire.wording import did_you_mean, nearest
+from quire.wording import cut, did_you_mean, nearest
 
 if TYPE_CHECKING:
     from quire.diagnostics import Code
+    from quire.formats.test.syntax import Case
     from quire.plan.pipeline_work import Formula
     from quire.source import Span
+    from quire.testing.case_run import CaseWorld
     from quire.testing.matchers import Snapshots
     from quire.testing.observation import Observation, SeenCall
     from quire.values import Value
@@ -311,3 +315,88 @@ def _not_completed(judging: Judging) -> Problem:
 def _problem(wrong: Mismatch, title: str, value: str = "", code: Code = codes.EXPECTATION) -> Problem:
     finding = Diagnostic(_BY_ID.get(wrong.code, code), f"{title}: {wrong.message}", wrong.span)
     return Problem(finding, value, wrong.parts, wrong.expected, wrong.actual)
+
+
+def leftovers(world: CaseWorld, case: Case, problems: list[Problem], *, complete: bool) -> list[Problem]:
+    """Return the problems of a case with those of its scripts. `complete` is false if an act was not reached."""
+    missing = [*_no_replies(world, case), *_unscripted(world, case), *_unfit(world, case)]
+    if missing:
+        return missing  # all the rest follows from it
+    if problems:
+        waits = case.expect is None or not (case.expect.of("status") or case.expect.of("exit"))
+        return [*problems, *(_no_answers(world, case) if waits else ())]
+    return list(_unused(world, case)) if complete else problems
+
+
+def _no_replies(world: CaseWorld, case: Case) -> list[Problem]:
+    problems: dict[str, Problem] = {}
+    for call, entry in world.model.missing:
+        where = entry[0].span if entry else case.setting.model.span if case.setting.model else case.span
+        example = f'"{call.way}": …' if call.turn is None else f"- {{turn: {call.turn}, reply: …}}"
+        help = f"the nearest entry does not fit: {entry[1]}" if entry else f"add to model: `{example}`"
+        numbers = {"item": call.item, "turn": call.turn}
+        more = [f"{name} {number}" for name, number in numbers.items() if number is not None]
+        message = f"the model has no reply for step {call.way}" + (f" ({', '.join(more)})" if more else "")
+        problem = Problem(Diagnostic(codes.NO_REPLY, message, where, "", help), cut(call.text, 2_000))
+        problems.setdefault(message, problem)  # a step that is tried again asks again
+    return list(problems.values())
+
+
+def _unscripted(world: CaseWorld, case: Case) -> list[Problem]:
+    problems = []
+    for call in dict.fromkeys(world.tools.unscripted):
+        script = world.tools.scripts.find(call.tool)
+        where = script.span if script else case.setting.spans.get("tools", case.span)
+        help = "" if script else f"add to tools: `{call.tool}: {{returns: …}}`"
+        message = f"{call.tool} was called, and {call.reason}"
+        problems.append(Problem(Diagnostic(codes.UNSCRIPTED_TOOL, message, where, "", help)))
+    return problems
+
+
+def _unfit(world: CaseWorld, case: Case) -> list[Problem]:
+    problems = []
+    for call in dict.fromkeys(world.tools.unfit):
+        script = world.tools.scripts.find(call.tool)
+        where = script.span if script else case.span
+        message = f"{call.tool} never returns this: {call.reason}"
+        problems.append(Problem(Diagnostic(codes.UNFIT_STUB, message, where, "", _keys_of_result(call.tool))))
+    return problems
+
+
+def _keys_of_result(tool: str) -> str:
+    """Return help that names the keys of a tool's results, those first that are always there."""
+    from quire.plan.built_in_tools import RESULTS
+
+    schema = RESULTS.get(tool, {})
+    keys, always = schema.get("properties"), schema.get("required")
+    if not isinstance(keys, Mapping) or not isinstance(always, list):
+        return ""
+    more = [key for key in keys if key not in always]
+    optional = f", and may have {', '.join(more)}" if more else ""
+    return f"a result has {', '.join(map(str, always))}{optional}"
+
+
+def _no_answers(world: CaseWorld, case: Case) -> list[Problem]:
+    """Return the questions that a run waits with, if that is why the case failed."""
+    problems = []
+    where = case.setting.spans.get("answers", case.span)
+    for question in world.people.seen.values():
+        if question.answer is None:
+            message = f"step {question.way} asks, and no answer is given"
+            help = f'add to answers: `"{question.way}": …`; or expect `status: awaiting_input`'
+            problems.append(Problem(Diagnostic(codes.NO_ANSWER, message, where, "", help), question.prompt))
+    return problems
+
+
+def _unused(world: CaseWorld, case: Case) -> list[Problem]:
+    findings = []
+    for entry in world.model.replies.unused():
+        message = "no call took this reply" + (f" of step {entry.step}" if entry.step else "")
+        help = "remove it, or say `times: any` if it may stay unused" if entry.times == 1 else ""
+        findings.append(Diagnostic(codes.UNUSED_REPLY, message, entry.span, "", help))
+    for name, answer in world.people.answers.unused():
+        where = answer.span if answer.span.end else case.setting.spans.get(f"answers.{name}", case.span)
+        findings.append(Diagnostic(codes.UNUSED_ANSWER, f"no question took the answer to step {name}", where))
+    for name, script in world.tools.scripts.unused():
+        findings.append(Diagnostic(codes.UNUSED_TOOL, f"{name} was never called", script.span))
+    return [Problem(finding) for finding in findings]

@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,8 +24,7 @@ from quire.library.tested_document import compare
 from quire.testing.case_run import Bench, CaseRun, Stage
 from quire.testing.cassettes.cassette import CassettePlayer, Cassettes
 from quire.testing.discovery import Selection, open_document
-from quire.testing.expectations import Judging, always, judge
-from quire.testing.leftovers import leftovers
+from quire.testing.expectations import Judging, always, judge, leftovers
 from quire.testing.matchers import same
 from quire.testing.results import CaseResult, FileResult, Outcome, Problem
 from quire.testing.rows import BadRows, CaseRow, expand
@@ -282,7 +281,7 @@ def verdict(
     start: PreparedStart | None = None,
 ) -> tuple[list[Problem], Observation | None]:
     """Play a case, and return its problems and its last observation. With a `start`, its run begins there."""
-    case, row = case_row.case, cast("Mapping[str, Value]", case_row.row)
+    case, row = case_row.case, case_row.row
     run = CaseRun(bench, case, start=start)
     try:
         stages = run.play()

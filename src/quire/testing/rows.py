@@ -290,7 +290,7 @@ class CaseRow(Struct, frozen=True):
     case: Case
     name: str
     """With the row: `rows[row 3]`."""
-    row: Mapping[str, object]
+    row: Mapping[str, Value]
 
 
 def expand(case: Case, folder: Path, inputs: Sequence[str]) -> list[CaseRow]:
@@ -304,7 +304,7 @@ def expand(case: Case, folder: Path, inputs: Sequence[str]) -> list[CaseRow]:
     for row in rows_of(case.rows, folder):
         filled, name = filler(row) if filler else case, f"{case.name}[{row.label}]"
         own = filled.setting.inputs
-        taken = {name: row.values[name] for name in case.rows.matrix if name in inputs or name in own}
+        taken = {column: row.values[column] for column in case.rows.matrix if column in inputs or column in own}
         setting = replace(filled.setting, inputs={**own, **taken}) if taken else filled.setting
         rows.append(CaseRow(replace(filled, name=name, setting=setting), name, row.values))
     return rows
@@ -338,23 +338,16 @@ def _filler(part: T) -> Callable[[Row], T] | None:
         if isinstance(part, Entry) and part.is_json and "reply" in fields:
             reply = decode(part.reply)
             fields["reply"] = lambda row: encode(fill(reply, row))
-        if fields:
-            filler = lambda row: replace(part, **{name: inner(row) for name, inner in fields.items()})  # noqa: E731
+        filler = (lambda row: replace(part, **{name: inner(row) for name, inner in fields.items()})) if fields else None
     elif isinstance(part, tuple | list):
         kind, items = type(part), [(item, _filler(item)) for item in part]
-        if any(inner for _, inner in items):
-            filler = lambda row: kind(_filled_part(item, row) for item in items)  # noqa: E731
+        has_place = any(inner for _, inner in items)
+        filler = (lambda row: kind(inner(row) if inner else item for item, inner in items)) if has_place else None
     elif isinstance(part, Mapping):
-        entries = [((key, _filler(key)), (value, _filler(value))) for key, value in part.items()]
-        if any(key[1] or value[1] for key, value in entries):
-            filler = lambda row: {_filled_part(key, row): _filled_part(value, row) for key, value in entries}  # noqa: E731
+        pairs = _filler(tuple(part.items()))
+        filler = (lambda row: dict(pairs(row))) if pairs else None
     # Where a text is needed and the row has another value, the reader of the part says so.
     return cast("Callable[[Row], T] | None", filler)
-
-
-def _filled_part(place: tuple[object, Callable[[Row], object] | None], row: Row) -> object:
-    part, filler = place
-    return filler(row) if filler else part
 
 
 def _as_text(filler: Callable[[Row], object], row: Row) -> str:

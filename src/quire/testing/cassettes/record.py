@@ -137,7 +137,7 @@ async def _record_case(target: WantedCase, recording: Recording, purse: Purse) -
     if problems:
         return RecordedCase(target.path, target.row.name, 0, tuple(problems))
     problems = [meter.message] if meter.trouble else []
-    row = cast("Mapping[str, Value]", target.row.row)
+    row = target.row.row
     for stage in stages:
         expect = stage.expect(case)
         if stage.act is None or expect is not None:

@@ -297,9 +297,10 @@ class _Step(Struct, frozen=True):
         listed: list[tuple[str, Span]] = []
         if isinstance(options, LiteralValue) and isinstance(options.value, list | tuple):
             listed = [(str(option), self._at("args", "options")) for option in options.value]
-        written = kind.value if isinstance(kind, LiteralValue) and kind.value in QUESTIONS else "input"
-        known = cast("Literal['input', 'confirm', 'select']", written)
-        yield from answers(self.place, self.way, known, listed, "default" in arguments, at)
+        # A value of any kind may be written there.
+        written = kind.value if isinstance(kind, LiteralValue) and kind.value in tuple(QUESTIONS) else "input"
+        question = cast("Literal['input', 'confirm', 'select']", written)
+        yield from answers(self.place, self.way, question, listed, "default" in arguments, at)
 
     def _conditions(self) -> Iterator[Decision]:
         for role, formula in formulas(self.step):

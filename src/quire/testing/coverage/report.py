@@ -19,7 +19,7 @@ from quire.formats.test.syntax import COVERAGE_KINDS
 from quire.plan.vocabulary import typed_way
 from quire.runs.drives import apply_amendments
 from quire.source import Source, relative_to_here
-from quire.testing.coverage.decisions import KINDS, Decision, Kind, decision_id, document_decisions
+from quire.testing.coverage.decisions import KINDS, Decision, decision_id, document_decisions
 from quire.testing.coverage.taken import decisions_taken, file_pipelines
 from quire.testing.coverage.watched_documents import watched
 from quire.testing.results import Problem
@@ -187,12 +187,12 @@ def merged(parts: Iterable[DocumentCoverage]) -> list[DocumentCoverage]:
     return [count.result() for count in counts.values()]
 
 
-def uncovered_findings(coverage: DocumentCoverage, kinds: tuple[Kind, ...] = ("arms",)) -> tuple[Diagnostic, ...]:
-    """Return the missing decisions as findings about the document itself, for annotations beside its lines."""
+def uncovered_findings(coverage: DocumentCoverage) -> tuple[Diagnostic, ...]:
+    """Return the arms that no run took as findings about the document itself, for annotations beside its lines."""
     code = replace(codes.COVERAGE_BELOW, severity=Severity.WARNING)
     return tuple(
         Diagnostic(code, f"not covered by any case: {decision.label}", decision.span)
-        for decision in coverage.missing(*kinds)
+        for decision in coverage.missing("arms")
     )
 
 

@@ -297,19 +297,15 @@ def _beyond_bounds(run: DrawnRun, proof: Proof) -> Broken | None:
 def _outside(run: DrawnRun, promises: Promises) -> Broken | None:
     if promises.envelope is None:
         return None
+    from quire.library.capability_words import Words
+
     for request in run.answers.calls:
         if request.grants is None:
-            needed = _capability(request)
+            words = Words({request.connection: None} if request.connection else {})
+            needed = next(iter(words.tool(request.connection, request.tool)), "")
             if needed and not promises.envelope.covers(needed):
                 return Broken("envelope", f"{request.tool} was called, which needs {needed}, outside of its envelope")
     return None
-
-
-def _capability(request: ToolRequest) -> str:
-    from quire.library.capability_words import Words
-
-    words = Words({request.connection: None} if request.connection else {})
-    return next(iter(words.tool(request.connection, request.tool)), "")
 
 
 def _differs(run: DrawnRun) -> Broken | None:

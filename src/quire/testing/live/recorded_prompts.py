@@ -9,7 +9,8 @@ performed.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Literal, cast
 
 from msgspec import Struct
@@ -281,7 +282,9 @@ async def follow_run(run: RecordedRun, model: Model, purse: Purse, clock: Clock,
     before = [record for record in view.effects if record.kind == "model"]
     refused = [reply for reply in replies.values() if reply.state == "failed" and not (reply.usage or reply.elapsed)]
     counts = len(before), len(replies) - len(refused)
-    return FollowedRun(replayed, counts, (_total(before), _total(list(replies.values()))))
+    return FollowedRun(
+        replayed, counts, (total_spent(map(saved_by, before)), total_spent(map(saved_by, replies.values())))
+    )
 
 
 async def _asked(asking: Performer, requests: Sequence[ModelRequest], purse: Purse) -> list[EffectRecord]:
@@ -300,8 +303,6 @@ def _is_unpaid(record: EffectRecord) -> bool:
     return record.failure is not None and record.failure.kind == BUDGET
 
 
-def _total(records: Sequence[EffectRecord]) -> EffectMeter:
-    total = EffectMeter()
-    for record in records:
-        total = total.plus(saved_by(record))
-    return total
+def total_spent(parts: Iterable[EffectMeter]) -> EffectMeter:
+    """Return the sum of what several calls used."""
+    return reduce(EffectMeter.plus, parts, EffectMeter())

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -260,13 +260,12 @@ def calibration_plan(
     judge_model: str = "",
     repeats: int | None = None,
     budget: float | None = None,
-    environ: Mapping[str, str] = os.environ,
 ) -> CalibrationPlan:
     """Read a judge and its labels, and open its model. Raises `CannotStart`."""
     if not path.name.endswith(SUFFIX):
         raise CannotStart(f"{path} is not a judge: its name ends in {SUFFIX}")
     judge = load_judge(path)
-    seat = JudgeSeats(user_models(path.parent, environ), judge_model).seat(judge)
+    seat = JudgeSeats(user_models(path.parent, os.environ), judge_model).seat(judge)
     if budget is not None:
         require_price(seat.model, seat.spec)
     labelled = read_labels(judge, labels or labels_path(path))

@@ -14,7 +14,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -167,7 +167,7 @@ async def make_try(case: LiveCase, attempt: Attempt, model: Model, purse: Purse,
     completed = bool(stages) and stages[-1].observation.status == "completed"
     lost = meter.trouble == BUDGET or (bool(meter.trouble) and not completed)
     if stages and not lost:
-        problems += grade(stages, row.case, cast("Mapping[str, Value]", row.row), case.always)
+        problems += grade(stages, row.case, row.row, case.always)
         problems += [f"{call.tool} was called: {call.reason}" for call in run.world.tools.unscripted]
         problems += terms(row.case.live or case.live, stages[-1].observation, meter.cost, seconds)
         if case.seat is not None and not problems:

@@ -23,7 +23,7 @@ from quire.source import MAX_TEST_BYTES, NOWHERE, Source, Span, read_source, rel
 from quire.testing.case_run import CaseRun
 from quire.testing.file_run import FileOptions, OpenTest, open_test, verdict
 from quire.testing.mutation.kills import telling_expectation
-from quire.testing.mutation.mutants import MOST_MUTANTS, OPERATORS, mutants
+from quire.testing.mutation.mutants import OPERATORS, mutants
 from quire.testing.snapshots import SnapshotMode
 from quire.testing.virtual_loop import Stuck
 from quire.testing.worker_processes import in_order
@@ -197,12 +197,12 @@ def opened(reading: TestReading) -> OpenTest:
     return replace(test, bench=replace(test.bench, settings=settings, coverage=None))
 
 
-def mutate_opened(test: OpenTest, *, most: int = MOST_MUTANTS, processes: int = 1) -> MutationReport:
+def mutate_opened(test: OpenTest, *, processes: int = 1) -> MutationReport:
     """Try the cases of a test file that was opened."""
     document = test.bench.document
     plan = document.runnable()
     cases, left_out = baseline_cases(test)
-    report = run_mutants(plan, mutants(plan, document.source, most=most), cases, processes=processes)
+    report = run_mutants(plan, mutants(plan, document.source), cases, processes=processes)
     return replace(report, left_out=(*left_out, *report.left_out))
 
 
