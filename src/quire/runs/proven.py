@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from quire.analysis.money import noted_rate
 from quire.analysis.quantities import Quantity, asked_models, quantities
-from quire.analysis.rules.prices import noted_rate
 from quire.errors import QuireError
 from quire.library.foresight import Foresight
 from quire.models.prices import Unpriced, rate_of
