@@ -244,7 +244,7 @@ def may_open_by_itself(gate: Gate, search: GateSearch) -> bool:
 
 def can_open_without_default(question: QuestionFact) -> bool:
     """Tell whether a question without a default may be answered with a yes if no person answers."""
-    return question.kind == "select" or (question.kind == "confirm" and question.place.format == "playbook")
+    return question.kind == "select" or (question.kind == "confirm" and question.is_elicited)
 
 
 def unattended(question: QuestionFact) -> str | None:

@@ -57,7 +57,7 @@ def contributions(proof: Proof, kind: str, rates: Mapping[str, Rate] = NO_RATES)
                 turns = max(0, fact.calls - 1)
                 more = f", with up to {turns:,} turns or corrections" if turns else ""
                 shares.append(_share(fact, f"asks {fact.model or 'the model'}{more}", number(fact.calls)))
-            case "tool_calls" if fact.tools or _is_thread(fact):
+            case "tool_calls" if fact.tools or fact.place.is_thread:
                 what = f"may use {len(fact.tools)} tools, {MOST_CALLS} calls a turn"
                 shares.append(_share(fact, what, number(fact.uses)))
             case "questions" if fact.asks:
@@ -81,7 +81,7 @@ def contributions(proof: Proof, kind: str, rates: Mapping[str, Rate] = NO_RATES)
 
 def completed(shares: tuple[Contribution, ...], proof: Proof, most: Amount, unit: Unit) -> tuple[Contribution, ...]:
     """Return the shares with that of what has no facts of its own: hooks, and the threads that threads start."""
-    thread = next((fact for fact in proof.model_calls if _is_thread(fact)), None)
+    thread = next((fact for fact in proof.model_calls if fact.place.is_thread), None)
     amount = total(contribution.whole for contribution in shares)
     if thread is None or most.is_endless or amount.is_endless:
         return shares
@@ -97,7 +97,7 @@ def _launched(proof: Proof, rates: Mapping[str, Rate]) -> Iterator[Contribution]
     from quire.analysis.money import pays_for_launches
 
     amount = proof.cost.amount(LAUNCHED_MONEY)
-    thread = next((fact for fact in proof.model_calls if _is_thread(fact)), None)
+    thread = next((fact for fact in proof.model_calls if fact.place.is_thread), None)
     if thread is not None and not amount.is_nothing and pays_for_launches(proof, rates):
         what = "pays for runs that it launches, within its limit of spend"
         yield Contribution(thread.place.way, what, amount, ONE, unit="picodollars")
@@ -109,7 +109,7 @@ def _share(fact: ModelFact, what: str, each: Amount, unit: Unit = "count") -> Co
 
 def _read(fact: ModelFact, rate: Rate | None) -> Iterator[tuple[str, Amount]]:
     """Yield what a step reads each time it runs, in words, with its tokens."""
-    if _is_thread(fact):
+    if fact.place.is_thread:
         if not fact.first.is_nothing:
             yield "reads up to its limit of tokens", fact.first
     elif fact.windows < fact.calls:
@@ -127,17 +127,11 @@ def _wrote(fact: ModelFact) -> Iterator[tuple[str, Amount]]:
     """Yield what the model writes each time a step runs, in words, with its tokens; nothing if it is not limited."""
     if fact.reply_tokens is None:
         return
-    limit, tokens = fact.first.as_number if _is_thread(fact) else None, fact.calls * fact.reply_tokens
+    limit, tokens = fact.first.as_number if fact.place.is_thread else None, fact.calls * fact.reply_tokens
     if limit and limit < tokens:
         yield "writes up to its limit of tokens", number(limit)
     else:
         yield f"writes up to {fact.reply_tokens:,} tokens a call", number(tokens)
-
-
-def _is_thread(fact: ModelFact) -> bool:
-    from quire.plan.thread import Thread
-
-    return isinstance(fact.place.step.work, Thread)
 
 
 def _paid(fact: ModelFact, rate: ModelRate) -> Iterator[Contribution]:

@@ -33,7 +33,6 @@ from quire.analysis.tool_flows import sinks
 from quire.diagnostics import Diagnostic, Edit, Fix, Related
 from quire.patterns import late_pattern
 from quire.plan.pipeline_work import Agent, Parallel
-from quire.plan.thread import Thread
 from quire.plan.vocabulary import JOINT
 from quire.source import Span
 from quire.trust.risk import Tier
@@ -72,7 +71,7 @@ class _Rules:
 
     def findings(self) -> Iterator[Diagnostic]:
         for effect in self._proof.effects:
-            if not changes_something(effect) or type(effect.place.step.work) is Thread:
+            if not changes_something(effect) or effect.place.is_thread:
                 continue
             gate = self._search.gate_of(effect)
             if gate.verdict == "gated" and all(
@@ -398,7 +397,7 @@ def _in_dialect(text: str, at: int) -> bool:
 
 
 def default_help(question: QuestionFact, answer: str) -> str:
-    key = f'`default:"{answer}"`' if question.place.format == "playbook" else f'`default: "{answer}"`'
+    key = f'`default:"{answer}"`' if question.is_elicited else f'`default: "{answer}"`'
     return f"let it have {key}" if has_default(question) else f"add {key} to the question"
 
 
@@ -408,7 +407,7 @@ def default_fix(question: QuestionFact, answer: str, source: Source) -> Fix | No
     if place.document or has_default(question) or '"' in answer or "\\" in answer:
         return None
     title = f"answer “{answer}” if no person does"
-    if place.format == "playbook":
+    if question.is_elicited:
         match = _ELICIT.search(source.text, place.span.end, place.span.end + _FAR)
         between = source.text[place.span.end : match.start()] if match else ""
         if match is None or "\n#" in between:
@@ -424,7 +423,7 @@ def default_fix(question: QuestionFact, answer: str, source: Source) -> Fix | No
 
 def show_help(question: QuestionFact, used: frozenset[str]) -> str:
     name = next(iter(sorted(used)), "value")
-    if question.place.format == "playbook":
+    if question.is_elicited:
         return f"put {{{{{name}}}}} into the text of the question"
     return f"add `show: !expr {name}` to its args, or put it into the prompt"
 

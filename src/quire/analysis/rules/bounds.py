@@ -80,7 +80,7 @@ def _stops(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
 
 def _by_directives(proof: Proof, least: int) -> int:
     """Return how many model calls directives make at most, which PL116 does not count."""
-    counts = [call.often.as_number for call in proof.model_calls if call.place.format == "directive"]
+    counts = [call.often.as_number for call in proof.model_calls if call.place.is_thread]
     return sum(least if count is None else count for count in counts)
 
 

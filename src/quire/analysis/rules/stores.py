@@ -55,7 +55,7 @@ def check(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
     writes: dict[str, list[_Write]] = {}
     for effect in proof.effects:
         # Hooks of threads act on events, which rarely happen at the same time.
-        if effect.by_model or not effect.fans or effect.place.format == "directive":
+        if effect.by_model or not effect.fans or effect.place.is_thread:
             continue
         for write in _writes(effect):
             yield from _by_all_items(write, many, context)
