@@ -40,6 +40,7 @@ _SHELL = "rye.execute.tool.rye.bash"
 _HTTP = ("rye.execute.tool.rye.web.", "rye.execute.tool.rye.http.")
 _MCP, _PYTHON = "rye.execute.tool.mcp.", "rye.execute.tool.python."
 _ITEMS = ("rye.fetch.", "rye.sign.", *(f"rye.execute.{item_type}" for item_type in ITEM_TYPES if item_type != "tool"))
+_BEGINNINGS: Mapping[str | tuple[str, ...], Kind] = {_HTTP: "http", _MCP: "mcp", _PYTHON: "python", _ITEMS: "item"}
 _SECONDS: Mapping[Kind, ToolKind] = {
     "built-in": "files",
     "shell": "shell",
@@ -268,14 +269,9 @@ def _kind(capability: str) -> Kind:
 
     if capability == _SHELL or matches(capability, _SHELL):
         return "shell"
-    if capability.startswith(_HTTP):
-        return "http"
-    if capability.startswith(_MCP):
-        return "mcp"
-    if capability.startswith(_PYTHON):
-        return "python"
-    if capability.startswith(_ITEMS):
-        return "item"
+    for beginning, kind in _BEGINNINGS.items():
+        if capability.startswith(beginning):
+            return kind
     return "built-in" if capability.startswith("rye.execute.tool.rye.") or capability.count(".") < 4 else "mcp"
 
 
