@@ -57,6 +57,12 @@ HOSTILE: list[tuple[str, Made, str]] = [
     ("sort(ctx)", lambda: [3 * 2**14_000 + number for number in range(20_000)], "steps"),
     ("map(range(100000), x -> text(ctx))", lambda: 2**14_000, "steps"),
     ("map(range(1000000), x -> number(ctx))", lambda: "9" * 4_300, "steps"),
+    ("map(range(100000), x -> trim(ctx))", lambda: LONG, "steps"),
+    ("map(range(1000000), x -> starts_with(ctx, ctx))", lambda: LONG, "steps"),
+    ("map(range(1000000), x -> ends_with(ctx, ctx))", lambda: LONG, "steps"),
+    ("map(range(1000), x -> keys(ctx))", lambda: {str(number): 1 for number in range(100_000)}, "steps"),
+    ("map(range(1000), x -> values(ctx))", lambda: {str(number): 1 for number in range(100_000)}, "steps"),
+    ("min(map(range(300000), x -> ctx))", lambda: LONG, "steps"),
     ("text(map(range(100000), x -> ctx))", lambda: 2**14_000, "steps"),
     ("distinct([map(range(100000), x -> ctx)])", lambda: 2**14_000, "steps"),
     ("text(ctx)", lambda: SHARED, "items"),
@@ -69,6 +75,8 @@ HOSTILE: list[tuple[str, Made, str]] = [
     ("parse(ctx)", lambda: "9" * 20_000_000, "characters"),
     ("group(ctx, x -> range(x))", lambda: MANY, "steps"),
 ]
+SMALL_WORK = {"first", "last", "abs", "round", "floor", "ceil"}
+"""Functions whose work does not grow with their arguments."""
 
 
 @pytest.mark.parametrize(("text", "made", "words"), HOSTILE, ids=[text for text, _, _ in HOSTILE])

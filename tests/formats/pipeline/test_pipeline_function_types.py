@@ -46,6 +46,12 @@ def test_nested_calls_are_looked_at_once(call: str, rest: str) -> None:
         checked(HEAD + call * 47 + "review.files" + rest * 47 + "\n")
 
 
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_nested_calls_of_every_function_are_looked_at_once(name: str) -> None:
+    with within(2):
+        checked(HEAD + f"{name}(" * 47 + "review.files" + ")" * 47 + "\n")
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [
