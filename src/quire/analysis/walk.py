@@ -15,14 +15,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.analysis.abstract_values import AbstractValue, sized, without_references
-from quire.analysis.amounts import ONE, Amount, Reason, endless
+from quire.analysis.amounts import ONE, Amount, Reason, endless, number
 from quire.analysis.costs import QUESTIONS, Cost, unbounded
 from quire.analysis.facts import Condition, EffectFact, Fact, ModelFact, Place, PlainFact, QuestionFact
 from quire.analysis.labels import AUTHORED, MODEL, Integrity, KeptContents, Label, Privacy, Trace, joined, source_label
+from quire.analysis.model_costs import StepCalls, tool_call
 from quire.analysis.scope import Answers, Names, Scope, answer_value
 
 if TYPE_CHECKING:
-    from quire.analysis.model_costs import StepCalls
     from quire.analysis.world import AgentFact, ToolFact, World
     from quire.plan.nodes import Plan, Sequence, Step
     from quire.schema_types import FieldType
@@ -115,6 +115,35 @@ class Walk:
         it is known; `again` is true for one of a callee that was put in the place of a call."""
         self.contents.write(effect, given, again=again)
         self.facts.append(effect)
+
+    def note_call(
+        self,
+        tool: ToolFact,
+        arguments: Mapping[str, AbstractValue],
+        place: Place,
+        scope: Scope,
+        cost: Cost,
+        label: Label,
+        *,
+        given: Label | None = None,
+        reads: tuple[str, ...] = (),
+    ) -> AbstractValue:
+        """Note a call that a step itself makes, and return its result. `label` is that of all values that decide about
+        it; `given` and `reads` are those of the effect."""
+        effect = EffectFact(
+            place,
+            tool,
+            arguments,
+            conditions=scope.conditions,
+            asked=scope.asked,
+            fans=scope.fans,
+            often=scope.often,
+            reads=reads,
+            span=place.span,
+        )
+        self.note_effect(effect, given)
+        tool_call(cost, tool, place)
+        return sized(None, number(tool.result_tokens), self.result(tool, label, place, arguments))
 
     def ask(self, question: QuestionFact, scope: Scope, cost: Cost) -> AbstractValue:
         """Note a question of a step, and return its answer."""
