@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from math import prod
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -91,10 +92,10 @@ class Amount(Struct, frozen=True, gc=False, cache_hash=True):
             return self._with_number(theirs)
         if mine is not None:
             return other._with_number(mine)
-        found = dict(self.products)
+        terms = self.terms
         for product, count in other.products:
-            found[product] = found.get(product, 0) + count
-        return _of_sizes(found)
+            terms[product] = terms.get(product, 0) + count
+        return _of_sizes(terms)
 
     def _with_number(self, more: int) -> Amount:
         """Return the sum of a formula and a number. That of the formula is its first product, as it has no size."""
@@ -123,11 +124,10 @@ class Amount(Struct, frozen=True, gc=False, cache_hash=True):
             return self if mine >= theirs else other
         if self.reasons or other.reasons:
             return _endless(self, other)
-        found = dict(self.products)
+        terms = self.terms
         for product, count in other.products:
-            if count > found.get(product, 0):
-                found[product] = count
-        return _of_sizes(found)
+            terms[product] = max(count, terms.get(product, 0))
+        return _of_sizes(terms)
 
     def at_most(self, limit: int) -> Amount:
         """Return the smaller one of the bound and a number. A formula stays: it may be smaller."""
@@ -145,21 +145,15 @@ class Amount(Struct, frozen=True, gc=False, cache_hash=True):
     def is_nothing(self) -> bool:
         return self.as_number == 0
 
-    def with_sizes(self, known: Mapping[str, int]) -> Amount:
+    def with_sizes(self, counts: Mapping[str, int]) -> Amount:
         """Return the formula with numbers in place of the sizes that are known."""
-        if self.reasons or not known:
+        if self.reasons or not counts:
             return self
-        found: dict[Product, int] = {}
+        terms: dict[Product, int] = {}
         for product, count in self.products:
-            rest = []
-            for size in product:
-                if size in known:
-                    count *= known[size]
-                else:
-                    rest.append(size)
-            key = tuple(rest)
-            found[key] = found.get(key, 0) + count
-        return _kept(found)
+            rest = tuple(size for size in product if size not in counts)
+            terms[rest] = terms.get(rest, 0) + count * prod(counts[size] for size in product if size in counts)
+        return _kept(terms)
 
     def divided(self, by: int) -> Amount:
         """Return the bound of a part, each coefficient rounded up."""
@@ -222,7 +216,7 @@ def total(parts: Iterable[Amount], constant: int = 0) -> Amount:
         if count is not None:
             constant += count
         elif part.reasons:
-            return Amount(reasons=tuple(dict.fromkeys(reason for one in several for reason in one.reasons)))
+            return endless(*(reason for each in several for reason in each.reasons))
         else:
             amount = part if amount is NOTHING else amount.plus(part)
     return amount.plus(number(constant)) if constant else amount
@@ -234,12 +228,12 @@ def _product(amount: Amount, other: Amount) -> Amount:
         return _endless(amount, other)
     if len(amount.products) * len(other.products) > MOST_TERMS * MOST_TERMS:
         return Amount(reasons=(TOO_LONG,))
-    found: dict[Product, int] = {}
+    terms: dict[Product, int] = {}
     for left, count in amount.products:
         for right, often in other.products:
             product = tuple(sorted((*left, *right))) if left and right else left or right
-            found[product] = found.get(product, 0) + count * often
-    return _kept(found)
+            terms[product] = terms.get(product, 0) + count * often
+    return _kept(terms)
 
 
 def bounded(terms: Mapping[Product, int]) -> Amount:
@@ -286,9 +280,9 @@ def compared(new: Amount, old: Amount) -> Order:
     products = {*mine, *theirs}
     more = any(mine.get(product, 0) > theirs.get(product, 0) for product in products)
     less = any(mine.get(product, 0) < theirs.get(product, 0) for product in products)
-    if more and less:
-        return "unclear"
-    return "higher" if more else "lower" if less else "equal"
+    if more:
+        return "unclear" if less else "higher"
+    return "lower" if less else "equal"
 
 
 def parsed(text: str) -> Amount | None:

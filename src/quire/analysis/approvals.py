@@ -78,9 +78,9 @@ class Gate(Struct, frozen=True):
         if self.verdict != "gated":
             return NONE
         joint = " or " if self.jointly else ", "
-        asked = joint.join(f"{question.place.way} {question.kind}" for question in self.questions)
+        questions = joint.join(f"{question.place.way} {question.kind}" for question in self.questions)
         shown = f"shown: {', '.join(self.shown)}" if self.shown else ""
-        return ", ".join(part for part in (asked, note, shown) if part)
+        return ", ".join(part for part in (questions, note, shown) if part)
 
 
 def gates_of(proof: Proof) -> tuple[Gate, ...]:
@@ -130,14 +130,13 @@ class GateSearch:
 
     def _by_question(self, conditions: tuple[Condition, ...]) -> dict[QuestionFact, list[Condition]]:
         """Return the questions that conditions depend on, with those conditions."""
-        found: dict[QuestionFact, list[Condition]] = {}
+        several: dict[QuestionFact, list[Condition]] = {}
         for condition in conditions:
-            questions = self._questions.get(id(condition))
-            if questions is None:
-                questions = self._questions[id(condition)] = questions_in((condition,))
-            for question in questions:
-                found.setdefault(question, []).append(condition)
-        return found
+            if id(condition) not in self._questions:
+                self._questions[id(condition)] = questions_in((condition,))
+            for question in self._questions[id(condition)]:
+                several.setdefault(question, []).append(condition)
+        return several
 
     def refusals(self, question: QuestionFact, conditions: tuple[Condition, ...]) -> tuple[str, ...]:
         """Return the answers to a question that keep an effect under these conditions from happening; none if the
@@ -151,11 +150,11 @@ class GateSearch:
                 words = REFUSALS
         return words if all(self.prevented(conditions, {question: word}) for word in words) else ()
 
-    def prevented(self, conditions: tuple[Condition, ...], given: Mapping[QuestionFact, str]) -> bool:
+    def prevented(self, conditions: tuple[Condition, ...], answers: Mapping[QuestionFact, str]) -> bool:
         """Tell whether an effect under these conditions certainly does not happen after these answers."""
-        key = tuple((id(question), answer) for question, answer in given.items())
+        key = tuple((id(question), answer) for question, answer in answers.items())
         if key not in self._answers:
-            self._answers[key] = Answers(given)
+            self._answers[key] = Answers(answers)
         return self._answers[key].prevent(conditions)
 
     def _stop_together(self, questions: tuple[QuestionFact, ...], conditions: tuple[Condition, ...]) -> bool:
@@ -221,30 +220,30 @@ def opens_by_itself(gate: Gate, search: GateSearch) -> bool:
     """Tell whether the effect happens although no person answers: each question that gates it has an answer of its own
     that does not stop it."""
     conditions = considered(gate.effect.conditions)
-    given: dict[QuestionFact, str] = {}
+    answers: dict[QuestionFact, str] = {}
     for question in gate.questions:
         answer = unattended(question)
         if answer is None or search.prevented(conditions, {question: answer}):
             return False
-        given[question] = answer
-    return not search.prevented(conditions, given)
+        answers[question] = answer
+    return not search.prevented(conditions, answers)
 
 
 def may_open_by_itself(gate: Gate, search: GateSearch) -> bool:
     """Tell whether the effect may happen although no person answers. A default that is computed may be the yes."""
-    given: dict[QuestionFact, str] = {}
+    answers: dict[QuestionFact, str] = {}
     for question in gate.questions:
         answer = unattended(question)
         if answer is not None:
-            given[question] = answer
+            answers[question] = answer
         elif not has_default(question):
             return False
-    return not search.prevented(considered(gate.effect.conditions), given)
+    return not search.prevented(considered(gate.effect.conditions), answers)
 
 
 def can_open_without_default(question: QuestionFact) -> bool:
     """Tell whether a question without a default may be answered with a yes if no person answers."""
-    return question.kind == "select" or (question.kind == "confirm" and question.place.format == "playbook")
+    return question.kind == "select" or (question.kind == "confirm" and question.is_elicited)
 
 
 def unattended(question: QuestionFact) -> str | None:

@@ -77,40 +77,38 @@ class Assumptions(Struct, frozen=True):
 
     def unused(self, symbols: Iterable[str]) -> Iterator[str]:
         """Yield a line for each `--assume` that fits none of these sizes."""
-        known = sorted(set(symbols))
-        used = self.used(known).all
+        symbols = sorted(set(symbols))
+        used = self.used(symbols).all
         for assumption in self.all:
             if assumption.source != OPTION or any(assumption is other for other in used):
                 continue
-            names = {symbol.strip("|‖"): symbol for symbol in known}
+            names = {symbol.strip("|‖"): symbol for symbol in symbols}
             close = names.get(nearest(assumption.name, names) or "")
-            there = f"there are {', '.join(known[:10])}" if known else "no bound depends on a size"
+            there = f"there are {', '.join(symbols[:10])}" if symbols else "no bound depends on a size"
             yield f"{OPTION} {assumption}: no bound depends on {assumption.written}; {did_you_mean(close, there)}"
 
     def _fitting(self, symbols: Iterable[str]) -> dict[str, Assumption]:
-        known = set(symbols)
-        assumptions: dict[str, Assumption] = {}
-        for symbol in sorted(known):
-            for assumption in self.all:
-                if _fits(assumption, symbol, known):
-                    assumptions[symbol] = assumption
-                    break
-        return assumptions
+        symbols = set(symbols)
+        fitting = {
+            symbol: next((assumption for assumption in self.all if _fits(assumption, symbol, symbols)), None)
+            for symbol in sorted(symbols)
+        }
+        return {symbol: assumption for symbol, assumption in fitting.items() if assumption is not None}
 
 
-def _fits(assumption: Assumption, symbol: str, known: set[str]) -> bool:
+def _fits(assumption: Assumption, symbol: str, symbols: set[str]) -> bool:
     if symbol.strip("|‖") != assumption.name:
         return False
     if symbol.startswith("|"):
         return assumption.kind == "items" or (assumption.kind == "" and not assumption.size.is_text)
     return assumption.kind == "bytes" or (
-        assumption.kind == "" and (assumption.size.is_text or f"|{assumption.name}|" not in known)
+        assumption.kind == "" and (assumption.size.is_text or f"|{assumption.name}|" not in symbols)
     )
 
 
-def contradictions(found: Assumptions, plan: Plan) -> Iterator[str]:
+def contradictions(assumptions: Assumptions, plan: Plan) -> Iterator[str]:
     """Yield a line for each assumption above the most that the document declares for an input."""
-    for assumption in found.all:
+    for assumption in assumptions.all:
         type = _type_of(assumption.name, plan)
         if isinstance(type, ListOf) and _kind(assumption) != "bytes":
             most, takes = type.max_items, "items"
@@ -175,19 +173,16 @@ def _assumption(written: str, size: Size, source: str) -> Assumption:
 
 
 def _agreeing(assumptions: Iterable[Assumption]) -> tuple[Assumption, ...]:
-    kept: list[Assumption] = []
+    several: list[Assumption] = []
     for assumption in assumptions:
-        for other in kept:
-            if (
-                other.name == assumption.name
-                and other.size.count != assumption.size.count
-                and _same_size(assumption, other)
-            ):
+        for other in several:
+            is_other = other.size.count != assumption.size.count
+            if other.name == assumption.name and is_other and _same_size(assumption, other):
                 raise CannotStart(f"{assumption.source} says both {other} and {assumption}: leave one of them out")
-        if assumption not in kept:
-            kept.append(assumption)
+        if assumption not in several:
+            several.append(assumption)
     # One with bars is meant for that size, whatever else is said about the name.
-    return tuple(sorted(kept, key=lambda one: not one.kind))
+    return tuple(sorted(several, key=lambda assumption: not assumption.kind))
 
 
 def _same_size(assumption: Assumption, other: Assumption) -> bool:

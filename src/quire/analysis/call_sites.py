@@ -93,9 +93,9 @@ class CallSite:
             own.append(at)
             at = at.before
         placed = at if at is None or id(at) in self._entered else self._traces[id(at)]
-        for one in reversed(own):
-            placed = replace(one, step=self._way(one.step) if one.step else "", before=placed)
-            self._traces[id(one)] = placed
+        for place in reversed(own):
+            placed = replace(place, step=self._way(place.step) if place.step else "", before=placed)
+            self._traces[id(place)] = placed
         return placed
 
     def _fans(self, fans: tuple[Place, ...]) -> tuple[Place, ...]:
@@ -131,8 +131,8 @@ class CallSite:
             case FanFact() | StoreFact() | ChoiceFact():
                 return replace(fact, place=self._place(fact.place))
 
-    def questions(self, asked: Iterable[QuestionFact]) -> tuple[QuestionFact, ...]:
-        return tuple(self._questions.get(id(fact), fact) for fact in asked)
+    def questions(self, facts: Iterable[QuestionFact]) -> tuple[QuestionFact, ...]:
+        return tuple(self._questions.get(id(fact), fact) for fact in facts)
 
     def conditions(self, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
         if self._questions or any(_has_way(condition.label) for condition in conditions):
@@ -140,45 +140,43 @@ class CallSite:
         return conditions
 
     def _condition(self, condition: Condition) -> Condition:
-        known = self._conditions.get(id(condition))
-        if known is None:
+        if id(condition) not in self._conditions:
             reads = {name: self.value(value) for name, value in condition.reads.items()}
             subject = self.value(condition.subject) if condition.subject is not None else None
             label = self.label(condition.label)
-            known = self._conditions[id(condition)] = replace(condition, reads=reads, subject=subject, label=label)
-        return known
+            self._conditions[id(condition)] = replace(condition, reads=reads, subject=subject, label=label)
+        return self._conditions[id(condition)]
 
     def result(self, value: AbstractValue) -> AbstractValue:
         """Return the result of the callee as the calling document knows it."""
-        found = self.value(value)
-        if found.length.is_endless or found.items.is_endless:
-            found = replace(found, items=self._amount(found.items), length=self._amount(found.length))
-        return found
+        result = self.value(value)
+        if result.length.is_endless or result.items.is_endless:
+            result = replace(result, items=self._amount(result.items), length=self._amount(result.length))
+        return result
 
     def value(self, value: AbstractValue) -> AbstractValue:
         """Return a value of the callee with the answers and the ways of this call."""
         if not self._questions and not _has_way(value.label):
             return value
-        known = self._values.get(id(value))
-        if known is None:
+        if id(value) not in self._values:
             if self._depth == _DEEPEST:
                 return replace(value.unanswered(), fields={}, element=None) if self._questions else value
             self._depth += 1
-            known = self._values[id(value)] = self._followed(value)
+            self._values[id(value)] = self._followed(value)
             self._depth -= 1
-        return known
+        return self._values[id(value)]
 
     def _followed(self, value: AbstractValue) -> AbstractValue:
         changed = value.labelled(self.label(value.label))
         if value.answer is not None and id(value.answer) in self._questions:
             changed = replace(changed, answer=self._questions[id(value.answer)])
         if value.computed is not None:
-            reads = {name: self.value(one) for name, one in value.computed.reads.items()}
+            reads = {name: self.value(read) for name, read in value.computed.reads.items()}
             changed = replace(changed, computed=replace(value.computed, reads=reads))
         if value.choices:
             changed = replace(changed, choices=tuple(map(self.value, value.choices)))
         if value.fields:
-            changed = replace(changed, fields={name: self.value(one) for name, one in value.fields.items()})
+            changed = replace(changed, fields={name: self.value(part) for name, part in value.fields.items()})
         if value.element is not None:
             changed = replace(changed, element=self.value(value.element))
         return changed

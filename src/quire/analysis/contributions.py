@@ -43,9 +43,9 @@ class Contribution(Struct, frozen=True):
 def contributions(proof: Proof, kind: str, rates: Mapping[str, Rate] = NO_RATES) -> tuple[Contribution, ...]:
     """Return the steps that make up a number. `rates` has the prices of models, where they were looked up: money needs
     them, and the windows of models are among them."""
-    found: list[Contribution] = []
+    shares: list[Contribution] = []
     if kind == "questions":
-        found += [
+        shares += [
             Contribution(question.place.way, f"asks ({question.kind})", ONE, question.often, question.in_an_arm)
             for question in proof.questions
         ]
@@ -56,48 +56,48 @@ def contributions(proof: Proof, kind: str, rates: Mapping[str, Rate] = NO_RATES)
             case "model_calls":
                 turns = max(0, fact.calls - 1)
                 more = f", with up to {turns:,} turns or corrections" if turns else ""
-                found.append(_share(fact, f"asks {fact.model or 'the model'}{more}", number(fact.calls)))
-            case "tool_calls" if fact.tools or _is_thread(fact):
+                shares.append(_share(fact, f"asks {fact.model or 'the model'}{more}", number(fact.calls)))
+            case "tool_calls" if fact.tools or fact.place.is_thread:
                 what = f"may use {len(fact.tools)} tools, {MOST_CALLS} calls a turn"
-                found.append(_share(fact, what, number(fact.uses)))
+                shares.append(_share(fact, what, number(fact.uses)))
             case "questions" if fact.asks:
-                found.append(_share(fact, f"may ask, {MOST_CALLS} questions a turn", number(fact.uses)))
+                shares.append(_share(fact, f"may ask, {MOST_CALLS} questions a turn", number(fact.uses)))
             case "input_tokens":
-                found += [_share(fact, what, tokens, "tokens") for what, tokens in _read(fact, rate)]
+                shares += [_share(fact, what, tokens, "tokens") for what, tokens in _read(fact, rate)]
             case "output_tokens":
-                found += [_share(fact, what, tokens, "tokens") for what, tokens in _wrote(fact)]
+                shares += [_share(fact, what, tokens, "tokens") for what, tokens in _wrote(fact)]
             case "money" if priced is not None:
-                found += _paid(fact, priced)
+                shares += _paid(fact, priced)
     if kind == "tool_calls":
-        found += [
+        shares += [
             Contribution(effect.place.way, f"calls {effect.tool.name}", ONE, effect.often, bool(effect.conditions))
             for effect in proof.effects
             if not effect.by_model
         ]
     if kind == "money" and rates:
-        found += _launched(proof, rates)
-    return tuple(found)
+        shares += _launched(proof, rates)
+    return tuple(shares)
 
 
-def completed(found: tuple[Contribution, ...], proof: Proof, most: Amount, unit: Unit) -> tuple[Contribution, ...]:
+def completed(shares: tuple[Contribution, ...], proof: Proof, most: Amount, unit: Unit) -> tuple[Contribution, ...]:
     """Return the shares with that of what has no facts of its own: hooks, and the threads that threads start."""
-    thread = next((fact for fact in proof.model_calls if _is_thread(fact)), None)
-    amount = total(contribution.whole for contribution in found)
+    thread = next((fact for fact in proof.model_calls if fact.place.is_thread), None)
+    amount = total(contribution.whole for contribution in shares)
     if thread is None or most.is_endless or amount.is_endless:
-        return found
+        return shares
     left = {product: count - amount.terms.get(product, 0) for product, count in most.products}
     rest = bounded({product: count for product, count in left.items() if count > 0})
     if rest.is_nothing:
-        return found
+        return shares
     what = "the threads that it starts, and what hooks do"
-    return (*found, Contribution(thread.place.way, what, rest, ONE, unit=unit))
+    return (*shares, Contribution(thread.place.way, what, rest, ONE, unit=unit))
 
 
 def _launched(proof: Proof, rates: Mapping[str, Rate]) -> Iterator[Contribution]:
     from quire.analysis.money import pays_for_launches
 
     amount = proof.cost.amount(LAUNCHED_MONEY)
-    thread = next((fact for fact in proof.model_calls if _is_thread(fact)), None)
+    thread = next((fact for fact in proof.model_calls if fact.place.is_thread), None)
     if thread is not None and not amount.is_nothing and pays_for_launches(proof, rates):
         what = "pays for runs that it launches, within its limit of spend"
         yield Contribution(thread.place.way, what, amount, ONE, unit="picodollars")
@@ -109,7 +109,7 @@ def _share(fact: ModelFact, what: str, each: Amount, unit: Unit = "count") -> Co
 
 def _read(fact: ModelFact, rate: Rate | None) -> Iterator[tuple[str, Amount]]:
     """Yield what a step reads each time it runs, in words, with its tokens."""
-    if _is_thread(fact):
+    if fact.place.is_thread:
         if not fact.first.is_nothing:
             yield "reads up to its limit of tokens", fact.first
     elif fact.windows < fact.calls:
@@ -127,17 +127,11 @@ def _wrote(fact: ModelFact) -> Iterator[tuple[str, Amount]]:
     """Yield what the model writes each time a step runs, in words, with its tokens; nothing if it is not limited."""
     if fact.reply_tokens is None:
         return
-    limit, tokens = fact.first.as_number if _is_thread(fact) else None, fact.calls * fact.reply_tokens
+    limit, tokens = fact.first.as_number if fact.place.is_thread else None, fact.calls * fact.reply_tokens
     if limit and limit < tokens:
         yield "writes up to its limit of tokens", number(limit)
     else:
         yield f"writes up to {fact.reply_tokens:,} tokens a call", number(tokens)
-
-
-def _is_thread(fact: ModelFact) -> bool:
-    from quire.plan.thread import Thread
-
-    return isinstance(fact.place.step.work, Thread)
 
 
 def _paid(fact: ModelFact, rate: ModelRate) -> Iterator[Contribution]:
@@ -149,7 +143,7 @@ def _paid(fact: ModelFact, rate: ModelRate) -> Iterator[Contribution]:
         price = written(rate.call_picodollars, "picodollars")
         parts.append(("pays for each call", number(fact.calls), rate.call_picodollars, price))
     for what, tokens, each, price in parts:
-        count = tokens.text(lambda one: f"{one:,}")
+        count = tokens.text()
         product = f"({count}) × {price}" if " + " in count else f"{count} × {price}"
         share = _share(fact, what, tokens.times(number(each)), "picodollars")
         yield replace(share, product=product)

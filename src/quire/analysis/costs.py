@@ -80,10 +80,10 @@ class Cost:
         self._add_up()
         if kind in self.endless:
             return Amount(reasons=self.endless[kind])
-        found = {product: count for product, count in self.terms.get(kind, {}).items() if count}
+        terms = {product: count for product, count in self.terms.get(kind, {}).items() if count}
         if constant := self.numbers.get(kind):
-            found[NUMBER] = constant
-        return Amount(tuple(sorted(found.items()))) if len(found) > MOST_TERMS else bounded(found)
+            terms[NUMBER] = constant
+        return Amount(tuple(sorted(terms.items()))) if len(terms) > MOST_TERMS else bounded(terms)
 
     def at_least(self, kind: str) -> int:
         self._add_up()
@@ -211,9 +211,9 @@ class Cost:
             self.numbers[kind] = self.numbers.get(kind, 0) + count
 
     def _unbounded(self, kind: str, reasons: Iterable[Reason]) -> None:
-        known = self.endless.get(kind, ())
-        if len(known) < MOST_REASONS:
-            self.endless[kind] = tuple(dict.fromkeys((*known, *reasons)))[:MOST_REASONS]
+        before = self.endless.get(kind, ())
+        if len(before) < MOST_REASONS:
+            self.endless[kind] = tuple(dict.fromkeys((*before, *reasons)))[:MOST_REASONS]
 
 
 def unbounded(reason: Reason) -> Cost:
@@ -257,14 +257,14 @@ def either(parts: list[Cost]) -> Cost:
     return cost
 
 
-def lower(one: Cost, other: Cost) -> Cost:
+def lower(first: Cost, other: Cost) -> Cost:
     """Return the lower amount of each kind, of two costs that both bound the same. A kind that cannot be compared, and
     what happens at least, stay those of the first."""
     cost = Cost()
-    cost.add(one)
-    for kind in one.kinds():
+    cost.add(first)
+    for kind in first.kinds():
         amount = other.amount(kind)
-        if compared(amount, one.amount(kind)) == "lower":
+        if compared(amount, first.amount(kind)) == "lower":
             cost.drop(kind)
             cost.spend(kind, amount)
     return cost

@@ -49,6 +49,11 @@ class Place(Struct, frozen=True, gc=False):
         """The document and the path: the same for all calls of a callee."""
         return self.document, self.path
 
+    @property
+    def is_thread(self) -> bool:
+        """True for the thread of a directive."""
+        return self.format == "directive"
+
     def reason(self, why: str, remedy: str = "") -> Reason:
         """Return why a bound is infinite at this place."""
         return Reason(why, remedy, self.span, self.document, self.way)
@@ -72,6 +77,11 @@ class QuestionFact(Struct, frozen=True, eq=False, gc=False):
     """How often it can be asked in a run."""
     in_an_arm: bool = False
     """True if a condition decides whether it is asked."""
+
+    @property
+    def is_elicited(self) -> bool:
+        """True for `@elicit` of a playbook; false for the tool `ask` of a pipeline."""
+        return self.place.step.ask is not None
 
 
 class Condition(Struct, frozen=True, gc=False):

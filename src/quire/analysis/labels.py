@@ -110,6 +110,12 @@ class Label(Struct, frozen=True, gc=False):
     """The three levels as bits: the worst of two is `|`, and most joins find out by it that they change nothing. A
     level has as many bits as its number, and so all those of the levels before it."""
 
+    @property
+    def traces(self) -> dict[int, Trace]:
+        """The ways of the value, by their identities."""
+        ways = (self.trace, self.chosen_trace, self.private_trace)
+        return {id(way): way for way in ways if way is not None}
+
     def join(self, other: Label) -> Label:
         mine, theirs = self.levels, other.levels
         both = mine | theirs
@@ -244,10 +250,7 @@ class KeptContents:
     @property
     def traces(self) -> dict[int, Trace]:
         """The ways on which text came into the places, by their identities."""
-        ways = (
-            way for label in self._labels.values() for way in (label.trace, label.chosen_trace, label.private_trace)
-        )
-        return {id(way): way for way in ways if way is not None}
+        return {identity: trace for label in self._labels.values() for identity, trace in label.traces.items()}
 
     def write(self, effect: EffectFact, given: Label | None = None, *, again: bool = False) -> None:
         """Remember that an effect may have put its arguments into a place. `given` is the label of them all, if it is

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from quire.analysis.amounts import NOTHING, number
 from quire.analysis.costs import CALLS_OF, LAUNCHED_MONEY, OUTPUT_OF
 from quire.analysis.quantities import (
@@ -19,6 +21,8 @@ from quire.analysis.quantities import (
 from quire.models.choose import Unpriced
 
 if TYPE_CHECKING:
+    import datetime
+
     from quire.analysis.proof import Proof
     from quire.models.prices import ModelRate, Rate
     from quire.plan.nodes import Plan
@@ -111,3 +115,16 @@ def spend_limit(plan: Plan) -> int | None:
     except BadInputs:
         return None
     return None if spend is None else round(spend * PICODOLLARS)
+
+
+def noted_rate(rate: Rate, today: datetime.date) -> Rate:
+    """Return a price whose reason or premises name the code for what is doubtful about it: that it is missing (BD106),
+    or old (BD107). `check` loads no prices, so these are not findings of it: they stand where money is shown."""
+    from quire.analysis.rules.codes import OLD_PRICE, UNPRICED
+
+    if isinstance(rate, Unpriced):
+        return replace(rate, reason=f"{rate.reason} ({UNPRICED.id})")
+    if not rate.is_old(today):
+        return rate
+    note = f"the price of {rate.spec} was last looked at {rate.age(today):,} days ago ({OLD_PRICE.id})"
+    return replace(rate, premises=(*rate.premises, note))

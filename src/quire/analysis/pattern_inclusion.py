@@ -56,32 +56,32 @@ class PatternSet:
         self._known = tuple(known)
         self._steps = steps
         self._by_head: dict[str, list[str]] = {}
-        for one in self._covering:
-            self._by_head.setdefault(fixed_head(one), []).append(one)
+        for pattern in self._covering:
+            self._by_head.setdefault(fixed_head(pattern), []).append(pattern)
         self._heads = sorted(self._by_head)
         self._lengths = sorted({len(head) for head in self._heads})
 
     def inclusion(self, pattern: str) -> Inclusion:
         """Tell whether everything that a pattern matches is matched by one of the set."""
-        for one in _spelled_out([pattern]):
-            inclusion = COVERED if one in self._written else self._included(one)
+        for spelling in _spelled_out([pattern]):
+            inclusion = COVERED if spelling in self._written else self._included(spelling)
             if inclusion is not COVERED:
                 return inclusion
         return COVERED
 
     def matches(self, text: str) -> bool:
-        return any(glob(one, text) for one in self._covering)
+        return any(glob(pattern, text) for pattern in self._covering)
 
     def _included(self, pattern: str) -> Inclusion:
         head = fixed_head(pattern)
         near = self._near(head)
         if head == pattern:
-            return COVERED if any(glob(one, pattern) for one in near) else Inclusion("new", pattern)
-        if not has_single(pattern) and any(glob(one, pattern) for one in near):
+            return COVERED if any(glob(other, pattern) for other in near) else Inclusion("new", pattern)
+        if not has_single(pattern) and any(glob(other, pattern) for other in near):
             # Read as a text, each of its stars was matched by a star.
             return COVERED
-        for text in (*(one for one in self._known if glob(pattern, one)), *_filled(pattern)):
-            if not any(glob(one, text) for one in near):
+        for text in (*(name for name in self._known if glob(pattern, name)), *_filled(pattern)):
+            if not any(glob(other, text) for other in near):
                 return Inclusion("new", text)
         if len(pattern) + sum(map(len, near)) > MOST_LETTERS:
             return NOT_DECIDED
@@ -93,9 +93,9 @@ class PatternSet:
     def _near(self, head: str) -> list[str]:
         """Return the patterns that can match a text with this beginning."""
         first = bisect_left(self._heads, head)
-        longer = takewhile(lambda one: one.startswith(head), islice(self._heads, first, None))
+        longer = takewhile(lambda other: other.startswith(head), islice(self._heads, first, None))
         shorter = (head[:length] for length in self._lengths if length < len(head))
-        return [one for begin in (*longer, *shorter) for one in self._by_head.get(begin, ())]
+        return [pattern for begin in (*longer, *shorter) for pattern in self._by_head.get(begin, ())]
 
 
 def _spelled_out(patterns: Iterable[str]) -> Iterator[str]:
@@ -116,10 +116,10 @@ def _filled(pattern: str) -> Iterator[str]:
 
 
 def _letter(spot: Spot) -> str:
-    wanted, known = spot
-    if wanted:
-        return min(known, default="")
-    return next((letter for letter in _READABLE if letter not in known), "")
+    is_among, letters = spot
+    if is_among:
+        return min(letters, default="")
+    return next((letter for letter in _READABLE if letter not in letters), "")
 
 
 class _States(Struct, frozen=True):
@@ -168,13 +168,13 @@ class _Walk:
     def _letters(self) -> list[str]:
         """Return one letter for each kind that the patterns tell apart, readable ones first."""
         spots = {spot for spot in (*self._wide.spots, *self._narrow.spots) if spot is not None}
-        named = set().union(*(known for _, known in spots)) if spots else set()
-        other = next((one for one in _READABLE if one not in named), "")
+        named = set().union(*(letters for _, letters in spots)) if spots else set()
+        other = next((letter for letter in _READABLE if letter not in named), "")
         other = other or next(chr(code) for code in range(0x100, 0x110000) if chr(code) not in named)
         kinds: dict[tuple[bool, ...], str] = {}
-        told = sorted(spots, key=lambda spot: (spot[0], sorted(spot[1])))
-        for letter in sorted(named | {other}, key=lambda one: (one not in _READABLE, one)):
-            kinds.setdefault(tuple((letter in known) is wanted for wanted, known in told), letter)
+        in_order = sorted(spots, key=lambda spot: (spot[0], sorted(spot[1])))
+        for letter in sorted(named | {other}, key=lambda letter: (letter not in _READABLE, letter)):
+            kinds.setdefault(tuple(_fits(spot, letter) for spot in in_order), letter)
         return list(kinds.values())
 
     def search(self) -> Inclusion:
@@ -204,12 +204,12 @@ class _Walk:
         return COVERED
 
     def _is_new(self, place: int, covering: int) -> bool:
-        known = self._seen.setdefault(place, [])
-        self.left -= len(known) // 16
-        if any(one & covering == one for one in known):
+        before = self._seen.setdefault(place, [])
+        self.left -= len(before) // 16
+        if any(states & covering == states for states in before):
             return False
-        known[:] = [one for one in known if one & covering != covering]
-        known.append(covering)
+        before[:] = [states for states in before if states & covering != covering]
+        before.append(covering)
         return True
 
 

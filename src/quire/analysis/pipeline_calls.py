@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from quire.analysis.abstract_values import NULL, TEXT, AbstractValue, either, is_narrow, literal, reply_value, sized
 from quire.analysis.amounts import NOTHING, Amount, number
 from quire.analysis.expressions import computed, label_of, path_value
-from quire.analysis.facts import Condition, EffectFact, Place, QuestionFact
+from quire.analysis.facts import Condition, Place, QuestionFact
 from quire.analysis.labels import AUTHORED, MODEL, PRIVATE, Integrity, Label, Trace
-from quire.analysis.model_costs import model_calls, tool_call
+from quire.analysis.model_costs import model_calls
 from quire.analysis.tool_flows import reading
 from quire.analysis.written_sizes import text_length
 from quire.engine.premises import REPAIRS
@@ -62,24 +62,7 @@ def invoke(walk: Walk, work: Invoke, place: Place, scope: Scope, cost: Cost) -> 
     for tool in walk.world.tools("", name):
         if tool.gives_privacy is PRIVATE:  # only that depends on the file
             tool = reading(tool, name, dict(work.arguments), walk.world)
-        walk.note_effect(
-            EffectFact(
-                place,
-                tool,
-                arguments,
-                AUTHORED,
-                False,
-                scope.conditions,
-                scope.asked,
-                scope.fans,
-                scope.often,
-                versions,
-                place.step.span,
-            ),
-            label,
-        )
-        results.append(sized(None, number(tool.result_tokens), walk.result(tool, label, place, arguments)))
-        tool_call(cost, tool, place)
+        results.append(walk.note_call(tool, arguments, place, scope, cost, label, given=label, reads=versions))
     result = (results[0] if len(results) == 1 else either(results)) if results else NULL
     scope.names.failures.add(result.label)
     return held_to_schema(work.schema, result, scope)

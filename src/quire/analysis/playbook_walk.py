@@ -21,9 +21,9 @@ from quire.analysis.abstract_values import (
 from quire.analysis.amounts import Amount, number, total
 from quire.analysis.costs import Cost
 from quire.analysis.costs import either as either_cost
-from quire.analysis.facts import Condition, EffectFact, Place, QuestionFact, StoreFact
+from quire.analysis.facts import Condition, Place, QuestionFact, StoreFact
 from quire.analysis.labels import AUTHORED, MODEL, Integrity, Label, Privacy, Trace, chosen_by, joined, source_label
-from quire.analysis.model_costs import model_calls, tool_call
+from quire.analysis.model_costs import model_calls
 from quire.analysis.scope import BETWEEN, ENTRY, earlier_results, entry_of, tell, tell_part
 from quire.analysis.walk import Walk, sequence
 from quire.analysis.written_sizes import PARSED, closing_lengths, text_length
@@ -336,19 +336,5 @@ def _use_tool(walk: Walk, step: Step, work: UseTool, place: Place, scope: Scope,
         from quire.analysis.tool_flows import reading
 
         tool = reading(named, work.tool, work.arguments, walk.world)
-        walk.note_effect(
-            EffectFact(
-                place,
-                tool,
-                arguments,
-                conditions=scope.conditions,
-                asked=scope.asked,
-                fans=scope.fans,
-                often=scope.often,
-                reads=reads,
-                span=place.span,
-            )
-        )
-        tool_call(cost, tool, place)
-        results.append(sized(None, number(tool.result_tokens), walk.result(tool, value.label, place, arguments)))
+        results.append(walk.note_call(tool, arguments, place, scope, cost, value.label, reads=reads))
     return either(results) if results else NULL

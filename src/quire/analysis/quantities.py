@@ -102,21 +102,25 @@ def quantities(
 
         windows = {model: rate.context for model, rate in rates.items()}
     windows = {model: longest if windows.get(model) is None else windows[model] for model in models}
-    found = [_counted(proof, kind, cap, shown=longest is None) for kind in COUNTED]
+    several = [_counted(proof, kind, cap, shown=longest is None) for kind in COUNTED]
     calls = proof.bound(MODEL_CALLS).most.as_number
     if calls is not None and (cap is None or calls < cap):
         cap = calls  # as many calls as there can be, each as large as the largest
     if models:
-        found += [_input(proof, models, windows, cap), _output(proof, models, cap)]
+        several += [_input(proof, models, windows, cap), _output(proof, models, cap)]
         if rates:
-            found.append(money_of(proof, rates, cap, windows))
-    found.append(_time(proof))
-    return tuple(found)
+            several.append(money_of(proof, rates, cap, windows))
+    return (*several, _time(proof))
 
 
 def asked_models(proof: Proof) -> list[str]:
     """Return the models that are asked, each once; the empty text stands for the run's own if it is not known."""
-    return [kind.removeprefix(CALLS_OF) for kind in proof.cost.kinds() if kind.startswith(CALLS_OF)]
+    return _after(CALLS_OF, proof)
+
+
+def _after(beginning: str, proof: Proof) -> list[str]:
+    """Return the models, or classes of tools, of the kinds of amounts that begin so."""
+    return [kind.removeprefix(beginning) for kind in proof.cost.kinds() if kind.startswith(beginning)]
 
 
 def _counted(proof: Proof, kind: str, cap: int | None, *, shown: bool) -> Quantity:
@@ -127,9 +131,7 @@ def _counted(proof: Proof, kind: str, cap: int | None, *, shown: bool) -> Quanti
         ceiling = Ceiling(cap, f"[safety.spawn] max_pipeline_spawns = {cap:,}: a run stops there")
     parts = {}
     if kind == "tool_calls":
-        parts = {
-            one.removeprefix(TOOLS_OF): proof.cost.amount(one) for one in proof.cost.kinds() if one.startswith(TOOLS_OF)
-        }
+        parts = {effect: proof.cost.amount(f"{TOOLS_OF}{effect}") for effect in _after(TOOLS_OF, proof)}
     return Quantity(kind, "count", bound.least, most, ceiling=ceiling, premises=_on_their_own(proof), parts=parts)
 
 
@@ -143,7 +145,7 @@ def without_end(proof: Proof, most: Amount) -> Amount:
 
 def launched_models(proof: Proof) -> list[str]:
     """Return the models of runs that threads may launch; the empty text stands for one that is not known."""
-    return [kind.removeprefix(LAUNCHES_OF) for kind in proof.cost.kinds() if kind.startswith(LAUNCHES_OF)]
+    return _after(LAUNCHES_OF, proof)
 
 
 def _on_their_own(proof: Proof) -> tuple[str, ...]:
@@ -176,10 +178,10 @@ def unknown_window(model: str) -> Reason:
 
 
 def _input(proof: Proof, models: list[str], windows: Mapping[str, int | None], cap: int | None) -> Quantity:
-    found = [read_at_most(proof, model, windows[model]) for model in models]
+    bounds = [read_at_most(proof, model, windows[model]) for model in models]
     about = total(read_about(proof, model) for model in models)
-    most = total(amount for amount, _ in found)
-    notes = tuple(premise for _, premise in found if premise)
+    most = total(amount for amount, _ in bounds)
+    notes = tuple(premise for _, premise in bounds if premise)
     each = [window for window in windows.values() if window is not None]
     uses_tools = any(fact.tools for fact in proof.model_calls)
     return Quantity(
@@ -223,7 +225,7 @@ def longest_reply(proof: Proof) -> int:
     longest = [fact.reply_tokens for fact in proof.model_calls]
     if None in longest or proof.incomplete or proof.unknown:
         return 0
-    return max((one or 0 for one in longest), default=0)
+    return max((tokens or 0 for tokens in longest), default=0)
 
 
 def _time(proof: Proof) -> Quantity:

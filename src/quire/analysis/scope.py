@@ -1,7 +1,5 @@
-"""The place in a document that a walk has reached, with the stores, conditions and questions that hold there.
-
-The names that a step can read, and what is known about the value behind each.
-"""
+"""The place in a document that a walk has reached, with the conditions and questions that hold there, the names that a
+step can read, and what is known about the value behind each."""
 
 from __future__ import annotations
 
@@ -44,9 +42,9 @@ class Told(Struct, frozen=True, gc=False):
             return self
         parts = self.parts
         for name, value in other.parts.items() if other.parts is not parts else ():
-            known = parts.get(name)
-            if known is not value:
-                parts = {**parts, name: value if known is None else either([known, value])}
+            own = parts.get(name)
+            if own is not value:
+                parts = {**parts, name: value if own is None else either([own, value])}
         return Told(self.label.join(other.label), self.length.either(other.length), parts)
 
 
@@ -201,22 +199,22 @@ class Scope:
             self.told = self.told.either(arm.told)
         if arms and not or_none:
             # All arms begin with the questions that were asked before them.
-            known = len(self.asked)
-            others = [arm.asked[known:] for arm in arms[1:]]
-            more = [fact for fact in arms[0].asked[known:] if all(fact in other for other in others)]
+            count = len(self.asked)
+            others = [arm.asked[count:] for arm in arms[1:]]
+            more = [fact for fact in arms[0].asked[count:] if all(fact in other for other in others)]
             self.asked = (*self.asked, *more)
 
 
 def _written(arms: list[Arm]) -> dict[str, tuple[list[AbstractValue], int, int]]:
     """Return the stores that arms have written: the values in the order of the arms, the last version, and the first
     arm that has left the store as it was. There may be thousands of arms, each of which writes a store of its own."""
-    found: dict[str, tuple[list[AbstractValue], int, int]] = {}
+    stores: dict[str, tuple[list[AbstractValue], int, int]] = {}
     for position, arm in enumerate(arms):
         for name, (value, version) in arm.stores.items():
-            values, last, untouched = found.get(name, ([], 0, 0))
+            values, last, untouched = stores.get(name, ([], 0, 0))
             values.append(value)
-            found[name] = values, max(last, version), untouched + 1 if untouched == position else untouched
-    return found
+            stores[name] = values, max(last, version), untouched + 1 if untouched == position else untouched
+    return stores
 
 
 def tell(step: Step, value: AbstractValue, scope: Scope) -> None:
@@ -250,7 +248,7 @@ def earlier_results(names: tuple[str, ...] | None, step: Step, scope: Scope) -> 
     told = scope.told
     if names is None:
         return told.label, told.length
-    chosen = [told.parts[one] for one in dict.fromkeys((*names, step.label)) if one in told.parts]
+    chosen = [told.parts[name] for name in dict.fromkeys((*names, step.label)) if name in told.parts]
     return joined(value.label for value in chosen), total(value.length for value in chosen)
 
 
@@ -391,9 +389,9 @@ class Names:
         """Return the value of a path. Nothing is known of a name that does not exist: the step fails."""
         first, used = segments[0], 1
         if not self.bound and first == "ctx" and len(segments) == 2:
-            kept = self.stores.get(segments[1])
-            if kept is not None:
-                return kept
+            store = self.stores.get(segments[1])
+            if store is not None:
+                return store
         value = self.bound.get(first)
         if value is None:
             if first == "pipe":
@@ -407,9 +405,8 @@ class Names:
                 value = self.stores.get(first) or self.store(first)
             if value is None:
                 return NULL
-        if len(segments) > used:
-            for segment in segments[used:]:
-                value = self.entry(value, segment)
+        for segment in segments[used:]:
+            value = self.entry(value, segment)
         return value
 
     def entry(self, value: AbstractValue, name: str) -> AbstractValue:

@@ -10,7 +10,8 @@ tree is one that the outermost one may start, and the limit of depth ends the tr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from quire.analysis.facts import Place
     from quire.analysis.scope import Scope
     from quire.analysis.walk import Walk
-    from quire.analysis.world import AgentFact, ThreadFact, World
+    from quire.analysis.world import AgentFact, ThreadFact
     from quire.engine.interpreter.thread.budgets import Limits
     from quire.plan.nodes import Plan, Step
     from quire.plan.thread import Thread
@@ -74,13 +75,13 @@ def _thread(walk: Walk, step: Step, thread: Thread, place: Place, scope: Scope, 
     label = walk.told(given, fact.agent.tools, place)
     output = label.made_by(Integrity.MODEL, "model", place.way, place.span, place.document)
     own = ThreadCosts(walk, step, place, scope, output, fact)
-    below = children_cost(fact, thread, _CountedOnly(own), walk.world, place).amount(THREADS)
+    below = _children(fact, thread, own, lambda fact, thread: Cost()).amount(THREADS)
     turns, attempts = own.turns(thread), own.attempts(thread)
     own.often = turns.times(number(MOST_CALLS)).times(ONE.plus(below))
     if walk.is_called:
         cost.count(THREADS, 1, 1)
     cost.add(own.of(fact, thread))
-    cost.add(children_cost(fact, thread, own, walk.world, place))
+    cost.add(_children(fact, thread, own, own.of))
     if fact.launches:
         cost.spend(LAUNCHED_MONEY, own.launched_money(thread))
     calls = turns.times(number(attempts)).as_number or 0
@@ -151,7 +152,7 @@ class ThreadCosts(Struct):
         """Return the model calls of one turn."""
         return FAILURES_IN_A_ROW if tries_again(thread.hooks) else 1
 
-    def spawns(self, fact: ThreadFact, thread: Thread) -> Amount:
+    def spawns(self, thread: Thread) -> Amount:
         """Return how many threads it can start: by each call of a turn and by hooks, up to its limit."""
         turns, attempts = self.turns(thread), self.attempts(thread)
         amount = turns.times(number(MOST_CALLS))
@@ -293,55 +294,33 @@ class ThreadCosts(Struct):
         return part
 
 
-class _CountedOnly(Struct):
-    """Threads that cost nothing, to count them."""
-
-    costs: ThreadCosts
-
-    def of(self, fact: ThreadFact, thread: Thread) -> Cost:
-        return Cost()
-
-    def spawns(self, fact: ThreadFact, thread: Thread) -> Amount:
-        return self.costs.spawns(fact, thread)
-
-
 def _milliseconds(seconds: float) -> int:
     return -int(-seconds * 1000 // 1)
 
 
+CostOf = Callable[["ThreadFact", "Thread"], Cost]
+"""Returns the cost of a thread without those that it starts."""
 Names = tuple[str, ...]
 
 
-class CostsOfOne(Protocol):
-    """The cost of single threads under the limits of a tree."""
-
-    def of(self, fact: ThreadFact, thread: Thread) -> Cost:
-        """Return the cost of a thread without those that it starts."""
-        ...
-
-    def spawns(self, fact: ThreadFact, thread: Thread) -> Amount:
-        """Return how many threads it can start."""
-        ...
-
-
-def children_cost(root: ThreadFact, thread: Thread, costs: CostsOfOne, world: World, place: Place) -> Cost:
+def _children(root: ThreadFact, thread: Thread, costs: ThreadCosts, cost_of: CostOf) -> Cost:
     """Return the cost of all threads that the outermost thread of a tree starts, directly or not."""
     if root.limits.spawns == 0 or root.limits.depth == 0 or root.children == ():
         return Cost()
     if root.children is None:
-        return unbounded(place.reason("the directives that it may start are not known"))
-    tree = _Tree(root, costs, world, place)
-    return tree.one_of(tuple(tree.threads), root.limits.depth).times(costs.spawns(root, thread), 0)
+        return unbounded(costs.place.reason("the directives that it may start are not known"))
+    tree = _Tree(root, costs, cost_of)
+    return tree.one_of(tuple(tree.threads), root.limits.depth).times(costs.spawns(thread), 0)
 
 
 class _Tree:
-    def __init__(self, root: ThreadFact, costs: CostsOfOne, world: World, place: Place) -> None:
+    def __init__(self, root: ThreadFact, costs: ThreadCosts, cost_of: CostOf) -> None:
         self.threads = dict(root.children or ())
-        self._place = place
-        self._facts = {name: world.thread(thread) for name, thread in self.threads.items()}
-        self._costs = {name: costs.of(self._facts[name], thread) for name, thread in self.threads.items()}
-        self._spawns = {name: costs.spawns(self._facts[name], thread) for name, thread in self.threads.items()}
-        self._below = {name: self._may_start(fact) for name, fact in self._facts.items()}
+        self._place = costs.place
+        facts = {name: costs.walk.world.thread(thread) for name, thread in self.threads.items()}
+        self._costs = {name: cost_of(facts[name], thread) for name, thread in self.threads.items()}
+        self._spawns = {name: costs.spawns(thread) for name, thread in self.threads.items()}
+        self._below = {name: self._may_start(fact) for name, fact in facts.items()}
         self._done: dict[tuple[Names, int | None], Cost] = {}
         self._under_way: set[Names] = set()
 

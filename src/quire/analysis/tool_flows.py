@@ -19,7 +19,6 @@ from quire.analysis.labels import PRIVATE, Privacy
 from quire.patterns import late_pattern
 from quire.plan.nodes import UseTool
 from quire.plan.pipeline_work import Invoke
-from quire.plan.thread import Thread
 from quire.plan.tool_details import CODE_RUNNERS, details_of
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def sinks(effect: EffectFact) -> Iterator[Sink]:
     """Yield the places at which a call of a step acts on values that are not written in the document."""
     if effect.by_model:
         return
-    if isinstance(effect.place.step.work, Thread) and "item_id" in effect.arguments:
+    if effect.place.is_thread and "item_id" in effect.arguments:
         # Of an action of a hook whose item is not written out.
         yield Sink("item", "item_id", effect.arguments["item_id"])
     match effect.tool.kind:

@@ -15,14 +15,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.analysis.abstract_values import AbstractValue, sized, without_references
-from quire.analysis.amounts import ONE, Amount, Reason, endless
+from quire.analysis.amounts import ONE, Amount, Reason, endless, number
 from quire.analysis.costs import QUESTIONS, Cost, unbounded
 from quire.analysis.facts import Condition, EffectFact, Fact, ModelFact, Place, PlainFact, QuestionFact
 from quire.analysis.labels import AUTHORED, MODEL, Integrity, KeptContents, Label, Privacy, Trace, joined, source_label
+from quire.analysis.model_costs import StepCalls, tool_call
 from quire.analysis.scope import Answers, Names, Scope, answer_value
 
 if TYPE_CHECKING:
-    from quire.analysis.model_costs import StepCalls
     from quire.analysis.world import AgentFact, ToolFact, World
     from quire.plan.nodes import Plan, Sequence, Step
     from quire.schema_types import FieldType
@@ -99,13 +99,13 @@ class Walk:
         is_full = self.noted > MOST_NOTES
         if is_full or len(self.facts) > MOST_FACTS:
             self.incomplete = True
-        found = tuple(self.facts[:MOST_FACTS]) if not (is_full and self._way) else ()
+        facts = tuple(self.facts[:MOST_FACTS]) if not (is_full and self._way) else ()
         self.facts, self._repeated = before
         failures = scope.names.failures.label
         if may_stop_early(plan):
-            return Called(cost, result, found, (), (), failures)
+            return Called(cost, result, facts, (), (), failures)
         # A document that has come to its end without stopping has fulfilled every condition on the way.
-        return Called(cost, result, found, scope.asked, scope.conditions, failures)
+        return Called(cost, result, facts, scope.asked, scope.conditions, failures)
 
     def note(self, fact: PlainFact) -> None:
         self.facts.append(fact)
@@ -115,6 +115,35 @@ class Walk:
         it is known; `again` is true for one of a callee that was put in the place of a call."""
         self.contents.write(effect, given, again=again)
         self.facts.append(effect)
+
+    def note_call(
+        self,
+        tool: ToolFact,
+        arguments: Mapping[str, AbstractValue],
+        place: Place,
+        scope: Scope,
+        cost: Cost,
+        label: Label,
+        *,
+        given: Label | None = None,
+        reads: tuple[str, ...] = (),
+    ) -> AbstractValue:
+        """Note a call that a step itself makes, and return its result. `label` is that of all values that decide about
+        it; `given` and `reads` are those of the effect."""
+        effect = EffectFact(
+            place,
+            tool,
+            arguments,
+            conditions=scope.conditions,
+            asked=scope.asked,
+            fans=scope.fans,
+            often=scope.often,
+            reads=reads,
+            span=place.span,
+        )
+        self.note_effect(effect, given)
+        tool_call(cost, tool, place)
+        return sized(None, number(tool.result_tokens), self.result(tool, label, place, arguments))
 
     def ask(self, question: QuestionFact, scope: Scope, cost: Cost) -> AbstractValue:
         """Note a question of a step, and return its answer."""
@@ -215,9 +244,9 @@ class Walk:
         from quire.analysis.call_sites import CallSite  # most documents call none
 
         plan = plan or self.world.document(name)
-        inputs = {one: without_references(value) for one, value in inputs.items()}
-        found = self._callee(name, plan, inputs, scope, otherwise) if plan is not None else None
-        if found is None:
+        inputs = {key: without_references(value) for key, value in inputs.items()}
+        called = self._callee(name, plan, inputs, scope, otherwise) if plan is not None else None
+        if called is None:
             self.miss(name)
             why = "is not found, so it can do anything"
             if plan is not None:
@@ -227,11 +256,11 @@ class Walk:
             cost.add(unbounded(reason))
             trace = Trace(name, way, step.span, scope.document)
             return sized(None, endless(reason), source_label(Integrity.OUTSIDE, Privacy.PUBLIC, trace))
-        site = CallSite(scope, step, found.facts, found.entered)
-        cost.add(site.cost(found.cost))
+        site = CallSite(scope, step, called.facts, called.entered)
+        cost.add(site.cost(called.cost))
         # A call that the callee refuses says which value does not fit.
-        scope.names.failures.add(joined((site.label(found.failing), *(value.label for value in inputs.values()))))
-        for fact in found.facts:
+        scope.names.failures.add(joined((site.label(called.failing), *(value.label for value in inputs.values()))))
+        for fact in called.facts:
             if self.noted > MOST_NOTES:
                 self.incomplete = True
                 break
@@ -242,9 +271,9 @@ class Walk:
                 self.note_effect(placed, again=True)
             else:
                 self.note(placed)
-        scope.asked = (*scope.asked, *site.questions(found.asked))
-        scope.conditions = (*scope.conditions, *site.conditions(found.conditions))
-        return without_references(site.result(found.result))
+        scope.asked = (*scope.asked, *site.questions(called.asked))
+        scope.conditions = (*scope.conditions, *site.conditions(called.conditions))
+        return without_references(site.result(called.result))
 
     def _callee(
         self,
@@ -260,7 +289,7 @@ class Walk:
         key = (
             plan.format,
             name,
-            tuple(sorted((one, signature(value)) for one, value in inputs.items())),
+            tuple(sorted((key, signature(value)) for key, value in inputs.items())),
             signature(pipe),
             signature(otherwise) if otherwise is not None else (),
         )
@@ -280,16 +309,13 @@ def _traces(*values: AbstractValue | None) -> dict[int, Trace]:
     """Return the ways of values and of their parts, by their identities."""
     traces: dict[int, Trace] = {}
     waiting = [value for value in values if value is not None]
-    seen: set[int] = set()
+    done: set[int] = set()
     while waiting:
         value = waiting.pop()
-        if id(value) in seen:
+        if id(value) in done:
             continue
-        seen.add(id(value))
-        label = value.label
-        traces |= {
-            id(trace): trace for trace in (label.trace, label.chosen_trace, label.private_trace) if trace is not None
-        }
+        done.add(id(value))
+        traces |= value.label.traces
         waiting += [*value.fields.values(), *value.choices, *([value.element] if value.element is not None else [])]
         waiting += value.computed.reads.values() if value.computed is not None else ()
     return traces

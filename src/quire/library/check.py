@@ -229,7 +229,9 @@ class DocumentCheck:
         if place is None:
             findings, project = check_reading(reading), NO_RULES
         else:
-            findings, project = check_reading(reading, self._library(place[0]), place[1]), project_risk(place[0])
+            folder, path = place
+            library = self._library(folder, lambda: _settings(folder))
+            findings, project = check_reading(reading, library, path), project_risk(folder)
         risks = unacknowledged(reading.partial.permissions, project) if reading.whole else ()
         return tuple(sorted((*findings, *risks), key=lambda finding: (finding.span.start, finding.span.end)))
 
@@ -253,9 +255,7 @@ class DocumentCheck:
         workspace = self._places.workspace(source)
         if workspace is None:
             return self._shelf
-        if workspace.folder not in self._libraries:
-            self._libraries[workspace.folder] = self._snapshot(lambda: _settings_of(workspace))
-        return self._libraries[workspace.folder]
+        return self._library(workspace.folder, lambda: _settings_of(workspace))
 
     @cached_property
     def _places(self) -> Places:
@@ -270,10 +270,10 @@ class DocumentCheck:
 
         return self._snapshot(lambda: shelf_settings(_settings(Path.cwd())))
 
-    def _library(self, folder: Path) -> Snapshot:
-        """Return the library of the workspace around a folder. Its settings are read when something is looked up."""
+    def _library(self, folder: Path, settings: Callable[[], Settings]) -> Snapshot:
+        """Return the library of a workspace. Its settings are read when something is looked up."""
         if folder not in self._libraries:
-            self._libraries[folder] = self._snapshot(lambda: _settings(folder))
+            self._libraries[folder] = self._snapshot(settings)
         return self._libraries[folder]
 
     def _snapshot(self, settings: Callable[[], Settings]) -> Snapshot:

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from quire.errors import Unreadable
-from quire.formats import MARKDOWN, TEST_SUFFIX, belongs_to_test
+from quire.formats import MARKDOWN, TEST_SUFFIX, YAML, belongs_to_test
 from quire.source import Source, open_text, read_source, real_path
 
 _SPACE_FOLDERS = ("directives", "knowledge")
@@ -140,7 +140,7 @@ def _wanted(path: Path, in_space: bool, registers: Callable[[], Path | None]) ->
         return FoundFile(path, named=True)
     if name.endswith(MARKDOWN):
         return FoundFile(path, named=False) if _sniffed(path, _names_steps) else None
-    if name.endswith((".yaml", ".yml")):
+    if name.endswith(YAML):
         if (workspace := registers()) and _is_registered(path, workspace):
             return FoundFile(path, named=True)
         return FoundFile(path, named=False) if _sniffed(path, names_pipeline) else None
@@ -185,7 +185,7 @@ def would_be_document(path: Path, text: str) -> bool:
 
 def is_document(path: Path, text: str) -> bool:
     """Tell whether a text that is written to a file outside of a space makes it a document."""
-    written = path.name.lower().endswith((*MARKDOWN, ".yaml", ".yml")) and not _in_space(path.parent)
+    written = path.name.lower().endswith((*MARKDOWN, *YAML)) and not _in_space(path.parent)
     return written and would_be_document(path, Source.of(text, str(path)).text)
 
 

@@ -253,7 +253,7 @@ class Foresight:
     def _with_tools(self, plan: Plan, name: str) -> Plan:
         """Return a playbook with the models that its steps ask for and the tools that they may use. A run that has
         started has them already."""
-        if not self._settings or not name or plan.format != "playbook":
+        if not self._settings or not name:
             return plan
         # Not `asks_for_models`, whose module knows the tables of tools too.
         asks = any(isinstance(step.work, Think) and step.work.model for _, step in plan.steps())

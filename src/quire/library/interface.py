@@ -123,7 +123,7 @@ def _problem(check: Callable[[], object]) -> str:
 def input_schema(document: Document) -> dict[str, Value]:
     """Return the schema of the inputs of a document. Raises `BadDocument` for one that cannot run."""
     plan = document.runnable()
-    if plan.format != "pipeline":
+    if not plan.infers_inputs:
         return declared_schema(plan)
     from quire.library.lookup import tree_of
 
@@ -133,8 +133,8 @@ def input_schema(document: Document) -> dict[str, Value]:
 def pipeline_schema(plan: Plan, tree: Pipeline) -> dict[str, Value]:
     """Return the schema of a pipeline. Without a declaration inputs are inferred from what it reads before it writes,
     take any JSON, and additional ones are accepted."""
-    if plan.declared is not None:
-        return _fields_schema(plan, plan.declared)
+    if not plan.infers_inputs:
+        return declared_schema(plan)
     from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs
 
     required, optional = inferred_inputs(tree), optional_inputs(tree)
@@ -154,7 +154,9 @@ def _fields_schema(plan: Plan, fields: tuple[Field, ...]) -> dict[str, Value]:
 
 
 def declared_schema(plan: Plan) -> dict[str, Value]:
-    """Return the schema of a playbook or a directive."""
+    """Return the schema of the inputs that a document declares."""
+    if plan.declared is not None:
+        return _fields_schema(plan, plan.declared)
     if thread := plan.thread:
         parameters: dict[str, Value] = {parameter.name: _parameter(parameter) for parameter in thread.inputs}
         # A directive that declares no inputs takes any.

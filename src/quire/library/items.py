@@ -66,7 +66,7 @@ _PLAIN_ID = re.compile(r"\w[\w-]*(?:/\w[\w-]*)*", re.ASCII)
 
 
 class Entry(Struct, frozen=True):
-    """An existing item whose text has not been read."""
+    """An existing item. Its text has not been read, unless it is an `Item`."""
 
     id: str
     type: ItemType
@@ -78,14 +78,10 @@ class Entry(Struct, frozen=True):
         return self.id.rpartition("/")[2]
 
 
-class Item(Struct, frozen=True):
+class Item(Entry, frozen=True):
     """An item with its text: `text` is normalised like every document; `stored` is the text in the file, which is what
     is signed."""
 
-    id: str
-    type: ItemType
-    space: SpaceName
-    path: Path
     text: str
     stored: str
 

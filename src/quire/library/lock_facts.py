@@ -174,7 +174,7 @@ class LockFacts:
 
     def old_prices(self) -> list[str]:
         """Return a note for each price that was used and was last looked at long ago (BD107)."""
-        from quire.analysis.rules.prices import noted_rate
+        from quire.analysis.money import noted_rate
         from quire.models.prices import ModelRate
 
         today = datetime.date.today()

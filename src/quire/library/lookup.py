@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.errors import CannotStart, Unreadable
-from quire.formats import belongs_to_test
+from quire.formats import MARKDOWN, YAML, belongs_to_test
 from quire.library.document import Document, load, parse_pipelines, read, unnamed
 from quire.patterns import late_pattern
 from quire.source import Source, relative_to_here
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 _PART = r"[A-Za-z0-9_][A-Za-z0-9_-]*+"
 _NAME = late_pattern(rf"{_PART}(?:\.{_PART})?|{_PART}(?:/{_PART})+")
-_FILES = (".md", ".markdown", ".yaml", ".yml", ".txt", ".json")
+_DOCUMENT = (*MARKDOWN, *YAML)
+_FILES = (*_DOCUMENT, ".txt", ".json")
 _SHOWN = 12
 
 
@@ -128,9 +129,6 @@ def _nothing(name: str, library: Library) -> str:
 def _shown(entry: Entry) -> str:
     """Return the path as people would type it: relative, if it is below the current folder."""
     return relative_to_here(entry.path) or str(entry.path.absolute())
-
-
-_DOCUMENT = (".md", ".markdown", ".yaml", ".yml")
 
 
 def near_file(path: Path) -> str:

@@ -8,7 +8,7 @@ launched documents need no label of their own: these run under the grants of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from quire.analysis.labels import Integrity, Privacy
-from quire.analysis.world import AgentFact, ThreadFact, ToolFact
+from quire.analysis.world import AgentFact, ThreadFact
 from quire.engine.interpreter.thread.budgets import Limits, resolve_limits
 from quire.engine.interpreter.thread.hooks import is_composed
 from quire.engine.premises import MAX_TURNS, THREAD_LIMITS, longest_call, longest_reply, usual_reply
@@ -27,8 +27,7 @@ from quire.plan.vocabulary import INTEGER_LIMITS
 from quire.trust.capabilities import Grants, canonical, capability, fixed_head, grant_for, matches, may_begin_with
 
 if TYPE_CHECKING:
-    from quire.engine.premises import Premises
-    from quire.library.foresight import Foresight
+    from quire.library.proof_world import WorkspaceWorld
     from quire.plan.nodes import Plan
     from quire.plan.thread import Thread
     from quire.workspace.mcp_config import McpServer
@@ -42,25 +41,9 @@ MOST_CHILDREN = 200
 class ThreadFacts:
     """The facts about the directives of one workspace."""
 
-    def __init__(
-        self,
-        foresight: Foresight,
-        settings: Settings | None,
-        premises: Premises,
-        tool_fact: Callable[[str], ToolFact],
-        spec: Callable[[str], str],
-        own: CallSettings | None = None,
-        launched: str = "",
-    ) -> None:
-        """`own` are the settings of the model that all threads use; None if each has its own. `launched` is the model
-        of runs that threads launch, if it is known."""
-        self._foresight = foresight
-        self._settings = settings
-        self._premises = premises
-        self._tool_fact = tool_fact
-        self._spec = spec
-        self._own = own
-        self._launched = launched
+    def __init__(self, world: WorkspaceWorld) -> None:
+        self._world = world
+        self._foresight = world.foresight
         self._done: dict[int, tuple[Thread, ThreadFact]] = {}
 
     def of(self, thread: Thread) -> ThreadFact:
@@ -71,21 +54,20 @@ class ThreadFacts:
         return self._done[id(thread)][1]
 
     def _fact(self, thread: Thread) -> ThreadFact:
-        grants = Grants.of(permission.capability for permission in thread.permissions)
+        world, premises = self._world, self._world.premises
+        capabilities = [permission.capability for permission in thread.permissions]
+        grants = Grants.of(capabilities)
         limits, problem = _limits(thread)
         asks = capability("execute", "tool", ASK)
-        tools = tuple(
-            self._tool_fact(permission.capability) for permission in thread.permissions if permission.capability != asks
-        )
         calls = self._call_settings(thread)
-        usual = usual_reply(self._premises.reply_tokens, short=True) or 0
+        usual = usual_reply(premises.reply_tokens, short=True) or 0
         agent = AgentFact(
-            self._spec(thread.model.get("id", "") or thread.model.get("tier", "")),
-            tools,
+            world.thread_model(thread.model.get("id", "") or thread.model.get("tier", "")),
+            tuple(world.tool_fact(name) for name in capabilities if name != asks),
             grants.covers(asks),
             MAX_TURNS if limits.turns is None else limits.turns,
             max(longest_reply(usual, call.max_tokens, call.reasoning) or usual for call in calls),
-            max(longest_call(call.timeout or self._premises.timeout) for call in calls),
+            max(longest_call(call.timeout or premises.timeout) for call in calls),
         )
         if thread.extends:
             problem = f"{thread.extends}, which it extends, is not known here"
@@ -97,22 +79,23 @@ class ThreadFacts:
             self._documents(grants),
             not thread.grants_itself(),
             any(_may_mean(pattern, "pipeline") for pattern in grants.patterns),
-            self._launched,
+            world.launched_model,
             tuple(item for item in _knowledge(thread) if self._foresight.is_own_knowledge(item)),
             _prompt_length(thread),
-            self._premises.tool_seconds.items,
+            premises.tool_seconds.items,
             problem,
         )
 
     def _call_settings(self, thread: Thread) -> list[CallSettings]:
         """Return the settings that its model calls can have. Another tier may stand in for the one that it names."""
-        if self._own is not None:
-            return [self._own]
-        if self._settings is None:
+        if (own := self._world.own_settings) is not None:
+            return [own]
+        settings = self._world.settings
+        if settings is None:
             return [NO_SETTINGS]
-        tiers = self._settings.models.tier_settings
+        tiers = settings.models.tier_settings
         named = thread.model.get("tier", "")
-        if named in self._settings.models.tiers and not thread.model.get("id"):
+        if named in settings.models.tiers and not thread.model.get("id"):
             return [tiers.get(named, NO_SETTINGS)]
         return [NO_SETTINGS, *tiers.values()]
 

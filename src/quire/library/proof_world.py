@@ -40,6 +40,7 @@ _SHELL = "rye.execute.tool.rye.bash"
 _HTTP = ("rye.execute.tool.rye.web.", "rye.execute.tool.rye.http.")
 _MCP, _PYTHON = "rye.execute.tool.mcp.", "rye.execute.tool.python."
 _ITEMS = ("rye.fetch.", "rye.sign.", *(f"rye.execute.{item_type}" for item_type in ITEM_TYPES if item_type != "tool"))
+_BEGINNINGS: Mapping[str | tuple[str, ...], Kind] = {_HTTP: "http", _MCP: "mcp", _PYTHON: "python", _ITEMS: "item"}
 _SECONDS: Mapping[Kind, ToolKind] = {
     "built-in": "files",
     "shell": "shell",
@@ -67,8 +68,8 @@ class WorkspaceWorld:
     ) -> None:
         """`model` is the run's own, where it is known, and `own` are the settings of its tier. With `one_model` it is
         asked in place of every other that documents name; profiles keep their own."""
-        self._foresight = foresight
-        self._settings = settings
+        self.foresight = foresight
+        self.settings = settings
         self._named = model
         self._own = own
         self._one_model = one_model
@@ -79,9 +80,9 @@ class WorkspaceWorld:
 
     @cached_property
     def premises(self) -> Premises:
-        if self._settings is None:
+        if self.settings is None:
             return Premises()
-        settings = self._settings
+        settings = self.settings
         return Premises(
             reply_tokens=settings.runs.reply_tokens,
             timeout=settings.models.longest_timeout,
@@ -90,13 +91,13 @@ class WorkspaceWorld:
 
     @property
     def context_budget(self) -> int | None:
-        return self._settings.runs.context_budget if self._settings else None
+        return self.settings.runs.context_budget if self.settings else None
 
     @cached_property
     def labels(self) -> ToolLabels:
         from quire.library.proof_inputs import ToolLabels
 
-        return ToolLabels(self._settings)
+        return ToolLabels(self.settings)
 
     def trusts(self, server: str) -> bool:
         return self.labels.trusts(server)
@@ -105,18 +106,18 @@ class WorkspaceWorld:
         return self.labels.reads_private(patterns)
 
     def document(self, name: str) -> Plan | None:
-        return self._foresight.called.get(name)
+        return self.foresight.called.get(name)
 
     def tools(self, connection: str, name: str) -> tuple[ToolFact, ...]:
         key = (connection, name)
         if key not in self._facts:
-            capabilities = self._foresight.words.tool(connection, name)
+            capabilities = self.foresight.words.tool(connection, name)
             self._facts[key] = tuple(self.tool_fact(capability, name) for capability in capabilities)
         return self._facts[key]
 
     def tool_fact(self, capability: str, name: str = "") -> ToolFact:
         """Return what is known of the tool, or of all tools, that a capability stands for."""
-        words = self._foresight.words
+        words = self.foresight.words
         kind, effect = _kind(capability), words.effect(capability)
         label = self.labels.of(capability)
         return ToolFact(
@@ -150,7 +151,7 @@ class WorkspaceWorld:
         return seconds.of("python", LONGEST_PYTHON) if kind == "python" else seconds.of(_SECONDS[kind])
 
     def server_seconds(self, name: str) -> float:
-        servers = self._settings.servers if self._settings else {}
+        servers = self.settings.servers if self.settings else {}
         any_of_them = (MCP_SECONDS, *(server.timeout for server in servers.values()))
         return self.premises.tool_seconds.of("mcp", servers[name].timeout if name in servers else max(any_of_them))
 
@@ -163,7 +164,7 @@ class WorkspaceWorld:
     def _agent(self, work: Agent) -> AgentFact:
         profile = self._profiles.get(work.identity or "default", AgentSettings())
         settings = work.settings
-        names = self._foresight.tools_of(work)
+        names = self.foresight.tools_of(work)
         turns = profile.turns or MAX_TURNS
         if settings is not None:
             turns = min(
@@ -218,7 +219,7 @@ class WorkspaceWorld:
         if not model and self._own is not None:
             tier = self._own
         else:
-            tier = self._settings.models.settings_of(model or self.model) if self._settings else NO_SETTINGS
+            tier = self.settings.models.settings_of(model or self.model) if self.settings else NO_SETTINGS
         reasoning = profile.call.reasoning or tier.reasoning
         return AgentFact(
             self._spec(model),
@@ -232,7 +233,7 @@ class WorkspaceWorld:
 
     def _spec(self, model: str) -> str:
         model = model or self.model
-        return self._settings.models.tiers.get(model, model) if self._settings else model
+        return self.settings.models.tiers.get(model, model) if self.settings else model
 
     def thread(self, thread: Thread) -> ThreadFact:
         return self._threads.of(thread)
@@ -241,21 +242,25 @@ class WorkspaceWorld:
     def _threads(self) -> ThreadFacts:
         from quire.library.proof_inputs import ThreadFacts
 
-        def spec(model: str) -> str:
-            """Return the model of a thread. A model that the run is started with counts for all of its threads."""
-            return self._spec(self._named or model)
-
-        own = self._own if self._one_model else None
-        return ThreadFacts(self._foresight, self._settings, self.premises, self.tool_fact, spec, own, self._launched)
+        return ThreadFacts(self)
 
     @property
-    def _launched(self) -> str:
+    def own_settings(self) -> CallSettings | None:
+        """The settings of the model that all threads use; None if each has its own."""
+        return self._own if self._one_model else None
+
+    @property
+    def launched_model(self) -> str:
         """The model of runs that threads launch: that of the settings, whatever the model of the run itself is."""
-        default = (self._settings.models.default if self._settings else "") or ""
+        default = (self.settings.models.default if self.settings else "") or ""
         return self._spec(self._profiles["default"].model or default) if default else ""
 
+    def thread_model(self, model: str) -> str:
+        """Return the model of a thread. A model that the run is started with counts for all of its threads."""
+        return self._spec(self._named or model)
+
     def hook_tool(self, action: HookAction) -> ToolFact | None:
-        needed = self._foresight.words.action(action)
+        needed = self.foresight.words.action(action)
         return self.tool_fact(needed, action.item_id) if needed else None
 
 
@@ -264,14 +269,9 @@ def _kind(capability: str) -> Kind:
 
     if capability == _SHELL or matches(capability, _SHELL):
         return "shell"
-    if capability.startswith(_HTTP):
-        return "http"
-    if capability.startswith(_MCP):
-        return "mcp"
-    if capability.startswith(_PYTHON):
-        return "python"
-    if capability.startswith(_ITEMS):
-        return "item"
+    for beginning, kind in _BEGINNINGS.items():
+        if capability.startswith(beginning):
+            return kind
     return "built-in" if capability.startswith("rye.execute.tool.rye.") or capability.count(".") < 4 else "mcp"
 
 

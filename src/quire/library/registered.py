@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from quire.diagnostics import Severity
 from quire.errors import CannotStart, QuireError
-from quire.formats import belongs_to_test
+from quire.formats import YAML, belongs_to_test
 from quire.library.document import Document, parse_pipelines, unnamed
 from quire.source import Source, is_open_text, read_source, real_path, unsaved_below
 from quire.workspace.locate import Workspace
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 
 PIPELINES_FOLDER = "pipelines"
-ENDINGS = (".yaml", ".yml")
 MAX_PIPELINES = 10_000
 
 
@@ -142,7 +141,7 @@ def _pipeline_files(settings: Settings) -> Iterator[tuple[str, Path, str]]:
 def in_folder(path: Path, folder: Path) -> bool:
     """Tell whether a file is registered because of its place. `folder` is the `pipelines/` of the workspace, without
     links like the path."""
-    if path.suffix not in ENDINGS or belongs_to_test(path.name) or not path.is_relative_to(folder):
+    if path.suffix not in YAML or belongs_to_test(path.name) or not path.is_relative_to(folder):
         return False
     return not any(part.startswith(".") for part in path.relative_to(folder).parts)
 
@@ -154,12 +153,12 @@ def files_below(folder: Path) -> Iterator[Path]:
     for here, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
-            if name.endswith(ENDINGS) and not name.startswith(".") and not belongs_to_test(name):
+            if name.endswith(YAML) and not name.startswith(".") and not belongs_to_test(name):
                 count += 1
                 if count > MAX_PIPELINES:
                     return
                 yield Path(here, name)
-    yield from (path for path in unsaved_below(folder, ENDINGS) if not belongs_to_test(path.name))
+    yield from (path for path in unsaved_below(folder, YAML) if not belongs_to_test(path.name))
 
 
 PLAYBOOKS_FOLDER = "playbooks"

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, cast
 
-from quire.analysis.lock.file import NOT_ASKED, UNUSABLE, LockedDocument, LockedTool
+from quire.analysis.lock.file import NOT_ASKED, UNUSABLE, LockedDocument, LockedTool, pinned_capability
 from quire.errors import QuireError
-from quire.trust.capabilities import capability, escape, matches
+from quire.trust.capabilities import capability, matches
 from quire.values import InvalidValue, fingerprint
 from quire.workspace.configuration import load_settings
 from quire.workspace.mcp_config import BUILT_IN, PYTHON
@@ -77,10 +77,13 @@ def needed_pins(
     needs = {need.capability for document in documents for need in document.may}
     from quire.tools.builtin import SPECS
 
-    tools = {f"{BUILT_IN}/{name}": pin_of(SPECS[name]) for name in SPECS if _is_needed(SPECS[name].id, needs)}
+    tools = {
+        f"{BUILT_IN}/{name}": pin_of(spec)
+        for name, spec in SPECS.items()
+        if _is_needed(capability("execute", "tool", spec.id), needs)
+    }
     for key, pin in {**before, **listed}.items():
-        server, _, tool = key.partition("/")
-        if server != BUILT_IN and _is_needed(_id(server, tool), needs):
+        if (name := pinned_capability(key)) and _is_needed(name, needs):
             tools[key] = pin
     for need in needs:
         if (named := _named(need)) and named not in tools:
@@ -97,13 +100,8 @@ def _built_in(name: str) -> LockedTool | None:
     return pin_of(SPECS[tool]) if tool in SPECS else None
 
 
-def _id(server: str, tool: str) -> str:
-    return f"python/{escape(tool)}" if server == PYTHON else f"mcp/{escape(server)}/{escape(tool)}"
-
-
-def _is_needed(identity: str, needs: Iterable[str]) -> bool:
-    needed = capability("execute", "tool", identity)
-    return any(matches(need, needed) for need in needs)
+def _is_needed(name: str, needs: Iterable[str]) -> bool:
+    return any(matches(need, name) for need in needs)
 
 
 def _named(need: str) -> str:

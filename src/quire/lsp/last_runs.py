@@ -252,7 +252,7 @@ class ModelPrices:
 
 def _read_prices(settings: Mapping[str, ModelSettings], day: datetime.date) -> dict[str, Rate]:
     """Read the prices of models. This is done in another process."""
-    from quire.analysis.rules.prices import noted_rate
+    from quire.analysis.money import noted_rate
     from quire.models.prices import rate_of
 
     return {model: noted_rate(rate_of(model, models, day, os.environ), day) for model, models in settings.items()}

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from quire.analysis.rules.prices import noted_rate
+from quire.analysis.money import noted_rate
 from quire.models.prices import OLD_DAYS, ModelRate, Unpriced
 
 TODAY = date(2026, 11, 17)

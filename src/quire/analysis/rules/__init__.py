@@ -1,9 +1,8 @@
-"""The rules of the analysis: each family reads a proof and yields findings about the document.
+"""The rules of the analysis: each family reads a proof, with the texts and settings around it (`RuleContext`), and
+yields findings about the document.
 
 A family is added by its name in `FAMILIES`: a module of that name here with a function `check`. Its codes stand in
 `codes`.
-
-Everything that rules read beside a proof: the texts of documents, settings, and limits of runs.
 """
 
 from __future__ import annotations
@@ -35,25 +34,14 @@ if TYPE_CHECKING:
             ...
 
 
-FAMILIES: tuple[str, ...] = (
-    "bounds",
-    "dead_code",
-    "permissions",
-    "flows",
-    "approvals",
-    "stores",
-    "secrets",
-)
+FAMILIES: tuple[str, ...] = ("bounds", "dead_code", "permissions", "flows", "approvals", "stores", "secrets")
 
 
 def findings(proof: Proof, context: RuleContext) -> tuple[Diagnostic, ...]:
     """Return the findings of all rules about a document, in the order of its text."""
-    found = [
-        finding
-        for family in FAMILIES
-        for finding in cast("Family", import_module(f"quire.analysis.rules.{family}")).check(proof, context)
-    ]
-    return tuple(sorted(dict.fromkeys(found), key=lambda finding: (finding.span.start, finding.code.id)))
+    families = (cast("Family", import_module(f"quire.analysis.rules.{name}")) for name in FAMILIES)
+    several = dict.fromkeys(finding for family in families for finding in family.check(proof, context))
+    return tuple(sorted(several, key=lambda finding: (finding.span.start, finding.code.id)))
 
 
 def rule_codes() -> tuple[Code, ...]:
@@ -82,19 +70,19 @@ class RuleContext(Struct, frozen=True):
         """Return where a finding about a place is shown: in this document, also for a place in a callee."""
         return place.site or place.span
 
-    def path(self, trace: Trace | None, message: str = "") -> tuple[Related, ...]:
+    def path(self, trace: Trace | None) -> tuple[Related, ...]:
         """Return the way of a value as the path of a flow."""
-        found = []
-        for one in trace.way() if trace else ():
-            source = self.callee(one.document) if one.document else None
-            node = f"{one.step} {one.what}".strip()
-            found.append(Related(one.span, message or _told(one), source, node))
-        return tuple(found)
+        places = []
+        for place in trace.way() if trace else ():
+            source = self.callee(place.document) if place.document else None
+            node = f"{place.step} {place.what}".strip()
+            places.append(Related(place.span, _words(place), source, node))
+        return tuple(places)
 
 
-def _told(trace: Trace) -> str:
-    if not trace.step:
-        return f"{trace.what} holds the value"
-    if trace.before is None:
-        return f"{trace.what} of step {trace.step} is where it enters"
-    return f"step {trace.step} passes it on as {trace.what}"
+def _words(place: Trace) -> str:
+    if not place.step:
+        return f"{place.what} holds the value"
+    if place.before is None:
+        return f"{place.what} of step {place.step} is where it enters"
+    return f"step {place.step} passes it on as {place.what}"

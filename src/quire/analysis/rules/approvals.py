@@ -1,7 +1,5 @@
-"""GA: find effects that happen without a person's yes, and questions that do not protect as they seem to.
-
-Say which lines make a gate, and write them into a document where their place is certain.
-"""
+"""GA: find effects that happen without a person's yes, and questions that do not protect as they seem to; say which
+lines make a gate, and write them into a document where their place is certain."""
 
 from __future__ import annotations
 
@@ -35,7 +33,6 @@ from quire.analysis.tool_flows import sinks
 from quire.diagnostics import Diagnostic, Edit, Fix, Related
 from quire.patterns import late_pattern
 from quire.plan.pipeline_work import Agent, Parallel
-from quire.plan.thread import Thread
 from quire.plan.vocabulary import JOINT
 from quire.source import Span
 from quire.trust.risk import Tier
@@ -74,7 +71,7 @@ class _Rules:
 
     def findings(self) -> Iterator[Diagnostic]:
         for effect in self._proof.effects:
-            if not changes_something(effect) or type(effect.place.step.work) is Thread:
+            if not changes_something(effect) or effect.place.is_thread:
                 continue
             gate = self._search.gate_of(effect)
             if gate.verdict == "gated" and all(
@@ -133,9 +130,8 @@ class _Rules:
     @cached_property
     def _names(self) -> set[str]:
         """The names that any step of the document reads."""
-        return {name for _, step in self._proof.plan.steps() if step.ask is None for name in read_names(step)} - (
-            {ANYTHING} if self._proof.plan.format == "playbook" else set()
-        )
+        names = {name for _, step in self._proof.plan.steps() if step.ask is None for name in read_names(step)}
+        return names - {ANYTHING} if self._proof.plan.format == "playbook" else names
 
     @cached_property
     def _used(self) -> set[QuestionFact]:
@@ -214,7 +210,7 @@ class _Rules:
         for question in gate.questions:
             if question.place.document != effect.place.document:
                 continue
-            for name, version in (one.rsplit("#", 1) for one in question.shown_names):
+            for name, version in (shown.rsplit("#", 1) for shown in question.shown_names):
                 if name in used and int(version) < int(used[name]):
                     older[name] = question
                 elif used.get(name) == version:
@@ -380,17 +376,18 @@ def condition_fix(
     pipeline has to be in the dialect that has conditions, and no other step may write the store of the answer."""
     name, place = _answer(question), effect.place
     guard = place.step.guard
-    if any(store.name == name and store.place.way != question.place.way for store in stores):
-        return None
-    if not _in_dialect(source.text, place.span.end):
-        return None
     if not name or place.document or question.place.document or place.format != "pipeline":
         return None
     if guard is not None and guard.when is not None:
         return None
+    if any(store.name == name and store.place.way != question.place.way for store in stores):
+        return None
+    if not _in_dialect(source.text, place.span.end):
+        return None
     test = f"{_read(name)} == 'yes'"
     line = f"when: {test}" if name.isidentifier() else f'when: "{test}"'
-    return _inserted(source, place.span.end, place.span.end, line, f"run step {place.step.label} after a yes only")
+    keys = _KEYS.match(source.text, place.span.end)
+    return _at(keys.end(), keys[1], line, f"run step {place.step.label} after a yes only") if keys else None
 
 
 def _in_dialect(text: str, at: int) -> bool:
@@ -400,19 +397,17 @@ def _in_dialect(text: str, at: int) -> bool:
 
 
 def default_help(question: QuestionFact, answer: str) -> str:
-
-    said = f'`default:"{answer}"`' if question.place.format == "playbook" else f'`default: "{answer}"`'
-    return f"let it have {said}" if has_default(question) else f"add {said} to the question"
+    key = f'`default:"{answer}"`' if question.is_elicited else f'`default: "{answer}"`'
+    return f"let it have {key}" if has_default(question) else f"add {key} to the question"
 
 
 def default_fix(question: QuestionFact, answer: str, source: Source) -> Fix | None:
     """Return the edit that gives a question without a default one that stops the effect."""
-
     place = question.place
     if place.document or has_default(question) or '"' in answer or "\\" in answer:
         return None
     title = f"answer “{answer}” if no person does"
-    if place.format == "playbook":
+    if question.is_elicited:
         match = _ELICIT.search(source.text, place.span.end, place.span.end + _FAR)
         between = source.text[place.span.end : match.start()] if match else ""
         if match is None or "\n#" in between:
@@ -423,22 +418,17 @@ def default_fix(question: QuestionFact, answer: str, source: Source) -> Fix | No
     match = _ARGUMENTS.search(source.text, place.span.end, place.span.end + _FAR) if keys else None
     if match is None or "\n-" in source.text[place.span.end : match.start()].replace(" ", ""):
         return None
-    return _at(source, match.end(), match[1], f'default: "{answer}"', title)
+    return _at(match.end(), match[1], f'default: "{answer}"', title)
 
 
 def show_help(question: QuestionFact, used: frozenset[str]) -> str:
     name = next(iter(sorted(used)), "value")
-    if question.place.format == "playbook":
+    if question.is_elicited:
         return f"put {{{{{name}}}}} into the text of the question"
     return f"add `show: !expr {name}` to its args, or put it into the prompt"
 
 
-def _inserted(source: Source, start: int, end: int, line: str, title: str) -> Fix | None:
-    match = _KEYS.match(source.text, start)
-    return _at(source, match.end(), match[1], line, title) if match else None
-
-
-def _at(source: Source, at: int, indent: str | None, line: str, title: str) -> Fix:
+def _at(at: int, indent: str | None, line: str, title: str) -> Fix:
     """Return the fix that inserts a key: before the others of a flow mapping, or as a line of its own."""
     new = f"{line}, " if indent is None else f"{line}\n{indent}"
     return Fix(title, (Edit(Span(at, at), "", new),), safe=False)

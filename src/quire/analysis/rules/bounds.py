@@ -29,13 +29,13 @@ _MOST_SIZE = 10**9
 
 def check(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
     """Yield amounts without a bound, and amounts above the limit of a run."""
-    yield from _endless(proof, context)
+    yield from _endless(proof)
     stops = list(_stops(proof, context))
     yield from stops
     yield from _fans(proof, context, asks_counted=bool(stops))
 
 
-def _endless(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
+def _endless(proof: Proof) -> Iterator[Diagnostic]:
     """Yield the reasons of infinite amounts that a line of the document or of the settings would bound."""
     for kind, reasons in sorted(proof.cost.endless.items()):
         for reason in reasons:
@@ -80,7 +80,7 @@ def _stops(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
 
 def _by_directives(proof: Proof, least: int) -> int:
     """Return how many model calls directives make at most, which PL116 does not count."""
-    counts = [call.often.as_number for call in proof.model_calls if call.place.format == "directive"]
+    counts = [call.often.as_number for call in proof.model_calls if call.place.is_thread]
     return sum(least if count is None else count for count in counts)
 
 

@@ -1,18 +1,12 @@
-"""The codes of the rules, family by family.
+"""The codes of the rules, family by family:
 
-TA1xx: values from outside that reach a place where they can do harm.
-
-BD101 to BD107: amounts that nothing bounds, or that a limit of the engine cuts off.
-
-GA1xx: effects that happen without a person's yes, and questions that do not protect as they seem to.
-
-DD101 to DD104: parts of documents that never run, never decide, or are never read.
-
-EV101 to EV104: permissions that are wider than a document needs, or that cannot be known.
-
-SE1xx: secrets in documents, and private values that leave.
-
-RC101: work that runs side by side and changes the same thing.
+- TA: values from outside that reach a place where they can do harm.
+- BD: amounts that nothing bounds, or that a limit of the engine cuts off.
+- GA: effects that happen without a person's yes, and questions that do not protect as they seem to.
+- DD: parts of documents that never run, never decide, or are never read.
+- EV: permissions that are wider than a document needs, or that cannot be known.
+- SE: secrets in documents, and private values that leave.
+- RC: work that runs side by side and changes the same thing.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Find parts of documents without an effect: arms that are never taken, steps after the end, conditions that always
 turn out the same (DD101 to DD103), and stores that are not read (DD104, in `stores.py`).
 
-The facts that hold at a place of a pipeline because of the conditions around it.
-
-A value counts as the same only if it is read from the same version of the same store: an item or an accumulator is
-another value in the next loop.
+`KnownConditions` are the facts that hold at a place of a pipeline because of the conditions around it. A value counts
+as the same only if it is read from the same version of the same store: an item or an accumulator is another value in
+the next loop.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from quire.analysis.rules.stores import unread_stores
 from quire.diagnostics import Diagnostic
 from quire.expr import EvalError, python_text
 from quire.expr.syntax import RESERVED, Compare, Constant, Logic, Node, Not, Path
+from quire.plan.descriptions import condition as condition_words
 from quire.plan.pipeline_work import Agent, Block, Fail, Formula, Invoke, Repeat, Select, Stop, Transform
 from quire.schema_types import Enum, Kind, Simple
 from quire.wording import listed
@@ -105,13 +105,11 @@ def _always_ends(step: Step) -> bool:
         case Stop() | Fail():
             return True
         case Block(body=body):
-            return any(_always_ends(one) for one in body.steps)
+            return any(map(_always_ends, body.steps))
         case Select(default=default) as work:
             arms = work.targets()
             is_closed = default is None or isinstance(default, Block)
-            return is_closed and all(
-                isinstance(arm, Block) and any(_always_ends(one) for one in arm.body.steps) for arm in arms
-            )
+            return is_closed and all(isinstance(arm, Block) and any(map(_always_ends, arm.body.steps)) for arm in arms)
     return False
 
 
@@ -246,29 +244,29 @@ def _chains(plan: Plan) -> Iterator[Diagnostic]:
                     certain.setdefault(name, value)
                 closed = closed or bool(options.get(name) and gone >= options[name])
             if dead:
-                said = f'if {test.variable} {test.operator} "{test.value}"' if test else "else"
+                arm = f"if {condition_words(test)}" if test else "else"
                 span = case.body.steps[0].span if case.body.steps else step.span
-                message = (
-                    f"the arm {said} of step {step.label} is never taken: the arms before it take all that is left"
-                )
+                message = f"the arm {arm} of step {step.label} is never taken: the arms before it take all that is left"
                 yield Diagnostic(codes.DEAD_ARM, message, span)
 
 
 def _options(plan: Plan) -> Mapping[str, set[str]]:
     """Return all values of the variables whose values are enforced: inputs with options, and chosen answers."""
-    found = {one.name: set(one.options) for one in plan.inputs if one.type == "enum" and one.options}
+    options = {
+        declared.name: set(declared.options) for declared in plan.inputs if declared.type == "enum" and declared.options
+    }
     writers: dict[str, list[Step]] = {}
     for _, step in plan.steps():
         if step.capture is not None:
             writers.setdefault(step.capture.name, []).append(step)
     for name, (first, *others) in writers.items():
-        if name in found or others or first.ask is None or first.work is not None or first.match is not None:
+        if name in options or others or first.ask is None or first.work is not None or first.match is not None:
             continue
         if first.ask.kind == "confirm":
-            found[name] = {"yes", "no"}
+            options[name] = {"yes", "no"}
         elif first.ask.kind == "select" and not any(True for option in first.ask.options for _ in option.references()):
-            found[name] = {"".join(map(str, option.parts)) for option in first.ask.options}
-    return found
+            options[name] = {"".join(map(str, option.parts)) for option in first.ask.options}
+    return options
 
 
 ReadValue: TypeAlias = tuple[str, str]
@@ -296,57 +294,56 @@ class KnownConditions:
     def outcome(self, around: tuple[Condition, ...], text: str, versions: tuple[str, ...]) -> bool | None:
         """Return how an expression turned out in a condition around; None if it is in none."""
         key = (text, versions)
-        return next((found.tests[key] for found in self._all(around) if key in found.tests), None)
+        return next((facts.tests[key] for facts in self._all(around) if key in facts.tests), None)
 
     def equal(self, around: tuple[Condition, ...], read: ReadValue) -> str | None:
         """Return the text of a value if a condition around says it."""
-        return next((found.equal[read] for found in self._all(around) if read in found.equal), None)
+        return next((facts.equal[read] for facts in self._all(around) if read in facts.equal), None)
 
     def different(self, around: tuple[Condition, ...], read: ReadValue) -> set[str]:
         """Return the texts that a value does not have."""
-        return {text for found in self._all(around) for text in found.different.get(read, ())}
+        return {text for facts in self._all(around) for text in facts.different.get(read, ())}
 
     def _all(self, around: tuple[Condition, ...]) -> Iterator[Known]:
         for condition in reversed(around):
-            found = self._facts.get(id(condition))
-            if found is None:
-                found = self._facts[id(condition)] = _known(condition)
-            yield found
+            if id(condition) not in self._facts:
+                self._facts[id(condition)] = _known(condition)
+            yield self._facts[id(condition)]
 
 
 def _known(condition: Condition) -> Known:
     """Return what is known by a condition that holds."""
-    found = Known()
+    facts = Known()
     if any(is_bound(path) for path in condition.reads):
-        return found
+        return facts
     work = condition.place.step.work
     if condition.subject is not None and isinstance(work, Select):
         read = read_of(work.on.compiled.expression.root, condition)
         if read is None:
-            return found
+            return facts
         if isinstance(condition.test, str):
-            found.equal[read] = condition.test
+            facts.equal[read] = condition.test
         else:
-            found.different[read] = {label for label in condition.others if isinstance(label, str)}
+            facts.different[read] = {label for label in condition.others if isinstance(label, str)}
     elif condition.place.step.guard is not None and condition.place.step.guard.when is not None:
         when = condition.place.step.guard.when
-        found.tests[when.text, condition.versions] = condition.holds
-        _learn(when.compiled.expression.root, condition, condition.holds, found)
-    return found
+        facts.tests[when.text, condition.versions] = condition.holds
+        _learn(when.compiled.expression.root, condition, condition.holds, facts)
+    return facts
 
 
-def _learn(node: Node, condition: Condition, holds: bool, found: Known) -> None:
+def _learn(node: Node, condition: Condition, holds: bool, facts: Known) -> None:
     if isinstance(node, Logic) and (node.operator == "and") == holds:
         for operand in node.operands:
-            _learn(operand, condition, holds, found)
+            _learn(operand, condition, holds, facts)
     elif isinstance(node, Compare) and node.operator in ("==", "!="):
         read, text = compared(node, condition)
         if read is None or text is None:
             return
         if (node.operator == "==") == holds:
-            found.equal[read] = text
+            facts.equal[read] = text
         else:
-            found.different.setdefault(read, set()).add(text)
+            facts.different.setdefault(read, set()).add(text)
 
 
 def is_bound(path: str) -> bool:
@@ -359,13 +356,13 @@ def read_of(node: Node, condition: Condition) -> ReadValue | None:
     if not isinstance(node, Path):
         return None
     path = node.segments[1:] if node.segments[0] == "ctx" else node.segments
-    version = next((one for one in condition.versions if path and one.rpartition("#")[0] == path[0]), None)
+    version = next((known for known in condition.versions if path and known.rpartition("#")[0] == path[0]), None)
     return (".".join(path), version) if version is not None else None
 
 
 def compared(node: Compare, condition: Condition) -> tuple[ReadValue | None, str | None]:
     """Return the value and the text that are compared. Other constants than texts can be equal in other spellings."""
-    for one, other in ((node.left, node.right), (node.right, node.left)):
-        if isinstance(other, Constant) and isinstance(other.value, str):
-            return read_of(one, condition), other.value
+    for read, constant in ((node.left, node.right), (node.right, node.left)):
+        if isinstance(constant, Constant) and isinstance(constant.value, str):
+            return read_of(read, condition), constant.value
     return None, None

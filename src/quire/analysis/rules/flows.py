@@ -12,7 +12,6 @@ from quire.analysis.rules import codes
 from quire.analysis.rules.shown_values import Agreements
 from quire.analysis.tool_flows import sinks
 from quire.diagnostics import Confidence, Diagnostic, Related
-from quire.plan.thread import Thread
 from quire.source import NOWHERE
 
 if TYPE_CHECKING:
@@ -95,7 +94,7 @@ def _decided(effect: EffectFact, agreements: Agreements, context: RuleContext) -
         return
     for condition in effect.conditions:
         label = condition.label
-        if type(condition.place.step.work) is Thread:
+        if condition.place.is_thread:
             # Every event of a thread is up to its model; a hook decides by the values that its condition reads.
             label = joined(value.label for value in condition.reads.values())
         trace = label.chosen_trace

@@ -30,8 +30,7 @@ def check(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
     for effect in proof.effects:
         if effect.by_model and not effect.place.document:
             offered.setdefault(effect.place.path, []).append(effect)
-    if proof.plan.format == "pipeline":
-        yield from _agents(proof, offered, context.agents)
+    yield from _agents(proof, offered, context.agents)
     yield from _incomplete(proof, context)
     if _WITH_NETWORK & set(context.granted):
         yield from _commands(proof, context)
@@ -45,10 +44,11 @@ def _agents(
             continue
         whose = step.work.identity or "default"
         held = [effect.tool.name for effect in offered.get(path, ())]
-        wanted = [name for name in step.work.tools or () if name not in OWN_TOOLS]
-        for at, name in enumerate(wanted):
-            covering = next((one for one in wanted if one != name and narrowed_tools([name], [one]) == (name,)), "")
-            if name in wanted[:at]:
+        named = [name for name in step.work.tools or () if name not in OWN_TOOLS]
+        for at, name in enumerate(named):
+            others = (other for other in named if other != name)
+            covering = next((other for other in others if narrowed_tools([name], [other]) == (name,)), "")
+            if name in named[:at]:
                 yield _unused(f"step {step.label} is given {name} twice", step.span)
             elif covering:
                 yield _unused(f"step {step.label} is given {name}, which {covering} includes", step.span)
@@ -88,13 +88,13 @@ def _incomplete(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
 
 def _commands(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
     """Yield the commands with the network that the author has not written out."""
-    seen = set()
+    reported = set()
     for effect in proof.effects:
-        if effect.tool.kind != "shell" or effect.place.way in seen:
+        if effect.tool.kind != "shell" or effect.place.way in reported:
             continue
         by_others = [name for name, value in effect.arguments.items() if value.label.integrity > Integrity.AUTHOR]
         if effect.by_model or by_others:
-            seen.add(effect.place.way)
+            reported.add(effect.place.way)
             who = "a model writes" if effect.by_model else f"values from outside the document are in {by_others[0]} of"
             message = f"step {effect.place.way}: {who} a command that may use the network"
             yield Diagnostic(codes.NETWORK_SHELL, message, context.span(effect.place))

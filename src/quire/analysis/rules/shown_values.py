@@ -1,14 +1,12 @@
-"""Compare the values that a question shows with those that an effect uses.
+"""Compare the values that a question shows with those that an effect uses, and find those that a person has agreed to.
 
 Names are those of one document, as its author writes them: `page.status` is another value than `page.body`. A value
 also counts as shown if a shown one was made from it, or if it was computed from a shown one. What a model or a tool
 made of a shown value was not shown.
 
-Find the values that a person has seen and agreed to before an effect happens.
-
-A question counts only if it is a gate of the effect (`analysis/approvals.py`): asking alone is not consent. The yes is
-for the values that the question showed, in the version that it showed: a part of a value is not the whole, and neither
-is a count of its items.
+For an agreement (`Agreements`) a question counts only if it is a gate of the effect: asking alone is not consent. The
+yes is for the values that the question showed, in the version that it showed: a part of a value is not the whole, and
+neither is a count of its items.
 """
 
 from __future__ import annotations
@@ -82,10 +80,6 @@ def _store(name: str) -> str:
     return name.partition(".")[0]
 
 
-def _of_prompt(prompt: Template) -> Iterator[str]:
-    yield from (_store(_dotted(tuple(reference.name.split(".")))) for reference in prompt.references())
-
-
 class Derivations:
     """The names that each name of a document was made from."""
 
@@ -93,14 +87,14 @@ class Derivations:
         self._made_from: dict[str, set[str]] = {}
         self._computed_from: dict[str, set[str]] = {}
         """Without what models and tools have made."""
-        kept = {path: step.capture.name for path, step in plan.steps() if step.capture is not None}
+        captures = {path: step.capture.name for path, step in plan.steps() if step.capture is not None}
         for path, step in plan.steps():
             names = set(read_names(step))
             is_computed = not isinstance(step.work, Agent | Invoke | UseTool)
             parts = path.split("/")
             for length in range(len(parts), 0, -1) if names else ():
                 # The value of a step is made from everything that the steps inside of it read.
-                name = kept.get("/".join(parts[:length]))
+                name = captures.get("/".join(parts[:length]))
                 if name is not None:
                     self._made_from.setdefault(name, set()).update(names)
                     if is_computed:
@@ -110,28 +104,26 @@ class Derivations:
         """Tell whether a shown value is among those that are used, or was made from one, or one was computed from
         it."""
         around = {name for fan in effect.fans for name in _gone_through(fan.step)}
-        used = used | around if any(_store(one) == "item" for one in used) else used
+        used = used | around if any(_store(name) == "item" for name in used) else used
         mine, theirs = _origins(shown, self._made_from), _origins(used, self._computed_from)
         return bool((mine | theirs) & _UNCLEAR) or _meet(mine, used) or _meet(theirs, shown)
 
 
 def _origins(names: frozenset[str], made_from: Mapping[str, set[str]]) -> set[str]:
     """Return names with all that their values were made from."""
-    found = set(names)
+    origins = set(names)
     waiting = list(names)
     while waiting:
-        for name in made_from.get(_store(waiting.pop()), ()):
-            if name not in found:
-                found.add(name)
-                waiting.append(name)
-    return found
+        fresh = made_from.get(_store(waiting.pop()), set()) - origins
+        origins |= fresh
+        waiting += fresh
+    return origins
 
 
 def _meet(some: Collection[str], others: Collection[str]) -> bool:
     """Tell whether a value is the same as another one, or a part of it."""
-    return any(
-        one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.") for one in some for other in others
-    )
+    pairs = [(f"{name}.", f"{other}.") for name in some for other in others]
+    return any(name.startswith(other) or other.startswith(name) for name, other in pairs)
 
 
 def _gone_through(step: Step) -> Iterator[str]:
@@ -148,7 +140,8 @@ def read_names(step: Step) -> Iterator[str]:
         yield from map(_store, _of_formula(formula))
     match step.work:
         case Agent(file=file, prompt=prompt):
-            yield from (EVERYTHING,) if file else _of_prompt(prompt)
+            paths = (tuple(reference.name.split(".")) for reference in prompt.references())
+            yield from (EVERYTHING,) if file else (_store(_dotted(path)) for path in paths)
         case Think():
             yield ANYTHING
         case UseTool(arguments=arguments):
@@ -176,14 +169,14 @@ class Agreements:
         """Tell whether a person has seen a value of an argument, unchanged since, and the effect needs the person's
         yes. `part` is the index of an item of the argument."""
         questions = self.questions(effect)
-        if any(_shows(one, value) for question in questions for one in question.shown):
+        if any(_shows(shown, value) for question in questions for shown in question.shown):
             return True
         # Names and their versions are those of one document.
         own = [question for question in questions if question.place.document == effect.place.document]
         paths = _read_paths(effect, argument, part) if own else []
         versions = {read.rpartition("#")[0]: read for read in effect.reads}
         return bool(paths) and any(
-            all(versions.get(path[0]) in fact.shown_names and _is_below(path, shown) for path in paths)
+            all(versions.get(path[0]) in fact.shown_names and shown.intersection(_beginnings(path)) for path in paths)
             for fact in own
             if (shown := _shown_paths(fact))
         )
@@ -199,16 +192,17 @@ _AS_IT_IS = frozenset(("text", "json", "trim"))
 """Functions whose text has everything of their argument."""
 
 
-def _is_below(path: _StorePath, shown: set[_StorePath]) -> bool:
-    return any(path[:length] in shown for length in range(1, len(path) + 1))
+def _beginnings(path: _StorePath) -> Iterator[_StorePath]:
+    return (path[:length] for length in range(1, len(path) + 1))
 
 
 def _shown_paths(question: QuestionFact) -> set[_StorePath]:
     """Return everything that a question shows as it is."""
     step = question.place.step
     if isinstance(step.work, Invoke):
-        given = [value for name, value in step.work.arguments if name in ("prompt", "show")]
-        return {path for one in given if isinstance(one, Formula) for path in _whole(one.compiled.expression.root)}
+        values = [value for name, value in step.work.arguments if name in ("prompt", "show")]
+        roots = [value.compiled.expression.root for value in values if isinstance(value, Formula)]
+        return {path for root in roots for path in _whole(root)}
     return {(reference.name,) for reference in step.ask.prompt.references()} if step.ask is not None else set()
 
 
@@ -222,8 +216,8 @@ def _whole(node: Node) -> Iterator[_StorePath]:
             if (path := _store_path((*segments, *keys))) is not None:
                 yield path
         case Arithmetic(first=first, rest=rest) if all(operator == "+" for operator, _ in rest):
-            for one in (first, *(operand for _, operand in rest)):
-                yield from _whole(one)
+            for operand in (first, *(operand for _, operand in rest)):
+                yield from _whole(operand)
         case FunctionCall(name=name, arguments=parts) if name in _AS_IT_IS and parts:
             yield from _whole(parts[0])
         case Join(source=source):
@@ -232,8 +226,8 @@ def _whole(node: Node) -> Iterator[_StorePath]:
             for item in items:
                 yield from _whole(item)
         case MapOf(entries=entries):
-            for _, one in entries:
-                yield from _whole(one)
+            for _, entry in entries:
+                yield from _whole(entry)
 
 
 def _store_path(segments: tuple[str, ...]) -> _StorePath | None:
@@ -246,8 +240,8 @@ def _read_paths(effect: EffectFact, argument: str, part: int | None) -> list[_St
     """Return all that an argument reads of stores; nothing if it reads anything else."""
     work = effect.place.step.work
     if isinstance(work, Invoke):
-        given = dict(work.arguments).get(argument)
-        return _paths_of_formula(given, part) if isinstance(given, Formula) else []
+        value = dict(work.arguments).get(argument)
+        return _paths_of_formula(value, part) if isinstance(value, Formula) else []
     if isinstance(work, UseTool) and isinstance(work.arguments, dict):
         tree = work.arguments.get(argument)
         if part is not None and isinstance(tree, tuple):
@@ -260,14 +254,14 @@ def _paths_of_formula(formula: Formula, part: int | None) -> list[_StorePath]:
     root = formula.compiled.expression.root
     if part is not None and isinstance(root, ListOf) and part < len(root.items):
         root = root.items[part]
-    found = [_store_path(read.path) for read in reads_below(root)]
-    return [path for path in found if path is not None] if None not in found else []
+    paths = [_store_path(read.path) for read in reads_below(root)]
+    return [path for path in paths if path is not None] if None not in paths else []
 
 
 def _of_tree(tree: Arguments) -> list[_StorePath]:
     match tree:
         case Template():
-            return [(one.name,) for one in tree.references()]
+            return [(reference.name,) for reference in tree.references()]
         case ValueSlot(reference=reference):
             return [(reference.name,)]
     return []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 from posixpath import normpath
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from quire.analysis.rules.codes import SHARED_WRITE, UNREAD_STORE
 from quire.diagnostics import Diagnostic, Related
 from quire.expr.syntax import RESERVED
 from quire.plan.built_in_tools import STATE, WRITE
-from quire.plan.nodes import walk
+from quire.plan.nodes import Sequence, walk
 from quire.plan.parts import formulas
 from quire.plan.pipeline_work import Agent, Block, Fold, ForEach, Formula, Invoke, Parallel, Repeat, Select
 from quire.trust.capabilities import capability
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 _FILES = frozenset(
-    capability("execute", "tool", one) for one in (WRITE, "rye/file-system/edit", "rye/file-system/edit_lines")
+    capability("execute", "tool", tool) for tool in (WRITE, "rye/file-system/edit", "rye/file-system/edit_lines")
 )
 _STATE = capability("execute", "tool", STATE[1])
 MOST_PAIRS = 20
@@ -54,24 +55,18 @@ def check(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
     writes: dict[str, list[_Write]] = {}
     for effect in proof.effects:
         # Hooks of threads act on events, which rarely happen at the same time.
-        if effect.by_model or not effect.fans or effect.place.format == "directive":
+        if effect.by_model or not effect.fans or effect.place.is_thread:
             continue
         for write in _writes(effect):
             yield from _by_all_items(write, many, context)
             if write.what:
                 writes.setdefault(write.what, []).append(write)
-    found = 0
-    for same in writes.values():
-        for one, other in _side_by_side(same):
-            found += 1
-            if found > MOST_PAIRS:
-                return
-            yield _finding(
-                f"step {other.effect.place.way} writes {other.what} at the same time as step {one.effect.place.way}",
-                other,
-                context,
-                Related(context.span(one.effect.place), f"step {one.effect.place.way} writes it too"),
-            )
+    pairs = (pair for same in writes.values() for pair in _side_by_side(same))
+    for first, write in islice(pairs, MOST_PAIRS):
+        place = first.effect.place
+        message = f"step {write.effect.place.way} writes {write.what} at the same time as step {place.way}"
+        related = Related(context.span(place), f"step {place.way} writes it too")
+        yield _finding(message, write, context, related)
 
 
 def _finding(message: str, write: _Write, context: RuleContext, *related: Related) -> Diagnostic:
@@ -94,8 +89,8 @@ def _writes(effect: EffectFact) -> Iterator[_Write]:
         if files is None:
             yield _write("the file", "path", effect, effect.arguments.get("path"))
         elif files.is_constant and isinstance(files.constant, list | tuple):
-            for one in files.constant:
-                path = one.get("path") if hasattr(one, "get") else None
+            for file in files.constant:
+                path = file.get("path") if hasattr(file, "get") else None
                 if isinstance(path, str):
                     yield _Write(f"the file {normpath(path)}", effect, "files")
 
@@ -128,7 +123,7 @@ def _is_same_for_all(write: _Write, work: ForEach, fan: Place) -> bool:
     formula = dict(step.work.arguments).get(write.argument)
     if not isinstance(formula, Formula):
         return False
-    inside = _written(work.do)
+    inside = {inner.capture.name for inner in _steps(work.do) if inner.capture}
     for read in formula.compiled.reads():
         name = read.store
         if name is None or name in inside or (read.path[0] in RESERVED and read.path[0] != "ctx"):
@@ -136,18 +131,11 @@ def _is_same_for_all(write: _Write, work: ForEach, fan: Place) -> bool:
         # Inside of another loop or a collect, bare names can be bindings.
         if read.path[0] in ("round", "errors"):
             return False
-    return not any(isinstance(one.work, Parallel) for one in _steps(work.do))
+    return not any(isinstance(inner.work, Parallel) for inner in _steps(work.do))
 
 
 def _steps(step: Step) -> Iterator[Step]:
-    from quire.plan.nodes import Sequence
-
-    for _, one in walk(Sequence((step,))):
-        yield one
-
-
-def _written(step: Step) -> frozenset[str]:
-    return frozenset(one.capture.name for one in _steps(step) if one.capture)
+    return (inner for _, inner in walk(Sequence((step,))))
 
 
 def _side_by_side(writes: list[_Write]) -> Iterator[tuple[_Write, _Write]]:
