@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from quire.engine.driver.model_calls import CallTime
 from quire.engine.interpreter.playbook.steps import MOST_UNFIT, WrongAnswer, checked_answer
-from quire.engine.ports import (
-    Attributed,
-    Model,
-    ModelCall,
-    ModelReply,
-    Ports,
-    Present,
-    Priced,
-    Rehearsed,
-)
+from quire.engine.ports import Attributed, Model, ModelCall, ModelReply, Ports, Present, Priced, Rehearsed
 from quire.engine.premises import (
     MAX_PROMPT_CHARACTERS,
     MAX_REPLY_CHARACTERS,
@@ -366,11 +357,7 @@ def _checked(reply: ModelReply, *, may_call: bool) -> dict[str, Value]:
         raise ModelFailed(f"{reply.model} {what}", kind="empty")
     if len(reply.text) > MAX_REPLY_CHARACTERS:
         raise ModelFailed(f"{reply.model} answered more than {MAX_REPLY_CHARACTERS:,} characters", kind="bad_reply")
-    value: dict[str, Value] = {
-        "text": clean(reply.text),
-        "model": reply.model,
-        "finish_reason": reply.finish_reason,
-    }
+    value: dict[str, Value] = {"text": clean(reply.text), "model": reply.model, "finish_reason": reply.finish_reason}
     if reply.uses and may_call:
         # In the form that a replay will see: models write half a surrogate pair, and numbers that JSON does not have.
         try:
