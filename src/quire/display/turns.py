@@ -11,10 +11,10 @@ from quire.engine.thread_progress import (
     CallView,
     HookView,
     call_number,
+    reply_of_turn,
     thread_of,
     threads_above,
     turn_of,
-    wanted_in,
 )
 from quire.patterns import late_pattern
 from quire.trust.capabilities import from_flat_name
@@ -112,7 +112,7 @@ def effect_words(event: Event) -> str:
     if record.kind == "tool":
         given = f"[{call_number(event.path, turn)}] {short(encode(record.value), RESULT)}"
         return given if record.state == "ok" else ""
-    found = wanted_in(record, turn)
+    found = reply_of_turn(record, turn)
     if found is None:
         return ""
     text, calls = found
@@ -127,7 +127,7 @@ def _agent_words(record: EffectRecord) -> str:
         return ""
     if record.kind == "tool":
         return f"{item}{short(encode(record.value), RESULT)}" if at.turn else ""
-    found = wanted_in(record, record.path.rpartition("/model")[0])
+    found = reply_of_turn(record, record.path.rpartition("/model")[0])
     if found is None or not found[1]:
         return ""
     text, calls = found

@@ -217,7 +217,7 @@ class Performer:
         problem = rejected = ""
         unfit = 0
         # A person who is present is told what was wrong; an answer that was given beforehand is reported by an event.
-        here = self.somebody_thinks(question)
+        here = self.is_attended(question)
         while (answer := await self._ports.people.ask(question, problem)) is not None:
             try:
                 fitting = clean(checked_answer(question.kind, question.options, answer))
@@ -241,7 +241,7 @@ class Performer:
         message = f'the answer "{clean(answer)}" does not fit, {instead} ({problem})'
         self._feed.say("warning", path=question.path, label=question.way, data={"message": message})
 
-    def somebody_thinks(self, question: Question) -> bool:
+    def is_attended(self, question: Question) -> bool:
         """Return True if a person is present who may take their time over a question."""
         present = _present(self._ports.people)
         return present is not None and present.is_here(question)
