@@ -62,6 +62,9 @@ class Performer:
     def changes_the_world(self, request: Effect) -> bool:
         return isinstance(request, ToolRequest) and self._ports.tools.effect_class(request) == "write"
 
+    def _reads(self, tool: str) -> bool:
+        return self._ports.tools.effect_class(ToolRequest("", "", "", tool, {})) == "read"
+
     def intent(self, request: Effect) -> EffectRecord:
         return EffectRecord(
             request.path, KINDS[type(request)], "intent", request_hash(request), self._ports.clock.now()
@@ -94,11 +97,9 @@ class Performer:
                     value = None if text is None else clean(text)
                 case Offer():
                     if request.grants is None:
-                        tools = self._ports.tools
-                        offers = await tools.offers(request.names)
+                        offers = await self._ports.tools.offers(request.names)
                         if request.reads_only:
-                            calls = ((offer, ToolRequest("", "", "", offer.name, {})) for offer in offers)
-                            offers = [offer for offer, call in calls if tools.effect_class(call) == "read"]
+                            offers = [offer for offer in offers if self._reads(offer.name)]
                         value = copy([[offer.name, offer.description, offer.schema] for offer in offers])
                     else:
                         offers = await self._ports.tools.offers_under(request.grants)
