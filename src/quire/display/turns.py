@@ -11,10 +11,10 @@ from quire.engine.thread_progress import (
     CallView,
     HookView,
     call_number,
+    reply_of_turn,
     thread_of,
     threads_above,
     turn_of,
-    wanted_in,
 )
 from quire.patterns import late_pattern
 from quire.trust.capabilities import from_flat_name
@@ -112,7 +112,7 @@ def effect_words(event: Event) -> str:
     if record.kind == "tool":
         result = f"[{call_number(event.path, turn)}] {short(encode(record.value), RESULT)}"
         return result if record.state == "ok" else ""
-    reply = wanted_in(record, turn)
+    reply = reply_of_turn(record, turn)
     if reply is None:
         return ""
     text, calls = reply
@@ -127,7 +127,7 @@ def _agent_words(record: EffectRecord) -> str:
         return ""
     if record.kind == "tool":
         return f"{item}{short(encode(record.value), RESULT)}" if at.turn else ""
-    reply = wanted_in(record, record.path.rpartition("/model")[0])
+    reply = reply_of_turn(record, record.path.rpartition("/model")[0])
     if reply is None or not reply[1]:
         return ""
     text, calls = reply

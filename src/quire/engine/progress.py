@@ -15,11 +15,11 @@ from quire.engine.thread_progress import (
     ThreadView,
     call_number,
     path_order,
+    reply_of_turn,
     thread_of,
     threads_above,
     turn_number,
     turn_of,
-    wanted_in,
 )
 from quire.patterns import late_pattern
 from quire.plan.descriptions import step_title
@@ -262,7 +262,7 @@ class Progress(Struct):
             call.result, call.kind = str(data.get("result", "")), str(data.get("kind", ""))
 
     def _reply(self, step: StepView, record: EffectRecord) -> None:
-        reply = wanted_in(record, step.path)
+        reply = reply_of_turn(record, step.path)
         if reply is None:
             return
         text, calls = reply

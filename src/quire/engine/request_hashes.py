@@ -6,17 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from quire.engine.earlier_results import SystemText
-from quire.engine.requests import (
-    Boundary,
-    Halt,
-    HumanRequest,
-    Join,
-    Load,
-    ModelRequest,
-    Offer,
-    ToolRequest,
-    WorkCheck,
-)
+from quire.engine.requests import Boundary, Halt, HumanRequest, Join, Load, ModelRequest, Offer, ToolRequest, WorkCheck
 from quire.values import canonical_of_checked
 
 if TYPE_CHECKING:

@@ -161,11 +161,7 @@ class ToolRequest(Struct, gc=False):
     """The purse of the thread, for a call that launches a run; None if money is not counted."""
 
     def content(self) -> Value:
-        content: dict[str, Value] = {
-            "connection": self.connection,
-            "tool": self.tool,
-            "arguments": self.arguments,
-        }
+        content: dict[str, Value] = {"connection": self.connection, "tool": self.tool, "arguments": self.arguments}
         if self.stdin is not None:
             content["stdin"] = self.stdin
         return content

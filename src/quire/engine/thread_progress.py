@@ -76,7 +76,7 @@ class ThreadView(Struct):
     tools: tuple[str, ...] = ()
     hooks: list[HookView] = field(default_factory=list)
     ended: Mapping[str, Value] | None = None
-    """How the thread ended, in the form of `Ending.as_value`; None while it runs."""
+    """How the thread ended, in the form of `ThreadResult.as_value`; None while it runs."""
 
 
 def turn_of(path: str) -> str:
@@ -119,7 +119,7 @@ def call_number(path: str, turn: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def wanted_in(record: EffectRecord, turn: str) -> tuple[str, dict[int, CallView]] | None:
+def reply_of_turn(record: EffectRecord, turn: str) -> tuple[str, dict[int, CallView]] | None:
     """Return the text and the tool calls of a model's reply, if the record is the reply of this turn.
 
     Returning the outputs is not a tool call, so it gets a number below 0.

@@ -160,21 +160,21 @@ async def _look_here(runtime: Runtime, row: RunRow, held: PinnedRun, gate: Tools
 def _ports(
     runtime: Runtime, pins: PinnedState, gate: Tools, loader: ItemLoader, people: People | None, *, launches: bool
 ) -> Ports:
-    somebody: People = Unattended() if pins.unattended else people or Nobody()
+    others: People = Unattended() if pins.unattended else people or Nobody()
     redactor = redactor_of(runtime.settings, runtime.environ, reach_of(Grants.of(pins.grants)).variables)
     spec = pins.instead or pins.model
     model: Model = Redacted(runtime.models.open(spec, pins.settings_of(spec)), redactor)
-    others: dict[str, Model] = {}
+    models: dict[str, Model] = {}
 
     def other(spec: str) -> Model:
         if pins.instead:
             return model
-        if spec not in others:
+        if spec not in models:
             name = spec if ":" in spec else _named(runtime, spec, pins.model)
-            others[spec] = Redacted(runtime.models.open(name), redactor) if name else model
-        return others[spec]
+            models[spec] = Redacted(runtime.models.open(name), redactor) if name else model
+        return models[spec]
 
-    answering = GivenAnswers(pins.answers, somebody)
+    answering = GivenAnswers(pins.answers, others)
     ports = Ports(runtime.store, model, gate, loader, answering, runtime.clock, other_model=other)
     if not launches:
         return ports

@@ -250,11 +250,7 @@ def _pins(runtime: Runtime, view: RunView, place: Place, changes: Changes) -> tu
     )
     pins = _granted(runtime, view, pins, changes.allow, changes.limits)
     check_step_labels(view.document.runnable(), (), changes.answers, view.documents)
-    pins = replace(
-        pins,
-        answers={**pins.answers, **changes.answers},
-        unattended=pins.unattended or changes.unattended,
-    )
+    pins = replace(pins, answers={**pins.answers, **changes.answers}, unattended=pins.unattended or changes.unattended)
     if changes.sets and place.first:
         pins = replace(pins, inputs=cast("Mapping[str, Value]", copy(_inputs(view, changes.sets))))
     if changes.model is None and not pins.imported:

@@ -89,7 +89,7 @@ class RunOutcome(Struct, frozen=True):
 
     @property
     def ending(self) -> Mapping[str, Value]:
-        """The end of the thread of a directive, in the words of its `Ending`; empty while it has not ended."""
+        """The end of the thread of a directive, in the words of its `ThreadResult`; empty while it has not ended."""
         outermost = self.progress.threads.get(THREAD_PATH) if self.result or self.rest.failure else None
         return (outermost.ended if outermost else None) or {}
 

@@ -337,7 +337,7 @@ def prove_document(
     environ: Mapping[str, str] | None = None,
 ) -> ProvenDocument:
     """Prove a document. With a day, money is counted in the prices of that day, which may load the list of prices."""
-    from quire.analysis.rules.prices import noted_rate
+    from quire.analysis.money import noted_rate
     from quire.models.prices import Unpriced, rate_of
 
     foresight, one_model = Foresight(settings), bool(model)

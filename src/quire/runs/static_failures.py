@@ -13,18 +13,8 @@ from quire.errors import LimitReached, PriceUnknown, Refused
 from quire.library.texts import leads_out
 from quire.models.choose import price_key
 from quire.plan.built_in_tools import ALIASES, BUILT_IN_TOOLS, FETCH, SEND
-from quire.plan.nodes import (
-    Plan,
-    PromptSource,
-    Think,
-    UseTool,
-    remembered,
-)
-from quire.plan.pipeline_work import (
-    Agent,
-    Invoke,
-    Literal,
-)
+from quire.plan.nodes import Plan, PromptSource, Think, UseTool, remembered
+from quire.plan.pipeline_work import Agent, Invoke, Literal
 from quire.plan.reach import reached_steps
 from quire.plan.thread import Thread
 from quire.plan.uses import OWN, is_built_in, tool_call_problem

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from quire.engine.conversation import Message, ToolUse
 from quire.engine.requests import ModelRequest
-from quire.engine.thread_progress import HookView, ThreadView, turn_number, turn_of, wanted_in
+from quire.engine.thread_progress import HookView, ThreadView, reply_of_turn, turn_number, turn_of
 from quire.plan.built_in_tools import RETURN
 
 if TYPE_CHECKING:
@@ -92,7 +92,9 @@ class _Reading:
     def _unsent(self, path: str, number: int) -> Iterable[Message]:
         """Yield the reply to the last request, and the results that no later request contains."""
         turn = f"{path}/turn[{number}]"
-        replies = (wanted_in(record, turn) for record in self._view.effects if record.path.startswith(f"{turn}/model"))
+        replies = (
+            reply_of_turn(record, turn) for record in self._view.effects if record.path.startswith(f"{turn}/model")
+        )
         reply = next(filter(None, replies), None)
         if reply is None:
             return

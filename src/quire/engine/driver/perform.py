@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from quire.engine.driver.model_calls import CallTime
 from quire.engine.interpreter.playbook.steps import MOST_UNFIT, WrongAnswer, checked_answer
-from quire.engine.ports import (
-    Attributed,
-    Model,
-    ModelCall,
-    ModelReply,
-    Ports,
-    Present,
-    Priced,
-    Rehearsed,
-)
+from quire.engine.ports import Attributed, Model, ModelCall, ModelReply, Ports, Present, Priced, Rehearsed
 from quire.engine.premises import (
     MAX_PROMPT_CHARACTERS,
     MAX_REPLY_CHARACTERS,
@@ -71,6 +62,9 @@ class Performer:
     def changes_the_world(self, request: Effect) -> bool:
         return isinstance(request, ToolRequest) and self._ports.tools.effect_class(request) == "write"
 
+    def _reads(self, tool: str) -> bool:
+        return self._ports.tools.effect_class(ToolRequest("", "", "", tool, {})) == "read"
+
     def intent(self, request: Effect) -> EffectRecord:
         return EffectRecord(
             request.path, KINDS[type(request)], "intent", request_hash(request), self._ports.clock.now()
@@ -103,11 +97,9 @@ class Performer:
                     value = None if text is None else clean(text)
                 case Offer():
                     if request.grants is None:
-                        tools = self._ports.tools
-                        offers = await tools.offers(request.names)
+                        offers = await self._ports.tools.offers(request.names)
                         if request.reads_only:
-                            calls = ((offer, ToolRequest("", "", "", offer.name, {})) for offer in offers)
-                            offers = [offer for offer, call in calls if tools.effect_class(call) == "read"]
+                            offers = [offer for offer in offers if self._reads(offer.name)]
                         value = copy([[offer.name, offer.description, offer.schema] for offer in offers])
                     else:
                         offers = await self._ports.tools.offers_under(request.grants)
@@ -226,7 +218,7 @@ class Performer:
         problem = rejected = ""
         unfit = 0
         # A person who is present is told what was wrong; an answer that was given beforehand is reported by an event.
-        here = self.somebody_thinks(question)
+        here = self.is_attended(question)
         while (answer := await self._ports.people.ask(question, problem)) is not None:
             try:
                 fitting = clean(checked_answer(question.kind, question.options, answer))
@@ -250,7 +242,7 @@ class Performer:
         message = f'the answer "{clean(answer)}" does not fit, {instead} ({problem})'
         self._feed.say("warning", path=question.path, label=question.way, data={"message": message})
 
-    def somebody_thinks(self, question: Question) -> bool:
+    def is_attended(self, question: Question) -> bool:
         """Return True if a person is present who may take their time over a question."""
         present = _present(self._ports.people)
         return present is not None and present.is_here(question)
@@ -366,11 +358,7 @@ def _checked(reply: ModelReply, *, may_call: bool) -> dict[str, Value]:
         raise ModelFailed(f"{reply.model} {what}", kind="empty")
     if len(reply.text) > MAX_REPLY_CHARACTERS:
         raise ModelFailed(f"{reply.model} answered more than {MAX_REPLY_CHARACTERS:,} characters", kind="bad_reply")
-    value: dict[str, Value] = {
-        "text": clean(reply.text),
-        "model": reply.model,
-        "finish_reason": reply.finish_reason,
-    }
+    value: dict[str, Value] = {"text": clean(reply.text), "model": reply.model, "finish_reason": reply.finish_reason}
     if reply.uses and may_call:
         # In the form that a replay will see: models write half a surrogate pair, and numbers that JSON does not have.
         try:

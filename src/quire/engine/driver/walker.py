@@ -309,7 +309,7 @@ class Walker:
         stored = self._answers.get(request.path)
         answer = stored if stored is not None and stored.hash == question.hash else None
         try:
-            if answer is None and self._performer.somebody_thinks(question):
+            if answer is None and self._performer.is_attended(question):
                 answer = await self._ask_both(question, branch)
             elif answer is None:
                 here = await self._performer.ask_here(question)

@@ -45,6 +45,13 @@ _LOCKS = """
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
 _PINS = "coalesce(p.value, (SELECT body FROM blobs WHERE sha256 = p.blob))"
+# Takes the owner's lock for the transaction: a process that drives a run holds it already, and one that is about to
+# drive it is refused.
+_ENDED = f"""
+    SELECT id, n, pg_try_advisory_xact_lock({_KEY}) FROM (
+        SELECT id, n FROM runs WHERE {{}} ORDER BY n FOR UPDATE SKIP LOCKED
+    ) ended
+"""
 OWNER_ALIVE = "CASE WHEN r.status = 'running' THEN r.n IN (SELECT objid FROM owners) ELSE FALSE END"
 
 
@@ -152,24 +159,13 @@ class PostgresStatements(Statements):
 
     # Readers and writers without texts go on; a transaction that has added a text is waited for.
     KEEP_TEXTS = "LOCK TABLE quire_blobs IN SHARE ROW EXCLUSIVE MODE"
-    # Takes the owner's lock for the transaction: a process that drives a run holds it already, and one that is about
-    # to drive it is refused.
-    ENDED_BEFORE = f"""
-        SELECT id, n, pg_try_advisory_xact_lock({_KEY}) FROM (
-            SELECT id, n FROM runs
-            WHERE (status = ANY(?) AND greatest(updated_at, taken_in_at) < ?)
-                OR (? AND status IN ('paused', 'awaiting_input') AND expires_at < ?)
-            ORDER BY n FOR UPDATE SKIP LOCKED
-        ) ended
-    """
-    ENDED_RUNS = f"""
-        SELECT id, n, pg_try_advisory_xact_lock({_KEY}) FROM (
-            SELECT id, n FROM runs
-            WHERE id = ANY(?)
-                AND (status = ANY(?) OR (status IN ('paused', 'awaiting_input') AND expires_at < ?))
-            ORDER BY n FOR UPDATE SKIP LOCKED
-        ) ended
-    """
+    ENDED_BEFORE = _ENDED.format("""
+        (status = ANY(?) AND greatest(updated_at, taken_in_at) < ?)
+        OR (? AND status IN ('paused', 'awaiting_input') AND expires_at < ?)
+    """)
+    ENDED_RUNS = _ENDED.format("""
+        id = ANY(?) AND (status = ANY(?) OR (status IN ('paused', 'awaiting_input') AND expires_at < ?))
+    """)
     REMOVE_JOURNAL = """
         WITH removed AS (DELETE FROM journal j WHERE run = ANY(?) RETURNING path, pg_column_size(j.*) AS size)
         SELECT count(path), coalesce(sum(size), 0) FROM removed

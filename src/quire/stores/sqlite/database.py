@@ -163,7 +163,7 @@ class Database:
             if self._closed:
                 raise StoreError(f"{self.path} has been closed")
             try:
-                self._connection = self._open_to_read() if self._read_only else self._open_to_write()
+                self._connection = self._open()
                 self._file = _identity(self.path)
             except (sqlite3.Error, OSError) as error:
                 raise explain(error, self.path) from error
@@ -249,6 +249,9 @@ class Database:
             self._connection = None
             with contextlib.suppress(sqlite3.Error):
                 connection.close()
+
+    def _open(self) -> sqlite3.Connection:
+        return self._open_to_read() if self._read_only else self._open_to_write()
 
     def _open_to_read(self) -> sqlite3.Connection:
         """Open the file without creating or changing anything, the files beside it included. A file that an older Quire

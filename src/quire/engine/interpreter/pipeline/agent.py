@@ -23,10 +23,7 @@ if TYPE_CHECKING:
     from quire.engine.interpreter.callees import Profile
     from quire.engine.interpreter.pipeline.steps import PipelineScope
     from quire.plan.nodes import Step
-    from quire.plan.pipeline_work import (
-        Agent,
-        AgentStepSettings,
-    )
+    from quire.plan.pipeline_work import Agent, AgentStepSettings
     from quire.schema import Schema
 
 

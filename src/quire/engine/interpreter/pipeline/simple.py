@@ -15,20 +15,8 @@ from quire.engine.requests import Emit, HumanRequest, ToolRequest, Walk
 from quire.errors import StepFailed
 from quire.expr import python_text
 from quire.plan.built_in_tools import ASK
-from quire.plan.nodes import (
-    AskKind,
-    Step,
-)
-from quire.plan.pipeline_work import (
-    Block,
-    Call,
-    Fold,
-    Formula,
-    Invoke,
-    Literal,
-    Select,
-    Transform,
-)
+from quire.plan.nodes import AskKind, Step
+from quire.plan.pipeline_work import Block, Call, Fold, Formula, Invoke, Literal, Select, Transform
 from quire.units import seconds_of
 from quire.values import InvalidValue, Value, encode
 

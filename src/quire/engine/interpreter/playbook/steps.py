@@ -65,11 +65,7 @@ def think(step: Step, work: Think, path: str, scope: PlaybookScope, own: int) ->
     reply: Mapping[str, Value]
     if work.cast is None:
         reply = yield ModelRequest(
-            path=last,
-            label=step.label,
-            instructions=system,
-            messages=(Message("user", text),),
-            closing=schema,
+            path=last, label=step.label, instructions=system, messages=(Message("user", text),), closing=schema
         )
     else:
         call = _Call(step, work, path, scope, work.cast, system)

@@ -112,11 +112,7 @@ class LimitEvent(Struct, frozen=True):
     current_max: int | float
 
     def as_value(self) -> dict[str, Value]:
-        return {
-            "limit_code": self.limit_code,
-            "current_value": self.current_value,
-            "current_max": self.current_max,
-        }
+        return {"limit_code": self.limit_code, "current_value": self.current_value, "current_max": self.current_max}
 
     @property
     def message(self) -> str:
@@ -141,10 +137,7 @@ class LimitEvent(Struct, frozen=True):
 
 
 def resolve_limits(
-    declared: Mapping[str, Value],
-    overrides: Mapping[str, Value],
-    parent: Limits | None,
-    rules: int = THREAD_RULES,
+    declared: Mapping[str, Value], overrides: Mapping[str, Value], parent: Limits | None, rules: int = THREAD_RULES
 ) -> Limits:
     """Combine declared limits, overrides and the parent's limits. `rules` are those of the thread: in 0.1.0 any
     currency was taken for dollars.

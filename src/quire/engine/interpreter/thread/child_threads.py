@@ -83,13 +83,7 @@ class Children:
         return costs
 
     def fork(
-        self,
-        arguments: Mapping[str, Value],
-        path: str,
-        label: str,
-        cost: Cost,
-        sharing: int,
-        about: SpawnCheck,
+        self, arguments: Mapping[str, Value], path: str, label: str, cost: Cost, sharing: int, about: SpawnCheck
     ) -> Generator[Request, Any, Walk]:
         """Run the tool `thread_directive`. `sharing` is the number of threads to be started in this turn, this one
         included.

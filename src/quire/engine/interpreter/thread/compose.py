@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Protocol, cast
 
 from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from quire.engine.inputs import resolve_inputs
 from quire.engine.interpreter.thread.hooks import (
@@ -289,19 +289,7 @@ class Bundle(Struct, frozen=True, dict=True):
     """Settings of the tier that the directive's `<model>` named, by the names of the fields of `ModelRequest`."""
 
     def encoded(self) -> str:
-        return encode(
-            {
-                "item_id": self.item_id,
-                "directives": dict(self.directives),
-                "knowledge": dict(self.knowledge),
-                "hooks": self.hooks,
-                "model": self.model,
-                "warnings": list(self.warnings),
-                "places": dict(self.places),
-                "rules": self.rules,
-                **({"settings": dict(self.settings)} if self.settings else {}),
-            }
-        )
+        return encode({name: value for name, value in asdict(self).items() if value or name != "settings"})
 
     @classmethod
     def of(cls, text: str) -> Bundle:

@@ -139,9 +139,7 @@ ORCHESTRATING = Offered(
     {
         "type": "object",
         "properties": {
-            "operation": {
-                "enum": ["wait_threads", "get_status", "list_active", "aggregate_results", "cancel_thread"],
-            },
+            "operation": {"enum": ["wait_threads", "get_status", "list_active", "aggregate_results", "cancel_thread"]},
             "thread_ids": {"type": "array", "items": {"type": "string"}, "description": "all of them by default"},
             "thread_id": {"type": "string"},
             "timeout": {"type": "number", "description": "seconds to wait at most; 600 by default"},
