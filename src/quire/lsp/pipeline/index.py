@@ -176,11 +176,10 @@ def symbols_of(view: View) -> tuple[Symbol, ...]:
 
 def _pipeline_symbol(view: View, part: Part, pipeline: Pipeline, span: Span) -> Symbol:
     types = {field.name: type_words(field.type) for field in pipeline.input or ()}
-    children = [
-        Symbol(name.text, "input", Span(name.span.start, end), name.span, types.get(name.text, ""))
-        for name in pipeline.input_names
-        for end in (line_end(view.source.text, name.span.end),)
-    ]
+    children = []
+    for name in pipeline.input_names:
+        place = Span(name.span.start, line_end(view.source.text, name.span.end))
+        children.append(Symbol(name.text, "input", place, name.span, types.get(name.text, "")))
     for number, step in enumerate(pipeline.steps, 1):
         item = item_at(part, step.span.start)
         whole = _trimmed(view, item) if item is not None else extent_of(view, step)

@@ -33,7 +33,8 @@ def case_actions(view: View, span: Span) -> Iterator[Action]:
         action = test_action(view, decision_id("steps", place), f"Write a test for step {label}")
     else:
         action = test_action(view, decision_id("arms", place, "arm", str(arm + 1)), "Write a test for this arm")
-    yield from (action,) if action is not None else ()
+    if action is not None:
+        yield action
 
 
 def _target(view: View, offset: int) -> tuple[str, int | None] | None:
