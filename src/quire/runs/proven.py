@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from quire.analysis.costs import COUNTED, THREADS, WINDOW_OF
 from quire.analysis.quantities import Quantity, asked_models, longest_reply, quantities
-from quire.engine.declared_inputs import defaults_of
 from quire.engine.proven_bounds import ProvenBounds
 from quire.errors import QuireError
 from quire.library.foresight import Foresight
@@ -77,8 +76,10 @@ def prove_run(
 ) -> RunProof:
     """Return the proof. With `one_model` every call goes to `model`, whatever the document says. `limits` are those of
     a directive as the run has them, which may be higher than its own; `own` are the settings of the tier of `model`."""
+    from quire.engine.declared_inputs import defaults_of
+
     plan = document.runnable()
-    defaults = {own.name: own.default for own in plan.inputs if own.default is not None}
+    defaults = {field.name: field.default for field in plan.inputs if field.default is not None}
     values: dict[str, Value] = {**defaults, **defaults_of(plan), **inputs}
     foresight = Foresight(settings)
     world = foresight.world(model)

@@ -198,7 +198,7 @@ class TypeWalker:
         scopes = [scope.inside(scope.names) for _ in blocks(step)]
         for block, inner in zip(blocks(step), scopes, strict=True):
             self.sequence(block, inner)
-        for name in {name for inner in scopes for name in inner.stores}:
+        for name in dict.fromkeys(name for inner in scopes for name in inner.stores):
             first, *rest = (inner.stores.get(name) for inner in scopes)
             scope.stores[name] = first if all(type == first for type in rest) else None
 
