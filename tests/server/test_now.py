@@ -232,6 +232,7 @@ async def test_a_question_on_a_phone(pages: Pages, tmp_path: Path) -> None:
         await expect(page.get_by_text("This address is reached from this machine only.")).to_be_hidden()
         await check_looks(page, "qr")
         await page.keyboard.press("Escape")
+        await expect(page.get_by_role("img", name="QR code of the address with its token")).to_be_hidden()
         await page.set_viewport_size({"width": 320, "height": 700})
         assert await page.evaluate("document.documentElement.scrollWidth") <= 320
         await page.keyboard.press("2")
