@@ -15,7 +15,7 @@ from quire.formats.test.parse import parse
 from quire.plan.nodes import Plan
 from quire.source import read_source
 from quire.testing.mutation.mutants import mutants
-from quire.testing.mutation.run import BaselineCase, Judge, baseline_cases, mutate_opened, opened, run_mutants
+from quire.testing.mutation.mutation_run import BaselineCase, Judge, baseline_cases, mutate_opened, opened, run_mutants
 
 ROUNDS = 5
 MUTANTS, CASES, CORES = 1_000, 10, 2

@@ -26,6 +26,15 @@ OPAQUE = re.compile(
 )
 """Names of modules that told a stranger nothing."""
 
+SHARED = re.compile(
+    "actions|app|approvals|bounds|callees|check|check_calls|codes|completion|connection|database|"
+    "declared_inputs|decorations|diagnostics|doctor|documents|drive|errors|expectations|expressions|fields|"
+    "fixes|fork|formatting|grants|hooks|hover|index|inputs|interpret|lower|model|naming|nodes|options|parse|"
+    "prompts|proof|reader|runs|runtime|scripts|secrets|shadow|sign|start|statements|steps|store|syntax|"
+    "test_live|test_measures|tools|transcript|values|why|workspace|write|writer"
+)
+"""Names of modules that stand in several rooms: for one thing at several layers, or in several formats or stores."""
+
 _RIDDLE = re.compile(r"(?:What|Who|Those|Whether)\b")
 _NOBODY = re.compile(r"\b(?:nobody|somebody|whoever)\b", re.IGNORECASE)
 _IS_NO = re.compile(r"(?<!there )\b(?:is|are|was|were) no\b(?! longer)", re.IGNORECASE)
@@ -67,6 +76,11 @@ def test_no_module_is_too_long() -> None:
 
 def test_module_names_say_something() -> None:
     assert [_name(path) for path in MODULES if OPAQUE.fullmatch(path.stem)] == []
+
+
+def test_a_name_of_a_module_means_one_thing() -> None:
+    stems = [path.stem for path in MODULES if not path.stem.startswith("__")]
+    assert {stem for stem in stems if stems.count(stem) > 1 and not SHARED.fullmatch(stem)} == set()
 
 
 def test_docstrings_say_what_things_do() -> None:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, ClassVar, assert_never
 import pytest
 
 if TYPE_CHECKING:
+    from quire.testing.case_results import CaseResult, FileResult
+    from quire.testing.case_rows import CaseRow
     from quire.testing.file_run import OpenTest
-    from quire.testing.results import CaseResult, FileResult
-    from quire.testing.rows import CaseRow
 
 _SUFFIX = ".test.yaml"
 _CASES = re.compile(r"^(['\"]?)cases\1[ \t]*:", re.MULTILINE)
@@ -61,8 +61,8 @@ class DocumentTestFile(pytest.File):
         from quire.errors import Unreadable
         from quire.formats.test.parse import parse
         from quire.source import MAX_TEST_BYTES, read_source, relative_to_here
+        from quire.testing.case_results import FileResult
         from quire.testing.file_run import FileOptions, open_test
-        from quire.testing.results import FileResult
         from quire.testing.snapshots import SnapshotMode
 
         # The commands in messages can be pasted, so the file has the name that one types here.
@@ -90,7 +90,7 @@ class DocumentTestItem(pytest.Item):
 
     def runtest(self) -> None:
         """Run the case, and tell pytest the outcome."""
-        from quire.testing.results import FileResult, Outcome
+        from quire.testing.case_results import FileResult, Outcome
 
         opened = self.parent.opened
         result = opened.run(self.wanted)

@@ -13,7 +13,7 @@ import pytest
 from click.testing import Result
 from tests.warm import run_quire
 
-from quire.cli.completion import SHELLS, command
+from quire.cli.shell_completion import SHELLS, command
 
 Invoke = Callable[..., Result]
 MakeRun = Callable[..., str]

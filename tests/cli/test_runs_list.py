@@ -143,7 +143,7 @@ def test_the_smallest_model_is_called_a_toy(
 ) -> None:
     import asyncio
 
-    from quire.cli.session import SessionOptions, drive
+    from quire.cli.drive import SessionOptions, drive
     from quire.library.document import load
     from quire.models.scripted import ScriptedModel
     from quire.runs.runtime import Runtime

@@ -58,7 +58,7 @@ def test_a_detached_run_gets_the_options_again(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, verb: list[str]
 ) -> None:
     started: list[str] = []
-    monkeypatch.setattr("quire.cli.session.start_module", lambda *arguments: started.extend(arguments))
+    monkeypatch.setattr("quire.cli.drive.start_module", lambda *arguments: started.extend(arguments))
     Path("page.playbook.md").write_text(PAGE)
     Path("script.json").write_text(json.dumps([{"default": "Hello."}]))
     assert main(["run", "page.playbook.md", "--script", "script.json"]) == 4

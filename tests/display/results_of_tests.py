@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from quire.diagnostics import Code, Diagnostic, Severity
 from quire.source import NOWHERE, Source, Span
+from quire.testing.case_results import CaseResult, FileResult, Outcome, Problem, Totals
 from quire.testing.observation import Used
-from quire.testing.results import CaseResult, FileResult, Outcome, Problem, Totals
 
 EXPECTATION = Code("TS110", "expectation", Severity.ERROR, "What.\n\nWhy.")
 NOTHING = Code("TS112", "asserts-nothing", Severity.LINT, "What.\n\nWhy.")

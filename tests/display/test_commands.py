@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.display.commands import (
+from quire.display.shell_commands import (
     SETTING,
     Blank,
     answer_command,

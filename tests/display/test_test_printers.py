@@ -14,7 +14,7 @@ from tests.display.results_of_tests import HOSTILE, NAME, hostile, results, tota
 
 from quire.display.report_formats import junit
 from quire.display.test_report import FORMATS, FormatName, again, progress, report_printer, summary
-from quire.testing.results import CaseResult, FileResult, Outcome, Totals
+from quire.testing.case_results import CaseResult, FileResult, Outcome, Totals
 
 SNAPSHOTS = Path(__file__).parent / "test_reports"
 STARTED = "2026-11-17T05:00:00"

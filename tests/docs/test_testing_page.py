@@ -13,7 +13,7 @@ from tests.given import given
 
 from quire.cli import main
 from quire.display.test_report import summary_data
-from quire.testing.results import Totals
+from quire.testing.case_results import Totals
 
 PAGE = "docs/testing.md"
 DOCUMENT = blocks(PAGE, "markdown")[0].text

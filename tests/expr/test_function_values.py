@@ -11,7 +11,7 @@ import pytest
 from tests.docs.pages import blocks
 
 from quire.expr import EvalError, compile, parse
-from quire.expr.calls import _WORK
+from quire.expr.function_calls import _WORK
 from quire.expr.functions import FUNCTIONS
 from quire.expr.text_functions import _LATER
 from quire.values import Value, decode

@@ -13,10 +13,10 @@ from tests.given import given
 from tests.lsp.language_server import COMMAND, LanguageServer, language_server
 from tests.processes import started
 
-from quire.lsp import connection
-from quire.lsp.connection import Connection
+from quire.lsp import transport
 from quire.lsp.protocol import framed
 from quire.lsp.session import Session
+from quire.lsp.transport import Connection
 
 BAD = "# Note\n\n## STEP 1: Say\n\nSay {{name}}.\n"
 
@@ -101,9 +101,9 @@ def test_requests_are_answered_while_a_large_workspace_is_searched(folder: Path)
 
 def test_garbage_is_collected_once_after_the_editor_was_heard(monkeypatch: pytest.MonkeyPatch) -> None:
     collected: list[bool] = []
-    monkeypatch.setattr(connection, "_collect", lambda: collected.append(True))
-    monkeypatch.setattr(connection, "SECONDS_BEFORE_COLLECTING", 0.0)
-    monkeypatch.setattr(connection, "SECONDS_BETWEEN_LOOKS", 0.0)
+    monkeypatch.setattr(transport, "_collect", lambda: collected.append(True))
+    monkeypatch.setattr(transport, "SECONDS_BEFORE_COLLECTING", 0.0)
+    monkeypatch.setattr(transport, "SECONDS_BETWEEN_LOOKS", 0.0)
     reads, asks = os.pipe()
     answers, writes = os.pipe()
     served = Connection(Session(), reads, writes, collects=True)

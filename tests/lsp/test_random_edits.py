@@ -13,9 +13,9 @@ from tests.lsp.pipeline.edited_pipelines import HELPER, RICH, edited
 
 from quire.lsp import checks, findings, wire
 from quire.lsp.desk import Desk
+from quire.lsp.document_text import EditorText
 from quire.lsp.document_view import View
 from quire.lsp.languages import REQUESTS
-from quire.lsp.texts import EditorText
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SETTINGS = "[agents.writer]\ntools = []\n\n[pipelines.more]\npath = 'main.yaml'\n"

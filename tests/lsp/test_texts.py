@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.lsp.texts import SHORT_LINE, EditorText, Encoding
+from quire.lsp.document_text import SHORT_LINE, EditorText, Encoding
 from quire.source import Span, normalise
 
 ENCODINGS: tuple[Encoding, ...] = ("utf-8", "utf-16", "utf-32")

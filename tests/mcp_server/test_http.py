@@ -21,7 +21,7 @@ from tests.mcp_server.serving import MODES, THINK, Gated, Serving, text, write
 from quire.engine.records import Status
 from quire.errors import CannotStart
 from quire.loopback import listening, place_of
-from quire.mcp_server.http import PATH, application
+from quire.mcp_server.http_server import PATH, application
 
 Serve = Callable[..., Serving]
 TOKEN = "a-token-of-some-length"

@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, UnsetType
 from quire.cli import run
 from quire.errors import BadInputs
 from quire.operations import OPERATIONS, Operation
-from quire.operations.fields import Budget, Format, Input, Name, RunOptions, Work, errors_of, schema_of
+from quire.operations.field_types import Budget, Format, Input, Name, RunOptions, Work, errors_of, schema_of
 from quire.operations.host import Caller
 
 NAMES = [operation.name for operation in OPERATIONS]

@@ -6,7 +6,7 @@ import pytest
 from tests.runs.travel import Travel
 
 from quire.api.runs import result_of
-from quire.cli.report import RunReport, result_line
+from quire.cli.run_end import RunReport, result_line
 from quire.engine.driver.drive import DriveResult
 from quire.engine.records import Status
 from quire.runs.launch import envelope_of

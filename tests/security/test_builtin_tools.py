@@ -22,7 +22,7 @@ from quire.errors import BadConfiguration, Denied, ToolFailed
 from quire.runs.workspace_gate import open_gate
 from quire.tools.builtin import paths
 from quire.tools.builtin.files import Files
-from quire.tools.builtin.http import Hosts, is_public, look_up
+from quire.tools.builtin.http_request import Hosts, is_public, look_up
 from quire.tools.builtin.paths import Place, Places, Protection, fold
 from quire.trust.capabilities import Grants
 from quire.workspace.configuration import load_settings
@@ -408,7 +408,7 @@ def test_redirects_end(server: Server) -> None:
 
 def test_the_address_that_was_checked_is_the_one_that_is_used(server: Server) -> None:
     """A name that changes its answer: the second look-up never happens."""
-    from quire.tools.builtin.http import HttpFetch
+    from quire.tools.builtin.http_request import HttpFetch
 
     asked: list[str] = []
     dialled: list[str] = []
@@ -452,7 +452,7 @@ def test_binary_and_unknown_packing(server: Server) -> None:
 
 
 def test_stopping_ends_a_server_that_never_finishes() -> None:
-    from quire.tools.builtin.http import HttpFetch
+    from quire.tools.builtin.http_request import HttpFetch
 
     with socket.create_server(("127.0.0.1", 0)) as silent:
         fetch = HttpFetch(

@@ -23,7 +23,7 @@ pytest.importorskip("mcp")
 
 from tests.mcp_server.serving import THINK, Gated, Serving, text, write
 
-from quire.mcp_server import calls
+from quire.mcp_server import client_calls
 from quire.mcp_server.server import MAX_SESSIONS, _remember
 
 TOKEN = "x" * 20
@@ -112,7 +112,7 @@ def test_nothing_is_kept_of_sessions_that_are_gone() -> None:
 
 
 async def test_so_many_runs_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "MOST_RUNS", 3)
+    monkeypatch.setattr(client_calls, "MOST_RUNS", 3)
     (tmp_path / "work").mkdir()
     model = Gated()
     serving = Serving(write(tmp_path / "work", think=THINK), model=model)

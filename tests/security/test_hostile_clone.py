@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-import quire.cli.session
+import quire.cli.drive
 from quire import python_process
 from quire.cli import main
 from quire.cli.serve import _hand_over
@@ -59,7 +59,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
         found.append(python_process.start_module(module, *arguments))
         return found[-1]
 
-    monkeypatch.setattr(quire.cli.session, "start_module", start)
+    monkeypatch.setattr(quire.cli.drive, "start_module", start)
     return found
 
 

@@ -9,7 +9,7 @@ import pytest
 from quire.formats.test.parse import parse
 from quire.source import read_source
 from quire.testing.file_run import FileOptions, run_file
-from quire.testing.mutation.run import mutate_file
+from quire.testing.mutation.mutation_run import mutate_file
 
 SEEDS = Path(__file__).parents[3] / "shared" / "seeds"
 pytestmark = pytest.mark.skipif(not SEEDS.is_dir(), reason="the guides are not here: ../shared/seeds")

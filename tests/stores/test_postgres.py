@@ -29,7 +29,7 @@ from quire.engine.records import (
 from quire.errors import Fenced, RunBusy, StoreError
 from quire.stores import open_store, row_decoder
 from quire.stores.contract import ENDED, Pruned
-from quire.stores.postgres.connection import Address, explain, is_away
+from quire.stores.postgres.database import Address, explain, is_away
 from quire.stores.postgres.statements import MIGRATIONS, migrate
 from quire.stores.postgres.store import PostgresStore
 

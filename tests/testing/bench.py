@@ -10,8 +10,8 @@ from tests.given import given
 
 from quire.formats.test.parse import parse
 from quire.source import read_source
+from quire.testing.case_results import CaseResult, FileResult
 from quire.testing.file_run import EVERYTHING, FileOptions, run_file
-from quire.testing.results import CaseResult, FileResult
 
 TAGLINE = """
 # Tagline

@@ -9,7 +9,7 @@ import pytest
 from quire.formats.test.parse import parse
 from quire.formats.test.syntax import Case
 from quire.source import Source
-from quire.testing.rows import BadRows, expand
+from quire.testing.case_rows import BadRows, expand
 
 TEXT = """\
 cases:

@@ -10,7 +10,7 @@ import pytest
 
 from quire.diagnostics import Code, Diagnostic, Severity
 from quire.source import NOWHERE, Source
-from quire.testing.results import FILE_NAME, MAX_BYTES, CaseResult, FailedCases, FileResult, Outcome, Problem
+from quire.testing.case_results import FILE_NAME, MAX_BYTES, CaseResult, FailedCases, FileResult, Outcome, Problem
 
 BROKEN = Problem(Diagnostic(Code("TS001", "test-syntax", Severity.ERROR, ""), "m", NOWHERE))
 

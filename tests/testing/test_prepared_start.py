@@ -11,11 +11,11 @@ from tests.testing.test_file_run import PASSING, case
 from quire.formats.test.parse import parse
 from quire.plan.nodes import Plan, Think
 from quire.source import read_source
+from quire.testing.case_rows import expand
 from quire.testing.case_run import CaseRun
 from quire.testing.discovery import open_document
 from quire.testing.file_run import verdict
 from quire.testing.observation import Observation
-from quire.testing.rows import expand
 
 BOARD = """
 cases:

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.testing import rows
-from quire.testing.rows import (
+from quire.testing import case_rows
+from quire.testing.case_rows import (
     BadRows,
     Row,
     RowProblem,
@@ -95,13 +95,13 @@ def test_files_that_are_refused(tmp_path: Path, name: str, data: str | bytes, li
 
 def test_every_wrong_line_is_listed_up_to_a_limit(tmp_path: Path) -> None:
     wrong = _problems(lambda: _read(tmp_path, "x.jsonl", "no\n" * 100))
-    assert [one.line for one in wrong] == list(range(1, rows.MOST_PROBLEMS + 1))
+    assert [one.line for one in wrong] == list(range(1, case_rows.MOST_PROBLEMS + 1))
     wrong = _problems(lambda: _read(tmp_path, "x.csv", "a,b\n" + "1\n" * 100))
-    assert [one.line for one in wrong] == list(range(2, rows.MOST_PROBLEMS + 2))
+    assert [one.line for one in wrong] == list(range(2, case_rows.MOST_PROBLEMS + 2))
 
 
 def test_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "MAX_ROWS", 3)
+    monkeypatch.setattr(case_rows, "MAX_ROWS", 3)
     assert len(_read(tmp_path, "x.csv", "a\n1\n2\n3\n")) == 3
     assert _problems(lambda: _read(tmp_path, "x.csv", "a\n1\n2\n3\n4\n")) == [
         RowProblem("there are more than 3 rows", 5)
@@ -112,7 +112,7 @@ def test_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     pair = inline_rows([{"a": 1}, {"a": 2}])
     assert _problems(lambda: joined_rows(pair, matrix_rows({"b": [1, 2]})))
-    monkeypatch.setattr(rows, "MAX_FILE_BYTES", 5)
+    monkeypatch.setattr(case_rows, "MAX_FILE_BYTES", 5)
     assert _problems(lambda: _read(tmp_path, "x.csv", "a\n1234\n"))[0].message == '"x.csv" is larger than 5 bytes'
 
 
@@ -186,7 +186,7 @@ def test_filling_that_is_refused(value: Value, message: str) -> None:
 
 
 def test_a_filled_text_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "MAX_FILLED", 10)
+    monkeypatch.setattr(case_rows, "MAX_FILLED", 10)
     assert fill("{row.text}{row.text}", ROW) == "hellohello"
     assert "more than 10 characters" in _problems(lambda: fill("{row.text}{row.text}{row.n}", ROW))[0].message
 

@@ -12,8 +12,8 @@ from tests.testing.bench import run
 from quire.errors import CannotStart
 from quire.source import NOWHERE, Source
 from quire.testing import snapshots
+from quire.testing.case_results import FileResult
 from quire.testing.file_run import FileOptions
-from quire.testing.results import FileResult
 from quire.testing.snapshots import CaseSnapshots, SnapshotFile, SnapshotMode, as_text
 from quire.values import Value
 

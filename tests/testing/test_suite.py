@@ -11,8 +11,8 @@ import pytest
 from quire.diagnostics import Code, Diagnostic, Severity
 from quire.source import NOWHERE, Source
 from quire.testing import worker_processes
+from quire.testing.case_results import CaseResult, FailedCases, FileResult, Outcome, Problem
 from quire.testing.discovery import Selection, TestTarget, keyword
-from quire.testing.results import CaseResult, FailedCases, FileResult, Outcome, Problem
 from quire.testing.suite import LARGE_FILE, Job, jobs_of, joined, run_suite, until_failure
 
 BROKEN = Problem(Diagnostic(Code("TS001", "test-syntax", Severity.ERROR, ""), "m", NOWHERE))

@@ -268,7 +268,7 @@ async def test_a_redirect_to_a_host_that_is_not_granted(house: House, service: S
 
 
 async def test_a_grant_of_all_public_hosts_does_not_lend_the_name_of_the_user(house: House, service: Server) -> None:
-    from quire.tools.builtin.http import Hosts, HttpFetch, OriginHeaders
+    from quire.tools.builtin.http_request import Hosts, HttpFetch, OriginHeaders
     from quire.workspace.configuration import load_settings
     from quire.workspace.locate import Workspace
 

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from quire.tools.builtin.http import Hosts, HttpFetch, is_public
+from quire.tools.builtin.http_request import Hosts, HttpFetch, is_public
 from quire.values import Value
 
 Reply = tuple[int, dict[str, str], bytes]

@@ -53,7 +53,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "lsp": ("quire.cli.serve:lsp_command", "Serve editors: findings, hover, completion and more. FREE"),
     "worker": ("quire.cli.cluster:worker_command", "Drive the runs of a cluster. PAID, WRITES"),
     "doctor": ("quire.cli.doctor", "Show what Quire finds here. FREE"),
-    "completion": ("quire.cli.completion", "Print a script that completes commands in a shell. FREE"),
+    "completion": ("quire.cli.shell_completion", "Print a script that completes commands in a shell. FREE"),
 }
 
 INTERRUPTED = 130
@@ -76,7 +76,7 @@ def main(argv: list[str] | None = None) -> int:
         leave_current_folder()
         gc.set_threshold(NEW_OBJECTS)
     if argv is None and arguments in (["lsp"], ["lsp", "--stdio"]) and not sys.stdin.isatty():
-        from quire.lsp.connection import serve_stdio
+        from quire.lsp.transport import serve_stdio
 
         return serve_stdio()
     from quire.cli.app import enter

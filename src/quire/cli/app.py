@@ -112,7 +112,7 @@ def enter(arguments: list[str]) -> int:
     if not (sys.stderr.encoding or "").lower().startswith("utf") and isinstance(sys.stderr, io.TextIOWrapper):
         sys.stderr.reconfigure(errors=PLAINER)
     if "_QUIRE_COMPLETE" in os.environ:
-        from quire.cli.completion import install
+        from quire.cli.shell_completion import install
 
         install()
         group.main(arguments, prog_name="quire", standalone_mode=False)

@@ -17,9 +17,9 @@ from msgspec.structs import asdict, replace
 
 from quire.cli import INTERRUPTED
 from quire.cli.app import say
+from quire.cli.drive import SessionOptions, choose_view, say_warnings
 from quire.cli.options import Amount, require_text
-from quire.cli.report import RunReport, finish
-from quire.cli.session import SessionOptions, choose_view, say_warnings
+from quire.cli.run_end import RunReport, finish
 from quire.cli.stdio import with_runtime
 from quire.cluster.client import Cluster, connect, require_cluster
 from quire.cluster.dispatch import follow

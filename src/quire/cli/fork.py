@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from quire.cli.completion import complete_run
+from quire.cli.drive import DriveOptions, SessionOptions, drive, say_warnings, spawn_detached, with_workspace
 from quire.cli.inputs import given_limits, parse_pairs
 from quire.cli.options import (
     NO_BUDGET,
@@ -25,7 +25,7 @@ from quire.cli.options import (
     unattended_option,
 )
 from quire.cli.output import target
-from quire.cli.session import DriveOptions, SessionOptions, drive, say_warnings, spawn_detached, with_workspace
+from quire.cli.shell_completion import complete_run
 from quire.cli.stdio import wants_colour, with_runtime, write_json, write_lines
 from quire.display.text import one_line, place
 from quire.errors import RunState

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from quire.cli.completion import complete_run
+from quire.cli.drive import DriveOptions, SessionOptions, drive, spawn_detached, with_workspace
 from quire.cli.fork import ForkOptions, document_option, repair_and_drive, require_limits_fit, values_for
 from quire.cli.inputs import parse_pairs, stdin_bytes
 from quire.cli.options import (
@@ -23,9 +23,9 @@ from quire.cli.options import (
     unattended_option,
 )
 from quire.cli.output import target_again
-from quire.cli.session import DriveOptions, SessionOptions, drive, spawn_detached, with_workspace
+from quire.cli.shell_completion import complete_run
 from quire.cli.stdio import with_runtime, write_json
-from quire.display.commands import resume_command as resume_line
+from quire.display.shell_commands import resume_command as resume_line
 from quire.display.visible import visible
 from quire.engine.records import Question, RunRow, Status
 from quire.errors import CannotStart, Refused, RunBusy, RunState

@@ -112,7 +112,7 @@ class _Door(Struct, frozen=True):
             raise CannotStart(f"--host {self.host} is reached by other names: say which, with --allow-host NAME")
 
     async def serve(self, runtime: Runtime) -> None:
-        from quire.cli.session import start_alone
+        from quire.cli.drive import start_alone
         from quire.loopback import place_of
         from quire.runs.scripts import pinned_spec
         from quire.server.address import forget_address, names_of, remember_address, token_of
@@ -277,7 +277,7 @@ async def _serve(runtime: Runtime, offer: Offer, *, http: bool, address: str, po
         await serve_stdio(host)
         return
     from quire.loopback import listening
-    from quire.mcp_server.http import serve_http
+    from quire.mcp_server.http_server import serve_http
 
     def ready(url: str) -> None:
         say(f"serving {runtime.settings.workspace.folder} at {url}")
@@ -291,7 +291,7 @@ async def _serve(runtime: Runtime, offer: Offer, *, http: bool, address: str, po
 
 def _hand_over(run: str) -> None:
     """Leave a run that no client waits for to its own process, so that it continues after the server ends."""
-    from quire.cli.session import start_alone
+    from quire.cli.drive import start_alone
 
     start_alone(run)
     say(f"run {run} goes on by itself: quire runs {run}")
@@ -320,7 +320,7 @@ def lsp_command(context: click.Context, stdio: bool, tcp: int | None, process: i
     """
     if stdio and tcp is not None:
         raise click.UsageError("--stdio and --tcp exclude each other")
-    from quire.lsp.connection import serve_socket, serve_stdio
+    from quire.lsp.transport import serve_socket, serve_stdio
 
     if tcp is None:
         if sys.stdin.isatty():

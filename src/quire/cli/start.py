@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
+from quire.cli.drive import DriveOptions, SessionOptions, drive, say_warnings, spawn_detached, with_workspace
 from quire.cli.inputs import (
     ask_for_missing,
     given_limits,
@@ -18,7 +19,6 @@ from quire.cli.inputs import (
 )
 from quire.cli.options import budget_of, require_known
 from quire.cli.output import target
-from quire.cli.session import DriveOptions, SessionOptions, drive, say_warnings, spawn_detached, with_workspace
 from quire.cli.stdio import wants_colour
 from quire.cli.terminal import accepted_misses, starting, with_trust
 from quire.diagnostics import Diagnostic, Severity

@@ -23,16 +23,16 @@ from quire.display.test_report import FORMATS, FormatName, report_printer, summa
 from quire.display.text import one_line
 from quire.display.visible import visible
 from quire.errors import CannotStart, QuireError
-from quire.testing.results import Totals
+from quire.testing.case_results import Totals
 from quire.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+    from quire.testing.case_results import FailedCases, FileResult
     from quire.testing.cassettes.record import RecordedCase, Recording, Which
     from quire.testing.discovery import Selection, TestTarget
     from quire.testing.file_run import FileOptions
-    from quire.testing.results import FailedCases, FileResult
     from quire.testing.suite import Job
 
 
@@ -191,7 +191,7 @@ def _require_no_others(context: click.Context, flag: str, allowed: Collection[st
 
 def _jobs(targets: list[TestTarget], selection: Selection, failed: bool) -> tuple[list[Job], FailedCases | None]:
     """Return the jobs, and the memory of the workspace around the current folder, if that is the user's."""
-    from quire.testing.results import FailedCases
+    from quire.testing.case_results import FailedCases
     from quire.testing.suite import jobs_of
     from quire.workspace.locate import current_folder, find_workspace
 

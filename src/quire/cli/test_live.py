@@ -149,8 +149,8 @@ def live(
 def _live(wish: Wishes, options: LiveOptions, as_json: bool) -> int:
     from quire.cli.terminal import somebody_is_here, with_trust
     from quire.display.test_live import report_json, report_text
+    from quire.testing.live.live_run import announcement_of, run_live
     from quire.testing.live.plan import live_plan
-    from quire.testing.live.run import announcement_of, run_live
 
     plan = with_trust(lambda: live_plan(options), ask=somebody_is_here())
     announced = announcement_of(plan)
@@ -169,7 +169,7 @@ def _live(wish: Wishes, options: LiveOptions, as_json: bool) -> int:
 
 def _status(options: LiveOptions, as_json: bool) -> int:
     from quire.display.test_live import standings_json, standings_text
-    from quire.testing.live.run import live_standings
+    from quire.testing.live.live_run import live_standings
 
     standings = live_standings(options)
     text = standings_json(standings) if as_json else standings_text(standings, time.time(), wants_colour(sys.stdout))
@@ -180,7 +180,7 @@ def _status(options: LiveOptions, as_json: bool) -> int:
 def _calibrate(wish: Wishes, path: Path, as_json: bool) -> int:
     from quire.cli.terminal import somebody_is_here, with_trust
     from quire.display.test_live import calibration_json, calibration_text
-    from quire.testing.live.run import calibration_plan, run_calibration
+    from quire.testing.live.live_run import calibration_plan, run_calibration
 
     labels = Path(wish.each) if wish.each else None
     plan = with_trust(

@@ -130,8 +130,8 @@ def add_measures(
 def _add_coverage(wish: MeasureWish, report: Report, form: FormatName) -> None:
     from quire.display.test_measures import coverage_measure
     from quire.source import NOWHERE
+    from quire.testing.case_results import FileResult
     from quire.testing.coverage.report import gate_problems, lcov, merged
-    from quire.testing.results import FileResult
 
     documents = merged(result.coverage for result in report.results if result.coverage is not None)
     gates = wish.least_coverage()
@@ -146,8 +146,8 @@ def _add_coverage(wish: MeasureWish, report: Report, form: FormatName) -> None:
 
 def _add_mutants(wish: MeasureWish, report: Report, tests: list[str], processes: int | None, form: FormatName) -> None:
     from quire.display.test_measures import mutation_measure
-    from quire.testing.mutation.run import below, mutate_files
-    from quire.testing.results import FileResult, Problem
+    from quire.testing.case_results import FileResult, Problem
+    from quire.testing.mutation.mutation_run import below, mutate_files
     from quire.testing.worker_processes import usable_processes
 
     documents = mutate_files(tests, usable_processes(processes))

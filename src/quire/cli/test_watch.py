@@ -19,8 +19,8 @@ import click
 from quire.cli.stdio import wants_colour
 from quire.display.test_report import report_printer, snapshot_lines, summary
 from quire.errors import CannotStart
+from quire.testing.case_results import Totals
 from quire.testing.discovery import TestTarget, find_tests
-from quire.testing.results import Totals
 from quire.testing.suite import jobs_of
 from quire.testing.watched_files import Watched, run_watched
 from quire.testing.worker_processes import one_each, usable_processes

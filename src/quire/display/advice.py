@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quire.display.commands import OTHER, SETTING, VALUE, Blank, fork_command, resume_command, run_command
+from quire.display.shell_commands import OTHER, SETTING, VALUE, Blank, fork_command, resume_command, run_command
 from quire.display.text import one_line, place
 from quire.patterns import late_pattern
 from quire.plan.vocabulary import CONTROL, first_label

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from quire.display.commands import fork_command
 from quire.display.outline import range_data
+from quire.display.shell_commands import fork_command
 from quire.display.text import duration, money, one_line, place, table, tokens_in_and_out
 from quire.library.interface import input_schema
 from quire.wording import pluralize

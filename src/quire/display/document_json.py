@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 from msgspec.structs import replace
 
 from quire.analysis.amounts import written
-from quire.analysis.lock.wording import told
+from quire.analysis.lock.difference_words import told
 from quire.diagnostics import Severity
 from quire.display.flowchart_marks import effect_text
 from quire.display.lock_diff import built_in_name, diff_data
@@ -188,7 +188,7 @@ def envelope_data(
 ) -> dict[str, Value]:
     """Return the permissions that a document needs, and who grants each. `signed_by` is the owner of the key that has
     signed a directive: the signature grants what the directive asks for. The page grants nothing: `command` does."""
-    from quire.display.commands import shell_line
+    from quire.display.shell_commands import shell_line
     from quire.workspace.grants import granted_by
 
     needs: list[Value] = []

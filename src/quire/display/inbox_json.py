@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from quire.display.commands import answer_to
 from quire.display.run_json import question_data
+from quire.display.shell_commands import answer_to
 
 if TYPE_CHECKING:
     from quire.engine.records import Answer, EffectRecord, Letter, Question

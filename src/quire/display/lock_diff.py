@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from quire.analysis.assumptions import Assumptions, assumptions_of
-from quire.analysis.lock.wording import short_name, told
+from quire.analysis.lock.difference_words import short_name, told
 from quire.display.text import one_line
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import BUILT_IN_TOOLS

@@ -25,7 +25,7 @@ from quire.display.text import one_line
 from quire.display.visible import escaped
 from quire.patterns import late_pattern
 from quire.source import relative_to_here
-from quire.testing.results import CaseResult, FileResult, Outcome, Problem, Totals
+from quire.testing.case_results import CaseResult, FileResult, Outcome, Problem, Totals
 from quire.values import Value, clean, text_or_json
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from quire.display.advice import after_failure
-from quire.display.commands import (
+from quire.display.run_json import answer_data, question_data, reused_data, row_data, step_data
+from quire.display.shell_commands import (
     SETTING,
     STEP,
     answer_to,
@@ -19,7 +20,6 @@ from quire.display.commands import (
     fork_command,
     resume_command,
 )
-from quire.display.run_json import answer_data, question_data, reused_data, row_data, step_data
 from quire.engine.records import Status
 from quire.engine.requests import BREAK
 from quire.plan.vocabulary import last_label

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from quire.display.commands import fork_command, side_command, why_command
 from quire.display.run_json import answer_data, failure_data, question_data, step_data, usage_data
+from quire.display.shell_commands import fork_command, side_command, why_command
 from quire.engine.requests import HumanRequest, ModelRequest, ToolRequest
 from quire.plan.vocabulary import JOINT, first_label
 from quire.runs.prompts import marked, template_of

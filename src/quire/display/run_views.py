@@ -1,4 +1,4 @@
-"""Views that show a run while it is driven. All of them get the same events; `quire.cli.session` chooses one.
+"""Views that show a run while it is driven. All of them get the same events; `quire.cli.drive` chooses one.
 
 `QuietView` prints only messages. `PlainView` prints lines, for logs, pipes and terminals that cannot do more: the
 line of a step is begun when the step starts and completed when it ends, so that a waiting user sees the current step.

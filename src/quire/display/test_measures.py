@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from quire.display.test_report import FormatName
     from quire.testing.coverage.report import DocumentCoverage
     from quire.testing.exploration.explore import DocumentExploration
-    from quire.testing.mutation.run import DocumentMutation
+    from quire.testing.mutation.mutation_run import DocumentMutation
     from quire.values import Value
 
 COLUMNS = (ALL, *KINDS)

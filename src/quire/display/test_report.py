@@ -19,13 +19,13 @@ from quire.display.diagnostics import Findings, finding_data, finding_lines, pri
 from quire.display.text import one_line, visible
 from quire.display.visible import escaped
 from quire.display.visible import visible as visible_name
-from quire.testing.results import Outcome
+from quire.testing.case_results import Outcome
 from quire.values import clean
 from quire.wording import cut, pluralize
 
 if TYPE_CHECKING:
     from quire.source import Source
-    from quire.testing.results import CaseResult, FileResult, Problem, Totals
+    from quire.testing.case_results import CaseResult, FileResult, Problem, Totals
     from quire.values import Value
 
 FormatName = Literal["full", "concise", "json", "github", "tap"]
@@ -104,7 +104,7 @@ def case_id(file: str, name: str) -> str:
 
 def again(file: str, name: str = "") -> str:
     """Return the command that runs a file, or one case of it, again."""
-    from quire.display.commands import shell_line
+    from quire.display.shell_commands import shell_line
 
     words = [case_id(file, name) if name else file]
     return shell_line("test", *(["--", *words] if file.startswith("-") else words))

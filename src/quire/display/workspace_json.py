@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from quire.display.advice import by_other_means, fails_again
-from quire.display.commands import Blank, resume_command, shell_line
 from quire.display.run_json import row_data
+from quire.display.shell_commands import Blank, resume_command, shell_line
 from quire.engine.records import Status
 from quire.errors import QuireError
 from quire.models.choose import MODEL_BY_KEY

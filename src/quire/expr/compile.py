@@ -147,8 +147,8 @@ class _Compiler:
                 return self._call(node, bound)
 
     def _call(self, node: FunctionCall, bound: frozenset[str]) -> Closure:
-        from quire.expr.arguments import At
-        from quire.expr.calls import call, call_with_key
+        from quire.expr.function_arguments import At
+        from quire.expr.function_calls import call, call_with_key
 
         arguments = tuple(self.code(argument, bound) for argument in node.arguments)
         at = At(node.name, node.span, tuple(argument.span for argument in node.arguments))

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from quire.expr import syntax
 from quire.expr.errors import ExprSyntaxError, NeedsDialect
 from quire.expr.syntax import KEYWORDS, Constant, Expression, FunctionCall, Node, path_of, walk
-from quire.expr.tokens import Token, tokens, unquote
+from quire.expr.tokenizer import Token, tokens, unquote
 from quire.expr.values import MAX_DIGITS, MAX_LENGTH, MAX_NESTING
 from quire.source import Span
 from quire.wording import cut, did_you_mean, nearest, pluralize

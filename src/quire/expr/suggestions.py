@@ -17,7 +17,7 @@ from msgspec import Struct
 from quire.expr.errors import REPEATED_KEY, UNKNOWN_ESCAPE, ExprSyntaxError
 from quire.expr.parse import parse
 from quire.expr.syntax import Expression, MapOf, walk
-from quire.expr.tokens import tokens, unknown_escapes
+from quire.expr.tokenizer import tokens, unknown_escapes
 from quire.patterns import late_pattern
 from quire.wording import cut
 

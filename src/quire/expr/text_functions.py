@@ -18,7 +18,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from quire.expr.arguments import At, charge_list, charge_text, needs_map, needs_number, needs_text, needs_whole
+from quire.expr.function_arguments import At, charge_list, charge_text, needs_map, needs_number, needs_text, needs_whole
 from quire.expr.operators import SMALL, storable
 from quire.expr.values import (
     ATOMS,

@@ -373,7 +373,7 @@ def _refused_headers(reading: ParseResult) -> Iterator[Diagnostic]:
     for body in bodies:
         for name, value in body.args if canonical(body.name.text) in (FETCH, SEND) else ():
             if name.text == "headers" and isinstance(value, Literal) and isinstance(value.value, Mapping):
-                from quire.tools.builtin.http import header_problem
+                from quire.tools.builtin.http_request import header_problem
 
                 problems = [header_problem(str(header), text) for header, text in value.value.items()]
                 yield from (Diagnostic(ARGUMENTS, problem, value.span) for problem in problems if problem)

@@ -225,7 +225,7 @@ def _wider(changes: Iterable[Change], lock: Source) -> list[Diagnostic]:
 
 
 def _told(change: Change) -> str:
-    from quire.analysis.lock.wording import told  # only a difference needs words
+    from quire.analysis.lock.difference_words import told  # only a difference needs words
 
     return told(change)
 

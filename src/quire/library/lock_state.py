@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from quire.analysis.lock.compare import Change, compare_document
+from quire.analysis.lock.difference_words import told
 from quire.analysis.lock.file import FILE_NAME, Lock
-from quire.analysis.lock.wording import told
 from quire.errors import CannotStart, QuireError, Refused
 from quire.library.lock_check import load_lock, lock_path, require_lock, signature_problem
 from quire.library.lock_facts import LockableDocument, LockFacts

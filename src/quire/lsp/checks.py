@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
     from quire.library.check import QuickFindings
     from quire.lsp.desk import Desk, OpenDocument
+    from quire.lsp.document_text import EditorText
     from quire.lsp.document_view import View
     from quire.lsp.jobs import ProgressBoard
-    from quire.lsp.texts import EditorText
 
 
 AT_ONCE_SECONDS = 0.001

@@ -23,9 +23,9 @@ from quire.library.collect import documents_below
 from quire.library.document import Places
 from quire.library.library import Library
 from quire.lsp.document_tests import TestMemory
+from quire.lsp.document_text import EditorText, Encoding
 from quire.lsp.document_view import SETTINGS_FILE, View
 from quire.lsp.last_runs import LastRuns, ModelPrices
-from quire.lsp.texts import EditorText, Encoding
 from quire.source import OPEN_TEXTS, Span, normalise, read_source
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import MARKERS, find_workspace

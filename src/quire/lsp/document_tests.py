@@ -25,16 +25,16 @@ from quire.formats.test.expected import Equal
 from quire.formats.test.parse import parse
 from quire.library.document import load
 from quire.lsp.answers import Action, FileEdit, insertion
+from quire.lsp.document_text import free_name
 from quire.lsp.jobs import keep_newest
-from quire.lsp.texts import free_name
 from quire.patterns import late_pattern
 from quire.source import MAX_TEST_BYTES, read_source
+from quire.testing.case_results import Outcome, Totals
 from quire.testing.discovery import Selection, bench_for, own_test
 from quire.testing.drafts import case_text, file_text, flow
 from quire.testing.expectations import seen_value
 from quire.testing.file_run import FileOptions, run_file
 from quire.testing.matchers import MISSING, Missing, shown
-from quire.testing.results import Outcome, Totals
 from quire.testing.snapshots import SnapshotMode
 from quire.wording import cut
 
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from quire.formats.test.syntax import Case, TestFile, TestReading
     from quire.lsp.document_view import View
     from quire.lsp.jobs import Tell
+    from quire.testing.case_results import CaseResult, FileResult
     from quire.testing.drafts import Draft
     from quire.testing.matchers import Seen
-    from quire.testing.results import CaseResult, FileResult
     from quire.values import Value
 
 

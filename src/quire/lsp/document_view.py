@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from quire.library.document import Document
     from quire.lsp.answers import Index
     from quire.lsp.desk import Folder
-    from quire.lsp.texts import EditorText
+    from quire.lsp.document_text import EditorText
     from quire.plan.nodes import Plan
 
 

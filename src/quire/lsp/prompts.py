@@ -160,7 +160,7 @@ def _of_playbook(prompt: View, owner: View) -> Iterator[Name]:
 
 
 def _of_pipeline(prompt: View, owner: View) -> Iterator[Name]:
-    from quire.formats.pipeline.prompts import references
+    from quire.formats.pipeline.prompt_references import references
     from quire.lsp.pipeline.tree import file_of, pipeline_at
 
     several = len(file_of(owner).pipelines) > 1

@@ -16,7 +16,7 @@ from quire.errors import QuireError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from quire.lsp.texts import Encoding
+    from quire.lsp.document_text import Encoding
 
 
 PARSE_ERROR = -32700

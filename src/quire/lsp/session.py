@@ -38,9 +38,9 @@ from quire.lsp.protocol import (
 if TYPE_CHECKING:
     from quire.lsp.checks import Checks
     from quire.lsp.desk import Desk
+    from quire.lsp.document_text import Encoding
     from quire.lsp.jobs import Job, Progress, ProgressBoard, Tell
     from quire.lsp.languages import ModuleLoads
-    from quire.lsp.texts import Encoding
     from quire.models.choose import ModelSettings
 
 MOST_QUEUED = 10_000

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic, Edit
     from quire.lsp.answers import Completion, FileEdit, NameKind, Symbol
     from quire.lsp.desk import Desk
-    from quire.lsp.texts import EditorText
+    from quire.lsp.document_text import EditorText
 
 
 Json = dict[str, Any]

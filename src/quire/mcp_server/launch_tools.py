@@ -22,7 +22,7 @@ from quire.errors import NoSuchRun, QuireError
 from quire.formats.pipeline.inline import as_list
 from quire.mcp_server.catalogue import RECIPIENT
 from quire.operations import OPERATIONS, Operation
-from quire.operations.fields import Input, Object, errors_of, operation, schema_of, shape
+from quire.operations.field_types import Input, Object, errors_of, operation, schema_of, shape
 from quire.operations.host import Caller, Host
 from quire.operations.problems import Problem
 from quire.plan.vocabulary import last_label
@@ -31,8 +31,8 @@ from quire.values import Value, copy, pretty
 
 if TYPE_CHECKING:
     from quire.engine.records import Question
-    from quire.mcp_server.calls import Calls, Result
     from quire.mcp_server.catalogue import Client
+    from quire.mcp_server.client_calls import Calls, Result
     from quire.runs.runtime import Runtime
 
 

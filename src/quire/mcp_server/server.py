@@ -24,7 +24,6 @@ from msgspec.structs import replace
 
 from quire import __version__
 from quire.errors import NoSuchRun
-from quire.mcp_server.calls import Calls, Reopen, Result
 from quire.mcp_server.catalogue import (
     PROMPTS,
     RESOURCES,
@@ -36,6 +35,7 @@ from quire.mcp_server.catalogue import (
     grammar_resource,
     written_prompt,
 )
+from quire.mcp_server.client_calls import Calls, Reopen, Result
 from quire.mcp_server.launch_tools import (
     ANSWER,
     ENVELOPE,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from quire.operations.fields import Work
+    from quire.operations.field_types import Work
 
 Cost: TypeAlias = Literal["FREE", "PAID", "WRITES"]
 JSON = "application/json"

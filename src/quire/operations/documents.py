@@ -16,7 +16,6 @@ from msgspec import Meta
 from quire import formats
 from quire.analysis.approvals import gates_of
 from quire.analysis.flow_paths import flows_of
-from quire.display.commands import check_command, shell_line, show_command
 from quire.display.diagnostics import finding_data
 from quire.display.document_json import (
     bounds_data,
@@ -34,13 +33,14 @@ from quire.display.document_json import (
 from quire.display.flowchart_drawing import chart_data
 from quire.display.flowchart_marks import overlay_of
 from quire.display.outline import outline_data
+from quire.display.shell_commands import check_command, shell_line, show_command
 from quire.display.source_lines import source_lines
 from quire.errors import QuireError, StoreError
 from quire.library.check import all_codes
 from quire.library.document import read
 from quire.library.foresight import Foresight
 from quire.library.lock_state import lock_state
-from quire.operations.fields import Input, Limit, Name, Object, Page, Text, operation, shape, words
+from quire.operations.field_types import Input, Limit, Name, Object, Page, Text, operation, shape, words
 from quire.operations.problems import Problem
 from quire.operations.results import Document as DocumentRow
 from quire.operations.results import ShownDocument

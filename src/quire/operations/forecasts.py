@@ -10,8 +10,8 @@ from msgspec import field
 
 from quire.analysis.approvals import gates_of
 from quire.analysis.flow_paths import flows_of
-from quire.display.commands import run_command
 from quire.display.document_json import envelope_data, flows_data, forecast_data, gates_data, lock_data
+from quire.display.shell_commands import run_command
 from quire.display.transcript import prompt_data
 from quire.engine.declared_inputs import complete_declared, missing_fields
 from quire.engine.inputs import complete_inputs, missing_inputs
@@ -19,7 +19,7 @@ from quire.errors import BadInputs
 from quire.library.foresight import Foresight
 from quire.library.lock_state import lock_state
 from quire.operations.documents import OfDocument, signer_of
-from quire.operations.fields import Object, RunOptions, Text, operation, shape
+from quire.operations.field_types import Object, RunOptions, Text, operation, shape
 from quire.operations.results import Forecast
 from quire.operations.shelf import to_run
 from quire.runs.forecast import forecast

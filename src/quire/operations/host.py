@@ -16,7 +16,7 @@ from quire.runs.live_views import LiveViews
 from quire.runs.options import RunOptions
 
 if TYPE_CHECKING:
-    from quire.operations import fields
+    from quire.operations import field_types
     from quire.runs.runtime import Runtime
     from quire.values import Value
 
@@ -50,7 +50,7 @@ class Caller(Struct, frozen=True):
             )
         return tuple(tools)
 
-    def options(self, given: fields.RunOptions) -> RunOptions:
+    def options(self, given: field_types.RunOptions) -> RunOptions:
         """Return the options of a new run. Raises `CannotStart` for options that do not fit, and what `granted`
         raises."""
         return RunOptions(

@@ -11,7 +11,7 @@ from msgspec import Meta
 from quire.display.inbox_json import given_answer, led_here, open_question
 from quire.engine.records import Status
 from quire.errors import BadInputs, QuireError, RunBusy, RunState
-from quire.operations.fields import After, Input, Limit, Name, OfStep, Page, Text, needs, operation, shape
+from quire.operations.field_types import After, Input, Limit, Name, OfStep, Page, Text, needs, operation, shape
 from quire.operations.problems import Problem, problem_of
 from quire.operations.results import OpenQuestion, ShownQuestion
 from quire.runs.adapters import one_name

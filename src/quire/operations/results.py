@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from quire.operations.fields import Format, Name, Object, Seq, State, Text, words
+from quire.operations.field_types import Format, Name, Object, Seq, State, Text, words
 
 Texts: TypeAlias = list[Text]
 Counts: TypeAlias = dict[str, int]

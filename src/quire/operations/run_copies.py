@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import UNSET, Meta, field
 
-from quire.display.commands import compare_command, import_command
 from quire.display.copies_json import fork_form_data, imported_data, receipt_data, verdict_data
 from quire.display.run_json import row_data
+from quire.display.shell_commands import compare_command, import_command
 from quire.display.why import diff_data
 from quire.errors import RunState
-from quire.operations.fields import (
+from quire.operations.field_types import (
     File,
     Input,
     Limit,

@@ -15,7 +15,7 @@ from quire.display.run_parts_json import brief_data, columns_data, effect_data, 
 from quire.display.transcript import prompt_data, transcript_data
 from quire.display.why import why_data
 from quire.errors import RunState
-from quire.operations.fields import File, Limit, Name, Object, OfRun, OfStep, Page, Seq, Text, operation, words
+from quire.operations.field_types import File, Limit, Name, Object, OfRun, OfStep, Page, Seq, Text, operation, words
 from quire.operations.problems import Problem
 from quire.operations.shelf import pinned_file
 from quire.plan.vocabulary import EXTENSIONS

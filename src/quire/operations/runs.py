@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 from msgspec import UNSET, Meta, UnsetType, field
 from msgspec.structs import replace
 
-from quire.display.commands import cancel_command, export_command, prune_command, resume_command
 from quire.display.copies_json import pruned_data
 from quire.display.run_head_json import head_data, unreadable_head
 from quire.display.run_json import row_data
+from quire.display.shell_commands import cancel_command, export_command, prune_command, resume_command
 from quire.engine.records import RunRow, Status
 from quire.errors import JournalMismatch, LimitReached, RunState
-from quire.operations.fields import (
+from quire.operations.field_types import (
     After,
     Budget,
     Format,

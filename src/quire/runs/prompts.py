@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.engine.progress import place_in_plan
-from quire.formats.pipeline.prompts import template
+from quire.formats.pipeline.prompt_references import template
 from quire.plan.nodes import Reference, Template, Think
 from quire.plan.pipeline_work import Agent
 from quire.values import as_texts

@@ -57,7 +57,7 @@ def _refused_headers(work: object) -> list[str]:
             headers = given.value if isinstance(given, Literal) else None
     if not isinstance(headers, Mapping):
         return []
-    from quire.tools.builtin.http import header_problem
+    from quire.tools.builtin.http_request import header_problem
 
     plain = ((str(name), text if isinstance(text, str) else "") for name, text in headers.items())
     return [problem for name, text in plain if (problem := header_problem(name, text))]

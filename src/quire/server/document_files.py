@@ -24,8 +24,8 @@ from quire.testing.snapshots import SnapshotMode
 if TYPE_CHECKING:
     from quire.formats.test.syntax import TestReading
     from quire.library.document_state import DocumentState
+    from quire.testing.case_results import FileResult
     from quire.testing.coverage.report import DocumentCoverage
-    from quire.testing.results import FileResult
     from quire.values import Value
 
 

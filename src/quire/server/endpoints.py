@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from quire import __version__
 from quire.operations import JSON, Cost
-from quire.operations.fields import Schema, errors_of
+from quire.operations.field_types import Schema, errors_of
 from quire.operations.problems import Problem
 from quire.values import InvalidValue, Value, decode, encode
 from quire.wording import did_you_mean, nearest

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from quire.display.run_json import row_data
 from quire.operations import OPERATIONS, Operation
-from quire.operations.fields import File, schema_of
+from quire.operations.field_types import File, schema_of
 from quire.operations.host import Host, Job
 from quire.server.endpoints import Call, Endpoint, Handler, Parameter, Reply, names_in
 

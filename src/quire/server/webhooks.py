@@ -22,7 +22,7 @@ from quire.errors import CannotStart, Denied, QuireError, ToolFailed
 from quire.server.address import file_of
 from quire.server.webhook_outbox import Outbox, OutMessage, secret_of, signed_headers
 from quire.stores.contract import changed_rows
-from quire.tools.builtin.http import Hosts, HttpFetch
+from quire.tools.builtin.http_request import Hosts, HttpFetch
 from quire.values import encode
 from quire.workspace.grants import default_grants, reach_of
 from quire.workspace.settings import ToolSettings

@@ -16,8 +16,8 @@ from quire.diagnostics import Diagnostic
 from quire.formats.test import codes
 from quire.formats.test.expected import Check, Contains, Equal, Expect, Fields, Holds, Limit, Listed, Matcher
 from quire.plan.built_in_tools import ALIASES
+from quire.testing.case_results import Problem
 from quire.testing.matchers import MISSING, Mismatch, Missing, Scope, Seen, holds, mismatch, shown
-from quire.testing.results import Problem
 from quire.trust.capabilities import canonical, flat_name
 from quire.values import encode
 from quire.wording import cut, did_you_mean, nearest

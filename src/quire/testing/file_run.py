@@ -21,13 +21,13 @@ from quire.formats.test import codes
 from quire.library.document import Document, near_misses
 from quire.library.library import Library
 from quire.library.tested_document import compare
+from quire.testing.case_results import CaseResult, FileResult, Outcome, Problem
+from quire.testing.case_rows import BadRows, CaseRow, expand
 from quire.testing.case_run import Bench, CaseRun, Stage
 from quire.testing.cassettes.cassette import CassettePlayer, Cassettes
 from quire.testing.discovery import Selection, open_document
 from quire.testing.expectations import Judging, always, judge, leftovers
 from quire.testing.matchers import same
-from quire.testing.results import CaseResult, FileResult, Outcome, Problem
-from quire.testing.rows import BadRows, CaseRow, expand
 from quire.testing.snapshots import SnapshotFile, SnapshotMode, unused_finding
 from quire.testing.virtual_loop import Stuck
 from quire.values import encode
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from quire.formats.test.syntax import Case, TestFile, TestReading
     from quire.plan.nodes import Plan
     from quire.source import Span
+    from quire.testing.case_results import SnapshotChange
     from quire.testing.case_run import PreparedStart
     from quire.testing.matchers import Snapshots
     from quire.testing.observation import Observation
-    from quire.testing.results import SnapshotChange
     from quire.values import Value
 
 MOST_MOMENTS = 2_000

@@ -17,8 +17,8 @@ from quire.diagnostics import Diagnostic, Severity
 from quire.errors import CannotStart, Unreadable
 from quire.formats.test import codes
 from quire.source import Source, read_source, written_beside
+from quire.testing.case_results import CaseResult, Outcome, SnapshotChange
 from quire.testing.matchers import Mismatch, same
-from quire.testing.results import CaseResult, Outcome, SnapshotChange
 from quire.values import clean
 
 if TYPE_CHECKING:

@@ -20,15 +20,15 @@ from quire.diagnostics import Diagnostic
 from quire.errors import Unreadable
 from quire.formats.test.parse import parse
 from quire.source import MAX_TEST_BYTES, NOWHERE, Source, read_source, real_path
+from quire.testing.case_results import FileResult, Problem
 from quire.testing.discovery import EVERYTHING, Selection, names_at
-from quire.testing.results import FileResult, Problem
 from quire.testing.worker_processes import in_order, usable_processes
 
 if TYPE_CHECKING:
+    from quire.testing.case_results import FailedCases
     from quire.testing.coverage.report import DocumentCoverage
     from quire.testing.discovery import TestTarget
     from quire.testing.file_run import FileOptions
-    from quire.testing.results import FailedCases
 
 LARGE_FILE = 60_000
 """Bytes from which on a file is shared."""
@@ -140,7 +140,7 @@ def _is_large(path: Path) -> bool:
 
 def _rows(source: Source) -> int:
     """Count the rows of all cases of a file. Rows that cannot be read are not counted."""
-    from quire.testing.rows import BadRows, rows_of
+    from quire.testing.case_rows import BadRows, rows_of
 
     file = parse(source).file
     folder, count = real_path(Path(source.name)).parent, 0

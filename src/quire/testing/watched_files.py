@@ -18,8 +18,8 @@ from msgspec import Struct
 import quire
 
 if TYPE_CHECKING:
+    from quire.testing.case_results import FileResult
     from quire.testing.file_run import FileOptions
-    from quire.testing.results import FileResult
     from quire.testing.suite import Job
 
 Stamp: TypeAlias = tuple[int, int, int] | None

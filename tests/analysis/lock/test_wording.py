@@ -6,7 +6,7 @@ import pytest
 
 from quire.analysis.assumptions import assumptions_of
 from quire.analysis.lock.compare import Change
-from quire.analysis.lock.wording import told
+from quire.analysis.lock.difference_words import told
 from quire.units import Size
 
 CREATE = "rye.execute.tool.mcp.tickets.create"

@@ -11,7 +11,7 @@ from quire.engine.interpreter.pipeline.interpret import interpret_pipeline
 from quire.engine.requests import ModelRequest
 from quire.expr import EvalError
 from quire.formats.pipeline.lower import lower
-from quire.formats.pipeline.prompts import template
+from quire.formats.pipeline.prompt_references import template
 from quire.formats.pipeline.syntax import Name
 from quire.plan.nodes import (
     Capture,

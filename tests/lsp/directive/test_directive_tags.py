@@ -6,8 +6,8 @@ import pytest
 from tests.lsp.directive.sample_workspace import GREET
 
 from quire.formats.directive.xml import Element, read_xml
-from quire.lsp.directive.calls import spelled_calls
 from quire.lsp.directive.elements import ELEMENTS, VALUES, children_of, meaning_of
+from quire.lsp.directive.instruction_calls import spelled_calls
 from quire.lsp.directive.tags import open_at, scan
 from quire.plan.vocabulary import CONTEXT, HOOK_EVENTS, ITEM_TYPES, LIMITS, PRIMARIES
 from quire.source import Source

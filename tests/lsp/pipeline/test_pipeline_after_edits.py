@@ -12,6 +12,7 @@ from tests.lsp.pipeline.edited_pipelines import HELPER, LOOSE, RICH, SLIPS, edit
 
 from quire.diagnostics import Diagnostic
 from quire.lsp.desk import Desk
+from quire.lsp.document_text import EditorText
 from quire.lsp.document_view import View
 from quire.lsp.pipeline.actions import actions
 from quire.lsp.pipeline.completion import complete
@@ -19,7 +20,6 @@ from quire.lsp.pipeline.decorations import hints
 from quire.lsp.pipeline.hover import hover
 from quire.lsp.pipeline.signature_help import signature
 from quire.lsp.pipeline.tree import way_to
-from quire.lsp.texts import EditorText
 from quire.source import Span
 
 LONG = "schema: Row\nfields: {id: {type: number}}\n---\npipeline: long\ndialect: quire\nsteps:\n" + "".join(

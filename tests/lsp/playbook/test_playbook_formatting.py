@@ -13,9 +13,9 @@ from tests.lsp.editor import Editor, apply
 
 from quire.formats.playbook.parse import parse
 from quire.formats.playbook.write import as_vector
+from quire.lsp.document_text import EditorText, edited
 from quire.lsp.document_view import View
 from quire.lsp.playbook.formatting import format
-from quire.lsp.texts import EditorText, edited
 from quire.source import Source, Span
 
 ROOT = Path(__file__).parents[3]

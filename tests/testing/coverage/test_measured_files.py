@@ -11,10 +11,10 @@ from tests.walks.test_pure_walk import TAGLINE
 
 from quire.formats.test.parse import parse
 from quire.source import Source
+from quire.testing.case_results import FileResult
 from quire.testing.coverage.report import Share, merged
 from quire.testing.discovery import Selection, keyword
 from quire.testing.file_run import FileOptions, run_file
-from quire.testing.results import FileResult
 
 TEST = """document: tagline.playbook.md
 coverage: {arms: 100, prompts: 100}

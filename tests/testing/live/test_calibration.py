@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from quire.engine.records import Usage
 from quire.errors import LimitReached
+from quire.testing.case_rows import BadRows
 from quire.testing.live.calibration import (
     Calibration,
     Label,
@@ -24,7 +25,6 @@ from quire.testing.live.calibration import (
 )
 from quire.testing.live.judges import Example, Judge, Judgement
 from quire.testing.live.statistics import Agreement
-from quire.testing.rows import BadRows
 
 JUDGE = Judge("tone", "Pass if it is friendly.", "", ("output",), (Example("Bread.", "fail"),))
 GOOD = Calibration(JUDGE.hash, "a:b", "labels", Agreement(40, 1, 1, 40), 3, 0.99)

@@ -10,9 +10,9 @@ from tests.given import given
 from tests.models.conftest import Stub, stub
 
 from quire.errors import CannotStart, LimitReached
+from quire.testing.case_rows import BadRows
 from quire.testing.live.calibration import stored_calibration
-from quire.testing.live.run import calibration_plan, run_calibration
-from quire.testing.rows import BadRows
+from quire.testing.live.live_run import calibration_plan, run_calibration
 
 __all__ = ["stub"]
 

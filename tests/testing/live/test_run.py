@@ -19,8 +19,8 @@ from quire.models.retry import Retrying
 from quire.testing.discovery import TestTarget
 from quire.testing.live.calibration import Calibration, store_calibration
 from quire.testing.live.judges import load_judge
+from quire.testing.live.live_run import announcement_of, live_standings, run_live
 from quire.testing.live.plan import LiveOptions, live_plan, same_model
-from quire.testing.live.run import announcement_of, live_standings, run_live
 from quire.testing.live.statistics import Agreement
 from quire.testing.live.tries import LiveReport, Status, Try
 

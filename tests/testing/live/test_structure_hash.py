@@ -10,9 +10,9 @@ from tests.testing.bench import BOARD, TAGLINE, TIDY
 
 from quire.library.document import load
 from quire.testing.discovery import TestTarget
+from quire.testing.live.live_run import live_standings, subject_of
 from quire.testing.live.plan import LiveOptions, live_cases
 from quire.testing.live.receipts import Receipt, read_receipts, store_receipts, structure_hash
-from quire.testing.live.run import live_standings, subject_of
 from quire.testing.live.tries import Status
 
 DOCUMENTS = {"tagline.playbook.md": TAGLINE, "board.yaml": BOARD, ".ai/directives/tidy.md": TIDY}

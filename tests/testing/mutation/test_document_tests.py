@@ -13,7 +13,7 @@ from tests.testing.test_prepared_start import BOARD, FILES, TIDY
 from quire.errors import CannotStart
 from quire.formats.test.parse import parse
 from quire.source import Source, read_source
-from quire.testing.mutation.run import MutationReport, mutate_opened, opened
+from quire.testing.mutation.mutation_run import MutationReport, mutate_opened, opened
 
 __all__ = ["known"]
 

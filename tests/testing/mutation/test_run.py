@@ -13,7 +13,7 @@ from quire.library.document import read
 from quire.plan.nodes import Plan
 from quire.source import Source
 from quire.testing.mutation.mutants import mutants
-from quire.testing.mutation.run import BaselineCase, Judge, run_mutants
+from quire.testing.mutation.mutation_run import BaselineCase, Judge, run_mutants
 
 SOURCE = Source.of(TAGLINE, "tagline.playbook.md")
 PLAN = read(SOURCE).runnable()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from quire.errors import ToolFailed
-from quire.tools.builtin import search
-from quire.tools.builtin.search import PathPattern, compile_pattern
+from quire.tools.builtin import file_search
+from quire.tools.builtin.file_search import PathPattern, compile_pattern
 
 pytest.importorskip("re2")
 
@@ -14,7 +14,7 @@ pytest.importorskip("re2")
 @pytest.mark.parametrize("pattern", ["(?:a?){900}a{900}b", "(.{1,9}){1,100}z"])
 @pytest.mark.parametrize("lines", [[b"a" * 1_000_000], [b"a" * 2000] * 500])
 def test_a_slow_pattern_is_ended(pattern: str, lines: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "PATTERN_SECONDS", 0.2)
+    monkeypatch.setattr(file_search, "PATTERN_SECONDS", 0.2)
     expression = compile_pattern(pattern)
     with pytest.raises(ToolFailed, match="the pattern takes too long") as failed:
         for line in lines:

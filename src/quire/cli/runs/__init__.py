@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
-from quire.cli.completion import complete_run
 from quire.cli.options import require_text
+from quire.cli.shell_completion import complete_run
 from quire.cli.stdio import columns, look_at_runs, with_runtime, write_json, write_lines, write_text
 from quire.engine.records import Status
 from quire.errors import JournalMismatch, NoSuchRun, RunState

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quire.cli.completion import complete_run
+from quire.cli.shell_completion import complete_run
 from quire.cli.stdio import with_runtime, write_json, write_lines
 from quire.engine.records import Status
 from quire.errors import BrokenSeal, Refused

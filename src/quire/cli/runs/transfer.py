@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quire.cli.completion import complete_run
 from quire.cli.options import require_text
+from quire.cli.shell_completion import complete_run
 from quire.cli.stdio import with_runtime, write_json, write_lines
 from quire.errors import CannotStart
 

@@ -33,7 +33,7 @@ from quire.engine.requests import (
 )
 from quire.errors import CannotStart, StepFailed
 from quire.expr import RESERVED
-from quire.formats.pipeline.prompts import template
+from quire.formats.pipeline.prompt_references import template
 from quire.plan.descriptions import instead_of_model
 from quire.plan.nodes import Case, Comparison, Plan, Reference, Sequence, Step, Template, Think, UseTool, walk
 from quire.plan.pipeline_work import Agent

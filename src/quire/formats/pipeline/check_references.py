@@ -18,7 +18,7 @@ from quire.formats.pipeline import syntax
 from quire.formats.pipeline.codes import warnings
 from quire.formats.pipeline.inline import ALWAYS_THERE
 from quire.formats.pipeline.inputs import further_inputs, needed_inputs
-from quire.formats.pipeline.prompts import attempts, foreign, references
+from quire.formats.pipeline.prompt_references import attempts, foreign, references
 from quire.formats.pipeline.syntax import Literal, Pipeline, PipelineFile, Step, Text
 from quire.formats.pipeline.walks import expressions, holes, in_role, inner_expressions, own_prompts, schema_of, walk
 from quire.plain_schema import plainly_fits

@@ -17,7 +17,7 @@ from quire.formats.pipeline.check_stores import wrong_type
 from quire.formats.pipeline.codes import errors, warnings
 from quire.formats.pipeline.known_types import NUMBER, KnownTypes, Shapes, Types, element, order_of, parts_of
 from quire.formats.pipeline.operand_types import argument_problem, failing_arguments, kind_of_node, operand_findings
-from quire.formats.pipeline.prompts import references
+from quire.formats.pipeline.prompt_references import references
 from quire.formats.pipeline.syntax import ExpressionText, Pipeline, Step, Target, Text
 from quire.formats.pipeline.walks import blocks, expressions, schema_of, targets
 from quire.schema import Enum, Field, FieldType, Kind, ListOf, Ref, Schema, Simple

@@ -12,7 +12,7 @@ from msgspec import Struct
 from quire.expr import RESERVED, Read, reads
 from quire.formats.pipeline import syntax
 from quire.formats.pipeline.known_types import LOOP_NAMES
-from quire.formats.pipeline.prompts import PromptReference, references
+from quire.formats.pipeline.prompt_references import PromptReference, references
 from quire.formats.pipeline.walks import blocks, expressions, own_prompts, parts, shared_parts, targets, walk
 
 if TYPE_CHECKING:

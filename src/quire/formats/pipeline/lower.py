@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from quire.expr import Compiled, Expression, compile
 from quire.expr.syntax import Path
 from quire.formats.pipeline import syntax
-from quire.formats.pipeline.prompts import template
+from quire.formats.pipeline.prompt_references import template
 from quire.plan import pipeline_work as plan
 from quire.plan.nodes import Capture, Plan, Sequence, Step, Work
 from quire.plan.pipeline_work import Formula, Literal, OnError

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from quire.diagnostics import Severity
 from quire.formats.test import codes
+from quire.formats.test.case_settings import Defaults, SettingReader
 from quire.formats.test.expectations import ExpectReader
 from quire.formats.test.fields import HIDDEN, TestFields
-from quire.formats.test.settings import Defaults, SettingReader
 from quire.formats.test.syntax import Act, ActKind, Case, Judge, Live, Rows, Setting, TestFile, TestReading, Text
 from quire.formats.yaml import TEST_TAGS, Entry, Mapping, Node, Scalar, Sequence, describe, read_yaml, text_of
 from quire.formats.yaml import codes as yaml_codes

@@ -18,7 +18,7 @@ from quire.library.items import FOLDERS, Entry, Item, ItemType, SpaceName, plura
 from quire.library.signed_authority import Authority, SignedAuthority, authority_of, authority_of_run
 from quire.library.verify import VerifiedItems, as_signable, read_thread
 from quire.source import MAX_DOCUMENT_BYTES, Source
-from quire.tools.builtin.search import PathPattern
+from quire.tools.builtin.file_search import PathPattern
 from quire.trust.risk import project_risk
 from quire.trust.sign_file import issues, warnings
 from quire.trust.signatures import sign_text

@@ -10,16 +10,16 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from quire.lsp.answers import Completion, Name, Signature, code
-from quire.lsp.directive.calls import action_schema, parameters_of
 from quire.lsp.directive.completion_values import call_around, in_call, references, texts_of, values_of
 from quire.lsp.directive.elements import ELEMENTS, ElementMeaning, children_of, meaning_of
+from quire.lsp.directive.instruction_calls import action_schema, parameters_of
 from quire.lsp.directive.item_words import KINDS, id_of, item_markdown, path_of_item, tool_markdown
 from quire.lsp.directive.tags import open_at, read_attributes, scan
 from quire.patterns import late_pattern
 from quire.source import Span
 
 if TYPE_CHECKING:
-    from quire.lsp.directive.calls import SpelledCall
+    from quire.lsp.directive.instruction_calls import SpelledCall
     from quire.lsp.directive.tags import Attribute, Tagged
     from quire.lsp.document_view import View
     from quire.lsp.tool_arguments import Schema

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from quire.engine.premises import THREAD_LIMITS
 from quire.lsp.answers import Completion
-from quire.lsp.directive.calls import CALL, LONGEST, SpelledCall, action_schema, call_at, parameters_of
 from quire.lsp.directive.elements import VALUES
 from quire.lsp.directive.hooks import DECISION_MEANINGS, EVENTS, OPERATOR_MEANINGS, paths_of
+from quire.lsp.directive.instruction_calls import CALL, LONGEST, SpelledCall, action_schema, call_at, parameters_of
 from quire.lsp.directive.item_words import KINDS, entries, id_of
 from quire.lsp.directive.tags import declared_inputs, declared_outputs
 from quire.models.choose import MODEL_BY_KEY

@@ -21,10 +21,10 @@ from quire.formats.markdown import signature_line
 from quire.lsp.answers import Fold, Hint, Lens, Token
 from quire.lsp.bounds import document_lenses
 from quire.lsp.desk import uri_of
-from quire.lsp.directive.calls import spelled_calls
 from quire.lsp.directive.elements import OWN_CONTENT, VALUES, meaning_of
 from quire.lsp.directive.grants import permission_at, permissions, tier
 from quire.lsp.directive.index import value_references
+from quire.lsp.directive.instruction_calls import spelled_calls
 from quire.lsp.directive.item_words import (
     amount,
     ancestors,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quire.lsp.answers import Hover, code
-from quire.lsp.directive.calls import call_markdown, spelled_calls
 from quire.lsp.directive.elements import is_limit, meaning_of
 from quire.lsp.directive.grants import permission_at, permission_markdown, permissions_markdown
 from quire.lsp.directive.hooks import EVENTS, OPERATOR_MEANINGS, hook_markdown, hook_named, path_meaning
+from quire.lsp.directive.instruction_calls import call_markdown, spelled_calls
 from quire.lsp.directive.item_words import (
     item_markdown,
     limit_markdown,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from quire.lsp.answers import Index, Link, Name, Symbol
-from quire.lsp.directive.calls import SpelledCall, spelled_calls
+from quire.lsp.directive.instruction_calls import SpelledCall, spelled_calls
 from quire.lsp.directive.item_words import (
     KINDS,
     ancestors,

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from quire.lsp.answers import Token
+from quire.lsp.document_text import units
 from quire.lsp.features import ask, view_in
 from quire.lsp.jobs import keep_newest
 from quire.lsp.protocol import TOKEN_MARKS, TOKEN_TYPES
-from quire.lsp.texts import units
 from quire.source import Span
 
 if TYPE_CHECKING:

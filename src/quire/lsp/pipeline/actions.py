@@ -15,8 +15,8 @@ from quire.formats.pipeline.syntax import AgentBody, FoldBody, ForEachBody, Matc
 from quire.formats.pipeline.walks import expressions
 from quire.lsp.answers import Action, ActionKind, change, insertion
 from quire.lsp.document_tests import test_action
+from quire.lsp.document_text import free_name
 from quire.lsp.pipeline.tree import cursor_place, item_at, labelled, part_at, pipeline_at, way_to
-from quire.lsp.texts import free_name
 from quire.lsp.yaml_scan import closing
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import ASK, built_in_tool

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from quire.diagnostics import Edit
 from quire.expr import ExprSyntaxError
 from quire.expr.syntax import KEYWORDS, RESERVED
-from quire.expr.tokens import tokens as expression_tokens
+from quire.expr.tokenizer import tokens as expression_tokens
 from quire.formats.pipeline.language import ALL_KINDS
 from quire.formats.pipeline.parse import parse
-from quire.formats.pipeline.prompts import references
+from quire.formats.pipeline.prompt_references import references
 from quire.formats.pipeline.syntax import AgentBody, FoldBody, ForEachBody, RepeatBody, ToolBody
 from quire.formats.pipeline.walks import expressions, inner_expressions, schema_of, targets
 from quire.formats.yaml import Entry, Mapping, Node, Sequence
@@ -24,10 +24,10 @@ from quire.lsp.answers import Hint, Lens, Token
 from quire.lsp.bounds import bound_words, document_lenses, quick_proof
 from quire.lsp.desk import uri_of
 from quire.lsp.document_tests import count_cases
+from quire.lsp.document_text import plain_value, safe_edits
 from quire.lsp.pipeline.index import input_fields, placed
 from quire.lsp.pipeline.scopes import types_of_results
 from quire.lsp.pipeline.tree import YamlPlace, cut_of, file_of, labelled, node_of, place_below, tree_of
-from quire.lsp.texts import plain_value, safe_edits
 from quire.schema import type_words
 from quire.source import Source, Span, line_end
 from quire.wording import cut_line

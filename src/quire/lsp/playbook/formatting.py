@@ -33,9 +33,9 @@ from quire.formats.playbook.scan import (
     line_span,
 )
 from quire.formats.playbook.syntax import ARTIFACT_TYPES, ELICIT_KINDS, OUTPUT_TYPES
+from quire.lsp.document_text import safe_edits
 from quire.lsp.playbook.layout import directives_of, layout_of, steps_of
 from quire.lsp.playbook.tools import read_tool
-from quire.lsp.texts import safe_edits
 from quire.patterns import late_pattern
 from quire.source import Source, Span
 

@@ -17,8 +17,8 @@ from quire.formats.test.fields import keys_at, takes_matcher
 from quire.formats.yaml import TEST_TAGS, read_yaml
 from quire.formats.yaml.nodes import Entry, Mapping, Node
 from quire.formats.yaml.nodes import Sequence as YamlSequence
+from quire.lsp.document_text import plain_value, safe_edits
 from quire.lsp.test.index import ITEM, key_role
-from quire.lsp.texts import plain_value, safe_edits
 from quire.source import MAX_TEST_BYTES, Source, Span, line_end, line_start
 
 if TYPE_CHECKING:

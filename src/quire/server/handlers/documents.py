@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from quire.errors import Denied, ToolFailed
 from quire.library.collect import would_be_document
 from quire.operations.documents import OfDocument, etag, shown
-from quire.operations.fields import Text, operation
+from quire.operations.field_types import Text, operation
 from quire.operations.problems import Problem
 from quire.operations.results import Cases, Document
 from quire.runs.workspace_gate import document_writer

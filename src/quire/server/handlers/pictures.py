@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 from msgspec import Meta
 from starlette.responses import Response
 
-from quire.display.commands import show_command
 from quire.display.flowchart_drawing import chart_data, svg
 from quire.display.flowchart_marks import NO_OVERLAY
 from quire.display.run_json import past_run_data
 from quire.display.run_parts_json import counts, item_data, item_text, letters, rank, timeline_data
+from quire.display.shell_commands import show_command
 from quire.engine.records import WAITING
 from quire.errors import CannotStart
 from quire.operations.documents import OfDocument, overlay_for
-from quire.operations.fields import After, Limit, Name, Object, OfRun, OfStep, Page, Text, operation, words
+from quire.operations.field_types import After, Limit, Name, Object, OfRun, OfStep, Page, Text, operation, words
 from quire.operations.problems import Problem
 from quire.operations.results import Chart, Fan, Timeline
 from quire.operations.shelf import pinned_file

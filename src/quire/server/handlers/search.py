@@ -12,7 +12,7 @@ from msgspec import Meta, field
 from quire.display.document_json import document_row
 from quire.display.run_json import row_data
 from quire.library.check import all_codes
-from quire.operations.fields import After, Input, Limit, Name, Seq, Text, needs, operation, page_of, shape, words
+from quire.operations.field_types import After, Input, Limit, Name, Seq, Text, needs, operation, page_of, shape, words
 from quire.operations.problems import Problem
 from quire.stores.run_pages import Lister, RunFilters, words_of
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import UNSET, Meta, UnsetType
 
 from quire.engine.records import FINAL
-from quire.operations.fields import Input, Limit, Name, Object, OfRun, Page, Seq, operation
+from quire.operations.field_types import Input, Limit, Name, Object, OfRun, Page, Seq, operation
 from quire.operations.problems import Problem
 from quire.server.hub import MEDIA_TYPE, EventStream, Frame
 from quire.stores.run_pages import Paged

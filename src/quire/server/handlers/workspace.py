@@ -20,7 +20,7 @@ from quire.display.workspace_json import models_data, running_data, stopped_data
 from quire.engine.progress import Progress
 from quire.engine.records import Status
 from quire.errors import CannotStart, QuireError
-from quire.operations.fields import (
+from quire.operations.field_types import (
     Input,
     Limit,
     Name,

@@ -24,7 +24,7 @@ from quire.engine.records import Status
 from quire.errors import StoreError
 from quire.stores import contract, row_decoder, rows
 from quire.stores.contract import Pruned
-from quire.stores.postgres.connection import PATIENCE_SECONDS, Address, Server
+from quire.stores.postgres.database import PATIENCE_SECONDS, Address, Server
 from quire.stores.postgres.statements import OWNER_ALIVE, PostgresStatements
 from quire.stores.postgres.writer import Transactor, Writer, transact
 from quire.stores.sql_store import SqlStore, Work

@@ -23,7 +23,7 @@ from quire.stores.rows import EMPTY_ROW, Encoded, JournalEnd, OwnedRun
 from quire.stores.transactions import Append, Step, Steps, drive_async
 
 if TYPE_CHECKING:
-    from quire.stores.postgres.connection import Server, Work
+    from quire.stores.postgres.database import Server, Work
     from quire.stores.postgres.statements import Connection
     from quire.stores.row_decoder import Row
     from quire.trust.seal import Seal

@@ -18,7 +18,7 @@ from quire.errors import CannotStart, ModelFailed
 from quire.formats import TEST_SUFFIX
 from quire.formats.test import codes
 from quire.source import Source, read_source, real_path
-from quire.testing.results import Problem
+from quire.testing.case_results import Problem
 from quire.testing.snapshots import as_text, read_value, write_beside
 from quire.testing.world.model import NO_REPLY, CaseModel, Meter, ModelAsked, Replies, reply_of
 from quire.values import Value, encode

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.errors import CannotStart
+from quire.testing.case_rows import CaseRow, expand
 from quire.testing.case_run import START
 from quire.testing.cassettes.cassette import CassetteFile, RecordedCall, call_hash, request_text
 from quire.testing.discovery import EVERYTHING, Selection, open_document
@@ -19,7 +20,6 @@ from quire.testing.expectations import Judging, judge
 from quire.testing.live.plan import open_models, read_test, user_models
 from quire.testing.live.schedule import Meter, Metered, Purse, require_price
 from quire.testing.live.trial import LiveModel, LiveRun
-from quire.testing.rows import CaseRow, expand
 from quire.testing.world.model import CaseModel, ModelAsked
 from quire.testing.world.model import Meter as EffectMeter
 

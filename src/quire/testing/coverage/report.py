@@ -19,10 +19,10 @@ from quire.formats.test.syntax import COVERAGE_KINDS
 from quire.plan.vocabulary import typed_way
 from quire.runs.drives import apply_amendments
 from quire.source import Source, relative_to_here
+from quire.testing.case_results import Problem
 from quire.testing.coverage.decisions import KINDS, Decision, decision_id, document_decisions
 from quire.testing.coverage.taken import decisions_taken, file_pipelines
 from quire.testing.coverage.watched_documents import watched
-from quire.testing.results import Problem
 from quire.values import clean
 from quire.wording import did_you_mean, nearest
 

@@ -18,6 +18,7 @@ from quire.formats.test.syntax import Case
 from quire.library.foresight import Foresight
 from quire.library.interface import input_schema
 from quire.source import MAX_TEST_BYTES, NOWHERE, Source, read_source, relative_to_here
+from quire.testing.case_results import FileResult, Problem
 from quire.testing.case_run import CaseRun
 from quire.testing.discovery import open_document
 from quire.testing.expectations import Judging, always
@@ -35,7 +36,6 @@ from quire.testing.exploration.drawn_run import (
     walk,
 )
 from quire.testing.observation import Observation
-from quire.testing.results import FileResult, Problem
 from quire.testing.snapshots import as_text
 from quire.trust.capabilities import Grants, canonical
 

@@ -19,9 +19,9 @@ from msgspec import Struct
 
 from quire.errors import Unreadable
 from quire.source import read_source
+from quire.testing.case_rows import BadRows, Row, RowProblem, read_rows
 from quire.testing.live.judges import SUFFIX, VERDICTS, Judge, Verdict
 from quire.testing.live.statistics import Agreement, Kappa, kappa
-from quire.testing.rows import BadRows, Row, RowProblem, read_rows
 from quire.testing.snapshots import write_beside
 from quire.values import Value, encode, fingerprint, pretty
 

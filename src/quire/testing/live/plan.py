@@ -20,6 +20,7 @@ from quire.formats.test.syntax import Live, Rows
 from quire.models.choose import Choice
 from quire.models.rate_limits import provider_of
 from quire.source import MAX_TEST_BYTES, read_source, real_path
+from quire.testing.case_rows import CaseRow, expand, file_within, read_rows
 from quire.testing.discovery import EVERYTHING, Selection, open_document
 from quire.testing.live.calibration import Standing, standing_of, stored_calibration
 from quire.testing.live.judges import Judge, load_judge
@@ -27,7 +28,6 @@ from quire.testing.live.receipts import structure_hash
 from quire.testing.live.schedule import AT_ONCE, Terms, require_price
 from quire.testing.live.trial import RealTools, grades_something
 from quire.testing.live.tries import Skipped, total_cost
-from quire.testing.rows import CaseRow, expand, file_within, read_rows
 from quire.values import fingerprint
 
 if TYPE_CHECKING:

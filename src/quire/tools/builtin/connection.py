@@ -23,10 +23,10 @@ from quire.workspace.locate import user_space
 from quire.workspace.settings import SandboxSettings
 
 if TYPE_CHECKING:
+    from quire.tools.builtin.file_search import Finder
     from quire.tools.builtin.files import Files
-    from quire.tools.builtin.http import Hosts, HttpFetch, OriginHeaders
+    from quire.tools.builtin.http_request import Hosts, HttpFetch, OriginHeaders
     from quire.tools.builtin.paths import Places, Protection
-    from quire.tools.builtin.search import Finder
     from quire.tools.builtin.shell import Shell
     from quire.tools.builtin.state import State
     from quire.tools.registry import ToolSpec
@@ -120,7 +120,7 @@ class BuiltInConnection:
             if tool.id in STATE:
                 self.state.values()
             if tool.id in (FETCH, SEND):
-                from quire.tools.builtin.http import HttpFetch
+                from quire.tools.builtin.http_request import HttpFetch
 
                 hosts = self._hosts if tool.id == FETCH else self._receivers
                 HttpFetch(hosts, own=self._own_headers).prepare(arguments)
@@ -145,7 +145,7 @@ class BuiltInConnection:
         return moment_of(self._clock(), arguments)
 
     async def fetch(self, arguments: Mapping[str, Value]) -> Value:
-        from quire.tools.builtin.http import HttpFetch
+        from quire.tools.builtin.http_request import HttpFetch
 
         fetch = HttpFetch(self._hosts, own=self._own_headers)
         return await _in_time(
@@ -153,7 +153,7 @@ class BuiltInConnection:
         )
 
     async def send(self, arguments: Mapping[str, Value], effect_id: str) -> Value:
-        from quire.tools.builtin.http import HttpFetch
+        from quire.tools.builtin.http_request import HttpFetch
 
         fetch = HttpFetch(self._receivers, own=self._own_headers)
         try:
@@ -168,19 +168,19 @@ class BuiltInConnection:
 
     @cached_property
     def _hosts(self) -> Hosts:
-        from quire.tools.builtin.http import Hosts
+        from quire.tools.builtin.http_request import Hosts
 
         return Hosts(self._reach.hosts, self._grants.covers(capability("execute", "tool", FETCH)))
 
     @cached_property
     def _receivers(self) -> Hosts:
-        from quire.tools.builtin.http import Hosts
+        from quire.tools.builtin.http_request import Hosts
 
         return Hosts(self._reach.receivers, anywhere=False, tool="http__send")
 
     @cached_property
     def _own_headers(self) -> OriginHeaders:
-        from quire.tools.builtin.http import OriginHeaders
+        from quire.tools.builtin.http_request import OriginHeaders
 
         return OriginHeaders(self._headers, self._environ)
 
@@ -227,7 +227,7 @@ class BuiltInConnection:
 
     @cached_property
     def finder(self) -> Finder:
-        from quire.tools.builtin.search import Finder
+        from quire.tools.builtin.file_search import Finder
 
         return Finder(self._places, self._redact)
 

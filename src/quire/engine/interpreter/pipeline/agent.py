@@ -38,7 +38,7 @@ def run_agent(step: Step, work: Agent, path: str, frame: PipelineScope) -> Walk:
     schema = frame.schema(work.schema, path) if work.schema else None
     prompt = work.prompt
     if work.file:
-        from quire.formats.pipeline.prompts import template
+        from quire.formats.pipeline.prompt_references import template
 
         prompt = template(str((yield Load(f"{path}/prompt", step.label, "file", work.file))))
     text = frame.render(prompt, path, strict=work.settings is not None)  # in the Quire dialect

@@ -31,10 +31,10 @@ from quire.testing.worker_processes import in_order
 if TYPE_CHECKING:
     from quire.formats.test.syntax import TestReading
     from quire.plan.nodes import Plan
+    from quire.testing.case_rows import CaseRow
     from quire.testing.case_run import PreparedStart
     from quire.testing.mutation.mutants import Mutant
     from quire.testing.observation import Observation
-    from quire.testing.rows import CaseRow
 
 MOST_SECONDS = 120.0
 """Time for the mutants of one document. A document that wants more is tested as far as this goes."""

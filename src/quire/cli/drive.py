@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from quire.cli.inputs import given_limits, parse_pairs
 from quire.cli.options import NO_BUDGET, budget_of
-from quire.cli.report import RunReport, finish, stdout_error
+from quire.cli.run_end import RunReport, finish, stdout_error
 from quire.cli.stdio import stdout_aside, with_runtime
 from quire.cli.terminal import Interrupts, Terminal, accepted_misses, somebody_is_here, with_grants, with_trust
 from quire.display.run_views import JsonLines, PlainView, QuietView, View

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from quire.expr import text_functions
-from quire.expr.arguments import At, charge_list, charge_text, needs_list, needs_map, needs_whole
+from quire.expr.function_arguments import At, charge_list, charge_text, needs_list, needs_map, needs_whole
 from quire.expr.operators import SMALL
 from quire.expr.text_functions import charge_digits
 from quire.expr.values import MAX_ITEMS, NUMBERS, Run, is_list, is_map, kind, measure

@@ -27,7 +27,7 @@ from quire.values import Value, as_texts
 from quire.wording import cut, first_of
 
 if TYPE_CHECKING:
-    from quire.cli.session import SessionOptions
+    from quire.cli.drive import SessionOptions
     from quire.runs.reuse import Reuse
 
 STDOUT = 1
