@@ -182,6 +182,32 @@ async def test_a_limit_of_calls_goes_for_the_launched_run_too(place: Place) -> N
     assert told["status"] == "error" and "two makes at least 2 model calls, and a run may make 1" in str(told["data"])
 
 
+async def test_a_run_that_is_waited_for_sends_no_letter_if_it_is_resumed_by_itself(place: Place) -> None:
+    """Its launcher takes the result when it is resumed; with a letter it would be told twice."""
+    with pytest.raises(Died):
+        await place.go([use("pipeline__two")], stops_at="say two")
+    async with place.opened(Script([])) as runtime:
+        assert (await runtime.drive(place.rows[1].id)).status is Status.COMPLETED
+        assert await runtime.store.letters() == []
+    ended, _ = await place.go([DONE])
+    assert ended.status is Status.COMPLETED, ended.failure
+    assert [envelope["status"] for envelope in place.told()] == ["ok"]
+
+
+async def test_a_run_that_is_not_waited_for_sends_its_letter_even_if_its_launcher_died_in_the_call(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*call: object) -> None:
+        raise Died
+
+    monkeypatch.setattr(Launching, "_leave", die)
+    with pytest.raises(Died):
+        await place.go([use("run_pipeline_async", name="two")])
+    async with place.opened(Script([])) as runtime:
+        await runtime.drive(place.rows[1].id)
+        assert [letter.run for letter in await runtime.store.letters(place.run_id)] == [place.rows[1].id]
+
+
 async def test_a_crash_in_the_middle_launches_nothing_twice(place: Place) -> None:
     """Law 11: the id of the run derives from its launcher and the path."""
     with pytest.raises(Died):

@@ -14,12 +14,12 @@ from msgspec import Struct
 
 from quire.cluster.orders import BUSY, ENDED, HANDED_OVER, WAITS, Order, Outcome
 from quire.engine.driver.drive import Drive, DriveResult
-from quire.engine.records import WAITING, Batch, Event, Letter, RunRow, RunUpdate, Status
+from quire.engine.records import WAITING, Batch, Event, RunRow, RunUpdate, Status
 from quire.engine.requests import Failure
 from quire.errors import BrokenSeal, Fenced, QuireError, RunBusy, RunState, StoreError
 from quire.plan.vocabulary import is_named, typed_way
+from quire.runs.drives import letters_about
 from quire.runs.notify import announce
-from quire.runs.outcome import letter_text
 from quire.runs.pins import PinnedState
 from quire.runs.runtime import Runtime
 from quire.stores.contract import SharedStore
@@ -294,8 +294,7 @@ class Driver:
             raise Later(str(error), 5.0) from None
         try:
             row, failure = await self._runtime.row(run), Failure(kind, message)
-            reply_to = PinnedState.of(row.pins).reply_to
-            letter = Letter(reply_to, run, letter_text(row, DriveResult(Status.FAILED, failure=failure)), now)
+            ended = DriveResult(Status.FAILED, row.position, failure=failure)
             failed = Event(
                 "run_failed", run, now, lease.last_seq + 1, way=row.position, data={"kind": kind, "message": message}
             )
@@ -304,11 +303,10 @@ class Driver:
                 Batch(
                     events=(failed,),
                     withdraw=tuple(question.path for question in await store.questions(run)),
-                    letters=(letter,) if reply_to else (),
+                    letters=await letters_about(self._runtime, row, ended),
                     update=RunUpdate(status=Status.FAILED, failure=failure),
                 ),
             )
-            ended = DriveResult(Status.FAILED, row.position, failure=failure)
             await announce(self._runtime, row, PinnedState.of(row.pins), ended)
         except StoreError as error:
             raise Later(str(error), 5.0) from None

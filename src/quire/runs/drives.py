@@ -22,7 +22,9 @@ from msgspec.structs import replace
 
 from quire.engine.driver.drive import Drive, DriveResult
 from quire.engine.driver.journal import Journal
+from quire.engine.driver.perform import effect_id
 from quire.engine.driver.replay import Begin, expanded, to_perform_again
+from quire.engine.driver.tasks import WAITS
 from quire.engine.driver.walker import DriveLimits
 from quire.engine.inputs import input_value
 from quire.engine.ports import Model, People, Ports, Tools
@@ -117,6 +119,10 @@ async def drive_run(
         gone = set(first.supersede)
         records = [record for record in records if record.path not in gone]
         journal = Journal([*records, *first.effects])
+
+        async def report(ended: DriveResult) -> tuple[Letter, ...]:
+            return () if attached else await letters_about(runtime, row, ended)
+
         drive = Drive(
             lease,
             journal,
@@ -124,7 +130,7 @@ async def drive_run(
             _terms(runtime, held),
             listen,
             await runtime.store.answers(run),
-            lambda ended: () if attached else _letters(runtime, row, pins, ended),
+            report,
             warnings,
             bounds_that_hold(held.plan, pins, held.pins, journal.records),
         )
@@ -219,10 +225,22 @@ def _terms(runtime: Runtime, held: PinnedRun) -> DriveLimits:
     )
 
 
-def _letters(runtime: Runtime, row: RunRow, pins: PinnedState, ended: DriveResult) -> tuple[Letter, ...]:
-    if not pins.reply_to:
+async def letters_about(runtime: Runtime, row: RunRow, ended: DriveResult) -> tuple[Letter, ...]:
+    """Return the letter about the end of a run to its launcher, if it has one that does not learn of the end itself.
+
+    A run that was launched by a call which waits may be resumed by itself, after its launcher has died. While that call
+    is open, it takes the result when the launcher is resumed.
+    """
+    launcher = PinnedState.of(row.pins).reply_to
+    if not launcher:
         return ()
-    return (Letter(pins.reply_to, row.id, letter_text(row, ended), runtime.clock.now()),)
+    from quire.runs.connections import launched_id
+
+    for record in await runtime.store.effects(launcher):
+        waits = record.state == "intent" and isinstance(record.value, Mapping) and record.value.get(WAITS)
+        if waits and launched_id(effect_id(launcher, record.path)) == row.id:
+            return ()
+    return (Letter(launcher, row.id, letter_text(row, ended), runtime.clock.now()),)
 
 
 def _grants(runtime: Runtime, held: PinnedRun) -> Grants:

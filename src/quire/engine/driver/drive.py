@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -37,12 +37,16 @@ class DriveResult(Struct, frozen=True):
     failure: Failure | None = None
 
 
+async def _no_letters(ended: DriveResult) -> tuple[Letter, ...]:
+    return ()
+
+
 class Drive:
     """Owns the run while the drive lasts. `stop` parks it at the next boundary; cancelling the task stops it at once.
 
-    `answers` were given while no process drove the run; `report` returns the letters to the launcher that waits for its
-    end. `warnings` are emitted at the start. `proven` is the most that the whole run can do; at its end an event says
-    what exceeds it. The caller must release the lease.
+    `answers` were given while no process drove the run; `report` returns the letters about its end. `warnings` are
+    emitted at the start. `proven` is the most that the whole run can do; at its end an event says what exceeds it. The
+    caller must release the lease.
     """
 
     def __init__(
@@ -53,7 +57,7 @@ class Drive:
         terms: DriveLimits,
         listen: Listener = lambda event: None,
         answers: Iterable[Answer] = (),
-        report: Callable[[DriveResult], tuple[Letter, ...]] = lambda ended: (),
+        report: Callable[[DriveResult], Awaitable[tuple[Letter, ...]]] = _no_letters,
         warnings: Iterable[str] = (),
         proven: ProvenBounds | None = None,
     ) -> None:
@@ -143,7 +147,7 @@ class Drive:
         self._compare_with_proven()
         self._ledger.feed.say("run_completed", live=_told(result))
         ended = DriveResult(Status.COMPLETED, self._ledger.position, result)
-        await self._ledger.close(RunUpdate(status=Status.COMPLETED), self._report(ended))
+        await self._ledger.close(RunUpdate(status=Status.COMPLETED), await self._report(ended))
         return ended
 
     async def _end_by(self, error: BaseException) -> DriveResult:
@@ -198,7 +202,7 @@ class Drive:
         await self._walker.resting.withdraw_all()
         ended = DriveResult(Status.FAILED, self._ledger.position, failure=failure)
         update = RunUpdate(Status.FAILED, self._ledger.position or None, failure, ended_by)
-        await self._ledger.close(update, self._report(ended), supersede)
+        await self._ledger.close(update, await self._report(ended), supersede)
         return ended
 
     async def _park(self) -> DriveResult | None:

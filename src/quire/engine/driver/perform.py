@@ -338,7 +338,12 @@ class Performer:
         await self._ports.clock.sleep(seconds)
 
     def effect_id(self, path: str) -> str:
-        return hashlib.sha256(f"{self._run}\n{path}".encode()).hexdigest()[:32]
+        return effect_id(self._run, path)
+
+
+def effect_id(run: str, path: str) -> str:
+    """Return the id under which a tool is called; it is the same whenever the call is repeated."""
+    return hashlib.sha256(f"{run}\n{path}".encode()).hexdigest()[:32]
 
 
 def _may_call(request: ModelRequest) -> bool:

@@ -250,6 +250,8 @@ async def _stopped(tasks: list[asyncio.Task[None]]) -> None:
 
 ASIDE = "_async"
 """The end of the name of a tool whose caller does not wait."""
+WAITS = "waits"
+"""In the value of an intent: true if the caller waits for the end of the run that it launches."""
 
 
 class _Launched(Struct):
@@ -292,7 +294,7 @@ class Launches:
             share = left / 2 if request.tool.endswith(ASIDE) else left
         self._runs.allot(effect_id, share, strictly=budget is not None)
         intent = self._performer.intent(request)
-        intent.value = {RESERVED: share}
+        intent.value = {RESERVED: share, WAITS: not request.tool.endswith(ASIDE)}
         self._hold(share, money, calls=1)
         try:
             await self._ledger.write(intent)
