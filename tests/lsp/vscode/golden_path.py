@@ -22,7 +22,7 @@ def findings(window: Window) -> None:
     expect(problems).to_contain_text("did you mean {{message}}?")
     window.press("Control+1")
     window.place("{{mesa")
-    expect(window.editor.locator(".squiggly-info")).to_be_visible()
+    expect(window.editor.locator(".squiggly-warning")).to_be_visible()
     window.picture("problems", documented=True)
 
 
@@ -61,7 +61,7 @@ def completion(window: Window) -> None:
 def quick_fix(window: Window) -> None:
     window.open(PLAYBOOK)
     window.place("{{mesa")
-    expect(window.editor.locator(".squiggly-info")).to_be_visible()
+    expect(window.editor.locator(".squiggly-warning")).to_be_visible()
     window.press("Control+.")
     offered = window.page.locator(".action-widget")
     expect(offered.get_by_role("option").first).to_contain_text("Replace mesage with message")
