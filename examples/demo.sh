@@ -49,4 +49,4 @@ say "  .venv/bin/quire serve                           the same in your browser:
 say "  .venv/bin/quire new playbook first              begin a playbook of your own"
 say "  make demo MODEL=anthropic:claude-sonnet-5-5     the same on a large model; needs ANTHROPIC_API_KEY"
 say ""
-say "The language: docs/playbooks.md. More examples: examples/README.md."
+say "The language: docs/reference/playbooks.md. More examples: examples/README.md."

@@ -1,4 +1,4 @@
-"""What docs/extending-the-code.md lists as one change: each table that a new thing has to be in has all of them."""
+"""What docs/internals/extending-the-code.md lists as one change: each table that a new thing has to be in has it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_every_event_that_hooks_are_sent_is_fired() -> None:
 def test_every_kind_of_model_has_a_row_on_its_page() -> None:
     tree = ast.parse(inspect.getsource(opening._open))
     kinds = {node.value.value for node in ast.walk(tree) if isinstance(node, ast.MatchValue)}  # type: ignore[attr-defined]
-    page = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "guides/models.md").read_text(encoding="utf-8")
     assert kinds
     assert [kind for kind in kinds if f"| `{kind}:" not in page] == []
 

@@ -13,7 +13,7 @@ import quire
 SOURCE = Path(quire.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
 CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
-LISTS = CONTRIBUTING.parent / "docs" / "extending-the-code.md"
+LISTS = CONTRIBUTING.parent / "docs" / "internals/extending-the-code.md"
 
 LONGEST = 600
 TABLES = ("codes", "functions")

@@ -204,7 +204,7 @@ def test_it_works_beside_other_plugins(project: Path) -> None:
 
 
 def test_it_works_in_the_checkout() -> None:
-    """newcomer M1: the command of docs/testing.md, with the settings of this project."""
+    """newcomer M1: the command of docs/guides/testing.md, with the settings of this project."""
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "examples/hello"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert re.search(r"\d+ passed", done.stdout), done.stdout

@@ -36,7 +36,7 @@ def documents() -> Iterator[tuple[str, Source]]:
         for path in sorted(folder.rglob("*")):
             if path.suffix in (".md", ".yaml") and path.name != "README.md" and ".quire" not in path.parts:
                 yield group, Source.of(path.read_text(encoding="utf-8"), str(path))
-    for path in sorted((ROOT / "docs").glob("*.md")):
+    for path in sorted((ROOT / "docs").rglob("*.md")):
         for number, found in enumerate(_FENCE.finditer(path.read_text(encoding="utf-8"))):
             yield "docs", Source.of(found[1], str(ROOT / "docs" / f"{path.stem}-{number}.yaml"))
     for path in sorted((SHARED / "conformance/corpus").rglob("*.md")):

@@ -55,7 +55,7 @@ asyncio.run(main())
 
 
 def test_programs_pass_mypy_strict(tmp_path: Path) -> None:
-    programs = {f"block_{block.line}": block.text for block in blocks("docs/python.md", "python")}
+    programs = {f"block_{block.line}": block.text for block in blocks("docs/guides/python.md", "python")}
     programs["program"] = PROGRAM
     for name, text in programs.items():
         (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")

@@ -13,7 +13,7 @@ import pytest
 from tests.cluster.town import _listens, free_port, until
 from tests.docs.pages import blocks
 
-PAGE = "docs/deployment.md"
+PAGE = "docs/guides/deployment.md"
 BIN = Path(sys.executable).parent
 
 

@@ -1,6 +1,6 @@
-"""Prints `docs/cli.md` from the verbs themselves, so that the page cannot say what the program does not.
+"""Prints `docs/reference/cli.md` from the verbs themselves, so that the page cannot say what the program does not.
 
-python tests/docs/cli_page.py > docs/cli.md
+python tests/docs/cli_page.py > docs/reference/cli.md
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ WIDTH = 100
 def cli_page() -> str:
     parts = [
         "# Commands",
-        "Made from the program by `python tests/docs/cli_page.py > docs/cli.md`.\n"
+        "Made from the program by `python tests/docs/cli_page.py > docs/reference/cli.md`.\n"
         "FREE calls no model and changes nothing, PAID may call a model, WRITES changes files.",
     ]
     for path, context in _commands(_context(group, None, "quire")):

@@ -1,6 +1,6 @@
-"""Prints `docs/codes.md`: every code with its page, so that the docs cannot drift from the code.
+"""Prints `docs/reference/codes.md`: every code with its page, so that the docs cannot drift from the code.
 
-python -m tests.docs.codes_page > docs/codes.md
+python -m tests.docs.codes_page > docs/reference/codes.md
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def codes_page() -> str:
         "PB206, PB214, PB229, PL005, PL009, PL011, PL017, PL043, PL044, PL102, PL109, PL113, PL140, DR021, DR101,\n"
         "DR105, DR107, DR108, TS001, TS002, TY105, EX001), headings of steps (PB004, PB119), branch markers (PB107,\n"
         "PB110) and space in braces (PB212, PL202). It never touches permissions or the names of tools and documents.\n"
-        "`--json` lists the edits under `fix`. Other fixes need `--unsafe` too; see [checking](checking.md).",
+        "`--json` lists the edits under `fix`. Other fixes need `--unsafe` too; see [checking](../guides/checking.md).",
     ]
     for severity in Severity:
         chosen = [code for code in codes if code.severity is severity]

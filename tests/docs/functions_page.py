@@ -1,4 +1,4 @@
-"""Writes the tables of functions in `docs/expressions.md` anew, from the table in the code.
+"""Writes the tables of functions in `docs/reference/expressions.md` anew, from the table in the code.
 
 python -m tests.docs.functions_page
 """
@@ -9,7 +9,7 @@ from tests.docs.pages import ROOT, text_of
 
 from quire.expr.functions import FUNCTIONS, Function, Group
 
-PAGE = "docs/expressions.md"
+PAGE = "docs/reference/expressions.md"
 BEGIN = "<!-- The tables are written by tests/docs/functions_page.py. -->\n"
 END = "<!-- The end of the tables. -->\n"
 GROUPS: tuple[Group, ...] = ("Conversions", "Texts", "Numbers", "Lists", "Maps")

@@ -1,4 +1,5 @@
-"""Writes the parts of `docs/http.md` that are made from the program: the endpoints with a curl line each, the problems.
+"""Writes the parts of `docs/reference/http.md` that are made from the program: the endpoints with a curl line each, the
+problems.
 
 python -m tests.docs.http_page
 """
@@ -13,7 +14,7 @@ from quire.operations.problems import KINDS
 from quire.server.endpoints import Endpoint
 from quire.server.routes import ENDPOINTS
 
-PAGE = Path(__file__).parents[2] / "docs" / "http.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference/http.md"
 
 GROUPS = (
     ("The workspace", r"/$|/openapi|/now|/letters|/search|/artifacts|/models|/health|/doctor|/trust|/docs|/qr|/bell"),
@@ -73,7 +74,7 @@ def _replaced(text: str, name: str, made: str) -> str:
     begin, end = f"<!-- made: {name} -->", f"<!-- end: {name} -->"
     before, _, rest = text.partition(begin)
     _, found, after = rest.partition(end)
-    assert found, f"docs/http.md has no {begin}"
+    assert found, f"docs/reference/http.md has no {begin}"
     return f"{before}{begin}\n\n{made}\n\n{end}{after}"
 
 

@@ -14,7 +14,7 @@ from quire.cli.check import command
 from quire.display.diagnostics import FORMATS
 from quire.library.check import all_codes
 
-PAGE = "docs/checking.md"
+PAGE = "docs/guides/checking.md"
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from quire.formats.directive.parse import parse
 from quire.formats.directive.validate import issues
 from quire.source import Source
 
-PAGE = "docs/directives.md"
+PAGE = "docs/reference/directives.md"
 METADATA = ("permissions", "limits", "cost", "context", "hooks")
 
 

@@ -20,7 +20,11 @@ from quire.workspace.locate import Workspace
 
 HELP = ["-h", "--help"]
 QUIRE = [(place, command) for place, command in commands() if command.startswith("quire ")]
-PYTHON = [block for page in ("README.md", "docs/python.md", "docs/extending.md") for block in blocks(page, "python")]
+PYTHON = [
+    block
+    for page in ("README.md", "docs/guides/python.md", "docs/guides/extending.md")
+    for block in blocks(page, "python")
+]
 TAGLINE = next(block for block in blocks("README.md", "markdown") if block.text.startswith("# Tagline"))
 
 
@@ -92,7 +96,7 @@ def test_the_page_of_commands_is_that_of_the_program() -> None:
     """In a process of its own: a command remembers the help option of the context that asked it first."""
     made = _python(str(ROOT / "tests" / "docs" / "cli_page.py"))
     assert made.returncode == 0, made.stderr
-    assert text_of("docs/cli.md") == made.stdout, "python tests/docs/cli_page.py > docs/cli.md"
+    assert text_of("docs/reference/cli.md") == made.stdout, "python tests/docs/cli_page.py > docs/reference/cli.md"
 
 
 def test_every_verb_is_in_the_readme() -> None:
@@ -100,7 +104,7 @@ def test_every_verb_is_in_the_readme() -> None:
     assert listed == group.list_commands(click.Context(group))
 
 
-DOCUMENTED = re.findall(r"^\| `([a-z_]+\.[A-Za-z_.]+)` \|", text_of("docs/configuration.md"), re.MULTILINE)
+DOCUMENTED = re.findall(r"^\| `([a-z_]+\.[A-Za-z_.]+)` \|", text_of("docs/reference/configuration.md"), re.MULTILINE)
 
 
 @pytest.mark.parametrize("key", DOCUMENTED)
@@ -138,6 +142,6 @@ def _problem_of(key: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_every_provider_key_is_documented() -> None:
-    page = text_of("docs/models.md")
+    page = text_of("docs/guides/models.md")
     places = [page.index(f"`{variable}`") for variable in MODEL_BY_KEY]
     assert places == sorted(places)

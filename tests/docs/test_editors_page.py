@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.docs.editor_methods import lines
 
-PAGE = Path(__file__).parents[2] / "docs" / "editors.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides/editors.md"
 
 
 @pytest.mark.slow

@@ -27,8 +27,8 @@ def empty(folder: Path) -> Desk:
 
 def test_the_page_on_directives(tmp_path: Path) -> None:
     desk = empty(tmp_path)
-    directive, _ = blocks("docs/directives.md", "markdown")
-    followed = commands_of("docs/directives.md")
+    directive, _ = blocks("docs/reference/directives.md", "markdown")
+    followed = commands_of("docs/reference/directives.md")
     while followed[0][0] in ("new", "check"):
         desk.fine(*followed.pop(0))
     desk.write(".ai/directives/team/greet_guest.md", directive.text)
@@ -50,23 +50,23 @@ def test_the_page_on_directives(tmp_path: Path) -> None:
 
 def test_the_page_on_pipelines(tmp_path: Path) -> None:
     desk = empty(tmp_path)
-    desk.write("review.yaml", blocks("docs/pipelines.md", "yaml")[0].text)
+    desk.write("review.yaml", blocks("docs/reference/pipelines.md", "yaml")[0].text)
     desk.write("draft.txt", "A draft.")
-    (command,) = commands_of("docs/pipelines.md")
+    (command,) = commands_of("docs/reference/pipelines.md")
     script = desk.script({"reply": '{"passed": true, "notes": "none"}'})
     desk.fine(*command, "--script", script)
     assert (desk.folder / "verdict.txt").read_text(encoding="utf-8") == "fine"
 
 
 def test_the_expressions_of_their_page(tmp_path: Path) -> None:
-    first, second = commands_of("docs/expressions.md")
+    first, second = commands_of("docs/reference/expressions.md")
     desk = empty(tmp_path)
     assert [desk.fine(*first).strip(), desk.fine(*second).strip()] == ["3", '"BE TO"']
 
 
 def test_the_function_of_the_page_on_tools(tmp_path: Path) -> None:
     """The module, the setting, and the call that the text shows for a playbook."""
-    page = "docs/tools-and-trust.md"
+    page = "docs/guides/tools-and-trust.md"
     desk = empty(tmp_path)
     desk.write("my_tools.py", blocks(page, "python")[0].text)
     desk.write("quire.toml", next(block.text for block in blocks(page, "toml") if "modules" in block.text))
@@ -80,7 +80,7 @@ def test_the_function_of_the_page_on_tools(tmp_path: Path) -> None:
 
 def test_the_page_on_extending(tmp_path: Path, home: Path) -> None:
     """The tool, its settings and its pipeline; the servers; the group of entry points."""
-    page = "docs/extending.md"
+    page = "docs/guides/extending.md"
     desk = empty(tmp_path)
     module, pipeline = blocks(page, "python")[0], blocks(page, "yaml")[0]
     desk.write("price_tools.py", module.text)
@@ -101,7 +101,7 @@ SHORTENED = {"PB101", "PB104", "PB120", "PB121", "PB201", "PB203", "PB210", "PB3
 
 
 def test_the_fragments_of_the_page_on_playbooks() -> None:
-    fragments = blocks("docs/playbooks.md", "markdown")
+    fragments = blocks("docs/reference/playbooks.md", "markdown")
     assert len(fragments) >= 8
     for fragment in fragments:
         text = fragment.text

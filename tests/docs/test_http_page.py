@@ -1,4 +1,4 @@
-"""`docs/http.md` is that of the program, and its curl lines work against a served workspace."""
+"""`docs/reference/http.md` is that of the program, and its curl lines work against a served workspace."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ async def test_the_page_is_that_of_the_program() -> None:
 
 
 async def test_every_endpoint_is_in_the_page() -> None:
-    text = text_of("docs/http.md")
+    text = text_of("docs/reference/http.md")
     assert [one.name for one in ENDPOINTS if f"**`{one.method} {one.template}`**" not in text] == []
     assert [one.name for one in ENDPOINTS if f"$ {curl(one)}\n" not in text] == []
 
 
 LINES = [
     line[2:]
-    for block in blocks("docs/http.md", "console")
+    for block in blocks("docs/reference/http.md", "console")
     for line in block.text.splitlines()
     if line.startswith("$ curl ")
 ]

@@ -19,7 +19,7 @@ from quire.testing.live.statistics import Comparison
 from quire.testing.live.trial import SUBJECTS
 from quire.testing.live.tries import Pair, Status
 
-PAGE = "docs/test-live.md"
+PAGE = "docs/guides/test-live.md"
 TEST, JUDGE = blocks(PAGE, "yaml")
 
 

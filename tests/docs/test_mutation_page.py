@@ -12,7 +12,7 @@ from tests.docs.pages import text_of
 from quire.cli.test import command
 from quire.testing.mutation.mutants import OPERATORS
 
-PAGE = "docs/test-mutation.md"
+PAGE = "docs/guides/test-mutation.md"
 DOCUMENT = """# Tea
 
 ## INPUTS

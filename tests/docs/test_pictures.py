@@ -10,7 +10,7 @@ from tests.docs.pages import ROOT
 from tests.lsp.vscode.window import HEIGHT, WIDTH
 from tests.server.pictures import FOLDER, PICTURES, Picture
 
-SHOWN = re.compile(r"!\[([^\]]*)\]\((?:docs/)?pictures/([\w-]+)\.png\)")
+SHOWN = re.compile(r"!\[([^\]]*)\]\((?:\.\./|docs/)?pictures/([\w-]+)\.png\)")
 # Those of VS Code are made on the way through it (tests/lsp/vscode/golden_path.py), with the names that it gives.
 WAY = (ROOT / "tests" / "lsp" / "vscode" / "golden_path.py").read_text(encoding="utf-8")
 OF_EDITOR = {f"editor-{name}" for name in re.findall(r'picture\("([\w-]+)", documented=True\)', WAY)}
@@ -29,7 +29,7 @@ def test_the_picture_of_an_editor_is_there_in_its_size(name: str) -> None:
 
 
 def test_every_picture_is_shown_and_described() -> None:
-    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     shown = [found for page in pages for found in SHOWN.findall(page.read_text(encoding="utf-8"))]
     assert {name for _, name in shown} == {*PICTURES, *OF_EDITOR} == {path.stem for path in FOLDER.iterdir()}
     assert [name for text, name in shown if len(text) < 20] == []

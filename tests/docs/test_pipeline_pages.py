@@ -16,8 +16,8 @@ from quire.formats.pipeline.parse import parse as parse_file
 from quire.source import Source
 from quire.values import Value, decode
 
-YAML = blocks("docs/pipelines.md", "yaml")
-ROWS = re.findall(r"^\| `(.+)` \| `(.+)` \|$", text_of("docs/expressions.md"), re.MULTILINE)
+YAML = blocks("docs/reference/pipelines.md", "yaml")
+ROWS = re.findall(r"^\| `(.+)` \| `(.+)` \|$", text_of("docs/reference/expressions.md"), re.MULTILINE)
 
 
 @pytest.mark.parametrize("block", YAML, ids=str)
@@ -39,7 +39,7 @@ def keys_in(block: Block) -> dict[str, set[str]]:
 
 
 def test_the_grammars_at_a_glance_name_every_key() -> None:
-    added, seed = (block for block in blocks("docs/pipelines.md", "text") if "STEP " in block.text)
+    added, seed = (block for block in blocks("docs/reference/pipelines.md", "text") if "STEP " in block.text)
     assert keys_in(seed) == {kind: set(keys) for kind, keys in KEYS.items()}
     expected = {kind: set(keys) for kind, keys in (DIALECT_KEYS | DIALECT_KINDS).items()}
     expected["steps"] |= set(DIALECT_KEYS["steps"])
@@ -48,7 +48,7 @@ def test_the_grammars_at_a_glance_name_every_key() -> None:
 
 @pytest.mark.parametrize(("expression", "value"), ROWS, ids=[expression for expression, _ in ROWS])
 def test_expressions_have_the_value_beside_them(expression: str, value: str) -> None:
-    (context,) = blocks("docs/expressions.md", "json")
+    (context,) = blocks("docs/reference/expressions.md", "json")
     bindings = decode(context.text)
     assert isinstance(bindings, dict)
     stores: Value = bindings["ctx"]
@@ -57,4 +57,4 @@ def test_expressions_have_the_value_beside_them(expression: str, value: str) -> 
 
 
 def test_the_tables_of_functions_are_those_of_the_code() -> None:
-    assert functions_page() == text_of("docs/expressions.md")
+    assert functions_page() == text_of("docs/reference/expressions.md")

@@ -12,8 +12,8 @@ from tests.docs.pages import text_of
 from quire.cli.test import command
 from quire.formats.test import codes
 
-RECORDINGS, EXPLORING = "docs/test-recordings.md", "docs/test-exploring.md"
-TEA = re.search(r"````markdown\n(.*?)````", text_of("docs/testing.md"), re.DOTALL)
+RECORDINGS, EXPLORING = "docs/guides/test-recordings.md", "docs/guides/test-exploring.md"
+TEA = re.search(r"````markdown\n(.*?)````", text_of("docs/guides/testing.md"), re.DOTALL)
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ import re
 import pytest
 from tests.docs.pages import ROOT
 
-PAGE = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "internals/security.md").read_text(encoding="utf-8")
 CELLS = [line.rstrip(" |").rpartition("|")[2].strip() for line in PAGE.splitlines() if line.startswith("| ")]
 NAMED = [name for cell in CELLS for name in re.findall(r"`([\w./:]*test[\w./:]*)`", cell)]
 

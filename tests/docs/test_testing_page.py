@@ -15,7 +15,7 @@ from quire.cli import main
 from quire.display.test_report import summary_data
 from quire.testing.case_results import Totals
 
-PAGE = "docs/testing.md"
+PAGE = "docs/guides/testing.md"
 DOCUMENT = blocks(PAGE, "markdown")[0].text
 FIRST, PROMPTS, SECOND, ASKED = (block.text for block in blocks(PAGE, "yaml"))
 

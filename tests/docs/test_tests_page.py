@@ -11,7 +11,9 @@ from quire.source import Source
 
 
 def test_the_page_is_that_of_the_schema() -> None:
-    assert text_of("docs/test-files.md") == page_text(), "python -m tests.docs.tests_page > docs/test-files.md"
+    assert text_of("docs/reference/test-files.md") == page_text(), (
+        "python -m tests.docs.tests_page > docs/reference/test-files.md"
+    )
 
 
 def test_the_example_is_right() -> None:

@@ -20,7 +20,7 @@ from quire.library.item_tools.connection import ACTIONS
 from quire.plan.vocabulary import DECISIONS, SENT_EVENTS
 from quire.source import Source
 
-THREADS, CALLS = "docs/threads.md", "docs/calls.md"
+THREADS, CALLS = "docs/reference/threads.md", "docs/guides/calls.md"
 SCHEMAS = {f"rye_{name}": spec.schema for name, spec in ACTIONS.items()} | {
     tool.name: tool.schema for tool in (FORKING, ORCHESTRATING)
 }
@@ -68,7 +68,9 @@ def test_documents_that_call_each_other_run(tmp_path: Path) -> None:
     work = desk(tmp_path)
     arrival, price = (block.text for block in blocks(CALLS, "yaml"))
     (letter,) = (block.text for block in blocks(CALLS, "markdown"))
-    greet = next(block.text for block in blocks("docs/directives.md", "markdown") if "greet_guest" in block.text)
+    greet = next(
+        block.text for block in blocks("docs/reference/directives.md", "markdown") if "greet_guest" in block.text
+    )
     work.write("pipelines/arrival.yaml", arrival)
     work.write("pipelines/room_price.yaml", price)
     work.write("welcome-letter.playbook.md", letter)

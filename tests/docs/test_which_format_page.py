@@ -11,7 +11,7 @@ from tests.examples.command import Desk
 from quire.tools.builtin import SPECS
 from quire.trust.capabilities import canonical, capability, flat_name
 
-PAGE = "docs/which-format.md"
+PAGE = "docs/start/which-format.md"
 
 
 def test_the_five_ways_give_the_same_sentence(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_the_names_of_one_tool() -> None:
 
 def test_every_built_in_tool_and_argument_is_in_the_table_of_tools() -> None:
     """`include` is another name of `glob`; models know both."""
-    page = text_of("docs/tools-and-trust.md")
+    page = text_of("docs/guides/tools-and-trust.md")
     table = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", page, re.MULTILINE))
     for name, spec in SPECS.items():
         properties = spec.schema["properties"]

@@ -1,6 +1,6 @@
-"""Prints `docs/test-files.md`: every key of test files, from the schema that `quire test --schema` prints.
+"""Prints `docs/reference/test-files.md`: every key of test files, from the schema that `quire test --schema` prints.
 
-python -m tests.docs.tests_page > docs/test-files.md
+python -m tests.docs.tests_page > docs/reference/test-files.md
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def test_every_function_has_its_work_and_an_example() -> None:
 
 @pytest.mark.parametrize(("text", "value"), EXAMPLES, ids=[text for text, _ in EXAMPLES])
 def test_the_examples_of_the_table_are_true(text: str, value: str) -> None:
-    (context,) = blocks("docs/expressions.md", "json")
+    (context,) = blocks("docs/reference/expressions.md", "json")
     bindings = decode(context.text)
     assert isinstance(bindings, dict)
     found = value_of(text, bindings["ctx"])

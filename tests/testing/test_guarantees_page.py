@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "internals/guarantees.md").read_text(encoding="utf-8")
 ROWS = [
     line
     for line in PAGE.splitlines()

@@ -9,7 +9,7 @@ from quire.workspace.configuration import problems_in
 from quire.workspace.locate import Workspace
 from quire.workspace.setting_keys import SETTING_KEYS, below, key_at, tables, takes_names
 
-PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference/configuration.md"
 
 
 def test_the_docs_have_the_same_table() -> None:

@@ -314,7 +314,7 @@ def lsp_command(context: click.Context, stdio: bool, tcp: int | None, process: i
     """Serve an editor by the Language Server Protocol: findings while one types, hover, completion, navigation, rename,
     hints and fixes, for documents of every format, their tests and quire.toml.
 
-    The editor starts this itself; docs/editors.md says how. It starts no process and opens no connection for a
+    The editor starts this itself; docs/guides/editors.md says how. It starts no process and opens no connection for a
     document, imports no module of the workspace, and writes nothing: edits are made by the editor. With --tcp it
     listens on this machine only, and prints the port on standard error. FREE.
     """

@@ -3,7 +3,7 @@ error, and the command for one case.
 
 A printer gets one file after the other, in the order of the suite, so that failures appear while others still run.
 People see the place in the test file, the value that was seen, the values inside a failing expression, the difference
-of texts, and the command that runs only this case again. All keys of JSON are listed in docs/testing.md.
+of texts, and the command that runs only this case again. All keys of JSON are listed in docs/guides/testing.md.
 """
 
 from __future__ import annotations

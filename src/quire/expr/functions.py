@@ -1,7 +1,7 @@
 """The functions of the Quire dialect: how each is called, what it gives, and examples that run as tests.
 
 This table is the single source: the parser takes arity and lambdas from it, the checks of pipelines take kinds, and
-`docs/expressions.md` is generated from it. It imports nothing that computes.
+`docs/reference/expressions.md` is generated from it. It imports nothing that computes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Function(Struct, frozen=True):
     gives: str
     """Kinds of the result, in the same way. `same` is the kind of the first argument."""
     examples: tuple[tuple[str, str], ...]
-    """Expressions and their values as JSON. The context is the one of `docs/expressions.md`."""
+    """Expressions and their values as JSON. The context is the one of `docs/reference/expressions.md`."""
     least: int = 1
     most: int | None = 1
     """Number of arguments without a lambda. None is any number."""

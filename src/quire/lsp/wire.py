@@ -1,7 +1,7 @@
 """Write answers as the JSON of the protocol.
 
-A finding links to the page about its code, which comes with the package (`docs/codes.md`, in a wheel `quire/codes.md`),
-so it is there without a network and says what this version means.
+A finding links to the page about its code, which comes with the package (`docs/reference/codes.md`, in a wheel
+`quire/codes.md`), so it is there without a network and says what this version means.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def flat_symbols(symbols: Sequence[Symbol], container: str = "") -> Iterable[tup
 
 
 _PACKAGE = Path(__file__).parent.parent
-PLACES = (_PACKAGE / "codes.md", _PACKAGE.parent.parent / "docs" / "codes.md")
+PLACES = (_PACKAGE / "codes.md", _PACKAGE.parent.parent / "docs" / "reference/codes.md")
 """The page of an installed package, and that of a checkout which is installed as it is."""
 _HEADING = re.compile(r"^### ([A-Z]+\d+) ", re.MULTILINE)
 

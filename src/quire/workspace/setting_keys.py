@@ -1,6 +1,7 @@
 """Every key of `quire.toml`: its default, its meaning, and the words that it takes, for editors and for the docs.
 
-`docs/configuration.md` shows the same table; a test compares both with each other and with the readers of settings.
+`docs/reference/configuration.md` shows the same table; a test compares both with each other and with the
+readers of settings.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ SETTING_KEYS = (
     SettingKey(
         "models.tiers.NAME.temperature",
         "that of the service",
-        "[settings of its calls](models.md#settings-of-calls): a number from 0 to 2",
+        "[settings of its calls](../guides/models.md#settings-of-calls): a number from 0 to 2",
     ),
     SettingKey("models.tiers.NAME.max_tokens", "`runs.reply_tokens`", "the longest reply, in tokens"),
     SettingKey(
@@ -70,7 +71,7 @@ SETTING_KEYS = (
     SettingKey(
         "models.limits.PROVIDER.at_once",
         "no limit",
-        "[limits of a provider](models.md#limits-of-a-provider): calls side by side",
+        "[limits of a provider](../guides/models.md#limits-of-a-provider): calls side by side",
     ),
     SettingKey("models.limits.PROVIDER.calls_per_minute", "no limit", "calls a minute"),
     SettingKey("models.limits.PROVIDER.tokens_per_minute", "no limit", "tokens a minute, read and written"),
@@ -96,7 +97,7 @@ SETTING_KEYS = (
     SettingKey(
         "models.prices.NAME.from",
         "none",
-        'where you have the price from, as in `"contract"`; it is [shown with amounts](models.md#prices)',
+        'where you have the price from, as in `"contract"`; it is [shown with amounts](../guides/models.md#prices)',
     ),
     SettingKey("models.prices.NAME.date", "none", "the day on which you last looked at it, as in `2026-11-17`"),
     SettingKey(
@@ -108,8 +109,8 @@ SETTING_KEYS = (
         "tools.allow",
         "`[]`",
         (
-            "tools to grant, with [how far they may go](tools-and-trust.md#how-far-they-may-go); in the workspace a "
-            "request, in your own space a grant"
+            "tools to grant, with [how far they may go](../guides/tools-and-trust.md#how-far-they-may-go); in the "
+            "workspace a request, in your own space a grant"
         ),
         names="tool",
     ),
@@ -125,7 +126,10 @@ SETTING_KEYS = (
     SettingKey(
         "tools.modules",
         "`[]`",
-        "Python modules with [`@quire.tool`](tools-and-trust.md#python-functions) functions; in a workspace only",
+        (
+            "Python modules with [`@quire.tool`](../guides/tools-and-trust.md#python-functions) functions; in a "
+            "workspace only"
+        ),
     ),
     SettingKey(
         "tools.shell_env", "`[]`", "variables of the environment that commands get, by name; in your own file only"
@@ -134,8 +138,9 @@ SETTING_KEYS = (
         "http.NAME.headers",
         "none",
         (
-            "headers that `http__get` and `http__send` [add to requests](tools-and-trust.md#how-far-they-may-go) to "
-            'a host, as in `[http."api.github.com"]`, with `${VAR}` for values of the environment; in your own file '
+            "headers that `http__get` and `http__send` "
+            "[add to requests](../guides/tools-and-trust.md#how-far-they-may-go) "
+            'to a host, as in `[http."api.github.com"]`, with `${VAR}` for values of the environment; in your own file '
             "only"
         ),
     ),
@@ -191,8 +196,8 @@ SETTING_KEYS = (
         "runs.reply_tokens",
         "`16384`; `4096` for a turn of a directive",
         (
-            "the longest reply of a model, in tokens, [sent with every call](models.md#the-longest-reply) whose "
-            "agent, step or tier sets no `max_tokens`; a reply that is cut is a warning"
+            "the longest reply of a model, in tokens, [sent with every call](../guides/models.md#the-longest-reply) "
+            "whose agent, step or tier sets no `max_tokens`; a reply that is cut is a warning"
         ),
     ),
     SettingKey(
@@ -215,7 +220,7 @@ SETTING_KEYS = (
     SettingKey(
         "agents.NAME.temperature",
         "that of the model",
-        "[settings of its calls](models.md#settings-of-calls), as for a tier",
+        "[settings of its calls](../guides/models.md#settings-of-calls), as for a tier",
     ),
     SettingKey("agents.NAME.max_tokens", "that of the model", "the longest reply, in tokens"),
     SettingKey("agents.NAME.reasoning", "that of the model", "how much it thinks, as for a tier", words=REASONING),
@@ -254,7 +259,10 @@ SETTING_KEYS = (
     SettingKey(
         "sandbox.memory",
         "`4096`",
-        "MB that all processes of a [command](tools-and-trust.md#the-sandbox) may use together; only in your own file",
+        (
+            "MB that all processes of a [command](../guides/tools-and-trust.md#the-sandbox) may use together; only in "
+            "your own file"
+        ),
     ),
     SettingKey("sandbox.processes", "`2048`", "how many processes and threads it may have; only in your own file"),
     SettingKey("sandbox.file", "`4096`", "MB of one file that it may write; only in your own file"),
@@ -293,14 +301,16 @@ SETTING_KEYS = (
         "`.quire/quire.db`",
         "where runs are kept: a path, `sqlite:///PATH`, or `postgresql://USER@HOST/DATABASE` ([stores](stores.md))",
     ),
-    SettingKey("cluster.temporal", "none", "`HOST:PORT` of the Temporal server of a [cluster](deployment.md)"),
+    SettingKey(
+        "cluster.temporal", "none", "`HOST:PORT` of the Temporal server of a [cluster](../guides/deployment.md)"
+    ),
     SettingKey("cluster.namespace", '`"default"`', "its namespace"),
     SettingKey("cluster.task_queue", '`"quire"`', "the task queue that the workers serve"),
     SettingKey("cluster.heartbeat", '`"10s"`', "after how much silence a worker counts as dead"),
     SettingKey(
         "cluster.tls",
         "`true` where one of the next is set",
-        "whether the way to [Temporal](deployment.md#a-temporal-server-that-is-locked) is encrypted",
+        "whether the way to [Temporal](../guides/deployment.md#a-temporal-server-that-is-locked) is encrypted",
         words=_FLAG,
     ),
     SettingKey("cluster.tls_ca", "those of the system", "a file with the CAs that may have signed its certificate"),
@@ -312,24 +322,27 @@ SETTING_KEYS = (
     SettingKey(
         "trust.safe_folders",
         "`[]`",
-        "[workspaces of other accounts](tools-and-trust.md#trust) that may be used; in your own space only",
+        "[workspaces of other accounts](../guides/tools-and-trust.md#trust) that may be used; in your own space only",
     ),
     SettingKey(
         "trust.mode",
         '`"require"`',
-        'whether unsigned directives are [refused or warned about](trust.md#signing): `"require"`, `"warn"`',
+        'whether unsigned directives are [refused or warned about](../guides/trust.md#signing): `"require"`, `"warn"`',
         words=("require", "warn"),
     ),
     SettingKey(
         "trust.documents",
         "`false`",
-        "whether playbooks and pipelines must be [signed](trust.md#signing) too",
+        "whether playbooks and pipelines must be [signed](../guides/trust.md#signing) too",
         words=_FLAG,
     ),
     SettingKey(
         "trust.locked",
         "`false`",
-        "whether a run is refused that may do or cost more than [`quire.lock`](lock.md#holding-runs-to-the-lock) says",
+        (
+            "whether a run is refused that may do or cost more than "
+            "[`quire.lock`](../guides/lock.md#holding-runs-to-the-lock) says"
+        ),
         words=_FLAG,
     ),
     SettingKey("knowledge.folders", "`[]`", "folders of knowledge items", names="folder"),

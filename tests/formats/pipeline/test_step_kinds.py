@@ -63,7 +63,7 @@ def test_every_kind_is_drawn_lowered_and_described(kind: Kind) -> None:
     assert type(step.work) is kind.node
     assert step_title(step).startswith(kind.name)
     assert instead_of_model(step)
-    assert any(f"{kind.name}:" in block.text for block in blocks("docs/pipelines.md", "yaml"))
+    assert any(f"{kind.name}:" in block.text for block in blocks("docs/reference/pipelines.md", "yaml"))
 
 
 def test_every_kind_is_proven_and_outlined() -> None:

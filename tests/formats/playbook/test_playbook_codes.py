@@ -32,7 +32,7 @@ def test_every_page_has_the_wrong_and_the_right() -> None:
 
 
 def test_the_docs_are_made_of_the_code() -> None:
-    assert (ROOT / "docs" / "codes.md").read_text() == codes_page()
+    assert (ROOT / "docs" / "reference/codes.md").read_text() == codes_page()
 
 
 def test_every_code_is_expected_by_some_test() -> None:
