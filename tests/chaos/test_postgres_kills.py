@@ -20,7 +20,7 @@ from tests.chaos.storm import storm, told
 from tests.chaos.workspace import make_place
 from tests.depth import depth
 
-pytest.importorskip("psycopg", reason="PostgreSQL needs psycopg: pip install 'quire[cluster]'")
+pytest.importorskip("psycopg", reason="PostgreSQL needs psycopg, of the extra cluster")
 
 from tests.stores.postgres_server import PostgresServer, shared_server
 

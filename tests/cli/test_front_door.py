@@ -21,7 +21,7 @@ GOOD = "# T\n\n## STEP 1: A\n\nx\n"
 @pytest.mark.parametrize("option", ["--version", "-V"])
 def test_version(capsys: pytest.CaptureFixture[str], option: str) -> None:
     assert main([option]) == 0
-    assert capsys.readouterr().out == f"quire {__version__}\n"
+    assert capsys.readouterr().out == f"quire {__version__} (checkout)\n"
 
 
 def imported_by(code: str, tmp_path: Path) -> set[str]:

@@ -109,7 +109,7 @@ def test_none_says_three_ways() -> None:
         ("keyed:x", "set KEYED_KEY in the environment"),
         ("odd:x", "'ftp://x' is not an http or https address"),
         ("anthropic:claude-sonnet-5-5", "set ANTHROPIC_API_KEY in the environment"),
-        ("groq:openai/gpt-oss-120b", 'pip install "pydantic-ai-slim[groq]"'),
+        ("groq:openai/gpt-oss-120b", "pip install 'pydantic-ai-slim[groq]'"),
     ],
 )
 def test_what_cannot_be_opened(spec: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,9 +130,9 @@ def test_what_cannot_be_opened(spec: str, says: str, tmp_path: Path, monkeypatch
 @pytest.mark.parametrize(
     ("spec", "missing", "says"),
     [
-        ("openai:gpt-6.1-terra", "pydantic_ai", 'pip install "quire[llm]"'),
-        ("http://127.0.0.1:1/v1#x", "openai", 'pip install "quire[llm]"'),
-        ("local:FILE", "xllamacpp", 'pip install "quire[local]"'),
+        ("openai:gpt-6.1-terra", "pydantic_ai", '"llm": make setup'),
+        ("http://127.0.0.1:1/v1#x", "openai", '"llm": make setup'),
+        ("local:FILE", "xllamacpp", '"local": make setup'),
     ],
 )
 def test_a_missing_extra_is_named(spec: str, missing: str, says: str, tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from tests.pythons.interpreters import Interpreter
 
+from quire.installed import DISTRIBUTION
+
 ROOT = Path(__file__).parents[2]
 ENVIRONMENTS = ROOT / ".venv" / "pythons"
 TEST_TOOLS = ("pytest", "pytest-asyncio", "pytest-xdist", "hypothesis")
@@ -50,7 +52,7 @@ def install(folder: Path, wanted: str) -> None:
 
 def base_packages() -> list[str]:
     """What Quire itself needs, without extras."""
-    return [_name(one) for one in requires("quire") or () if "extra ==" not in one]
+    return [_name(requirement) for requirement in requires(DISTRIBUTION) or () if "extra ==" not in requirement]
 
 
 def requirements(names: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ import pytest
 from tests.depth import depth
 from tests.simulation.documents import SCENARIOS, without_faults
 
-pytest.importorskip("psycopg", reason="PostgreSQL needs psycopg: pip install 'quire[cluster]'")
+pytest.importorskip("psycopg", reason="PostgreSQL needs psycopg, of the extra cluster")
 
 from tests.simulator.__main__ import main
 from tests.simulator.case import Case, check, simulate

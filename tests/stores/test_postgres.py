@@ -100,7 +100,7 @@ class TestAddress:
         monkeypatch.setitem(sys.modules, "psycopg", None)
         for name in [name for name in sys.modules if name.startswith("quire.stores.postgres.")]:
             monkeypatch.delitem(sys.modules, name)
-        with pytest.raises(StoreError, match=r"pip install 'quire\[cluster\]'"):
+        with pytest.raises(StoreError, match="needs psycopg: make setup"):
             open_store("postgresql://db.example/runs")
 
 

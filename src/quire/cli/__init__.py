@@ -11,8 +11,6 @@ import atexit
 import gc
 import sys
 
-from quire import __version__
-
 # Verb: module with the attribute unless it is `command`, and one line for the list. FREE costs nothing, PAID may call
 # a model, WRITES changes something.
 VERBS: dict[str, tuple[str, str]] = {
@@ -53,6 +51,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "lsp": ("quire.cli.serve:lsp_command", "Serve editors: findings, hover, completion and more. FREE"),
     "worker": ("quire.cli.cluster:worker_command", "Drive the runs of a cluster. PAID, WRITES"),
     "doctor": ("quire.cli.doctor", "Show what Quire finds here. FREE"),
+    "docs": ("quire.cli.docs", "Print a page of the documentation, or search it. FREE"),
     "completion": ("quire.cli.shell_completion", "Print a script that completes commands in a shell. FREE"),
 }
 
@@ -68,7 +67,9 @@ def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit status. Only a bug ends in a traceback."""
     arguments = sys.argv[1:] if argv is None else argv
     if arguments and arguments[0] in ("--version", "-V"):
-        print(f"quire {__version__}")
+        from quire.versions import version_line
+
+        print(version_line())
         return 0
     if argv is None:
         from quire.python_process import leave_current_folder

@@ -27,6 +27,7 @@ from quire.display.visible import visible
 from quire.engine.progress import Progress
 from quire.engine.records import Event, RunRow, Status
 from quire.errors import CannotStart, RunState, Untrusted
+from quire.installed import add_extra
 from quire.python_process import become_module
 from quire.runs.pins import PinnedState
 from quire.runs.why import permissions_of
@@ -193,7 +194,7 @@ def worker_command(
     --temporal, give its keys and certificates here too.
     """
     if find_spec("temporalio") is None:
-        raise CannotStart("quire worker needs the package temporalio: pip install 'quire[cluster]'")
+        raise CannotStart(f"quire worker needs the package temporalio: {add_extra('cluster')}")
     from quire.runs.runtime import Runtime
     from quire.stores import open_store
     from quire.trust.seal import user_seal

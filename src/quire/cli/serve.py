@@ -21,6 +21,7 @@ from quire.cli.completers import complete_document
 from quire.cli.options import Amount, check_exclusive, require_known, require_text
 from quire.cli.stdio import with_runtime, write_text
 from quire.errors import CannotStart
+from quire.installed import add_extra
 
 if TYPE_CHECKING:
     from quire.mcp_server.server import Offer
@@ -66,7 +67,7 @@ def serve_command(**given: Any) -> None:
     --proxy.
     """
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
-        raise CannotStart("quire serve needs starlette and uvicorn: pip install 'quire[web]'")
+        raise CannotStart(f"quire serve needs starlette and uvicorn: {add_extra('web')}")
     from quire.runs.runtime import Runtime
     from quire.server.address import running_address
     from quire.workspace.consent import require_trusted
@@ -228,7 +229,7 @@ def mcp_command(
     """
     check_exclusive(context)
     if find_spec("mcp") is None:
-        raise CannotStart("quire mcp needs the package mcp: pip install 'quire[mcp]'")
+        raise CannotStart(f"quire mcp needs the package mcp: {add_extra('mcp')}")
     from quire.library.document import load
     from quire.mcp_server.server import Offer
     from quire.runs.options import RunOptions

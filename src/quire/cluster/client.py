@@ -24,6 +24,7 @@ from msgspec import Struct
 
 from quire.cluster.orders import HEARTBEAT_SECONDS, LOOK, WORKFLOW, Order
 from quire.errors import CannotStart
+from quire.installed import add_extra
 from quire.wording import cut
 from quire.workspace.consent import require_trusted
 
@@ -89,7 +90,7 @@ async def connect(where: ClusterSettings, seconds: float = CONNECT_SECONDS) -> C
     """Connect to Temporal. Raises `CannotStart` if it is not reached in time; `NoAccess` if trying again would not
     help."""
     if find_spec("temporalio") is None:
-        raise CannotStart("a cluster needs the package temporalio: pip install 'quire[cluster]'")
+        raise CannotStart(f"a cluster needs the package temporalio: {add_extra('cluster')}")
     if not where.temporal:
         raise CannotStart(NOT_SET)
     from temporalio.client import Client

@@ -1,7 +1,7 @@
 """Write answers as the JSON of the protocol.
 
-A finding links to the page about its code, which comes with the package (`docs/reference/codes.md`, in a wheel
-`quire/codes.md`), so it is there without a network and says what this version means.
+A finding links to the page about its code, which comes with the package (`quire docs codes`), so it is there without a
+network and says what this version means.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quire.diagnostics import Severity
 from quire.display.visible import visible
+from quire.installed import docs_folder
 from quire.lsp.desk import uri_of
 
 if TYPE_CHECKING:
@@ -182,9 +182,7 @@ def flat_symbols(symbols: Sequence[Symbol], container: str = "") -> Iterable[tup
         yield from flat_symbols(part.children, part.name)
 
 
-_PACKAGE = Path(__file__).parent.parent
-PLACES = (_PACKAGE / "codes.md", _PACKAGE.parent.parent / "docs" / "reference/codes.md")
-"""The page of an installed package, and that of a checkout which is installed as it is."""
+PLACES = (docs_folder() / "reference" / "codes.md",)
 _HEADING = re.compile(r"^### ([A-Z]+\d+) ", re.MULTILINE)
 
 

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec import Struct
 
 from quire.errors import CannotStart, ModelFailed
+from quire.installed import add_extra
 from quire.models.choose import CONTEXT_TOKENS
 from quire.schema_limits import TooCostly, measured
 from quire.values import Value, encode
@@ -99,7 +100,7 @@ def _xllamacpp() -> Any:
     try:
         return import_module("xllamacpp")
     except ModuleNotFoundError:
-        raise CannotStart('a local model needs the extra "local": pip install "quire[local]"') from None
+        raise CannotStart(f'a local model needs the extra "local": {add_extra("local")}') from None
     except ImportError as error:
         # A plain machine may lack libgomp, which the wheel does not bring.
         raise CannotStart(f"the runtime of local models cannot be loaded: {error} (on Debian: libgomp1)") from None

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urldefrag, urlsplit
 
 from quire.errors import CannotStart
+from quire.installed import add_extra, add_package
 from quire.models.choose import (
     NO_SETTINGS,
     ModelSettings,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
     from quire.engine.ports import Model
 
-_NO_LIBRARY = 'a hosted model needs the extra "llm": pip install "quire[llm]"'
 _OWN_CLIENT = ("openai", "openai-chat", "openai-responses", "anthropic", "google")
 
 
@@ -145,7 +145,7 @@ def _openai_client_model(
     try:
         from quire.models.providers import compatible_model
     except ImportError:
-        raise CannotStart(_NO_LIBRARY) from None
+        raise CannotStart(_no_library()) from None
     return compatible_model(spec, name, base_url, key, free=free, timeout=timeout, no_key=no_key, absent=absent)
 
 
@@ -157,7 +157,7 @@ def _hosted(spec: str, provider: str, config: ModelSettings, environ: Mapping[st
 
         from quire.models.providers import HostedModel
     except ImportError:
-        raise CannotStart(_NO_LIBRARY) from None
+        raise CannotStart(_no_library()) from None
     try:
         provider_class = infer_provider_class(provider)
     except ValueError:
@@ -188,9 +188,13 @@ def _takes_client(provider: type[object]) -> bool:
     return client is not None and "_OpenAIHTTPClient" in str(client.annotation)
 
 
+def _no_library() -> str:
+    return f'a hosted model needs the extra "llm": {add_extra("llm")}'
+
+
 def _missing_package(spec: str, error: ImportError) -> str:
     extra = re.search(r'"(pydantic-ai-slim\[[a-z-]+\])"', str(error))
-    return f'{spec} needs another package: pip install "{extra[1] if extra else "pydantic-ai-slim"}"'
+    return f"{spec} needs another package: {add_package(extra[1] if extra else 'pydantic-ai-slim')}"
 
 
 def _refused(spec: str, message: str) -> str:

@@ -19,6 +19,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from quire.installed import add_extra
 from quire.models.choose import CONTEXT_TOKENS, ModelSettings, Price, is_ollama_cloud, price_key
 from quire.models.choose import PICODOLLARS as PICODOLLARS
 from quire.models.choose import Unpriced as Unpriced  # a document without a known model needs no other price
@@ -145,7 +146,7 @@ def _rate_without_settings(
     try:
         from quire.models.price_list import listed_rate
     except ImportError:
-        return Unpriced(spec, 'the price list is not installed (pip install "quire[llm]")')
+        return Unpriced(spec, f"the price list is not installed: {add_extra('llm')}")
     return listed_rate(spec, name, provider, environ.get(_ADDRESSES.get(provider, ""), ""), today)
 
 

@@ -177,12 +177,8 @@ def _json(path: Path, text: str) -> list[tuple[int, Value]]:
 
 
 def _yaml(path: Path, text: str) -> list[tuple[int, Value]]:
-    try:
-        import yaml
-    except ImportError:
-        if text.lstrip()[:1] in ("[", "{"):
-            return _json(path, text)
-        raise CannotStart(f"{path}: a script in YAML needs PyYAML (`pip install pyyaml`); JSON needs nothing") from None
+    import yaml
+
     loader = yaml.SafeLoader(text)
     try:
         root = loader.get_single_node()

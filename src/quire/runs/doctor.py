@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from quire import __version__
 from quire.errors import BadConfiguration, QuireError, ToolFailed
+from quire.installed import add_extra, other_owners
+from quire.versions import format_numbers, version_line
 from quire.wording import pluralize
 from quire.workspace.locate import Workspace, user_space
 
@@ -36,7 +37,12 @@ _LISTED = 8
 def examine(workspace: Workspace, environ: Mapping[str, str] | None = None) -> Iterator[Finding]:
     """Yield all findings about a workspace, the most general first. `environ` is the environment of its user."""
     yield Finding("python", "ok", f"{platform.python_version()} ({sys.executable})")
-    yield Finding("quire", "ok", __version__)
+    yield Finding("quire", "ok", version_line().removeprefix("quire "))
+    if strangers := other_owners():
+        named = " and ".join(strangers)
+        yield Finding("quire", "problem", f"{named} is installed too, with files of the same names: uninstall it")
+    numbers = (f"{name.replace('_', ' ')} {number}" for name, number in format_numbers().items())
+    yield Finding("formats", "ok", ", ".join(numbers))
     made = f"made by {workspace.marker.name}" if workspace.marker else "nothing here marks a workspace"
     yield Finding("workspace", "ok", f"{workspace.folder} ({made})")
     space = user_space(environ)
@@ -55,7 +61,7 @@ def examine(workspace: Workspace, environ: Mapping[str, str] | None = None) -> I
         if find_spec(module):
             yield Finding(f"extra {extra}", "ok", "installed")
         else:
-            yield Finding(f"extra {extra}", "missing", f"pip install 'quire[{extra}]'")
+            yield Finding(f"extra {extra}", "missing", add_extra(extra))
     yield _sandbox()
     yield from models_here()
 

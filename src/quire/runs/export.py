@@ -33,18 +33,17 @@ if TYPE_CHECKING:
     from quire.runs.outcome import RunView
     from quire.runs.runtime import Runtime
 
-VERSION = 1
-
 
 async def export_lines(runtime: Runtime, run: str) -> list[str]:
     """Return the lines of the whole file, without line ends. Raises whatever `Runtime.view` raises."""
     from quire import __version__
+    from quire.versions import EXPORTED_RUN
 
     view = await runtime.view(run)
     # A folder is meaningful only on its own machine, and may contain the name of its user.
     pins = {**view.pins.as_json(), "folder": None, "out": ""}
     entries: list[dict[str, Value]] = [
-        {"type": "run", "version": VERSION, "quire": __version__, "run": _row(view.row), "pins": pins}
+        {"type": "run", "version": EXPORTED_RUN, "quire": __version__, "run": _row(view.row), "pins": pins}
     ]
     for digest in pinned_texts(view.pins):
         entries.append({"type": "text", "sha256": digest, "text": await runtime.store.text(digest)})

@@ -24,11 +24,12 @@ from quire.engine.requests import Failure
 from quire.errors import BrokenSeal, CannotStart, JournalMismatch, QuireError, StoreError
 from quire.formats import RUNNABLE
 from quire.runs.adapters import one_name
-from quire.runs.export import VERSION, digest_of, result_of
+from quire.runs.export import digest_of, result_of
 from quire.runs.runtime import Runtime
 from quire.stores import open_store
 from quire.stores.contract import History, restore
 from quire.values import InvalidValue, Value, decode, encode, fingerprint
+from quire.versions import EXPORTED_RUN
 
 if TYPE_CHECKING:
     from quire.workspace.settings import Settings
@@ -116,9 +117,9 @@ def _parsed(path: Path, lines: Sequence[bytes], whole: bool) -> list[Entry]:
 
 def _check_version(path: Path, head: Entry) -> None:
     version = head.get("version")
-    if isinstance(version, int) and version > VERSION:
+    if isinstance(version, int) and version > EXPORTED_RUN:
         raise BadExport(
-            path, 0, f"was written by a newer Quire (form {version}, this one knows {VERSION}): upgrade Quire"
+            path, 0, f"was written by a newer Quire (form {version}, this one knows {EXPORTED_RUN}): upgrade Quire"
         )
 
 

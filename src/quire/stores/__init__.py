@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from quire.errors import StoreError
+from quire.installed import add_extra
 from quire.trust.seal import PUBLIC_SEAL, Seal
 
 if TYPE_CHECKING:
@@ -70,5 +71,5 @@ def _open_postgres(url: str, durability: Literal["power", "process"], now: Calla
     except ImportError as error:
         if error.name is None or error.name.partition(".")[0] != "psycopg":
             raise
-        raise StoreError("a PostgreSQL store needs psycopg: pip install 'quire[cluster]'") from None
+        raise StoreError(f"a PostgreSQL store needs psycopg: {add_extra('cluster')}") from None
     return PostgresStore(url, durability=durability, now=now, seal=seal)

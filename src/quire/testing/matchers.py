@@ -235,7 +235,7 @@ def _has(actual: Value, part: Value) -> bool | None:
 def _matches(matcher: Matches, actual: Value) -> Mismatch | None:
     pattern = safe_regex.compiled(matcher.pattern)
     if pattern is None:
-        return Mismatch("patterns need RE2 (`pip install google-re2`)", matcher.span)
+        return Mismatch("patterns need the package google-re2", matcher.span)
     if isinstance(actual, str) and pattern.search(clean(actual[:LONGEST_SEARCHED])) is not None:
         return None
     return Mismatch(f"{_said(actual)} does not match {matcher.pattern}", matcher.span)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, Required
 
 from quire import values
 from quire.errors import ToolFailed
+from quire.installed import add_extra
 from quire.values import InvalidValue, Value
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def _kept_as_list(hint: object) -> object:
 
 def _adapter(hint: object) -> TypeAdapter[object]:
     if find_spec("pydantic") is None:
-        raise NotAType("it needs pydantic: pip install 'quire[llm]'")
+        raise NotAType(f"it needs pydantic: {add_extra('llm')}")
     from pydantic import TypeAdapter
 
     try:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 from quire import values
 from quire.engine.premises import TOOL_SECONDS
 from quire.errors import QuireError, ToolFailed
+from quire.installed import add_extra
 from quire.patterns import late_pattern
 from quire.tools.arguments import Check, Unusable, check_or_reason
 from quire.tools.blocking import OutOfTime, within
@@ -243,7 +244,7 @@ class McpConnection:
     async def _start(self) -> Session:
         name = self._server.name
         if find_spec("mcp") is None:
-            raise ToolFailed(f"MCP server {name} needs: pip install 'quire[mcp]'", kind="server")
+            raise ToolFailed(f"MCP server {name} needs the package mcp: {add_extra('mcp')}", kind="server")
         if missing := self._server.missing(self._environ):
             raise ToolFailed(f"MCP server {name} needs the environment variable {', '.join(missing)}", kind="server")
         server = self._server.expanded(self._environ)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.errors import CannotStart
+from quire.installed import add_extra
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -51,7 +52,7 @@ def _module() -> ModuleType:
         import keyring
         import keyring.errors
     except ImportError:
-        raise CannotStart("keys in the keyring need the package keyring: pip install 'quire[keyring]'") from None
+        raise CannotStart(f"keys in the keyring need the package keyring: {add_extra('keyring')}") from None
     return keyring
 
 

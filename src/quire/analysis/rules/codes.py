@@ -172,7 +172,7 @@ OLD_PRICE = _note(
     "BD107",
     "old-price",
     "The price of a model was last looked at more than 120 days ago.",
-    "Prices change. A newer version of the price list (`pip install --upgrade genai-prices`) or a price of your own\n"
+    "Prices change. A newer version of the price list (the package `genai-prices`) or a price of your own\n"
     "with its date is more certain. `quire show` and `quire lock` say so; `quire check` loads no prices.",
     '[models.prices."anthropic:claude-sonnet-4-5"]\ninput = 3\noutput = 15\ndate = 2025-01-31',
     '[models.prices."anthropic:claude-sonnet-4-5"]\ninput = 3\noutput = 15\ndate = 2026-10-12',

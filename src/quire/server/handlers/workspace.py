@@ -38,6 +38,7 @@ from quire.operations.problems import Problem
 from quire.operations.questions import rendered_prompts
 from quire.runs.doctor import examine
 from quire.stores.contract import Ledger, Watchable, oldest_questions
+from quire.versions import versions
 from quire.workspace.configuration import load_settings
 
 if TYPE_CHECKING:
@@ -216,6 +217,7 @@ async def health(host: RequestHost, given: Input) -> Value:
     site, settings = host.site, host.runtime.settings
     return {
         "version": __version__,
+        "versions": versions(),
         "python": platform.python_version(),
         "process": os.getpid(),
         "folder": str(site.folder),

@@ -15,14 +15,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, TypeAlias
-
-from psycopg import AsyncConnection
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from quire.errors import StoreError
 from quire.stores.row_decoder import BRIEF_COLUMNS, EFFECT_COLUMNS, EVENT_COLUMNS, RUN_COLUMNS
 from quire.stores.rows import JOURNAL_COLUMNS
 from quire.stores.statements import Statements
+
+if TYPE_CHECKING:
+    from psycopg import AsyncConnection
 
 # Only constants of this package are put together here, never values.
 # ruff: noqa: S608
@@ -210,7 +211,7 @@ class PostgresStatements(Statements):
 
 
 Migration: TypeAlias = tuple[str, ...]
-Connection: TypeAlias = AsyncConnection[tuple[Any, ...]]
+Connection: TypeAlias = "AsyncConnection[tuple[Any, ...]]"
 
 _LOCK = "SELECT pg_advisory_xact_lock(x'51554952'::bigint << 32 | hashtext(current_schema())::bit(32)::bigint)"
 """Lets one program at a time migrate a schema. The number spells "QUIR", to differ from the locks of other programs."""

@@ -272,7 +272,7 @@ class Expression(Struct):
 def compile_pattern(pattern: str, *, ignore_case: bool = False) -> Expression:
     """Compile a regular expression. Raises `ToolFailed`."""
     if find_spec("re2") is None:
-        raise ToolFailed("file__grep needs: pip install google-re2", kind="pattern")
+        raise ToolFailed("file__grep needs the package google-re2", kind="pattern")
     if len(pattern) > MAX_PATTERN:
         raise ToolFailed(f"a pattern has at most {MAX_PATTERN} characters", kind="pattern")
     re2 = import_module("re2")
