@@ -124,7 +124,7 @@ INSTRUCTIONS = {
     "help": ("", 6),
     "check of a playbook": ("", 6.4),
     "show of a playbook": ("", 9.2),
-    "show of a playbook beside a model of the price list": (HOSTED, 27.2),
+    "show of a playbook beside a model of the price list": (HOSTED, 10),
     "show of a playbook beside a model with a price of the user's own": (HOSTED, 10),
     "runs": ("", 9),
     "runs beside settings": (SETTINGS, 9.3),
@@ -133,7 +133,7 @@ INSTRUCTIONS = {
     "run of a pipeline": ("", 20),
 }
 """The text of `quire.toml`, and how many times the instructions of a Python that does nothing a verb may take. The
-numbers only fall. The library of the price list alone takes 20.
+numbers only fall. The library of the price list alone takes 20, once a day.
 
 Counting takes seconds: the short suite counts for two of them, which do most of what the others do."""
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -154,3 +156,31 @@ def test_the_price_list_is_loaded_only_for_a_model_that_it_may_have() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]
+
+
+LISTED = """
+import sys, datetime
+from quire.models.choose import ModelSettings
+from quire.models.prices import rate_of
+rate = rate_of("anthropic:claude-sonnet-4-5", ModelSettings(), datetime.date.fromisoformat(sys.argv[1]), {})
+print(rate.input > 0, "genai_prices" in sys.modules)
+"""
+
+
+def test_a_listed_price_is_kept_for_the_day(tmp_path: Path) -> None:
+    def look_up(day: str) -> list[str]:
+        environ = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+        command = [sys.executable, "-c", LISTED, day]
+        return subprocess.run(command, capture_output=True, text=True, check=True, env=environ).stdout.split()
+
+    assert look_up("2026-11-17") == ["True", "True"]
+    assert look_up("2026-11-17") == ["True", "False"]
+    assert look_up("2026-11-18") == ["True", "True"], "another day may have another price"
+    file = tmp_path / "quire" / "prices.json"
+    file.write_text(file.read_text().replace("genai_prices", "other_prices"))
+    assert look_up("2026-11-18") == ["True", "True"], "another list was installed"
+    file.write_bytes(b"\xff{")
+    assert look_up("2026-11-18") == ["True", "True"]
+    file.unlink()
+    file.mkdir()
+    assert look_up("2026-11-18") == ["True", "True"], "a cache that cannot be written is not needed"

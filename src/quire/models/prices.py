@@ -5,7 +5,7 @@ an upper bound of the price today: the dearest tier that a call can reach, the d
 for input that a service may have cached. A model without a price is `Unpriced`, never free.
 
 The price list takes a third of a second to load: only `rate_of` loads it, and only for a model whose price or window
-is not known otherwise.
+is not known otherwise. The user's cache keeps listed prices for the rest of the day, so the next command is quick.
 """
 
 from __future__ import annotations
@@ -13,16 +13,21 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from decimal import Decimal
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import MsgspecError, Struct, json
 from msgspec.structs import replace
 
 from quire.installed import add_extra
 from quire.models.choose import CONTEXT_TOKENS, ModelSettings, Price, is_ollama_cloud, price_key
 from quire.models.choose import PICODOLLARS as PICODOLLARS
 from quire.models.choose import Unpriced as Unpriced  # a document without a known model needs no other price
+from quire.source import written_beside
 
 OLD_DAYS = 120
 """A price that was last looked at longer ago is old."""
@@ -143,11 +148,61 @@ def _rate_without_settings(
     if provider in ("local", "ollama"):
         window = CONTEXT_TOKENS if provider == "local" else None
         return ModelRate(spec, source=YOUR_MACHINE, free=True, context=window)
+    address = environ.get(_ADDRESSES.get(provider, ""), "")
+    kept = _RateCache(today)
+    if rate := kept.rates.get(f"{spec} {address}"):
+        return rate
     try:
         from quire.models.price_list import listed_rate
     except ImportError:
         return Unpriced(spec, f"the price list is not installed: {add_extra('llm')}")
-    return listed_rate(spec, name, provider, environ.get(_ADDRESSES.get(provider, ""), ""), today)
+    listed = listed_rate(spec, name, provider, address, today)
+    if isinstance(listed, ModelRate):
+        kept.keep(f"{spec} {address}", listed)
+    return listed
+
+
+class _RateCache:
+    """The prices of one day and one version of the list, in a file of the user's cache.
+
+    A file that cannot be read or written is a cache without prices."""
+
+    def __init__(self, today: datetime.date) -> None:
+        import platformdirs
+
+        self._file = platformdirs.user_cache_path("quire", appauthor=False) / "prices.json"
+        self._today = today
+        self._list = _list_identity()
+        self.rates: dict[str, ModelRate] = {}
+        try:
+            kept = json.decode(self._file.read_bytes(), type=_KeptRates)
+        except (OSError, MsgspecError):
+            return
+        if (kept.list, kept.day) == (self._list, today):
+            self.rates = kept.rates
+
+    def keep(self, key: str, rate: ModelRate) -> None:
+        data = json.encode(_KeptRates(self._list, self._today, {**self.rates, key: rate}))
+        with suppress(OSError):
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with written_beside(self._file, data) as new:
+                new.replace(self._file)
+
+
+class _KeptRates(Struct, frozen=True):
+    list: str
+    day: datetime.date
+    rates: dict[str, ModelRate]
+
+
+@cache
+def _list_identity() -> str:
+    """Return values that change with the installed list, without loading it. Empty if there is none."""
+    spec = find_spec("genai_prices")
+    if spec is None or spec.origin is None:
+        return ""
+    status = Path(spec.origin).stat()  # an installation writes all files of the list anew
+    return f"{spec.origin} {status.st_size} {status.st_mtime_ns}"
 
 
 def _without_list(
