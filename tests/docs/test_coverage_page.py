@@ -12,7 +12,7 @@ from tests.docs.pages import text_of
 from quire.cli.test import command
 from quire.testing.coverage.decisions import KINDS
 
-PAGE = "docs/guides/test-coverage.md"
+PAGE = "docs/guides/good-tests.md"
 DOCUMENT = """# Tea
 
 ## STEP 1: Describe

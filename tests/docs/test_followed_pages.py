@@ -66,7 +66,7 @@ def test_the_expressions_of_their_page(tmp_path: Path) -> None:
 
 def test_the_function_of_the_page_on_tools(tmp_path: Path) -> None:
     """The module, the setting, and the call that the text shows for a playbook."""
-    page = "docs/guides/tools-and-trust.md"
+    page = "docs/guides/tools.md"
     desk = empty(tmp_path)
     desk.write("my_tools.py", blocks(page, "python")[0].text)
     desk.write("quire.toml", next(block.text for block in blocks(page, "toml") if "modules" in block.text))

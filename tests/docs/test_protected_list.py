@@ -9,7 +9,7 @@ import pytest
 from quire.plan.tool_details import HARMLESS
 from quire.tools.builtin.paths import ASKING, CLOSED, DOCUMENT_FOLDERS, Row
 
-PAGE = Path(__file__).parents[2] / "docs" / "guides/tools-and-trust.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides/tools.md"
 
 
 def table(first: str) -> list[str]:

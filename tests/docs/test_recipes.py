@@ -247,9 +247,9 @@ def test_systemd_understands_the_units(tmp_path: Path) -> None:
 
 def test_the_jobs_of_ci(tmp_path: Path) -> None:
     """Every command of the jobs, in a repository that has the first example in it."""
-    github, gitlab, before = (yaml.safe_load(block.text) for block in blocks("docs/recipes/ci.md", "yaml"))
+    github, gitlab, before = (yaml.safe_load(block.text) for block in blocks("docs/guides/ci.md", "yaml"))
     steps = [step["run"] for step in github["jobs"]["documents"]["steps"] if "run" in step]
-    jobs = [steps, gitlab["documents"]["script"], console("docs/recipes/ci.md")]
+    jobs = [steps, gitlab["documents"]["script"], console("docs/guides/ci.md")]
     clone = Desk(tmp_path / "work", tmp_path / "home")
     shutil.copytree(ROOT / "examples" / "hello", clone.folder, ignore=shutil.ignore_patterns(".quire"))
     for job in jobs:

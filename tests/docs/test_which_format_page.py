@@ -55,7 +55,7 @@ def test_the_names_of_one_tool() -> None:
 
 def test_every_built_in_tool_and_argument_is_in_the_table_of_tools() -> None:
     """`include` is another name of `glob`; models know both."""
-    page = text_of("docs/guides/tools-and-trust.md")
+    page = text_of("docs/guides/tools.md")
     table = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", page, re.MULTILINE))
     for name, spec in SPECS.items():
         properties = spec.schema["properties"]

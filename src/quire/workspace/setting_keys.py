@@ -109,7 +109,7 @@ SETTING_KEYS = (
         "tools.allow",
         "`[]`",
         (
-            "tools to grant, with [how far they may go](../guides/tools-and-trust.md#how-far-they-may-go); in the "
+            "tools to grant, with [how far they may go](../guides/tools.md#how-far-they-may-go); in the "
             "workspace a request, in your own space a grant"
         ),
         names="tool",
@@ -127,7 +127,7 @@ SETTING_KEYS = (
         "tools.modules",
         "`[]`",
         (
-            "Python modules with [`@quire.tool`](../guides/tools-and-trust.md#python-functions) functions; in a "
+            "Python modules with [`@quire.tool`](../guides/tools.md#python-functions) functions; in a "
             "workspace only"
         ),
     ),
@@ -139,7 +139,7 @@ SETTING_KEYS = (
         "none",
         (
             "headers that `http__get` and `http__send` "
-            "[add to requests](../guides/tools-and-trust.md#how-far-they-may-go) "
+            "[add to requests](../guides/tools.md#how-far-they-may-go) "
             'to a host, as in `[http."api.github.com"]`, with `${VAR}` for values of the environment; in your own file '
             "only"
         ),
@@ -260,7 +260,7 @@ SETTING_KEYS = (
         "sandbox.memory",
         "`4096`",
         (
-            "MB that all processes of a [command](../guides/tools-and-trust.md#the-sandbox) may use together; only in "
+            "MB that all processes of a [command](../guides/tools.md#the-sandbox) may use together; only in "
             "your own file"
         ),
     ),
@@ -322,18 +322,18 @@ SETTING_KEYS = (
     SettingKey(
         "trust.safe_folders",
         "`[]`",
-        "[workspaces of other accounts](../guides/tools-and-trust.md#trust) that may be used; in your own space only",
+        "[workspaces of other accounts](../guides/tools.md#trust) that may be used; in your own space only",
     ),
     SettingKey(
         "trust.mode",
         '`"require"`',
-        'whether unsigned directives are [refused or warned about](../guides/trust.md#signing): `"require"`, `"warn"`',
+        'whether unsigned directives are [refused or warned about](../guides/permissions.md#signing): `"require"`, `"warn"`',
         words=("require", "warn"),
     ),
     SettingKey(
         "trust.documents",
         "`false`",
-        "whether playbooks and pipelines must be [signed](../guides/trust.md#signing) too",
+        "whether playbooks and pipelines must be [signed](../guides/permissions.md#signing) too",
         words=_FLAG,
     ),
     SettingKey(

@@ -230,7 +230,7 @@ place. Their names may still ask, such as `package.json`."""
 
 
 class Row(Struct, frozen=True):
-    """A row of the table in `docs/guides/tools-and-trust.md`. `names` are folded; a `*` in front marks an ending, a `*`
+    """A row of the table in `docs/guides/tools.md`. `names` are folded; a `*` in front marks an ending, a `*`
     behind a beginning."""
 
     names: tuple[str, ...]
