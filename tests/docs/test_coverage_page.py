@@ -1,4 +1,4 @@
-"""What the page on good tests says about coverage: its example prints what it shows, and its table has every kind."""
+"""Coverage on the page on good tests: its example prints what it shows, and its table has every kind."""
 
 from __future__ import annotations
 

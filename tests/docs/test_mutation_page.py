@@ -1,4 +1,4 @@
-"""What the page on good tests says about mutants: its example prints what it shows, its advice works, its table is complete."""
+"""Mutants on the page on good tests: the example prints what it shows, the advice works, the table is complete."""
 
 from __future__ import annotations
 

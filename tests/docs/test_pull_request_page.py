@@ -1,4 +1,4 @@
-"""The page on CI is followed through a pull request in a repository with two branches, and so is the action's script."""
+"""The page on CI is followed through a pull request in a repository with two branches; so is the action's script."""
 
 from __future__ import annotations
 

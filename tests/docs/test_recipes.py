@@ -265,7 +265,7 @@ def test_the_jobs_of_ci(tmp_path: Path) -> None:
     assert found.returncode == 1 and "file=bad.playbook.md,line=" in found.stdout
 
 
-@pytest.mark.skipif(not (ROOT / ".pre-commit-hooks.yaml").exists(), reason="the repository has no .pre-commit-hooks.yaml")
+@pytest.mark.skipif(not (ROOT / ".pre-commit-hooks.yaml").exists(), reason="the repository offers no hooks")
 def test_the_hooks_of_the_page_are_those_of_the_repository() -> None:
     before = next(
         yaml.safe_load(block.text) for block in blocks("docs/guides/ci.md", "yaml") if block.text.startswith("repos:")

@@ -1,4 +1,4 @@
-"""What the page on good tests says about snapshots, recordings and exploring: its examples and codes are the program's."""
+"""Snapshots, recordings and exploring on the page on good tests: examples and codes are those of the program."""
 
 from __future__ import annotations
 
