@@ -132,7 +132,7 @@ def test_the_job_asks_for_the_rights_that_a_comment_needs() -> None:
 
 @pytest.mark.skipif(not (ROOT / "action.yml").exists(), reason="the repository has no action.yml")
 def test_the_inputs_of_the_page_are_those_of_the_action() -> None:
-    rows = re.findall(r"^\| (`\w+`[^|]*) \| ([^|]*) \|", section(PAGE, "## GitHub Actions"), re.MULTILINE)
+    rows = re.findall(r"^\| (`\w+`[^|]*) \|([^|]*)\|", section(PAGE, "## GitHub Actions"), re.MULTILINE)
     shown = {name: default.strip("` ") for names, default in rows for name in re.findall(r"`(\w+)`", names)}
     inputs = yaml.safe_load(text_of("action.yml"))["inputs"]
     assert shown.keys() == inputs.keys()
