@@ -126,10 +126,7 @@ SETTING_KEYS = (
     SettingKey(
         "tools.modules",
         "`[]`",
-        (
-            "Python modules with [`@quire.tool`](../guides/tools.md#python-functions) functions; in a "
-            "workspace only"
-        ),
+        ("Python modules with [`@quire.tool`](../guides/tools.md#python-functions) functions; in a workspace only"),
     ),
     SettingKey(
         "tools.shell_env", "`[]`", "variables of the environment that commands get, by name; in your own file only"
@@ -322,12 +319,13 @@ SETTING_KEYS = (
     SettingKey(
         "trust.safe_folders",
         "`[]`",
-        "[workspaces of other accounts](../guides/tools.md#trust) that may be used; in your own space only",
+        "[workspaces of other accounts](../guides/permissions.md#trust) that may be used; in your own space only",
     ),
     SettingKey(
         "trust.mode",
         '`"require"`',
-        'whether unsigned directives are [refused or warned about](../guides/permissions.md#signing): `"require"`, `"warn"`',
+        "whether unsigned directives are [refused or warned about](../guides/permissions.md#signing): "
+        '`"require"`, `"warn"`',
         words=("require", "warn"),
     ),
     SettingKey(
