@@ -25,7 +25,43 @@ how much they may read and write.
   a directive's permissions. `--allow NAME=DETAIL` narrows a grant.
 """
 
-DETAILS = {"host": "a host", "place": "a protected place", "sandbox": "`unsandboxed`, `network`, `env:NAME,NAME`", "": ""}
+DETAILS = {
+    "host": "a host",
+    "place": "a protected place",
+    "sandbox": "`unsandboxed`, `network`, `env:NAME,NAME`",
+    "": "",
+}
+
+
+_FILES = "Does not follow links. Files are UTF-8; a file with zero bytes is not text."
+_HTTP = """\
+- A host is looked up once, and all its addresses are checked: loopback, private, link-local and reserved ones are refused, at
+  redirects too, unless granted as `HOST[:PORT]`. Proxy settings of the environment are ignored.
+- Headers whose name sounds like a key, `Host` and the like, and line breaks are refused in documents (PL113);
+  [`[http."HOST"]`](configuration.md#keys) adds keys. HOST is an https host at its usual port, or `HOST:PORT`; http counts too on
+  this machine, and elsewhere as `[http."http://HOST"]`. Such headers stay with their origin and do not return at a later redirect."""
+_STATE = """\
+The values are a file in the user folder, `state/`, one for each path of a project folder; in a cluster each worker has its own.
+Concurrent runs change it one after the other, so reading and then writing may overwrite. A directive needs `rye.state.get` or
+`rye.state.set`. A file that cannot be read fails the step and stays."""
+
+NOTES = {
+    "file__edit_lines": "A line that has changed since it was read has another id. Empty `new_content` removes the lines.",
+    "file__glob": _FILES,
+    "file__grep": f"{_FILES} Does not look into `.git`, `.venv` and `.quire` unless the pattern names them.",
+    "http__get": _HTTP,
+    "http__send": """\
+After a redirect with 301 or 302 a POST continues as GET without a body, after 303 every method; all other redirects repeat
+method and body, to granted hosts only. A `json` body is sent as `application/json`, a text as `text/plain`, unless `headers` have a
+`Content-Type`. A grant for all hosts does not exist. The other rules are those of
+[`http__get`](#http__get).""",
+    "shell": """\
+A signal counts as 128 more than its number; `err` is the last 20,000 characters. A command that takes too long, prints too much
+or cannot be started fails even with `check: false`. [The sandbox](../guides/tools.md#the-sandbox).""",
+    "now": "The machine must know the zone. The result is recorded like every other.",
+    "state__get": _STATE,
+    "state__set": "See [`state__get`](#state__get).",
+}
 
 
 def tools_page() -> str:
@@ -55,6 +91,8 @@ def _section(tool: BuiltInTool) -> Iterator[str]:
         for name, schema in properties.items():
             marks = f", required{unless}" if name in required else ""
             yield f"| `{name}` | {_kind(schema)}{marks} | {schema.get('description', '')} |"
+    if tool.name in NOTES:
+        yield from ("", NOTES[tool.name])
 
 
 def _required(schema: Mapping[str, Any]) -> tuple[str, list[str]]:
