@@ -14,15 +14,15 @@ from quire.trust.capabilities import capability, flat_name
 INTRODUCTION = """\
 # Built-in tools
 
-Every built-in tool with its names, its class, its tier and its arguments. Made from the program. [Tools](../guides/tools.md)
-explains how documents call them, [permissions](../guides/permissions.md) how they are granted, [limits](limits.md#tools)
-how much they may read and write.
+Every built-in tool with its names, its class, its tier and its arguments. Made from the program.
+[Tools](../guides/tools.md) explains how documents call them, [permissions](../guides/permissions.md) how they are
+granted, [limits](limits.md#tools) how much they may read and write.
 
 - **Class**: `read` changes nothing; `idempotent` may be repeated with the same result; `write` may not. After a crash
   `write` calls follow `runs.on_uncertain`.
 - **Tier**: how dangerous the tool is for a signed directive: `safe`, `write`, `elevated`.
-- **Granted**: *always*; *in a workspace* (not in the home folder); *on request*: only with `--allow`, `[tools] allow` or
-  a directive's permissions. `--allow NAME=DETAIL` narrows a grant.
+- **Granted**: *always*; *in a workspace* (not in the home folder); *on request*: only with `--allow`, `[tools] allow`
+  or a directive's permissions. `--allow NAME=DETAIL` narrows a grant.
 """
 
 DETAILS = {
@@ -35,29 +35,30 @@ DETAILS = {
 
 _FILES = "Does not follow links. Files are UTF-8; a file with zero bytes is not text."
 _HTTP = """\
-- A host is looked up once, and all its addresses are checked: loopback, private, link-local and reserved ones are refused, at
-  redirects too, unless granted as `HOST[:PORT]`. Proxy settings of the environment are ignored.
+- A host is looked up once, and all its addresses are checked: loopback, private, link-local and reserved ones are
+  refused, at redirects too, unless granted as `HOST[:PORT]`. Proxy settings of the environment are ignored.
 - Headers whose name sounds like a key, `Host` and the like, and line breaks are refused in documents (PL113);
-  [`[http."HOST"]`](configuration.md#keys) adds keys. HOST is an https host at its usual port, or `HOST:PORT`; http counts too on
-  this machine, and elsewhere as `[http."http://HOST"]`. Such headers stay with their origin and do not return at a later redirect."""
+  [`[http."HOST"]`](configuration.md#keys) adds keys. HOST is an https host at its usual port, or `HOST:PORT`; http
+  counts too on this machine, and elsewhere as `[http."http://HOST"]`. Such headers stay with their origin and do not
+  return at a later redirect."""
 _STATE = """\
-The values are a file in the user folder, `state/`, one for each path of a project folder; in a cluster each worker has its own.
-Concurrent runs change it one after the other, so reading and then writing may overwrite. A directive needs `rye.state.get` or
-`rye.state.set`. A file that cannot be read fails the step and stays."""
+The values are a file in the user folder, `state/`, one for each path of a project folder; in a cluster each worker
+has its own. Concurrent runs change it one after the other, so reading and then writing may overwrite. A directive
+needs `rye.state.get` or `rye.state.set`. A file that cannot be read fails the step and stays."""
 
 NOTES = {
-    "file__edit_lines": "A line that has changed since it was read has another id. Empty `new_content` removes the lines.",
+    "file__edit_lines": "A line that changed since it was read has another id. Empty `new_content` removes the lines.",
     "file__glob": _FILES,
     "file__grep": f"{_FILES} Does not look into `.git`, `.venv` and `.quire` unless the pattern names them.",
     "http__get": _HTTP,
     "http__send": """\
-After a redirect with 301 or 302 a POST continues as GET without a body, after 303 every method; all other redirects repeat
-method and body, to granted hosts only. A `json` body is sent as `application/json`, a text as `text/plain`, unless `headers` have a
-`Content-Type`. A grant for all hosts does not exist. The other rules are those of
+After a redirect with 301 or 302 a POST continues as GET without a body, after 303 every method; all other redirects
+repeat method and body, to granted hosts only. A `json` body is sent as `application/json`, a text as `text/plain`,
+unless `headers` have a `Content-Type`. A grant for all hosts does not exist. The other rules are those of
 [`http__get`](#http__get).""",
     "shell": """\
-A signal counts as 128 more than its number; `err` is the last 20,000 characters. A command that takes too long, prints too much
-or cannot be started fails even with `check: false`. [The sandbox](../guides/tools.md#the-sandbox).""",
+A signal counts as 128 more than its number; `err` is the last 20,000 characters. A command that takes too long,
+prints too much or cannot be started fails even with `check: false`. [The sandbox](../guides/tools.md#the-sandbox).""",
     "now": "The machine must know the zone. The result is recorded like every other.",
     "state__get": _STATE,
     "state__set": "See [`state__get`](#state__get).",

@@ -9,7 +9,7 @@ from quire import __version__
 from quire.versions import format_numbers, versions
 
 MEANINGS = {
-    "semantics": "how a recorded run is replayed; a run keeps the number that it was started under, and newer versions know it",
+    "semantics": "how a recorded run is replayed; a run keeps the number of its start, and newer versions know it",
     "sqlite_schema": "the tables of a SQLite store; an older file is migrated at the first write, and a copy is kept",
     "postgresql_schema": "the tables of a PostgreSQL store; migrated at the first use by the owner of the tables",
     "lock_file": "`quire.lock`; another number is the finding [LK002](codes/LK.md#lk002-lock-version)",
@@ -21,10 +21,11 @@ MEANINGS = {
 INTRODUCTION = f"""\
 # Versions
 
-The numbers of all formats that Quire {__version__} writes and reads. Made from `src/quire/versions.py`. They only rise; a
-format of a newer Quire is refused and not changed.
+The numbers of all formats that Quire {__version__} writes and reads. Made from `src/quire/versions.py`. They only
+rise; a format of a newer Quire is refused and not changed.
 
-`quire --version` prints the version with commit and day. `quire doctor` prints the same numbers under `formats`; `GET /health` of [the server](http.md) has them as `versions`.
+`quire --version` prints the version with commit and day. `quire doctor` prints the same numbers under `formats`; `GET
+/health` of [the server](http.md) has them as `versions`.
 """
 
 
