@@ -1,4 +1,4 @@
-"""The house is as CONTRIBUTING.md and the page on extending the code say: rooms, names and sizes of modules, docstrings."""
+"""The house is as CONTRIBUTING.md and the page on extending the code say: rooms, names and sizes, docstrings."""
 
 from __future__ import annotations
 
