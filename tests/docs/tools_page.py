@@ -21,10 +21,11 @@ granted, [limits](limits.md#tools) how much they may read and write.
 - **Class**: `read` changes nothing; `idempotent` may be repeated with the same result; `write` may not. After a crash
   `write` calls follow `runs.on_uncertain`.
 - **Tier**: how dangerous the tool is for a signed directive: `safe`, `write`, `elevated`.
-- **Granted**: *always*; *in a workspace* (not in the home folder); *on request*: only with `--allow`, `[tools] allow`
-  or a directive's permissions. `--allow NAME=DETAIL` narrows a grant.
+- **Granted**: *always*; *in a project folder* (not in the home folder); *on request*: only with `--allow`,
+  `[tools] allow` or a directive's permissions. `--allow NAME=DETAIL` narrows a grant.
 """
 
+GRANTED = {"always": "always", "in a workspace": "in a project folder", "on request": "on request"}
 DETAILS = {
     "host": "a host",
     "place": "a protected place",
@@ -67,7 +68,7 @@ prints too much or cannot be started fails even with `check: false`. [The sandbo
 
 def tools_page() -> str:
     rows = [
-        f"| [`{tool.name}`](#{tool.name}) | `{tool.id}` | {tool.effect} | {tool.risk} | {tool.granted} "
+        f"| [`{tool.name}`](#{tool.name}) | `{tool.id}` | {tool.effect} | {tool.risk} | {GRANTED[tool.granted]} "
         f"| {DETAILS[tool.detail]} |"
         for tool in BUILT_IN_TOOLS
     ]
