@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     path.relative_to(ROOT)
-    for pattern in ("*.md", "docs/*.md", "docs/*/*.md", "examples/*.md", "examples/*/README.md")
+    for pattern in ("*.md", "docs/**/*.md", "examples/*.md", "examples/*/README.md")
     for path in ROOT.glob(pattern)
 )
 

@@ -24,7 +24,7 @@ UNKNOWN_SETTING = _error(
     "unknown-setting",
     "A key or a table that settings do not have.",
     "It would have no effect, and a limit that is not there limits nothing. The nearest known key is named;\n"
-    "[configuration](configuration.md#keys) lists all.",
+    "`quire docs configuration` lists all.",
     '[runs]\nexpires = "7d"',
     '[runs]\nexpiry = "7d"',
 )
