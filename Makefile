@@ -44,7 +44,7 @@ test-long: setup
 test-pythons: setup
 	$(BIN)/python -m tests.pythons $(VERSIONS)
 
-# Wheel and sdist in dist/, each installed into an empty environment that runs the README's first playbook.
+# Wheel and sdist in dist/, each installed into an empty environment that runs the playbook of docs/start/playbook.md.
 package: setup
 	$(BIN)/python -m tests.packaging
 
