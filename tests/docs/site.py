@@ -94,7 +94,6 @@ class _Loads(HTMLParser):
         if tag == "link" and LOADING_LINKS & set(given.get("rel", "").split()):
             wanted = ("href",)
         self.found += [given[name] for name in wanted if ELSEWHERE.match(given.get(name, ""))]
-        self.found += IN_STYLE.findall(given.get("style", ""))
 
 
 def loads_elsewhere(file: Path) -> list[str]:
