@@ -76,10 +76,10 @@ def llms_text(docs: Path = DOCS) -> str:
 
 def _about(page: Path) -> str:
     """Return the first sentence of the first paragraph, as plain text."""
-    text = page.read_text(encoding="utf-8").partition("\n")[2]
-    paragraph = next((part for part in re.split(r"\n{2,}", text.strip()) if part[0] not in "#|`!->"), "")
+    text = re.sub(r"^(`{3,}).*?^\1$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    paragraph = next((part for part in re.split(r"\n{2,}", text.strip()) if part[0] not in "#|!->"), "")
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)|[*]{2}", r"\1", " ".join(paragraph.split()))
-    sentence = re.match(r".+?[.:](?= |$)", plain)
+    sentence = re.match(r".+?[.?!](?= |$)", plain)
     return f": {sentence[0]}" if sentence else ""
 
 
@@ -94,7 +94,6 @@ class _Loads(HTMLParser):
         if tag == "link" and LOADING_LINKS & set(given.get("rel", "").split()):
             wanted = ("href",)
         self.found += [given[name] for name in wanted if ELSEWHERE.match(given.get(name, ""))]
-        self.found += IN_STYLE.findall(given.get("style", ""))
 
 
 def loads_elsewhere(file: Path) -> list[str]:
