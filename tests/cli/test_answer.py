@@ -103,7 +103,7 @@ def test_the_only_run_that_asks_needs_no_name(waiting: str, capsys: pytest.Captu
     assert main(["run", "ask.md", "-q", "--script", "replies.json"]) == 4
     capsys.readouterr()
     assert main(["answer", "rework"]) == 2
-    assert "there are several runs to answer, say which: " in capsys.readouterr().err
+    assert "several runs could be meant to answer, say which: " in capsys.readouterr().err
     assert main(["answer", "last"]) == 2
     assert "there is no VALUE" in capsys.readouterr().err
 
@@ -118,7 +118,7 @@ def test_an_answer_may_name_another_model(waiting: str, capsys: pytest.CaptureFi
 
 def test_hold_only_stores(waiting: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["answer", waiting, "rework", "--hold"]) == 0
-    assert capsys.readouterr().err == f"stored; to go on: quire resume {waiting}\n"
+    assert capsys.readouterr().err == f"stored; to continue: quire resume {waiting}\n"
     assert recorded(waiting) == {}
     assert main(["runs", waiting]) == 0
     assert capsys.readouterr().err == f"answered: quire resume {waiting} goes on\n"
@@ -177,5 +177,5 @@ def test_a_run_with_a_live_owner_takes_the_answer_there(waiting: str, capsys: py
 
 def _in_another_process(arguments: list[str]) -> int:
     done = run_quire(arguments, cwd=Path.cwd(), env=os.environ)
-    assert done.stderr == "stored; the run goes on in its own process\n"
+    assert done.stderr == "stored; the run continues in its own process\n"
     return done.returncode

@@ -76,7 +76,7 @@ GREET = ".ai/directives/team/greet.md"
         ("team/base", {"team/base": directive("base")}, []),
         ("stem", {"team/stem": directive("stem")}, []),
         ("rye/agent/core/base", {}, []),
-        ("team/base", {}, [("DR024", "there is no directive team/base")]),
+        ("team/base", {}, [("DR024", "unknown directive team/base")]),
         (
             "base",
             {"a/base": directive("base"), "b/base": directive("base")},

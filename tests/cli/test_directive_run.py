@@ -125,7 +125,7 @@ def test_a_limit_that_is_reached_and_raised(said: Said, project: Path) -> None:
     assert out == ""
     lines = err.splitlines()
     assert lines[-3:-1] == ["Could not deploy to eu.", "failed at turn 3: limit reached: turns 2 of 2"]
-    command = lines[-1].removeprefix("to go on: quire ").split()
+    command = lines[-1].removeprefix("to continue: quire ").split()
     assert command[0] == "resume" and command[2:] == ["--limit", "turns=4"]
     (project / "report.txt").write_text("changed since")
     assert main(["resume", "last"]) == 5

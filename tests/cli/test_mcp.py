@@ -33,7 +33,7 @@ def test_a_workspace_that_nobody_confirmed_is_not_served(invoke: Invoke, workspa
         (["--http", "--host", "0.0.0.0"], "", "only this machine"),
         (["--http"], "short", "QUIRE_MCP_TOKEN"),
         (["--http", "--port", "70000"], "", "70000"),
-        (["--allow", "shel"], "", "--allow shel: there is no tool and no capability of that name; did you mean shell?"),
+        (["--allow", "shel"], "", "--allow shel: unknown tool and no capability of that name; did you mean shell?"),
         (["--allow", "nope", "--allow", "never"], "", "--allow never: there is no tool"),
         (["--allow", ""], "", "--allow is empty"),
         (["--model", ""], "", "--model is empty"),

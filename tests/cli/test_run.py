@@ -470,7 +470,7 @@ def test_a_playbook_that_asks_no_model_needs_none(
             3,
             [
                 "failed at step 4: the answer does not fit, and no person can be asked: answer one of: Red | none",
-                "to go on: quire resume RUN --answer 4=VALUE",
+                "to continue: quire resume RUN --answer 4=VALUE",
             ],
         ),
     ],
@@ -499,7 +499,7 @@ def test_answers_are_looked_at_before_the_run(
     given = [word for answer in answers for word in ("--answer", answer)]
     assert main(["run", page(workspace, text), *given, "--script", script("x"), "--unattended"]) == code
     err = [line.strip() for line in capsys.readouterr().err.splitlines()]
-    wanted = ("quire: answer ", "answer ", "failed at ", "to go on: ")
+    wanted = ("quire: answer ", "answer ", "failed at ", "to continue: ")
     told = [re.sub(r"resume \S+", "resume RUN", line) for line in err if line.startswith(wanted)]
     assert told == said
 

@@ -186,7 +186,7 @@ async def test_a_program_hands_runs_over(town: Town, monkeypatch: pytest.MonkeyP
         await running[0]
     left = await quire.run(text, workspace=town.folder).start()
     assert (await town.row(left)).status is Status.PENDING
-    with pytest.raises(CannotStart, match="cannot go on in another process"):
+    with pytest.raises(CannotStart, match="cannot continue in another process"):
         await quire.run(text, workspace=town.folder, model=quire.ScriptedModel([])).start(cluster=True)
 
 

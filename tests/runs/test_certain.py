@@ -89,8 +89,8 @@ PIPELINE_STEPS = {
     "name": ("tool: {name: file__read, args: {pth: x}}", (), BadInputs, "did you mean path?"),
     "literal": ("tool: {name: file__read, args: {path: 3}}", (), BadInputs, "does not take these arguments"),
     "ask": ("tool: {name: ask, args: {promt: x}}", (), BadInputs, "did you mean prompt?"),
-    "tool": ("tool: {name: nope__x, args: {}}", (), BadInputs, 'there is no tool "nope__x"'),
-    "agent": ("agent: {prompt: x, identity: helper}", (), BadInputs, 'there is no tool "nope"'),
+    "tool": ("tool: {name: nope__x, args: {}}", (), BadInputs, 'unknown tool "nope__x"'),
+    "agent": ("agent: {prompt: x, identity: helper}", (), BadInputs, 'unknown tool "nope"'),
     "fan": (
         "parallel: {branches: {a: {shell: {command: ls}}}, collect: {transform: {value: pipe}}}",
         (),

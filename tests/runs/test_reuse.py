@@ -148,7 +148,7 @@ async def test_it_goes_on_without_the_other_run(travel: Travel) -> None:
         assert ended.status is Status.COMPLETED
         assert asked_of(runtime) == ["Second.", "Sum of one and two."]
     (warning,) = await told_of(travel, run)
-    assert warning == f"no more replies are reused: there is no run {first}"
+    assert warning == f"no more replies are reused: unknown run {first}"
 
 
 async def test_a_resumed_run_takes_the_rest(travel: Travel) -> None:

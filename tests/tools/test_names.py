@@ -99,7 +99,7 @@ async def test_names(name: str, target: tuple[str, str]) -> None:
     [
         ("search", "ambiguous_tool", '"search" means several tools: web/search, docs/search; say which'),
         ("docs__look__up", "ambiguous_tool", "docs/look__up, docs__look/up"),
-        ("serch", "unknown_tool", 'there is no tool "serch"; did you mean "search"?'),
+        ("serch", "unknown_tool", 'unknown tool "serch"; did you mean "search"?'),
         ("fil__read", "unknown_tool", 'did you mean "file__read"?'),
         ("nowhere__x", "unknown_tool", "there is no tool"),
         ("mcp/nowhere/x", "unknown_tool", "there is no tool"),
@@ -127,7 +127,7 @@ async def test_a_thread_is_told_of_what_it_may_use() -> None:
     names = Names(registry(places()), grants)
     with pytest.raises(ToolFailed, match="there is no tool") as failed:
         await names.resolve("zzzzzz")
-    assert failed.value.message.startswith('there is no tool "zzzzzz"; there are: mcp/docs/')
+    assert failed.value.message.startswith('unknown tool "zzzzzz"; there are: mcp/docs/')
     assert failed.value.message.endswith("rye/file-system/read")
 
 

@@ -44,7 +44,7 @@ async def test_a_tool_that_is_not_there(tmp_path: Path, granted: tuple[str, ...]
         with pytest.raises(ToolFailed) as failed:
             await gate.call(call(tool), "e")
     assert failed.value.kind == "unknown_tool"
-    assert f'there is no tool "{tool}" at quire; {hint}' in failed.value.message
+    assert f'unknown tool "{tool}" at quire; {hint}' in failed.value.message
 
 
 @pytest.mark.parametrize("tool", ["file__write", "shell", "rye/bash", "http__get"])

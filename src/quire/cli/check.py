@@ -158,7 +158,7 @@ def _page(id: str) -> str:
     code = codes.get(id.upper()) or next((code for code in codes.values() if code.name == id.lower()), None)
     if code is None:
         close = nearest(id.upper(), codes) or nearest(id.lower(), [code.name for code in codes.values()])
-        raise CannotStart(f"there is no code {id}" + did_you_mean(close, lead="; "))
+        raise CannotStart(f"unknown code {id}" + did_you_mean(close, lead="; "))
     return f"{code.id} {code.name} ({code.severity.value})\n\n{code.explanation}"
 
 

@@ -138,9 +138,9 @@ def _action(row: RunRow) -> dict[str, Value]:
     command = resume_command(row.id)
     if row.status is Status.PAUSED:
         where = f" at step {row.position}" if row.position else ""
-        return _button("resume", "Go on", f"stands{where}", command)
+        return _button("resume", "Continue", f"stopped{where}", command)
     if row.status is Status.INTERRUPTED:
-        return _button("resume", "Go on", "its process is gone; everything that it did is kept", command)
+        return _button("resume", "Continue", "its process has ended; all recorded steps are kept", command)
     failure = row.failure
     if failure is None:
         return _button("resume", "Try again", "", command)

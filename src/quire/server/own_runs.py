@@ -213,7 +213,7 @@ class OwnRuns:
             except (RunBusy, Fenced):
                 continue
             except (QuireError, Problem) as error:
-                self._report(f"run {run} was left by the last server, and cannot go on: {error}")
+                self._report(f"run {run} was left by the last server, and cannot continue: {error}")
                 continue
             if own.task is not None:
                 under_way.add(own.task)

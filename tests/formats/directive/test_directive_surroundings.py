@@ -44,15 +44,15 @@ def hook(inside: str, event: str = "error") -> str:
         ([Parent("team/top", "team/base")], []),
         (
             [],
-            [("DR024", "there is no directive team/top", "spaces have it at .ai/directives/team/top.md")],
+            [("DR024", "unknown directive team/top", "spaces have it at .ai/directives/team/top.md")],
         ),
-        ([Parent("team/tops", "")], [("DR024", "there is no directive team/top", "did you mean team/tops?")]),
+        ([Parent("team/tops", "")], [("DR024", "unknown directive team/top", "did you mean team/tops?")]),
         (
             [Parent("team/top", "team/roof")],
             [
                 (
                     "DR024",
-                    "there is no directive team/roof, which team/top extends",
+                    "unknown directive team/roof, which team/top extends",
                     "spaces have it at .ai/directives/team/roof.md",
                 )
             ],
@@ -304,7 +304,7 @@ def running(item_id: str, event: str) -> str:
     ("item_id", "message", "help"),
     [
         ("team/base", "", ""),
-        ("team/bas", "there is no directive team/bas", "did you mean team/base?"),
+        ("team/bas", "unknown directive team/bas", "did you mean team/base?"),
         (
             "team/changed",
             "the directive team/changed was changed since it was signed",

@@ -154,14 +154,14 @@ RIGHT = {
 
 WRONG = {
     "playbook": {
-        'model: {"9": x}': ("TS005", 'there is no step "9"', '"9"', "the steps are 1, 2, 3"),
-        'model: {"3aa": x}': ("TS005", 'there is no step "3aa"', '"3aa"', "did you mean 3a?"),
-        'model: [{step: "9", reply: x}]': ("TS005", 'there is no step "9"', '{step: "9", reply: x}', ""),
+        'model: {"9": x}': ("TS005", 'unknown step "9"', '"9"', "the steps are 1, 2, 3"),
+        'model: {"3aa": x}': ("TS005", 'unknown step "3aa"', '"3aa"', "did you mean 3a?"),
+        'model: [{step: "9", reply: x}]': ("TS005", 'unknown step "9"', '{step: "9", reply: x}', ""),
         'model: {"2": x}': ("TS005", "step 2 asks no model itself", '"2"', ""),
         'model: {"3": x}': ("TS005", "step 3 asks no model itself", '"3"', "inside of it that do: 3a, 3b"),
         'answers: {"1": "yes"}': ("TS007", "step 1 never asks a person", '"1"', ""),
-        'answers: {"7": "yes"}': ("TS005", 'there is no step "7"', '"7"', ""),
-        'expect: {steps: {"4a": completed}}': ("TS005", 'there is no step "4a"', '"4a"', ""),
+        'answers: {"7": "yes"}': ("TS005", 'unknown step "7"', '"7"', ""),
+        'expect: {steps: {"4a": completed}}': ("TS005", 'unknown step "4a"', '"4a"', ""),
         'expect: {prompts: {"2": {contains: a}}}': ("TS005", "step 2 asks no model itself", '"2"', ""),
         'expect: {asked: {"3a": x}}': ("TS007", "step 3a never asks a person", '"3a"', ""),
         "expect: {named: {bst: x}}": ("TS014", 'the document never makes "bst"', "bst", "did you mean best?"),
@@ -172,8 +172,8 @@ WRONG = {
             "serch/find",
             "search/find",
         ),
-        "then: [{fork: {from: 8}}]": ("TS005", 'there is no step "8"', "fork", ""),
-        'then: [{resume: , model: {"9": x}}]': ("TS005", 'there is no step "9"', "x", ""),
+        "then: [{fork: {from: 8}}]": ("TS005", 'unknown step "8"', "fork", ""),
+        'then: [{resume: , model: {"9": x}}]': ("TS005", 'unknown step "9"', "x", ""),
     },
     "board": {
         "model: [a, b]": ("TS008", "step 1.do asks the model several things at a time", "a", "{step: 1.do, item: 0"),
@@ -189,7 +189,7 @@ WRONG = {
         "expect: {calls: {search: 1}}": ("TS006", 'never calls the tool "search"', "search", ""),
     },
     "directive": {
-        'model: {"1": x}': ("TS005", 'there is no step "1"', '"1"', "turn 1, turn 2"),
+        'model: {"1": x}': ("TS005", 'unknown step "1"', '"1"', "turn 1, turn 2"),
         "expect: {outputs: {topic: 1}}": ("TS014", 'the document never makes "topic"', "topic", "topics"),
         "expect: {named: {topics: 1}}": ("TS014", "a directive has no named", "topics", "outputs"),
     },

@@ -212,7 +212,7 @@ class Budget:
             spent = self._ledger.cost
             if spent is None:
                 raise LimitReached(
-                    "the price of this model is not known, so a budget cannot be kept: go on with --budget none"
+                    "the price of this model is not known, so a budget cannot be kept: continue with --budget none"
                 )
             dearest = self._ledger.journal.dearest()
             amount = (dearest or 0.0) if estimate is None else estimate

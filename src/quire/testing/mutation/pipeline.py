@@ -55,7 +55,7 @@ def pipeline_edits(site: Site) -> Iterator[Edit]:
         operator = "drop_question" if asks else "drop_step"
         yield Edit(operator, "", f"drops {site.name}", None, kill, step.span)
     if step.capture is not None and step.capture.name in site.reads:
-        sentence = f"drops the store {step.capture.name} of {site.name}"
+        sentence = f"drops the variable {step.capture.name} of {site.name}"
         kill = Kill("stores", step.capture.name)
         yield Edit("drop_capture", step.capture.name, sentence, replace(step, capture=None), kill, site.key("output"))
     if step.guard is not None:
