@@ -68,7 +68,7 @@ def test_the_plain_log_shows_turns_calls_and_results(project: Path, said: Said) 
         "  ! file__read failed: nope.txt: no such file or directory",
         "  turn 2",
         '  > nosuch x="\\u001b]0;title\\u0007"',
-        "  ! nosuch failed: unknown tool nosuch (known: file__read)",
+        "  ! nosuch failed: there is no tool nosuch (known: file__read)",
     ]
     assert '  [0] > file__read path="b.txt"' in lines
     assert '  [0] < file__read "evil \\u001b[31mred\\u001b]0;title\\u0007"' in lines
@@ -88,7 +88,7 @@ def test_the_page_of_the_run_shows_them_afterwards(project: Path, said: Said) ->
         'file__read path="a.txt" → "hello"',
         'file__read path="nope.txt" → failed: nope.txt: no such file or directory',
         "turn 2",
-        'nosuch x="\\u001b]0;title\\u0007" → failed: unknown tool nosuch (known: file__read)',
+        'nosuch x="\\u001b]0;title\\u0007" → failed: there is no tool nosuch (known: file__read)',
     ]
     assert "[0] turn 1" in lines
     assert "[1] turn 1" in lines

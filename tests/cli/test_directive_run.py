@@ -240,7 +240,7 @@ def test_a_copy_that_is_refused_says_what_helps_a_directive(said: Said, project:
         f"denied: writing .ai/directives/rye/core/create_directive.md {grant}, or write {element} into the permissions "
         f"at {place} and sign that again",
         f"denied: writing .ai/knowledge/rye/agent/core/Identity.md {grant}",
-        "denied: copying into your own space needs a grant; grant it to a new run with --allow file__write=user:.ai",
+        "denied: copying into your user folder needs a grant; grant it to a new run with --allow file__write=user:.ai",
     ]
     assert main([*run, "--allow", "file__write=.ai", "--allow", "file__write=user:.ai"]) == 0
     assert "denied" not in said()[1]

@@ -188,7 +188,7 @@ def test_an_edited_document_goes_on(workspace: Path, verb: str, capsys: pytest.C
     out, err = capsys.readouterr()
     assert out == "b\n"
     assert "with 1 of 1 recorded effect of" in err
-    assert "goes on at step 3" in err
+    assert "continues at step 3" in err
 
 
 def test_an_expired_run_that_is_answered_is_told_of_fork(

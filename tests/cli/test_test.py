@@ -181,7 +181,7 @@ def test_junit_is_written_whole(invoke: Invoke, workspace: Path) -> None:
         (["-k", ""], "-k is empty"),
         (["-k", "a and"], "-k a and: a part of a name is missing"),
         (["--tag", " "], "--tag is empty"),
-        (["--junit", "nowhere/report.xml"], "--junit nowhere/report.xml: there is no folder nowhere"),
+        (["--junit", "nowhere/report.xml"], "--junit nowhere/report.xml: the folder nowhere does not exist"),
         (["--junit", "."], "--junit .: that is a folder"),
         (["--watch", "--junit", "report.xml"], "--watch and --junit exclude each other (see quire test --help)"),
         (["--watch", "--failed"], "--watch and --failed exclude each other"),

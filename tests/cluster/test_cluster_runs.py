@@ -89,7 +89,7 @@ async def test_a_question_is_answered_from_elsewhere(town: Town) -> None:
     (run,) = await started(town, ASKING)
     await town.reach([run], Status.AWAITING_INPUT)
     answered = town.quire("answer", run, "yes")
-    assert (answered.returncode, "the cluster goes on with it" in answered.stderr) == (0, True), answered.stderr
+    assert (answered.returncode, "the cluster continues the run" in answered.stderr) == (0, True), answered.stderr
     await town.reach([run], Status.COMPLETED)
     assert [mark["label"] for mark in town.marks()] == ["before", "after"]
     assert await workflow_result(town, run) == "completed"

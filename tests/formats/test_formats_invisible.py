@@ -116,7 +116,7 @@ def test_what_only_looks_like_it(text: str) -> None:
 def test_many_places_are_counted() -> None:
     found = found_in("a\u200bb " * 500)
     assert len(found) == MOST + 1
-    assert found[-1] == "there are invisible characters in 480 more places"
+    assert found[-1] == "invisible characters in 480 more places"
 
 
 def test_clean_text_costs_little() -> None:

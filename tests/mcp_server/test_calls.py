@@ -188,9 +188,9 @@ async def test_runs_of_others_are_out_of_reach(serve: Serve, folder: Path, mode:
     async with serving.client(mode) as client:
         result = await client.call_tool("pipeline_result", {"run_id": mine})
         assert [one.uri for one in (await client.list_resources()).resources] == RESOURCES
-        with pytest.raises(MCPError, match="there is no run"):
+        with pytest.raises(MCPError, match="unknown run"):
             await client.read_resource(f"quire://runs/{mine}")
-    assert result.is_error and "there is no run" in text(result)
+    assert result.is_error and "unknown run" in text(result)
 
 
 @both

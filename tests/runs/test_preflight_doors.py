@@ -60,7 +60,7 @@ REFUSED: dict[str, tuple[str, type[QuireError], str]] = {
     "items": (NEST + ITEMS, BadInputs, "3 items are more than max_items, which is 2"),
     "grant": (NEST + "shell: {command: ls}", Denied, "--allow shell"),
     "pipeline": (NEST + "call: {pipeline: nobody}", BadInputs, "step 2: unknown pipeline nobody"),
-    "schema": (NEST + "agent: {prompt: x, schema: No}", BadInputs, "step 2: there is no schema No in this file"),
+    "schema": (NEST + "agent: {prompt: x, schema: No}", BadInputs, "step 2: unknown schema No: it is not in this file"),
     "identity": (NEST + "agent: {prompt: x, identity: ghost}", BadInputs, "step 2: unknown identity ghost"),
     "inputs": (NEST + "call: {pipeline: page}", BadInputs, "the playbook page needs topic, which it is not given"),
     "arguments": (NEST + "tool: {name: file__read, args: {pth: x}}", BadInputs, "did you mean path?"),

@@ -250,7 +250,7 @@ async def test_a_run_of_another_document_is_refused(travel: Travel, other: str) 
     first, _ = await travel.run("p.yaml", {}, SCRIPT)
     with pytest.raises(CannotStart, match="nothing of it can be reused"):
         await again(travel, other, SCRIPT, RunOptions(reuse=first))
-    with pytest.raises(NoSuchRun, match="there is nothing to reuse"):
+    with pytest.raises(NoSuchRun, match="no reply can be reused"):
         await again(travel, other, SCRIPT, RunOptions(reuse="last"))
     async with travel.runtime() as runtime:
         assert len(await runtime.store.list()) == 1

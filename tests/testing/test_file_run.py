@@ -131,7 +131,7 @@ expect: {status: not_started, error: "limits are for directives, and this is a p
 """,
     "a grant that is none": """
 allow: [shel]
-expect: {status: not_started, exit: 2, error: {contains: ["allow shel: there is no tool", did you mean shell]}}
+expect: {status: not_started, exit: 2, error: {contains: ["allow shel: no tool", did you mean shell]}}
 """,
     "a property of JSON in a text": """
 answers: {"2": "yes"}

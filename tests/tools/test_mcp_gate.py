@@ -90,7 +90,7 @@ async def test_results_secrets_and_prompts(opened: Open) -> None:
         assert await gate.prompt("ours", "hello") == "Say hello to [redacted:A_TOKEN]."
         with pytest.raises(StepFailed):
             await gate.prompt("ours", "goodbye")
-        with pytest.raises(StepFailed, match="there is no connection"):
+        with pytest.raises(StepFailed, match="unknown connection"):
             await gate.prompt("theirs", "hello")
 
 

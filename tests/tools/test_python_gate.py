@@ -138,7 +138,7 @@ async def test_results_are_redacted() -> None:
 
 
 async def test_an_unknown_connection() -> None:
-    with pytest.raises(ToolFailed, match='there is no connection "pyton"; did you mean "python"'):
+    with pytest.raises(ToolFailed, match='unknown connection "pyton"; did you mean "python"'):
         await gate("*").call(ToolRequest("1/tool", "1", "pyton", "t_add", {}), "e")
 
 
@@ -154,7 +154,7 @@ async def test_preflight_names_each_problem_once() -> None:
     )
     assert [problem.partition(";")[0] for problem in problems] == [
         'unknown tool "t_abc" at python',
-        'there is no connection "pythn"',
+        'unknown connection "pythn"',
         "permission denied: python/t_keeps needs the capability rye.execute.tool.python.t_keeps",
     ]
 

@@ -97,4 +97,4 @@ def test_a_playbook_hears_of_documents_as_well(
         (tmp_path / f"{name}.playbook.md").write_text("# G\n\n## STEP 1: x\n\nSay hi.\n")
     (tmp_path / "page.md").write_text(PAGE.format(tool=tool))
     assert main(["run", "page.md"]) == 2
-    assert capsys.readouterr().err.startswith(f'quire: there is no built-in tool and no document "{tool}"; {hint}')
+    assert capsys.readouterr().err.startswith(f'quire: unknown built-in tool and no document "{tool}"; {hint}')

@@ -94,7 +94,7 @@ def _unexpected(text: str, at: int) -> ExprSyntaxError:
     character = text[at]
     if character in "'\"":
         return ExprSyntaxError(f"the text that begins with {character} has no end", Span(at, at + 1))
-    message = f"unknown operator `{character}`"
+    message = f"unknown {'operator' if character in '|&=%^~!?' else 'character'} {character!r}"
     help = _INSTEAD.get(character, "")
     if not help and character.isalpha():
         help = "names are ASCII letters, digits and _; read other keys with get(map, 'key')"

@@ -159,7 +159,7 @@ def _usable() -> tuple[str, frozenset[str]]:
     except OSError as error:
         raise Denied(
             f"permission denied: shell runs in a sandbox, which is not available here ({error}); install bubblewrap, "
-            "or grant it without one by --allow shell=unsandboxed, or [tools] allow in the quire.toml of your user folder"
+            "or grant it by --allow shell=unsandboxed, or [tools] allow in the quire.toml of your user folder"
         ) from None
 
 

@@ -179,7 +179,7 @@ WRONG = {
         "model: [a, b]": ("TS008", "step 1.do asks the model several things at a time", "a", "{step: 1.do, item: 0"),
         'model: {"4": x}': ("TS005", "step 4 asks no model itself", '"4"', ""),
         'model: {"2": x}': ("TS005", "step 2 asks no model itself", '"2"', ""),
-        'model: {"2 > 4": x}': ("TS005", "there is no step", '"2 > 4"', ""),
+        'model: {"2 > 4": x}': ("TS005", "unknown step", '"2 > 4"', ""),
         "expect: {stores: {revews: []}}": ("TS014", 'the document never makes "revews"', "revews", "reviews"),
         'answers: {"5": x}': ("TS007", "step 5 never asks a person", '"5"', ""),
     },

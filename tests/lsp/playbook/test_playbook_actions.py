@@ -151,7 +151,11 @@ def test_an_error_cannot_be_allowed(editor: Editor) -> None:
     [
         ('```if kind == "b"', "Write a test for this branch", ["step 3: if kind", '"1": "b"', '"3a": "completed"']),
         ("### STEP 3b", "Write a test for this branch", ['"1": "a"', '"2": "two"', '"3b": "completed"']),
-        ('```elif loud == "true"```', "Write a test for this branch", ["loud: true", '"2": "one"', '"3c": "completed"']),
+        (
+            '```elif loud == "true"```',
+            "Write a test for this branch",
+            ["loud: true", '"2": "one"', '"3c": "completed"'],
+        ),
         ('```if __elicit_step_4 == "no"```', "Write a test for this branch", ['"4": "no"', '"4a": "completed"']),
         ("```else```", "Write a test for this branch", ['"4": "yes"', '"4b": "completed"']),
         ("## STEP 1", "Write a test for step 1", ["step 1", 'steps: {"1": "completed"}']),
