@@ -132,7 +132,7 @@ def _say_what_to_do(checked: Sequence[Findings], *, is_fixed: bool) -> None:
     order = list(Severity)
     worst = min(_all(checked), key=lambda finding: order.index(finding.severity), default=None)
     if worst is not None:
-        click.echo(f"what a code means: quire check --explain {worst.code.id}", err=True)
+        click.echo(f"the meaning of a code: quire check --explain {worst.code.id}", err=True)
         if not is_fixed and any(edits_of(file.source, finding) for file in checked for finding in file.diagnostics):
             click.echo("some of this can be mended: quire check --fix", err=True)
 

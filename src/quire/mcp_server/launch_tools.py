@@ -1,5 +1,5 @@
 """Tools besides those of documents: launch a pipeline by name or by definition, and the operations that have a tool:
-results of runs whose call has ended, letters about them, going on, and answers. Results of tools are envelopes: the
+results of runs whose call has ended, notices about them, resuming, and answers. Results of tools are envelopes: the
 envelope itself for programs, and its output or error as text.
 
 Answering questions is for people; the tool for it is offered only if the user says so. A client sees the runs that

@@ -118,7 +118,7 @@ class AnswerQuestions(Input, frozen=True, kw_only=True):
     needs("items", "answered"),
 )
 async def answer_questions(host: Host, given: AnswerQuestions) -> Value:
-    """Answer several questions. Each is answered or not by itself; their runs go on afterwards."""
+    """Answer several questions. Each is answered or not by itself; their runs continue afterwards."""
     results: list[Value] = []
     answered = 0
     runs: dict[str, None] = {}

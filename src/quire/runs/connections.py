@@ -47,7 +47,7 @@ _INPUT: dict[str, Value] = {
 
 
 class LaunchConnection:
-    """Launch tools for the threads of one run, with the grants of the calling thread. Launched runs go on when the
+    """Launch tools for the threads of one run, with the grants of the calling thread. Launched runs continue when the
     thread ends; closing waits for them."""
 
     def __init__(self, runtime: Runtime, run: str, grants: Grants, launching: Launching, tools: KnownTools) -> None:

@@ -317,8 +317,8 @@ def _question(run: str, entry: Entry) -> Question:
 
 
 def as_imported(row: RunRow) -> RunRow:
-    """Return the row under which an imported run is kept. It cannot go on, so a run that had not ended gets the status
-    expired."""
+    """Return the row under which an imported run is kept. It cannot continue, so a run that had not ended gets the
+    status expired."""
     ended = (Status.COMPLETED, Status.FAILED, Status.CANCELLED, Status.EXPIRED)
     status = row.status if row.status in ended else Status.EXPIRED
     pins = {**row.pins, "folder": None, "out": "", "imported": {"status": str(row.status)}}

@@ -45,7 +45,7 @@ class Repaired(Struct, frozen=True):
     misfit: tuple[str, str]
     """The label and path of the first effect that does not fit; empty if all fit."""
     next: tuple[str, str]
-    """The label and path of the effect with which the run goes on; empty if there is none."""
+    """The label and path of the effect with which the run continues; empty if there is none."""
     reason: str
     """The reason for the choice of its model."""
 

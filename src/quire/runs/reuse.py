@@ -79,7 +79,7 @@ def is_run_of(row: RunRow, document: Document, folder: str | None) -> bool:
 async def earlier_replies(
     runtime: Runtime, pins: PinnedState, own: Sequence[EffectRecord]
 ) -> tuple[EarlierReplies | None, str]:
-    """Return the replies that a drive may take, and a warning if they are not there any more. The run goes on without
+    """Return the replies that a drive may take, and a warning if they are not there any more. The run continues without
     them: those that it has taken are its own."""
     try:
         row = await runtime.row(pins.reuse)

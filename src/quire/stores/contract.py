@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ANSWERABLE = (Status.RUNNING, *WAITING)
 CANCELLABLE = (Status.PENDING, Status.RUNNING, *WAITING)
 RESUMABLE = (Status.PENDING, Status.PAUSED, Status.INTERRUPTED, Status.FAILED, Status.CANCELLED)
-"""The statuses of runs that go on when they are resumed. One that waits for an answer goes on with the answer."""
+"""The statuses of runs that continue when they are resumed. One that waits for an answer continues with the answer."""
 
 
 def status_at(now: float, status: Status, expires_at: float | None) -> Status:
@@ -141,8 +141,8 @@ class Keeper(Protocol):
         ...
 
     async def backup(self, to: Path) -> int:
-        """Write a complete and consistent copy while other processes go on writing, and return its size in bytes. Never
-        overwrites a file."""
+        """Write a complete and consistent copy while other processes continue writing, and return its size in bytes.
+        Never overwrites a file."""
         ...
 
 

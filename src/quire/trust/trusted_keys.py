@@ -69,7 +69,7 @@ class TrustedKeys(Struct, frozen=True):
     def load(cls, settings: UserSpace) -> TrustedKeys:
         """Read the keys of the user.
 
-        Raises `BadKey` for a damaged file: going on without it would only hide the problem.
+        Raises `BadKey` for a damaged file: continuing without it would only hide the problem.
         """
         user = settings.user
         added = _read_folder(user / "trusted", "added")

@@ -227,7 +227,7 @@ class Drive:
         return DriveResult(Status.PAUSED, position)
 
     async def _abandon(self) -> None:
-        """Pause the run at once: recorded effects stay, and the row says that the run can go on."""
+        """Pause the run at once: recorded effects stay, and the row says that the run can continue."""
         if self._ledger.closed:
             return
         self._ledger.feed.say("run_paused", label=self._ledger.position)

@@ -201,7 +201,7 @@ class Budget:
 
     def hold(self, amount: float, calls: int) -> None:
         """Set an amount aside for a run that is launched; a negative amount gives it back. `calls` counts the launches
-        that begin: other calls wait for these to end, and not for runs that go on by themselves."""
+        that begin: other calls wait for these to end, and not for runs that continue by themselves."""
         self._held += amount
         self._calls += calls
         self._ended.set()

@@ -1,5 +1,5 @@
 """The three actions of directives as tools: fetch, execute and sign an item. Their answers have a form in common: an
-action that cannot be done is answered with an error too, which the caller reads and goes on."""
+action that cannot be done is answered with an error too, which the caller reads and continues."""
 
 from __future__ import annotations
 

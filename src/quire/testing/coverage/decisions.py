@@ -217,7 +217,7 @@ def _hook(number: int, hook: Hook, tree: Directive) -> Iterator[Decision]:
 
 
 def asks(action: HookAction) -> bool:
-    """Tell whether an action of a hook asks a person how the thread goes on."""
+    """Tell whether an action of a hook asks a person how the thread continues."""
     return canonical(action.item_id) == CONTROL and dict(action.parameters).get("action") in ("escalate", "suspend")
 
 

@@ -1,7 +1,7 @@
 """Edits of the steps of pipelines: prompts, stores, arguments, policies for errors, limits, choices and conditions.
 
-Known equivalences, for which no edit is made: a store that nothing reads, a default of a step that does not go on after
-a failure, two cases that run the same, and `max_parallel`, which changes only the time that a run takes.
+Known equivalences, for which no edit is made: a store that nothing reads, a default of a step that does not continue
+after a failure, two cases that run the same, and `max_parallel`, which changes only the time that a run takes.
 """
 
 from __future__ import annotations
