@@ -4,7 +4,7 @@
     ├── CannotStart                 2    usage, a missing file, no model: nothing has run
     │   ├── Unreadable                   a file that is not a document
     │   ├── BadDocument                  a document with fatal diagnostics
-    │   │   └── NearMisses               one that seems to ask, branch or go on where it does not
+    │   │   └── NearMisses               one that seems to ask, branch or continue where it does not
     │   ├── BadInputs                    every wrong or missing input, listed at once
     │   ├── NoModel                      no model is configured; lists three ways to get one
     │   ├── PriceUnknown                 there is a budget, and the price of a model is not known
@@ -214,7 +214,7 @@ class BrokenSeal(Refused):
         remedy = f"`quire runs seal {run}` seals it, if it is yours; " if old else ""
         super().__init__(
             f"run {run} is not driven: {reason}; {remedy}`quire runs {run}` shows it, "
-            f"and `quire fork {run} --from STEP` goes on without its grants"
+            f"and `quire fork {run} --from STEP` continues without its grants"
         )
         self.run = run
         self.reason = reason

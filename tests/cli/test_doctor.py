@@ -58,7 +58,7 @@ def test_servers_and_providers(workspace: Path) -> None:
     code, found, text = examine()
     assert code == 0
     assert found["mcp server here"] == ("ok", f"started by {sys.executable}")
-    assert found["mcp server gone"] == ("missing", "there is no command no-such-command-here")
+    assert found["mcp server gone"] == ("missing", "command not found: no-such-command-here")
     assert found["mcp server key"] == ("missing", "NOT_SET_ANYWHERE is not set")
     assert found["mcp server web"] == ("ok", "at example.org")
     assert found["provider a"] == ("missing", "NOT_SET_ANYWHERE is not set")

@@ -21,7 +21,7 @@ def test_a_script_without_a_reply(workspace: Path, capsys: pytest.CaptureFixture
     given({"two.md": TWO, "one.json": '["one"]', "both.json": '["one", "two"]'}, workspace)
     assert main(["run", "two.md", "--script", "one.json"]) == 3
     hint = capsys.readouterr().err.splitlines()[-1]
-    assert hint.startswith("to go on: quire resume ") and hint.endswith(" --script FILE, with a reply for step 2")
+    assert hint.startswith("to continue: quire resume ") and hint.endswith(" --script FILE, with a reply for step 2")
     for verb in (["runs", "last"], ["runs", "last", "--follow"]):
         assert main(verb) == 0
         assert capsys.readouterr().err.splitlines()[-1] == hint, "looking at the run says the same"

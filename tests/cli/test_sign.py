@@ -207,7 +207,7 @@ def test_letters_that_are_not_seen_are_told_of(invoke: Invoke, project: Path, ke
     done = invoke(sign_command, "page.playbook.md")
     assert done.exit_code == 0
     assert (
-        "quire: warning: page.playbook.md: line 6: TX101 2 letters that are not seen: "
+        "quire: warning: page.playbook.md: line 6: TX101 2 invisible characters: "
         "U+E0073 TAG LATIN SMALL LETTER S, U+E0065 TAG LATIN SMALL LETTER E\n"
     ) in done.stderr
 

@@ -128,7 +128,7 @@ def test_other_arguments_are_run_beside_a_wrong_one(invoke: Invoke) -> None:
     [
         ("cases: [\n", "YM001"),
         ("cases:\n  - nam: x\n", "TS002"),
-        ("document: coffee.playbook.md\n" + CASES, "there is no document coffee.playbook.md"),
+        ("document: coffee.playbook.md\n" + CASES, "unknown document coffee.playbook.md"),
     ],
 )
 def test_a_file_that_cannot_be_used_fails(invoke: Invoke, workspace: Path, text: str, said: str) -> None:
@@ -175,13 +175,13 @@ def test_junit_is_written_whole(invoke: Invoke, workspace: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--fromat", "json"], "there is no option --fromat; did you mean --format? (see quire test --help)"),
+        (["--fromat", "json"], "unknown option --fromat; did you mean --format? (see quire test --help)"),
         (["--format", "xml"], "invalid value for '--format'"),
         (["-j", "0"], "invalid value for '-j'"),
         (["-k", ""], "-k is empty"),
         (["-k", "a and"], "-k a and: a part of a name is missing"),
         (["--tag", " "], "--tag is empty"),
-        (["--junit", "nowhere/report.xml"], "--junit nowhere/report.xml: there is no folder nowhere"),
+        (["--junit", "nowhere/report.xml"], "--junit nowhere/report.xml: the folder nowhere does not exist"),
         (["--junit", "."], "--junit .: that is a folder"),
         (["--watch", "--junit", "report.xml"], "--watch and --junit exclude each other (see quire test --help)"),
         (["--watch", "--failed"], "--watch and --failed exclude each other"),

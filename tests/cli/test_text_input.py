@@ -89,7 +89,7 @@ def test_a_dash_is_stdin(workspace: Path, said: Said, monkeypatch: pytest.Monkey
         (NONE, ["product=tea"], "did you mean quire run … -i product=tea?"),
         (ONE, [""], "the argument TEXT is empty"),
         (ONE, ["-", "-i", "tone=@-"], "stdin can be read only once"),
-        (ONE, ["@nowhere.txt"], "there is no file nowhere.txt"),
+        (ONE, ["@nowhere.txt"], "the file nowhere.txt does not exist"),
     ],
 )
 def test_what_is_unclear_is_one_line(

@@ -133,7 +133,7 @@ def test_only_files_in_the_folder_are_read(tmp_path: Path) -> None:
 def test_rows_of_a_list() -> None:
     assert inline_rows([{"a": 1}, {"b": 2}]) == [Row("row 1", {"a": 1}), Row("row 2", {"b": 2})]
     assert [one.row for one in _problems(lambda: inline_rows([1, {"a": 1}, "x"]))] == [1, 3]
-    assert _problems(lambda: inline_rows([])) == [RowProblem("there are no rows")]
+    assert _problems(lambda: inline_rows([])) == [RowProblem("it has no rows")]
 
 
 def test_combinations() -> None:

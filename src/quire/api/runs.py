@@ -252,7 +252,7 @@ class Running:
         if self._task is not None or self._id:
             raise RunState(f"run {self._id} was started already")
         if self._model is not None or self._people is not None:
-            raise CannotStart("a model or people of this program cannot go on in another process: name a model")
+            raise CannotStart("a model or people of this program cannot continue in another process: name a model")
         settings = settings_of_turn(self._workspace, os.environ)
         runtime = Runtime.open(self._workspace, shared=True, settings=settings)
         try:

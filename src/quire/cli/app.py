@@ -66,7 +66,7 @@ class Verbs(click.Group):
         command = self.get_command(ctx, name)
         if command is None and not name.startswith("-"):
             close = _close_verb(name, self.list_commands(ctx))
-            raise click.UsageError(f"there is no verb {name!r}" + did_you_mean(close, lead="; ", form="{!r}"), ctx)
+            raise click.UsageError(f"unknown verb {name!r}" + did_you_mean(close, lead="; ", form="{!r}"), ctx)
         return (name, command, args[1:]) if command else super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -191,7 +191,7 @@ def _usage(error: click.ClickException) -> str:
     if isinstance(error, click.NoSuchOption):
         options = [name for param in error.ctx.command.params for name in param.opts] if error.ctx else []
         close = nearest(error.option_name, options)
-        message = f"there is no option {error.option_name}" + did_you_mean(close, lead="; ")
+        message = f"unknown option {error.option_name}" + did_you_mean(close, lead="; ")
     else:
         text = " ".join(error.format_message().split()).rstrip(".")
         message = text[:1].lower() + text[1:] + _instead(error, text)

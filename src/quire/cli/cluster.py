@@ -127,7 +127,9 @@ async def watch(runtime: Runtime, run: str, manner: SessionOptions, *, resumed: 
         row = await follow(runtime, run, show, resumed=resumed, pause=pause)
     except asyncio.CancelledError:
         view.stop()
-        click.echo(f"the run goes on without you: quire runs {run} --follow (quire cancel {run} ends it)", err=True)
+        click.echo(
+            f"the run continues in the cluster: quire runs {run} --follow (quire cancel {run} ends it)", err=True
+        )
         return INTERRUPTED
     finally:
         view.stop()

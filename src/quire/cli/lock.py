@@ -223,7 +223,7 @@ def lock_changed_tools(changed: ToolChanged) -> bool:
     for name, description in sorted(listed.descriptions.items()):
         if name in pins:
             click.echo(f"  {visible(name)} says now: {visible(cut(description, _LONGEST_TOLD))}", err=True)
-    if not yes_or_no("Lock it as it is now, and go on? yes or no [no]: "):
+    if not yes_or_no("Lock it as it is now, and continue? yes or no [no]: "):
         return False
     save_lock(lock_path(settings.workspace), replace(reading.lock, tools={**reading.lock.tools, **pins}))
     return True

@@ -281,7 +281,7 @@ def write(file: Path, text: str, *, force: bool) -> None:
 
 
 def _is_there(file: Path) -> CannotStart:
-    return CannotStart(f"{file} is there already: --force overwrites it")
+    return CannotStart(f"{file} exists already: --force overwrites it")
 
 
 def _title_of(file: Path) -> str:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @click.option(
     "--dialect", type=click.Choice(["quire"]), help="Allow the functions of the Quire dialect, such as lower and sort."
 )
-@click.option("--json", "as_json", is_flag=True, help="JSON is the only form there is; accepted for scripts.")
+@click.option("--json", "as_json", is_flag=True, help="JSON is the only form; accepted for scripts.")
 @click.pass_context
 def eval_command(
     context: click.Context, expression: str, names: str | None, dialect: str | None, as_json: bool
@@ -143,7 +143,7 @@ def _find(name: str, dialect: str) -> Grammar:
         return grammar
     if name not in NAMES:
         hint = did_you_mean(nearest(name, NAMES, cutoff=0.6), f"there are {', '.join(NAMES)}")
-        raise CannotStart(f"there is no grammar for {name!r}: {hint}")
+        raise CannotStart(f"unknown grammar {name!r}: {hint}")
     dialects = [grammar.dialect for grammar in GRAMMARS if grammar.name == name and grammar.dialect]
     hint = did_you_mean(nearest(dialect, dialects), f"there is {', '.join(dialects)}" if dialects else "it has none")
     raise CannotStart(f"a {name} has no dialect {dialect!r}: {hint}")
@@ -165,7 +165,7 @@ def _as_json(grammar: Grammar) -> Value:
 
 @click.command("parse")
 @click.argument("file", metavar="FILE")
-@click.option("--json", "as_json", is_flag=True, help="JSON is the only form there is; accepted for scripts.")
+@click.option("--json", "as_json", is_flag=True, help="JSON is the only form; accepted for scripts.")
 @click.pass_context
 def parse_command(context: click.Context, file: str, as_json: bool) -> None:
     """Print the syntax tree of FILE as JSON, with the warnings and errors of the reader.

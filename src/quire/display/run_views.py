@@ -43,7 +43,7 @@ class View:
         """Leave the terminal to others."""
 
     def resume(self) -> None:
-        """Go on after a pause."""
+        """Continue after a pause."""
 
     def stop(self) -> None:
         """Stop the view. Does nothing if it was not started."""

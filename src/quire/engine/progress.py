@@ -384,7 +384,7 @@ class StepView(Struct):
         self.way = self.way or self.label
 
     def survive(self, message: str) -> None:
-        """Record a failure that the run goes on after, and that of each step below which has caused it."""
+        """Record a failure that the run continues after, and that of each step below which has caused it."""
         self.survived = message
         for step in self.below:
             if message and step.status == "failed":

@@ -135,7 +135,7 @@ class Root(Struct, frozen=True):
         except OSError:
             return None
         if self.home and not _is_in(path, self.home):
-            raise Refused(f"{self.folder} is a link that leads out of its space; put a real folder there")
+            raise Refused(f"{self.folder} is a link that leads out of its folder; put a real folder there")
         return path
 
     def entry(self, item_id: str, path: Path) -> Entry:

@@ -7,9 +7,9 @@ grammar does); an exception in the callback disappears; the callback stops the g
 listener on a free loopback port always comes with the server, so it gets a random key that is not given to anyone.
 
 Two traps of schemas. One with a keyword that the grammars do not know (`not`, `uniqueItems`, most formats, overlapping
-`oneOf`) is not refused: the reply simply is not forced. And a small model that may go on does so, with ever more fields
-or ever deeper objects. So unknown keywords are left out, which only loosens the shape (the caller checks the result
-anyway), and texts, lists, fields and free-form values get a limit.
+`oneOf`) is not refused: the reply simply is not forced. And a small model that may continue does so, with ever more
+fields or ever deeper objects. So unknown keywords are left out, which only loosens the shape (the caller checks the
+result anyway), and texts, lists, fields and free-form values get a limit.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ MAX_PARTS = 5_000
 """Most parts that a schema may have, with its references written out, to be forced at all."""
 
 ARGUMENT_TEXT = 8000
-"""Characters; more than the tokens of a call have room for. A text that goes on too long then fails the call: it must
+"""Characters; more than the tokens of a call have room for. A text that continues too long then fails the call: it must
 not be cut and used, as half of a file would be."""
 
 _KEPT = (

@@ -294,12 +294,12 @@ class ExplainCode(Input, frozen=True, kw_only=True):
     code: str
 
 
-@operation("What a code of a finding means.", ExplainCode, shape(id=Name, explanation=Text))
+@operation("The meaning of the code of a finding.", ExplainCode, shape(id=Name, explanation=Text))
 async def explain_code(host: Host, given: ExplainCode) -> Value:
     id = given.code.upper()
     codes = {code.id: code for code in all_codes()}
     if id not in codes:
-        raise Problem.of("no-such-code", f"there is no code {id}", help=did_you_mean(nearest(id, codes)))
+        raise Problem.of("no-such-code", f"unknown code {id}", help=did_you_mean(nearest(id, codes)))
     code = codes[id]
     return {
         "id": code.id,

@@ -55,7 +55,7 @@ KINDS: Mapping[str, Kind] = {
     "two-lengths": Kind(400, "The end of the body is not clear", "Send `Content-Length` or `Transfer-Encoding`."),
     "wrong-media-type": Kind(415, "The body has the wrong media type", "Send `Content-Type: application/json`."),
     "too-large": Kind(413, "The body is too large", "A body may have 10 MB."),
-    "unknown-path": Kind(404, "There is nothing at this path", "`/api/v1/openapi.json` lists all paths."),
+    "unknown-path": Kind(404, "This path does not exist", "`/api/v1/openapi.json` lists all paths."),
     "wrong-method": Kind(405, "The path has no such method", "The header `Allow` lists its methods."),
     "unknown-parameter": Kind(422, "The query has an unknown parameter", "`/api/v1/docs` lists the parameters."),
     "unfit-parameters": Kind(422, "A parameter does not fit", "`fields` lists what is wrong, by JSON Pointer."),

@@ -72,7 +72,7 @@ class Shelf:
         path = document_at(self._folder, id)
         if path is None:
             close = nearest(id, [other for other, _, _ in self._files()])
-            raise Problem.of("no-such-document", f"there is no document {id}", help=did_you_mean(close))
+            raise Problem.of("no-such-document", f"unknown document {id}", help=did_you_mean(close))
         return DocumentStates(self._settings, trusted_keys(self._settings)).at(id, path)
 
     def meant(self, name: str) -> Document:

@@ -47,7 +47,7 @@ _INPUT: dict[str, Value] = {
 
 
 class LaunchConnection:
-    """Launch tools for the threads of one run, with the grants of the calling thread. Launched runs go on when the
+    """Launch tools for the threads of one run, with the grants of the calling thread. Launched runs continue when the
     thread ends; closing waits for them."""
 
     def __init__(self, runtime: Runtime, run: str, grants: Grants, launching: Launching, tools: KnownTools) -> None:
@@ -220,7 +220,7 @@ async def ask_servers(settings: Settings, names: Iterable[str]) -> ServerListing
 
 
 class PinnedConnection:
-    """A `Connection` whose tools have to be those of a lock. A tool without a pin was not there when it was locked; one
+    """A `Connection` whose tools have to be those of a lock. A tool without a pin did not exist when it was locked; one
     that was never asked about has nothing to be compared with."""
 
     def __init__(self, name: str, inner: Connection, pins: Mapping[str, LockedTool]) -> None:
@@ -259,5 +259,5 @@ class PinnedConnection:
         pin = self._pins.get(key)
         if pin is not None and (pin.digest == NOT_ASKED or pin.digest == pin_of(spec).digest):
             return spec
-        what = "was not there when it was locked" if pin is None else "is not the tool that was locked (LK107)"
+        what = "did not exist when it was locked" if pin is None else "is not the tool that was locked (LK107)"
         return replace(spec, changed=f"{key} {what}: look at it, then run quire lock, which writes {FILE_NAME} again")

@@ -43,7 +43,7 @@ def examine(workspace: Workspace, environ: Mapping[str, str] | None = None) -> I
         yield Finding("quire", "problem", f"{named} is installed too, with files of the same names: uninstall it")
     numbers = (f"{name.replace('_', ' ')} {number}" for name, number in format_numbers().items())
     yield Finding("formats", "ok", ", ".join(numbers))
-    made = f"made by {workspace.marker.name}" if workspace.marker else "nothing here marks a workspace"
+    made = f"found by its {workspace.marker.name}" if workspace.marker else "nothing here marks a workspace"
     yield Finding("workspace", "ok", f"{workspace.folder} ({made})")
     space = user_space(environ)
     yield Finding("user space", "ok" if space.is_dir() else "missing", str(space))
@@ -76,8 +76,8 @@ def _sandbox() -> Finding:
     return Finding(
         "sandbox",
         "missing",
-        "there is no bubblewrap, so commands (shell, rye/bash, shell steps of pipelines) are refused: install it, or "
-        "grant them without one with --allow shell=unsandboxed",
+        "bubblewrap is not installed, so commands (shell, rye/bash, shell steps of pipelines) are refused: install it, "
+        "or grant them without one with --allow shell=unsandboxed",
     )
 
 
@@ -201,7 +201,7 @@ def _server(server: McpServer) -> Finding:
     if server.url:
         return Finding(what, "ok", f"at {urlsplit(server.url).hostname}")
     if "${" not in server.command and shutil.which(server.command) is None:
-        return Finding(what, "missing", f"there is no command {server.command}")
+        return Finding(what, "missing", f"command not found: {server.command}")
     return Finding(what, "ok", f"started by {server.command}")
 
 
@@ -210,7 +210,7 @@ def _notify(command: Sequence[str]) -> Finding:
     import shutil
 
     if "/" not in command[0] and shutil.which(command[0]) is None:
-        return Finding("notify", "problem", f"there is no program {command[0]}")
+        return Finding("notify", "problem", f"program not found: {command[0]}")
     return Finding("notify", "ok", f"{command[0]} is told when runs wait or end")
 
 
@@ -245,7 +245,7 @@ def _store(settings: Settings) -> Finding:
     if shut := _not_writable(path):
         return Finding("store", "problem", f"{shut} may not be written, so nothing can run here")
     if not path.is_file():
-        return Finding("store", "missing", f"{path} is made by the first run")
+        return Finding("store", "missing", f"{path} does not exist yet; the first run creates it")
     import sqlite3
 
     from quire.stores.sqlite.database import explain

@@ -110,7 +110,7 @@ SETTING_KEYS = (
         "`[]`",
         (
             "tools to grant, with [how far they may go](../guides/tools.md#how-far-they-may-go); in the "
-            "workspace a request, in your own space a grant"
+            "workspace a request, in your user folder a grant"
         ),
         names="tool",
     ),
@@ -172,18 +172,18 @@ SETTING_KEYS = (
     SettingKey(
         "runs.on_uncertain",
         '`"rerun"`',
-        'what to do about a writing tool that was under way at a crash: `"rerun"`, `"ask"`, `"fail"`',
+        'the policy for a writing tool that was interrupted by a crash: `"rerun"`, `"ask"`, `"fail"`',
         words=("rerun", "ask", "fail"),
     ),
     SettingKey(
         "runs.durability",
         '`"power"`',
-        'what a recorded step survives: `"power"`, a power cut; `"process"`, a crash of the process, and faster',
+        'a recorded step survives: `"power"`, a power cut; `"process"`, a crash of the process, and faster',
         words=("power", "process"),
     ),
     SettingKey(
         "runs.context_budget",
-        "what the model's window has beside a reply, 3 characters a token; else 400000; 12000 for `local:` models",
+        "the model's window without a reply, 3 characters a token; else 400000; 12000 for `local:` models",
         (
             "how many characters of earlier results go into a prompt; the oldest are left out first, with a warning; "
             "playbooks that a document calls keep to it too; a run keeps what held when it started"
@@ -252,7 +252,9 @@ SETTING_KEYS = (
     SettingKey(
         "safety.spawn.max_pipeline_spawns", "`100`", "how many model calls a run of a pipeline may make; 0 for no limit"
     ),
-    SettingKey("safety.spawn.max_pipeline_fan_out_depth", "`5`", "how deep fans may stand in fans; 0 for no limit"),
+    SettingKey(
+        "safety.spawn.max_pipeline_fan_out_depth", "`5`", "how deeply for_each and parallel may nest; 0 for no limit"
+    ),
     SettingKey(
         "sandbox.memory",
         "`4096`",
@@ -307,7 +309,7 @@ SETTING_KEYS = (
     SettingKey(
         "cluster.tls",
         "`true` where one of the next is set",
-        "whether the way to [Temporal](../guides/deployment.md#a-temporal-server-that-is-locked) is encrypted",
+        "encrypt the connection to [Temporal](../guides/deployment.md#a-temporal-server-that-is-locked)",
         words=_FLAG,
     ),
     SettingKey("cluster.tls_ca", "those of the system", "a file with the CAs that may have signed its certificate"),
@@ -319,28 +321,24 @@ SETTING_KEYS = (
     SettingKey(
         "trust.safe_folders",
         "`[]`",
-        "[workspaces of other accounts](../guides/permissions.md#trust) that may be used; in your own space only",
+        "[workspaces of other accounts](../guides/permissions.md#trust) that may be used; in your user folder only",
     ),
     SettingKey(
         "trust.mode",
         '`"require"`',
-        "whether unsigned directives are [refused or warned about](../guides/permissions.md#signing): "
-        '`"require"`, `"warn"`',
+        'unsigned directives are [refused or warned about](../guides/permissions.md#signing): `"require"`, `"warn"`',
         words=("require", "warn"),
     ),
     SettingKey(
         "trust.documents",
         "`false`",
-        "whether playbooks and pipelines must be [signed](../guides/permissions.md#signing) too",
+        "playbooks and pipelines must be [signed](../guides/permissions.md#signing) too",
         words=_FLAG,
     ),
     SettingKey(
         "trust.locked",
         "`false`",
-        (
-            "whether a run is refused that may do or cost more than "
-            "[`quire.lock`](../guides/lock.md#holding-runs-to-the-lock) says"
-        ),
+        ("refuse a run that may do or cost more than [`quire.lock`](../guides/lock.md#holding-runs-to-the-lock) says"),
         words=_FLAG,
     ),
     SettingKey("knowledge.folders", "`[]`", "folders of knowledge items", names="folder"),

@@ -109,7 +109,7 @@ def _wait(url: str, server: subprocess.Popen[bytes]) -> None:
 
 
 def _installed() -> Path:
-    """Return the program, which is installed from npm if it is not there yet."""
+    """Return the program, which is installed from npm if it is missing yet."""
     folder = Path(os.environ.get("QUIRE_CODE_SERVER", EXTENSION / ".code-server"))
     program = folder / "node_modules" / ".bin" / "code-server"
     ready = folder / ".ready"

@@ -119,7 +119,7 @@ def test_a_step_whose_time_is_over_has_failed() -> None:
 
 
 def test_labels_of_match_its_default_and_its_failure() -> None:
-    none = "step 1: none of the cases (there is no default)"
+    none = "step 1: none of the cases (without default)"
     assert labels(MATCH, "arms") == ["step 1: case bug", "step 1: case 5", none]
     assert missing(MATCH, "arms", run(kind="bug")) == labels(MATCH, "arms")[1:]
     assert missing(MATCH, "arms", run(kind=5), run(kind="other")) == ["step 1: case bug"]
@@ -144,7 +144,7 @@ def test_labels_of_match_its_default_and_its_failure() -> None:
 def test_a_match_on_something_true_or_false_has_no_other_label(first: str, on: str, both: bool) -> None:
     cases = "'True': {steps: [{transform: {value: '1'}}]}, 'False': {steps: [{transform: {value: '2'}}]}"
     text = dialect(f'transform: {{value: "{first}", output: many}}', f'match: {{on: "{on}", cases: {{{cases}}}}}')
-    none = [] if both else ["step 2: none of the cases (there is no default)"]
+    none = [] if both else ["step 2: none of the cases (without default)"]
     assert labels(text, "arms") == ["step 2: case True", "step 2: case False", *none]
     assert len(labels(text.replace("'False'", "'no'"), "arms")) == 3
 

@@ -161,7 +161,7 @@ async def _list(runs: StoredRuns, status: Status | None, limit: int, page: int, 
         if len(rows) == limit or page > 1:
             await _count(runs, status, limit, page, len(rows))
     elif page > 1:
-        click.echo(f"there is no page {page}: the list has ended before", err=True)
+        click.echo(f"page {page} does not exist: the list is shorter", err=True)
     else:
         which = f"no run is {status.words}" if status else "no runs yet: `quire run DOCUMENT` makes one"
         click.echo(which, err=True)
@@ -326,16 +326,16 @@ def _say_next(row: RunRow, waits: bool, *, several: bool = False) -> None:
     """Print what the user can do with a run that rests."""
     words = "STEP|PATH VALUE" if several and row.format == "pipeline" else "STEP VALUE" if several else "VALUE"
     if row.pins.get("imported"):
-        click.echo(f"imported: quire fork {row.id} --from STEP goes on in a new run", err=True)
+        click.echo(f"imported: quire fork {row.id} --from STEP continues in a new run", err=True)
         return
     match row.status:
         case Status.EXPIRED:
-            click.echo(f"expired: quire fork {row.id} --from STEP goes on in a new run", err=True)
+            click.echo(f"expired: quire fork {row.id} --from STEP continues in a new run", err=True)
         case Status.AWAITING_INPUT if not waits:
-            click.echo(f"answered: quire resume {row.id} goes on", err=True)
+            click.echo(f"answered: quire resume {row.id} continues it", err=True)
         case Status.AWAITING_INPUT:
             click.echo(f"waiting for a person: quire answer {row.id} {words}", err=True)
         case Status.RUNNING if waits:
-            click.echo(f"it goes on, but asks: quire answer {row.id} {words}", err=True)
+            click.echo(f"it continues, but asks: quire answer {row.id} {words}", err=True)
         case Status.PAUSED | Status.INTERRUPTED | Status.CANCELLED | Status.PENDING:
-            click.echo(f"{row.status}: quire resume {row.id} goes on", err=True)
+            click.echo(f"{row.status}: quire resume {row.id} continues it", err=True)

@@ -104,7 +104,7 @@ _MEANINGS = {
     sqlite3.SQLITE_FULL: "no room left on the disk of {path}: free some and try again (nothing was half written)",
     sqlite3.SQLITE_READONLY: "{path} is read-only: make the file and its folder writable",
     sqlite3.SQLITE_PERM: "{path} may not be used by this account: check the permissions of the file and its folder",
-    sqlite3.SQLITE_CANTOPEN: "{path} cannot be opened: check that its folder is there and may be written",
+    sqlite3.SQLITE_CANTOPEN: "{path} cannot be opened: check that its folder exists and can be written",
     sqlite3.SQLITE_CORRUPT: "{path} is damaged: restore it from a copy, or move it away to start with a new one",
     sqlite3.SQLITE_NOTADB: "{path} is not a database: restore it from a copy, or move it away to start with a new one",
     sqlite3.SQLITE_IOERR: "{path} cannot be read or written: check the disk and its quota ({detail})",

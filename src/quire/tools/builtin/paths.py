@@ -172,7 +172,7 @@ class Places:
         for folder in self.private:
             try:
                 if os.path.samestat(status, folder.stat()):
-                    raise Denied("permission denied: no tool may use your own space")
+                    raise Denied("permission denied: no tool may use your user folder")
             except OSError:
                 continue
 
@@ -247,7 +247,7 @@ def fold(name: str) -> str:
 
 CLOSED = (
     Row(("quire.toml", "pyproject.toml", ".mcp.json"), "they ask for servers, modules and grants"),
-    Row(("quire.lock",), "what documents may do, as people have reviewed it"),
+    Row(("quire.lock",), "the permissions of documents that people have reviewed"),
     Row((".quire",), "the runs, their answers and their grants"),
     Row((".git", "git~1", ".hg", ".jj", ".sl", "_darcs", ".pijul"), "hooks and settings that start programs"),
     Row((".venv",), "the interpreter and its packages"),
@@ -445,7 +445,7 @@ class Protection(Struct, frozen=True):
     def _advice(self, parts: Sequence[str], folder: str) -> str:
         grant = _grant(folder)
         if not self.declared:
-            return f"grant it with {grant}, or under [tools] allow in the quire.toml of your space"
+            return f"grant it with {grant}, or under [tools] allow in the quire.toml of your user folder"
         directive = _directive(parts)
         if not directive:
             return new_run_with(grant)

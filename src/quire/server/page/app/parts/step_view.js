@@ -94,7 +94,7 @@ function StepHead({ head, step, path, detail }) {
       </span>
     </header>
     ${step?.survived
-      ? html`<p class="step-message survived pre">Failed, and the run went on: ${step.survived}</p>`
+      ? html`<p class="step-message survived pre">Failed, and the run continued: ${step.survived}</p>`
       : step?.message && html`<p class="step-message pre">${step.message}</p>`}
   `;
 }
@@ -202,7 +202,7 @@ function Why({ head, step }) {
   useEffect(() =>
     addShortcuts("Why", [{
       keys: "w",
-      does: "Why: what the step read",
+      does: "Why: the values that the step read",
       run: () => {
         const details = place.current?.querySelector("details");
         if (details) details.open = true;
@@ -215,7 +215,7 @@ function Why({ head, step }) {
   return html`
     <section class="why" ref=${place}>
       <details open=${open}>
-        <summary>Why: what it read</summary>
+        <summary>Why: the values that it read</summary>
         <ul>
           ${step.values.map((/** @type {any} */ one) =>
             html`
