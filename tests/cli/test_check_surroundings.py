@@ -88,7 +88,8 @@ GREET = ".ai/directives/team/greet.md"
             [
                 (
                     "DR024",
-                    "the directive team/base cannot be read: line 1: this file has no xml fence, so it is not a directive",
+                    "the directive team/base cannot be read: line 1: this file has no xml fence, so it is not "
+                    "a directive",
                 )
             ],
         ),

@@ -36,7 +36,10 @@ def test_a_healthy_workspace(workspace: Path, tmp_path: Path) -> None:
     assert found["workspace"] == ("ok", f"{workspace} (made by quire.toml)")
     assert found["settings"] == ("ok", str(workspace / "quire.toml"))
     assert found["trust"][0] == "ok"
-    assert found["store"] == ("missing", f"{workspace / '.quire' / 'quire.db'} is made by the first run")
+    assert found["store"] == (
+        "missing",
+        f"{workspace / '.quire' / 'quire.db'} does not exist yet; the first run creates it",
+    )
     assert "OPENAI_API_KEY" in found["provider keys"][1]
     assert found["embedded models"][0] == "missing"
     assert SECRET not in text

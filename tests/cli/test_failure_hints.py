@@ -34,7 +34,7 @@ def test_a_script_without_a_reply(workspace: Path, capsys: pytest.CaptureFixture
     ("kind", "format", "message", "hint"),
     [
         ("limit", "playbook", "the budget is used up", "quire resume r --budget MORE|none"),
-        ("limit", "playbook", "the price is not known: go on with --budget none", "quire resume r --budget none"),
+        ("limit", "playbook", "the price is not known: continue with --budget none", "quire resume r --budget none"),
         ("auth", "playbook", "401", "quire resume r --model OTHER"),
         ("network", "playbook", "refused", "to try again from there: quire resume r"),
         ("tokens_exceeded", "directive", "limit", "quire resume r --limit tokens=MORE"),

@@ -50,7 +50,7 @@ async def test_what_is_exported_comes_back(travel: Travel, tmp_path: Path) -> No
                 row.updated_at,
                 row.position,
             )
-            with pytest.raises(RunState, match="imported and only to be looked at"):
+            with pytest.raises(RunState, match="imported and read-only"):
                 await runtime.drive(run)
             with pytest.raises(StoreError, match=r"has a run .* already"):
                 await import_run(runtime, read_export(tmp_path / "one.jsonl"))

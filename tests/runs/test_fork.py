@@ -245,7 +245,7 @@ async def test_an_imported_directive_goes_on_only_where_its_text_is_trusted(trav
     script: list[Value] = [use(("directive_return", {"said": "here"}))]
     async with other.runtime(script) as runtime:
         await import_run(runtime, read_export(tmp_path / "run.jsonl"))
-        with pytest.raises(Refused, match="is not the same here"):
+        with pytest.raises(Refused, match="differs here"):
             await fork(runtime, run, "turn 4", Changes())
     same = (travel.folder / ".ai/directives/demo/parent.md").read_text()
     other.write(".ai/directives/demo/parent.md", same)

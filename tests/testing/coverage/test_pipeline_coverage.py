@@ -82,10 +82,10 @@ def test_a_list_that_is_written_down_decides_nothing() -> None:
     [
         ("continue", 0, ["step 1: an item is dropped"]),
         ("continue", 1, []),
-        ("retry(2)", 0, ["step 1: an item is tried again, and well", "step 1: an item has used up its tries"]),
-        ("retry(2)", 2, ["step 1: an item has used up its tries"]),
-        ("retry(2)", 3, ["step 1: an item is tried again, and well"]),
-        ("retry(1), continue", 2, ["step 1: an item is tried again, and well"]),
+        ("retry(2)", 0, ["step 1: a retry of an item succeeds", "step 1: an item fails after all retries"]),
+        ("retry(2)", 2, ["step 1: an item fails after all retries"]),
+        ("retry(2)", 3, ["step 1: a retry of an item succeeds"]),
+        ("retry(1), continue", 2, ["step 1: a retry of an item succeeds"]),
         ("abort", 1, []),
     ],
 )
@@ -98,9 +98,9 @@ def test_failures_of_items(policy: str, times: int, left: list[str]) -> None:
     ("policy", "times", "left"),
     [
         ("continue", 1, []),
-        ("retry(2)", 1, ["step 1: a failure has used up its tries"]),
-        ("retry(2)", 3, ["step 1: a failure is tried again, and well"]),
-        ("retry(2)", 0, ["step 1: a failure is tried again, and well", "step 1: a failure has used up its tries"]),
+        ("retry(2)", 1, ["step 1: a failure fails after all retries"]),
+        ("retry(2)", 3, ["step 1: a retry of a failure succeeds"]),
+        ("retry(2)", 0, ["step 1: a retry of a failure succeeds", "step 1: a failure fails after all retries"]),
     ],
 )
 @pytest.mark.parametrize("deep", [False, True])
