@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from quire import formats
 from quire.cli.options import named_file, require_text
-from quire.cli.stdio import complain, wants_colour
+from quire.cli.stdio import complain, wants_colour, write_exactly
 from quire.diagnostics import Diagnostic, Severity, edits_of
 from quire.display.diagnostics import FORMATS, Findings, FormatName, printer
+from quire.display.visible import visible
 from quire.errors import BadConfiguration, CannotStart, NoSuchDocument, Unreadable
 from quire.library.check import DocumentCheck
-from quire.library.collect import collect
-from quire.source import Source, Span, read_source
+from quire.library.collect import FoundFile, collect, suffix_of
+from quire.source import OPEN_TEXTS, Source, Span, decoded, read_source
 from quire.wording import counted, did_you_mean, nearest
 
 if TYPE_CHECKING:
     from quire.formats.suppressions import Hidden
-    from quire.library.collect import FoundFile
 
 
 @click.command("check")
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 @click.option("--locked", is_flag=True, help="Fail on documents that differ from quire.lock.")
 @click.option("--fix", is_flag=True, help="Fix in the files what has only one fix, such as a typo.")
 @click.option("--unsafe", is_flag=True, help="With --fix: also fixes that may change the meaning.")
+@click.option("--stdin-name", metavar="NAME", help="With PATH -: the name, which gives format and place.")
 @click.option("--explain", metavar="CODE", help="Print the page of a code and exit.")
 @click.pass_context
 def command(
@@ -53,11 +56,13 @@ def command(
     locked: bool,
     fix: bool,
     unsafe: bool,
+    stdin_name: str | None,
     explain: str | None,
 ) -> None:
     """Find mistakes in documents before a run.
 
-    PATH is a document, a test, a folder, a quoted glob or a name; without one, the current folder. Findings go to
+    PATH is a document, a test, a folder, a quoted glob, a name, or - for stdin; without one, the current folder. With
+    --fix, - prints the mended text, and findings go to stderr. Findings go to
     stdout, a summary to stderr. Exit 0: no error, 1: an error, or a finding that stops a run, 2: something could not be
     read.
     """
@@ -66,8 +71,14 @@ def command(
     if explain is not None:
         click.echo(_page(explain))
         return
-    files, problems = collect([named_file(path) for path in paths] or (".",), tests=True)
-    if fix:
+    is_stdin = "-" in paths or stdin_name is not None
+    if is_stdin and paths != ("-",):
+        raise click.UsageError("- is checked alone, and --stdin-name is for -")
+    if is_stdin:
+        files, problems = [FoundFile(_open_stdin(context, stdin_name, fix, unsafe), named=True)], []
+    else:
+        files, problems = collect([named_file(path) for path in paths] or (".",), tests=True)
+    if fix and not is_stdin:
         from quire.cli.fixes import fix_files
 
         problems += fix_files([file.path for file in files], DocumentCheck().of, unsafe=unsafe)
@@ -76,9 +87,11 @@ def command(
         checked = _with_locks(checked, all=not paths)
     form = "json" if as_json else form
     if form == "json" and not checked and problems:
-        raise (CannotStart if files else NoSuchDocument)("\n".join(problems))
-    click.echo(printer(form)(checked, wants_colour(sys.stdout)), nl=False)
-    sys.stdout.flush()
+        is_there = any(os.path.lexists(path) for path in paths)
+        raise (CannotStart if is_there else NoSuchDocument)("\n".join(problems))
+    out = sys.stderr if is_stdin and fix else sys.stdout
+    click.echo(printer(form)(checked, wants_colour(out)), nl=False, file=out)
+    out.flush()
     for problem in problems:
         complain(problem)
     if checked or not problems:
@@ -86,6 +99,30 @@ def command(
         if sys.stderr.isatty() and form == "full":
             _say_what_to_do(checked, is_fixed=fix)
     context.exit(2 if problems else _status(checked, strict, portable))
+
+
+def _open_stdin(context: click.Context, name: str | None, fix: bool, unsafe: bool) -> Path:
+    """Read the document on stdin as if an editor had it open under its name, and return that. With `fix`, print it with
+    its fixes."""
+    from quire.cli.inputs import stdin_bytes
+
+    if name is not None and (Path(name).is_absolute() or ".." in Path(name).parts or not Path(name).name):
+        raise click.UsageError(f"--stdin-name {name}: give the path of a file below this folder")
+    path, data = Path(name or "stdin.md"), stdin_bytes("the document")
+    text = decoded(path, data)
+    if name is None:
+        path = Path(f"stdin{suffix_of(text)}")
+    OPEN_TEXTS[key := os.path.abspath(path)] = source = Source.of(text, str(path))  # noqa: PTH100
+    context.call_on_close(lambda: OPEN_TEXTS.pop(key, None))
+    if fix and not source.exceeds(formats.most_bytes(path.name)):
+        from quire.cli.fixes import fixed_text
+
+        text, changes = fixed_text(text, source, DocumentCheck().of, unsafe)
+        for change in changes:
+            click.echo(visible(change), err=True)
+        OPEN_TEXTS[key] = Source.of(text, str(path))
+        write_exactly(text)
+    return path
 
 
 def _findings(files: Sequence[FoundFile], checks: DocumentCheck, problems: list[str]) -> list[Findings]:
