@@ -22,7 +22,9 @@ from tests.server.test_contract import Api
 
 import quire
 from quire import errors
+from quire.cli import verbs
 from quire.cli.app import group
+from quire.cli.help import help_text
 from quire.library.check import all_codes
 from quire.operations.problems import KINDS
 
@@ -84,8 +86,11 @@ def _served(folder: Path) -> Iterator[str]:
 
 
 def _help() -> Iterator[str]:
-    for path, context in _commands(_context(group, None, "quire")):
-        yield from (f"help {path}: {line}" for line in context.command.get_help(context).splitlines() if line.strip())
+    top = _context(group, None, "quire")
+    older = {name: group.get_command(top, name) for name, verb in verbs.VERBS.items() if verb.group == "Older"}
+    hidden = (_context(command, top, name) for name, command in older.items() if command is not None)
+    for path, context in (pair for root in (top, *hidden) for pair in _commands(root)):
+        yield from (f"help {path}: {line}" for line in help_text(context).splitlines() if line.strip())
         for option in context.command.params:
             if isinstance(option, click.Option):
                 yield f"flag {path} {' '.join((*option.opts, *option.secondary_opts))}"

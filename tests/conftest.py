@@ -32,6 +32,7 @@ SLOW = (
     "server/",
     "simulation/",
     "analysis/test_tightness.py",
+    "cli/test_help_servers.py",
     "cli/test_serve.py",
     "cli/test_startup.py",
     "cli/test_terminal.py",

@@ -3,6 +3,7 @@
     QuireError                     exit
     ├── CannotStart                 2    usage, a missing file, no model: nothing has run
     │   ├── Unreadable                   a file that is not a document
+    │   ├── NoSuchDocument               a name that no document has
     │   ├── BadDocument                  a document with fatal diagnostics
     │   │   └── NearMisses               one that seems to ask, branch or continue where it does not
     │   ├── BadInputs                    every wrong or missing input, listed at once
@@ -34,6 +35,7 @@ A wrong document is not an exception but diagnostics (`quire.diagnostics`); a bu
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -48,10 +50,16 @@ class QuireError(Exception):
     """Base of all exceptions of Quire. The text is one line, or a line and a list, and can be shown to the user."""
 
     exit_code: ClassVar[int] = 3
+    code: str = "error"
+    """A stable word for programs: `code` of the error of `--json`, and with dashes that of the HTTP API."""
+    is_printed = False
+    """True if stdout has JSON about it already."""
 
 
 class CannotStart(QuireError):
     """Nothing has run and nothing was written."""
+
+    code = "cannot_start"
 
     exit_code = 2
 
@@ -62,20 +70,34 @@ class Unreadable(CannotStart):
     `kind` is `empty`, `too_large` or `not_utf8` if the file exists and only that keeps it from being a document.
     """
 
+    code = "no_such_document"
+
     def __init__(self, path: Path, reason: str, kind: str = "") -> None:
         super().__init__(f"{path} {reason}")
         self.path = path
         self.reason = reason
         self.kind = kind
+        if os.path.lexists(path):
+            self.code = "unreadable"
+
+
+class NoSuchDocument(CannotStart):
+    """No document has this name."""
+
+    code = "no_such_document"
 
 
 class BadDocument(CannotStart):
     """The document has fatal diagnostics. The printers show them; the text only counts them."""
 
+    code = "bad_document"
+
 
 class NearMisses(BadDocument):
     """A document, or one that it calls, has findings that stop a run. `documents` are their sources, each with its
     findings, `codes` those of the findings; the text lists all of them."""
+
+    code = "near_misses"
 
     def __init__(self, documents: Sequence[tuple[Source, Sequence[Diagnostic]]]) -> None:
         lines = ["not started: this looks like a part of the document that does something, and is read as text"]
@@ -92,6 +114,8 @@ class BadInputs(CannotStart):
     """Lists everything that is wrong with the inputs of a run, one problem per line. `inputs` are the problems of
     single inputs, by their names."""
 
+    code = "bad_inputs"
+
     def __init__(self, problems: list[str], inputs: dict[str, str] | None = None) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
@@ -99,26 +123,30 @@ class BadInputs(CannotStart):
 
 
 class NoModel(CannotStart):
-    pass
+    code = "no_model"
 
 
 class PriceUnknown(CannotStart):
     """A budget cannot be kept, because the price of a model is not known."""
 
+    code = "price_unknown"
+
 
 class BadConfiguration(CannotStart):
-    pass
+    code = "bad_configuration"
 
 
 class NoSuchRun(CannotStart):
-    pass
+    code = "no_such_run"
 
 
 class RunBusy(QuireError):
+    code = "run_busy"
     exit_code = 2
 
 
 class RunState(QuireError):
+    code = "run_state"
     exit_code = 2
 
 
@@ -128,6 +156,8 @@ class StepFailed(QuireError):
     `path` is the path of the effect that failed, or of the step; `also` are the paths of others that failed beside it.
     `label` is the label of the innermost step, set once the failure has passed a step.
     """
+
+    code = "step_failed"
 
     exit_code = 3
 
@@ -169,6 +199,8 @@ class LimitReached(QuireError):
     """A limit of the whole run, which no policy of a step or a thread survives, as it is not a `StepFailed`. `path` and
     `label` are those of the call that was refused, if there was one."""
 
+    code = "limit_reached"
+
     exit_code = 5
 
     def __init__(self, message: str, kind: str = "limit", path: str = "", label: str = "") -> None:
@@ -177,6 +209,7 @@ class LimitReached(QuireError):
 
 
 class Refused(QuireError):
+    code = "refused"
     exit_code = 6
 
 
@@ -191,6 +224,8 @@ class BadDefinition(Refused):
 class Denied(Refused):
     """A capability is missing. The text names it and says how to grant it."""
 
+    code = "denied"
+
 
 class ToolChanged(Denied):
     """Tools of servers are not those that were locked. `tools` are their names, `SERVER/TOOL`."""
@@ -201,7 +236,7 @@ class ToolChanged(Denied):
 
 
 class Untrusted(Refused):
-    pass
+    code = "untrusted"
 
 
 class BrokenSeal(Refused):
@@ -209,6 +244,8 @@ class BrokenSeal(Refused):
 
     `old` is true if the run claims to be of 0.1.0, which sealed nothing: then a confirmation by the user is enough.
     """
+
+    code = "broken_seal"
 
     def __init__(self, run: str, reason: str, *, old: bool = False) -> None:
         remedy = f"`quire runs seal {run}` seals it, if it is yours; " if old else ""
@@ -222,15 +259,18 @@ class BrokenSeal(Refused):
 
 
 class StoreError(QuireError):
+    code = "store"
     exit_code = 2
 
 
 class StoreLocked(StoreError):
     """Nothing was written. The same write may succeed a moment later."""
 
+    code = "store_locked"
+
 
 class StoreFull(StoreLocked):
-    pass
+    code = "store"
 
 
 class StoreGone(StoreError):
@@ -240,8 +280,12 @@ class StoreGone(StoreError):
 class Fenced(QuireError):
     """Another process took this run over. This process must not write anything to it any more."""
 
+    code = "fenced"
+
 
 class JournalMismatch(QuireError):
+    code = "journal"
+
     def __init__(self, path: str) -> None:
         super().__init__(f"the recorded effect at {path} answers a different request: this run cannot be replayed")
         self.path = path

@@ -210,17 +210,21 @@ def read_source(path: Path, *, limit: int = MAX_DOCUMENT_BYTES) -> Source:
         raise Unreadable(path, f"cannot be read: {reason}") from None
     if len(data) > limit:
         raise Unreadable(path, f"is larger than {limit:,} bytes", "too_large")
-    if b"\0" in data:
-        raise Unreadable(path, "is a binary file, not text")
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise Unreadable(
-            path, f"is not UTF-8: byte {error.start + 1} is 0x{data[error.start]:02x}", "not_utf8"
-        ) from None
+    text = decoded(path, data)
     if not text.strip("\ufeff \t\r\n"):
         raise Unreadable(path, "is empty", "empty")
     return Source(str(path), normalise(text), len(data))
+
+
+def decoded(path: Path, data: bytes) -> str:
+    """Return the bytes of a document as text. Raises `Unreadable`."""
+    if b"\0" in data:
+        raise Unreadable(path, "is a binary file, not text")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        reason = f"is not UTF-8: byte {error.start + 1} is 0x{data[error.start]:02x}"
+        raise Unreadable(path, reason, "not_utf8") from None
 
 
 def file_identity(path: Path) -> tuple[int, ...]:

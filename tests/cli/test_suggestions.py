@@ -17,8 +17,9 @@ PAGE = "# T\n\n## STEP 1: A\n\nGo.\n"
     ("arguments", "expected"),
     [
         (["rnu"], "did you mean 'run'?"),
-        (["help"], "did you mean 'quire --help'?"),
-        (["version"], "did you mean 'quire --version'?"),
+        (["verison"], "did you mean 'version'?"),
+        (["hlep"], "did you mean 'help'?"),
+        (["fokr"], "did you mean 'fork'?"),
         (["validate", "x"], "did you mean 'check'?"),
         (["page.playbook.md"], "did you mean 'quire run page.playbook.md'?"),
         (["run", "page.playbook.md", "product=tea"], "did you mean quire run … -i product=tea?"),

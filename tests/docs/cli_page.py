@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import click
 
 from quire.cli.app import group
+from quire.cli.help import all_verbs, help_text
 
 WIDTH = 100
 
@@ -21,7 +22,8 @@ def cli_page() -> str:
         "FREE calls no model and changes nothing, PAID may call a model, WRITES changes files.",
     ]
     for path, context in _commands(_context(group, None, "quire")):
-        parts += [f"## {path}", f"```text\n{context.command.get_help(context)}\n```"]
+        parts += [f"## {path}", f"```text\n{help_text(context)}\n```"]
+    parts += ["## quire help all", f"```text\n{all_verbs()}\n```"]
     return "\n\n".join(parts) + "\n"
 
 

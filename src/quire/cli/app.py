@@ -10,10 +10,12 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import pairwise
 
 import click
 
-from quire.cli import BROKEN_PIPE, INTERRUPTED, VERBS
+from quire.cli import BROKEN_PIPE, INTERRUPTED
+from quire.cli.verbs import VERBS
 from quire.display.visible import PLAINER, visible
 from quire.errors import QuireError
 from quire.wording import did_you_mean, nearest
@@ -22,8 +24,6 @@ USAGE = 2
 CLOSED: set[int] = set()
 """File descriptors of the standard streams that the caller had closed."""
 MEANT = {
-    "help": "quire --help",
-    "version": "quire --version",
     "validate": "check",
     "lint": "check",
     "init": "new",
@@ -35,7 +35,7 @@ MEANT = {
     "history": "runs",
     "status": "runs",
     "ps": "runs",
-    "stop": "cancel",
+    "stop": "runs cancel",
     "continue": "resume",
     "retry": "resume",
     "models": "model list",
@@ -50,14 +50,18 @@ class Verbs(click.Group):
     """A click group that lists the verbs from their table and imports only the invoked one."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [name for name, (place, _) in VERBS.items() if find_spec(place.partition(":")[0])]
+        return [
+            name for name, verb in VERBS.items() if verb.group != "Older" and find_spec(verb.place.partition(":")[0])
+        ]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        module, _, attribute = VERBS.get(cmd_name, ("", ""))[0].partition(":")
+        if cmd_name == "help":
+            return help_command
+        module, _, attribute = VERBS[cmd_name].place.partition(":") if cmd_name in VERBS else ("", "", "")
         if not module or not find_spec(module):
             return None
         command: object = getattr(import_module(module), attribute or "command")
-        return _with_help(command) if isinstance(command, click.Command) else None
+        return with_help(command) if isinstance(command, click.Command) else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -65,18 +69,16 @@ class Verbs(click.Group):
         name = args[0]
         command = self.get_command(ctx, name)
         if command is None and not name.startswith("-"):
-            close = _close_verb(name, self.list_commands(ctx))
+            close = _close_verb(name, [*VERBS, "help", "version"])
             raise click.UsageError(f"unknown verb {name!r}" + did_you_mean(close, lead="; ", form="{!r}"), ctx)
         return (name, command, args[1:]) if command else super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        rows = [(name, VERBS[name][1]) for name in self.list_commands(ctx)]
-        with formatter.section("Verbs"):
-            formatter.write_dl(rows)
 
-
-def _with_help(command: click.Command) -> click.Command:
-    """Give a command the option `--help`. That of click looks for a translation of its text, and loads `locale`."""
+def with_help(command: click.Command) -> click.Command:
+    """Give a command, and those below it, the option `--help`. That of click looks for a translation of its text, and
+    loads `locale`."""
+    for part in command.commands.values() if isinstance(command, click.Group) else ():
+        with_help(part)
     if command.add_help_option:
         command.add_help_option = False
         command.params.append(
@@ -94,8 +96,23 @@ def _with_help(command: click.Command) -> click.Command:
 
 def _show_help(context: click.Context, parameter: click.Parameter, is_given: bool) -> None:
     if is_given and not context.resilient_parsing:
-        click.echo(context.get_help(), color=context.color)
+        from quire.cli.help import help_text
+
+        click.echo(help_text(context), color=context.color)
         context.exit()
+
+
+@click.command("help", add_help_option=False, context_settings={"ignore_unknown_options": True})
+@click.argument("words", nargs=-1)
+def help_command(words: tuple[str, ...]) -> None:
+    """Print the help of a verb, the first page without one, or the list of all verbs."""
+    if words == ("all",):
+        from quire.cli.help import all_verbs
+
+        click.echo(all_verbs())
+        return
+    with group.make_context("quire", [*(word for word in words if not word.startswith("-")), "--help"]) as asked:
+        group.invoke(asked)
 
 
 group = Verbs(
@@ -104,7 +121,7 @@ group = Verbs(
     context_settings={"help_option_names": ["-h", "--help"]},
     params=[click.Option(["-V", "--version"], is_flag=True, help="Show the version and exit.")],
 )
-_with_help(group)
+with_help(group)
 
 
 def enter(arguments: list[str]) -> int:
@@ -133,21 +150,37 @@ def enter(arguments: list[str]) -> int:
         if isinstance(error, FileNotFoundError) and _nowhere():
             from quire.workspace.locate import GONE
 
-            say(GONE)
-            return USAGE
+            return _fail(arguments, "cannot_start", GONE)
         # Only an error of a stream has no file name. Any other is a file access without error handling: a bug.
         if error.filename is not None or error.errno not in _NO_ROOM:
             raise
         _drop_output()
-        say(f"the output could not be written: {error.strerror}")
+        return _fail([], "", f"the output could not be written: {error.strerror}")
+    except click.exceptions.NoArgsIsHelpError as error:
+        from quire.cli.help import help_text
+
+        click.echo(help_text(error.ctx), err=True)
         return USAGE
     except click.ClickException as error:
-        say(_usage(error))
-        return USAGE if isinstance(error, click.UsageError) else error.exit_code
+        status = USAGE if isinstance(error, click.UsageError) else error.exit_code
+        return _fail(arguments, "usage", *_usage(error), status=status)
     except QuireError as error:
-        say(str(error))
-        return error.exit_code
+        return _fail([] if error.is_printed else arguments, error.code, str(error), status=error.exit_code)
     return result if isinstance(result, int) else 0
+
+
+def _fail(arguments: Sequence[str], code: str, message: str, hint: str = "", *, status: int = USAGE) -> int:
+    """Report a failure before the start: on stderr, and with `--json` or `--format json` as one JSON line on stdout.
+    Return the exit code."""
+    say(f"{message} ({hint})" if hint else message)
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    if {"--json", "--format=json"} & set(options) or ("--format", "json") in pairwise(options):
+        import json
+
+        if not hint and code != "bad_inputs":
+            message, _, hint = message.partition("\n" if "\n" in message else "; ")
+        print(json.dumps({"type": "error", "code": code, "message": message, "hint": hint, "exit": status}))
+    return status
 
 
 def _open_streams() -> None:
@@ -186,8 +219,8 @@ def say(message: str) -> None:
     print("\n".join([f"quire: {visible(first)}", *(f"  {visible(line)}" for line in rest)]), file=sys.stderr)
 
 
-def _usage(error: click.ClickException) -> str:
-    """Return one line that says what is wrong with the command line."""
+def _usage(error: click.ClickException) -> tuple[str, str]:
+    """Return one line that says what is wrong with the command line, and the help to see."""
     if isinstance(error, click.NoSuchOption):
         options = [name for param in error.ctx.command.params for name in param.opts] if error.ctx else []
         close = nearest(error.option_name, options)
@@ -197,7 +230,7 @@ def _usage(error: click.ClickException) -> str:
         message = text[:1].lower() + text[1:] + _instead(error, text)
     context = error.ctx if isinstance(error, click.UsageError) else None
     where = context.command_path if context else "quire"
-    return f"{message} (see {where} --help)"
+    return message, f"see {where} --help"
 
 
 def _instead(error: click.ClickException, text: str) -> str:

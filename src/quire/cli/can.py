@@ -83,11 +83,10 @@ def command(
     allow: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Say whether a document may do something: quire can deploy_staging execute tool rye/bash.
+    """Tell whether a document may do something, and why.
 
-    TYPE is tool, directive, knowledge, pipeline, playbook or prompt. A directive may do what its <permissions> grant;
-    a playbook or a pipeline may do what you grant to all of them. Without an ID the question is about a search among
-    all items of that type. FREE: starts nothing. Exit 0 when it may, 6 when it may not.
+    TYPE is tool, directive, knowledge, pipeline, playbook or prompt. Without an ID the question is about a search among
+    all items of that type. Exit 0 when it may, 6 when it may not.
     """
     from quire.display.text import one_line
     from quire.library.lookup import document_of

@@ -2,38 +2,48 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from quire import formats
 from quire.cli.options import named_file, require_text
-from quire.cli.stdio import complain, wants_colour
+from quire.cli.stdio import complain, wants_colour, write_exactly
 from quire.diagnostics import Diagnostic, Severity, edits_of
 from quire.display.diagnostics import FORMATS, Findings, FormatName, printer
-from quire.errors import BadConfiguration, CannotStart, Unreadable
+from quire.display.visible import visible
+from quire.errors import BadConfiguration, CannotStart, NoSuchDocument, Unreadable
 from quire.library.check import DocumentCheck
-from quire.library.collect import collect
-from quire.source import Source, Span, read_source
+from quire.library.collect import FoundFile, collect, suffix_of
+from quire.source import OPEN_TEXTS, Source, Span, decoded, read_source
 from quire.wording import counted, did_you_mean, nearest
 
 if TYPE_CHECKING:
     from quire.formats.suppressions import Hidden
-    from quire.library.collect import FoundFile
 
 
 @click.command("check")
 @click.argument("paths", nargs=-1, metavar="PATH…", callback=require_text)
-@click.option("--format", "form", type=click.Choice(FORMATS), default="full", show_default=True, help="How to print.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="full",
+    metavar="FORMAT",
+    help="full (default), concise, json, github or sarif.",
+)
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--strict", is_flag=True, help="Fail on warnings and lints as well.")
-@click.option("--portable", is_flag=True, help="Note what only Quire has, and fail on it.")
+@click.option("--portable", is_flag=True, help="Fail on Quire-only features.")
 @click.option("--locked", is_flag=True, help="Fail on documents that differ from quire.lock.")
-@click.option("--fix", is_flag=True, help="Fix what is certain, such as a misspelt word, in the files themselves.")
-@click.option("--unsafe", is_flag=True, help="With --fix: also apply fixes that may change what a document means.")
+@click.option("--fix", is_flag=True, help="Fix in the files what has only one fix, such as a typo.")
+@click.option("--unsafe", is_flag=True, help="With --fix: also fixes that may change the meaning.")
+@click.option("--stdin-name", metavar="NAME", help="With PATH -: the name, which gives format and place.")
 @click.option("--explain", metavar="CODE", help="Print the page of a code and exit.")
 @click.pass_context
 def command(
@@ -46,55 +56,73 @@ def command(
     locked: bool,
     fix: bool,
     unsafe: bool,
+    stdin_name: str | None,
     explain: str | None,
 ) -> None:
-    """Find what is wrong with documents. Nothing is run and nothing is sent anywhere; Python tools that a document
-    names are imported, if you have agreed to the workspace.
+    """Find mistakes in documents before a run.
 
-    A PATH is a document, a test, a folder (searched for *.playbook.md, for .md files with a "## STEP" heading, for
-    .yaml files with a pipeline and for *.test.yaml), a glob in quotes or the name of a document; without one it is the
-    current folder. Findings go to standard output, a summary to standard error.
-
-    With --fix, findings that can be mended in only one way are mended first: each change is printed on standard error,
-    and the result is checked as usual. Other fixes are printed with their findings; --unsafe applies those too, and
-    you should read the result. A signed document has to be signed again then.
-
-    A comment hides findings of one code, and says why. In YAML it stands above a step or behind a line:
-    # quire: allow PL209 because "every report has a note". "quire check --explain AL103" says which part of a document
-    a comment covers.
-
-    With --portable each place that other implementations of the formats would refuse or read differently is a finding
-    too: the functions and keys of "dialect: quire", for instance.
-
-    With --locked each document is compared with the quire.lock of its workspace: what it may touch, ask for and cost
-    at most (see quire lock). More authority is an error, and so is a lock that is not up to date.
-
-    FREE. With --fix it WRITES the documents. Exit 0 when there is no error, 1 when there is one, or a finding that
-    stops a run (with --strict a warning or a lint counts too, with --portable what only Quire has), 2 when something
-    could not be read or written.
+    PATH is a document, a test, a folder, a quoted glob, a name, or - for stdin; without one, the current folder. With
+    --fix, - prints the mended text, and findings go to stderr. Findings go to
+    stdout, a summary to stderr. Exit 0: no error, 1: an error, or a finding that stops a run, 2: something could not be
+    read.
     """
     if unsafe and not fix:
         raise click.UsageError("--unsafe does nothing without --fix")
     if explain is not None:
         click.echo(_page(explain))
         return
-    files, problems = collect([named_file(path) for path in paths] or (".",), tests=True)
-    if fix:
+    is_stdin = "-" in paths or stdin_name is not None
+    if is_stdin and paths != ("-",):
+        raise click.UsageError("- is checked alone, and --stdin-name is for -")
+    if is_stdin:
+        files, problems = [FoundFile(_open_stdin(context, stdin_name, fix, unsafe), named=True)], []
+    else:
+        files, problems = collect([named_file(path) for path in paths] or (".",), tests=True)
+    if fix and not is_stdin:
         from quire.cli.fixes import fix_files
 
         problems += fix_files([file.path for file in files], DocumentCheck().of, unsafe=unsafe)
     checked = _findings(files, DocumentCheck(portable=portable), problems)
     if locked:
         checked = _with_locks(checked, all=not paths)
-    click.echo(printer("json" if as_json else form)(checked, wants_colour(sys.stdout)), nl=False)
-    sys.stdout.flush()
+    form = "json" if as_json else form
+    if form == "json" and not checked and problems:
+        is_there = any(os.path.lexists(path) for path in paths)
+        raise (CannotStart if is_there else NoSuchDocument)("\n".join(problems))
+    out = sys.stderr if is_stdin and fix else sys.stdout
+    click.echo(printer(form)(checked, wants_colour(out)), nl=False, file=out)
+    out.flush()
     for problem in problems:
         complain(problem)
     if checked or not problems:
         click.echo(_summary(checked), err=True)
-        if sys.stderr.isatty() and form == "full" and not as_json:
+        if sys.stderr.isatty() and form == "full":
             _say_what_to_do(checked, is_fixed=fix)
     context.exit(2 if problems else _status(checked, strict, portable))
+
+
+def _open_stdin(context: click.Context, name: str | None, fix: bool, unsafe: bool) -> Path:
+    """Read the document on stdin as if an editor had it open under its name, and return that. With `fix`, print it with
+    its fixes."""
+    from quire.cli.inputs import stdin_bytes
+
+    if name is not None and (Path(name).is_absolute() or ".." in Path(name).parts or not Path(name).name):
+        raise click.UsageError(f"--stdin-name {name}: give the path of a file below this folder")
+    path, data = Path(name or "stdin.md"), stdin_bytes("the document")
+    text = decoded(path, data)
+    if name is None:
+        path = Path(f"stdin{suffix_of(text)}")
+    OPEN_TEXTS[key := os.path.abspath(path)] = source = Source.of(text, str(path))  # noqa: PTH100
+    context.call_on_close(lambda: OPEN_TEXTS.pop(key, None))
+    if fix and not source.exceeds(formats.most_bytes(path.name)):
+        from quire.cli.fixes import fixed_text
+
+        text, changes = fixed_text(text, source, DocumentCheck().of, unsafe)
+        for change in changes:
+            click.echo(visible(change), err=True)
+        OPEN_TEXTS[key] = Source.of(text, str(path))
+        write_exactly(text)
+    return path
 
 
 def _findings(files: Sequence[FoundFile], checks: DocumentCheck, problems: list[str]) -> list[Findings]:

@@ -186,14 +186,10 @@ def worker_command(
     grace: float,
     sweep: float,
 ) -> None:
-    """Drive runs of a cluster, until stopped. PAID: runs call a model; WRITES the journals of the runs.
+    """Run the documents of a cluster, until stopped.
 
-    Start any number, on any hosts, each in a workspace: keys, tools, trust and documents that a run looks up while it
-    runs are those of the worker. Ctrl-C or SIGTERM parks its runs at their next step, and the other workers go on with
-    them; one that dies is noticed within the heartbeat of the cluster.
-
-    The keys and certificates of the settings are for the server of the settings: if you name another server with
-    --temporal, give its keys and certificates here too.
+    Start any number, on any hosts, each in a project folder: keys, tools and trust are those of the worker. Ctrl-C or
+    SIGTERM leaves its runs to the other workers. With --temporal, give the keys and certificates of that server too.
     """
     if find_spec("temporalio") is None:
         raise CannotStart(f"quire worker needs the package temporalio: {add_extra('cluster')}")

@@ -19,7 +19,7 @@ MOST_PLACES = 20
 def command(words: tuple[str, ...]) -> None:
     """Print a page of the documentation or the entry of a code such as PB106, or search all pages.
 
-    Without an argument, lists the pages. FREE: reads only files that were installed with Quire.
+    Without an argument, list the pages.
     """
     folder = docs_folder()
     pages = {_name(file, folder): file for file in sorted(folder.rglob("*.md"))}

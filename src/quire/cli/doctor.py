@@ -32,11 +32,9 @@ _COLOURS = {"ok": "green", "missing": "yellow", "problem": "red"}
 @click.option("--check", is_flag=True, help="Ask the model for one token and each server for its tools. PAID.")
 @click.pass_context
 def command(context: click.Context, as_json: bool, check: bool) -> None:
-    """Show what Quire finds here: settings, trust, store, models, servers, the sandbox.
+    """Show what Quire finds on this machine: settings, trust, models, servers, the sandbox.
 
-    FREE: starts no program and opens no connection without --check; loads the Python tools of a trusted workspace.
-    --check asks the model that a run would use for one token, prints the cost, and starts the servers that you have
-    agreed to. Exit 1 when something is wrong.
+    Python tools of a folder that you trust are loaded. Exit 1 when something is wrong.
     """
     workspace = find_workspace(Path.cwd())
     findings = list(examine(workspace))

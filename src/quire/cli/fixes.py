@@ -41,17 +41,10 @@ def _fix_file(path: Path, check: Check, unsafe: bool) -> None:
         source, before = read_source(path, limit=formats.most_bytes(path.name)), file_identity(path)
     except QuireError:
         return  # likewise
-    text, changes = path.read_bytes().decode("utf-8"), list[str]()
+    text = path.read_bytes().decode("utf-8")
     if normalise(text) != source.text:
         raise Unreadable(path, "was changed while it was read")
-    for _ in range(_ROUNDS):
-        fixes = list(chosen_fixes(source, check(source), unsafe=unsafe))
-        if not fixes:
-            break
-        for fix in fixes:
-            changes += [f"{path}:{source.position(at).line}: {change}" for at, change in _changes(fix)]
-        text = edited(text, source, [edit for fix in fixes for edit in fix.edits])
-        source = Source.of(text, source.name)
+    text, changes = fixed_text(text, source, check, unsafe)
     if not changes:
         return
     _refuse(path, before[-1])
@@ -62,6 +55,20 @@ def _fix_file(path: Path, check: Check, unsafe: bool) -> None:
     for change in changes:
         click.echo(visible(change), err=True)
     _warn_of_signature(path, source)
+
+
+def fixed_text(text: str, source: Source, check: Check, unsafe: bool) -> tuple[str, list[str]]:
+    """Return the text as it is stored with its fixes, and a line for each change."""
+    changes = list[str]()
+    for _ in range(_ROUNDS):
+        fixes = list(chosen_fixes(source, check(source), unsafe=unsafe))
+        if not fixes:
+            break
+        for fix in fixes:
+            changes += [f"{source.name}:{source.position(at).line}: {change}" for at, change in _changes(fix)]
+        text = edited(text, source, [edit for fix in fixes for edit in fix.edits])
+        source = Source.of(text, source.name)
+    return text, changes
 
 
 def chosen_fixes(source: Source, findings: Iterable[Diagnostic], *, unsafe: bool = False) -> Iterator[Fix]:

@@ -51,7 +51,7 @@ SAME = ""
 """Value of `--document` without a file: use the file that the run was started from."""
 
 
-_EDITED = "Go on with the edited document, in a new run; what still fits is kept."
+_EDITED = "Continue with the edited document, in a new run."
 
 
 def document_option(help: str = _EDITED) -> Callable[[Verb], Verb]:
@@ -148,29 +148,24 @@ def _lines(made: Repaired, run: str) -> list[str]:
 
 @click.command("fork", cls=Unattended)
 @click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=require_text)
-@click.option("--from", "step", metavar="STEP", callback=require_text, help="The first step that is new.")
+@click.option("--from", "step", metavar="STEP", callback=require_text, help="The first step to do again.")
 @document_option()
 @click.option("--set", "sets", metavar="NAME=VALUE", multiple=True, help="A value from that step on.")
-@click.option("--model", metavar="SPEC", callback=require_text, help="Another model, for every call from there on.")
+@click.option("--model", metavar="SPEC", callback=require_text, help="Another model from that step on.")
 @click.option("--allow", metavar="TOOL", multiple=True, callback=require_text, help="Grant a tool to the new run.")
 @click.option("--answer", "answers", metavar="STEP=VALUE", multiple=True, help="Answer a step's question beforehand.")
-@unattended_option("Ask no questions: defaults, as for `quire run`.")
+@unattended_option("Never ask; use defaults, as in `quire run`.")
 @force_option
-@click.option("--dry-run", is_flag=True, help="Only say what the fork keeps and does again. FREE.")
-@click.option("--detach", is_flag=True, help="Leave the new run to a process of its own; print its id.")
+@click.option("--dry-run", is_flag=True, help="Only show what is kept and done again. FREE.")
+@click.option("--detach", is_flag=True, help="Run in the background; print the run's id.")
 @driving_options
 @click.pass_context
 def fork_command(context: click.Context, /, **given: object) -> None:
-    """Make a new run with everything that another run recorded before a step, and drive it. PAID: calls a model;
-    WRITES the new run's journal, and nothing of the other.
+    """Make a new run from the middle of another one, and drive it.
 
-    RUN is an id, the beginning of one, or `last`; it may have completed, failed, expired or been imported. STEP is a
-    step of a playbook (sub-steps too), a step at the top of a pipeline, or a turn of a directive: --from "turn 3".
-    Effects that are taken over are not paid again. A value that is set for the first step is an input; for a later
-    turn of a directive the model is told about it. A script is the script of the whole run.
-
-    With --document the new run has the edited document: every recorded effect that it still asks for is kept; the
-    first effect that differs is named, and it is done again together with all effects after it. --from keeps less.
+    RUN is an id, the beginning of one, or `last`. STEP is a step of a playbook, a step at the top of a pipeline, or a
+    turn of a directive: --from "turn 3". What was recorded before is kept and not paid again. With --document, each
+    recorded effect is kept that the edited document still asks for; the first one that differs is named.
     """
     options = ForkOptions(**context.params)
     if options.step is None and options.document is None:
@@ -224,11 +219,11 @@ BUDGET_REACHED = 5
 
 @click.command("replay")
 @click.argument("runs", metavar="[RUN|last]...", nargs=-1, shell_complete=complete_run, callback=require_text)
-@document_option("The edited document; without FILE, that of the RUN. FREE.")
-@click.option("--last", type=click.IntRange(min=1), metavar="N", help="The newest N runs of the document, without RUN.")
+@document_option("The edited document (default: that of the RUN). FREE.")
+@click.option("--last", type=click.IntRange(min=1), metavar="N", help="The newest N runs of the document.")
 @click.option("--model", metavar="SPEC", callback=require_text, help="Ask the prompts of another model. PAID.")
 @click.option("--script", metavar="FILE", callback=require_text, help="Replies from a file, instead of a model.")
-@click.option("--follow", is_flag=True, help="Go on with the new replies, not with the old ones.")
+@click.option("--follow", is_flag=True, help="Continue with the new replies, not the old ones.")
 @click.option("--budget", type=Budget(min=0), metavar="USD|none", help="Never spend more than this.")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 @click.pass_context
@@ -243,22 +238,10 @@ def replay_command(
     budget: float | None,
     as_json: bool,
 ) -> None:
-    """Try stored runs again, with an edited document or with another model. Nothing of it is stored as a run, no tool
-    is called and no person is asked. RUN is an id, the beginning of one, or `last`.
+    """Try old runs again with an edited document, or with another model.
 
-    With --document (FREE), the new text is walked with the records of the runs, and each run comes to the same end, to
-    a different one, or to the first thing that the new text asks anew. A recorded effect answers the request that is
-    the same, wherever its step stands now; a person's answer also another wording of the question of the same step.
-    Prompt files, and documents that the edited one calls, are read as they are now. Without RUN, the newest 200
-    completed runs of the document are taken.
-
-    With --model (PAID), every recorded prompt is asked again. The old reply goes on being used for what follows, so the
-    calls are compared one by one: replies, captures, branches, cost and time. With --follow the new replies are used;
-    tools and people answer what they answered before, and a run ends where it needs an answer that is not recorded.
-    The most that it may cost is said first. --budget is needed where no person can be asked.
-
-    Ends with 0 if nothing changed, 1 if something did (other words of a reply alone do not count), 5 if the budget was
-    used up.
+    RUN is an id, the beginning of one, or `last`; with --document the default is the newest 200 completed runs of the
+    document. Exit 0: the same, 1: different (other words of a reply alone do not count), 5: the budget is reached.
     """
     spec = f"script:{script}" if script else model
     if (document is None) == (spec is None) or (model and script):

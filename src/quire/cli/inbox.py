@@ -22,10 +22,9 @@ LETTER_WIDTH = 200
 @click.command("inbox")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def command(as_json: bool) -> None:
-    """Show the open questions of all runs, then the last letters about launched runs; the oldest first.
+    """Show questions that wait for an answer, and notices; the oldest first.
 
-    A letter says [pipeline] and arrives when a launched run has ended that no caller waited for. FREE: reads the store
-    only.
+    A notice says [pipeline] and arrives when a launched run has ended that no caller waited for.
     """
     look_at_runs(lambda runs: _show(runs, as_json))
 

@@ -12,12 +12,10 @@ from quire.wording import pluralize
 @click.argument("words", metavar="[TEXT]", nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def command(words: tuple[str, ...], as_json: bool) -> None:
-    """List the documents of this workspace, of your own space, and those that come with Quire: format, name, title,
-    inputs, and how many errors and warnings each has. Inputs that may be left out are in brackets.
+    """List documents in this folder, in your user folder, and those built in.
 
-    NAME is what `quire run` takes: a name, or a path if the document has none. With TEXT only documents whose name,
-    title, description or path contain all of its words. FREE: files are read, nothing is imported or started; broken
-    documents are listed, too, and do not change the exit code.
+    With TEXT, only documents whose name, title, description or path contain all of its words. Inputs in brackets are
+    optional.
     """
     from quire.display.lists import document_data, document_table
     from quire.library.listing import listed_documents

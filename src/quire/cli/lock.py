@@ -39,18 +39,10 @@ _FORMATS = ("terminal", "markdown", "json")
 def command(
     context: click.Context, paths: tuple[str, ...], old: str | None, form: str, as_json: bool, no_tools: bool
 ) -> None:
-    """Write quire.lock: for each document what it may touch, which models, servers and variables it asks for, and what
-    it can cost at most. Review it like code: a change in authority is a changed line.
+    """Write quire.lock: what each document may touch, asks for, and costs at most.
 
-    A PATH is a document, its name, or a folder; without one, all documents of the workspace are locked. With PATHs
-    only their entries are written again. Comments, layout and titles do not count. MCP servers that documents use are
-    started to pin their tools, if you have agreed to the workspace; otherwise the pins stay as they are.
-
-    With --diff OLD the documents as they are now are compared with another lock, such as that of the base of a pull
-    request. Wider facts are marked: + in the terminal, bold in Markdown.
-
-    WRITES quire.lock; with --diff it is FREE. Exit 0 when all is well, 1 when a document has errors: its entry stays as
-    it was, 2 when something could not be read or written. Nothing is written if a PATH does not exist.
+    PATH is a document, a name or a folder; without one, all documents. MCP servers that you have agreed to are started
+    to pin their tools. Exit 1 when a document has errors: its entry stays as it was.
     """
     from quire.formats import sniff
     from quire.library.collect import collect

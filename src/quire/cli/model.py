@@ -20,19 +20,16 @@ from quire.models.downloads import (
 
 @click.group("model")
 def command() -> None:
-    """Models that run on this machine, without a key.
-
-    WRITES the folder of model files only; FREE.
-    """
+    """Models that run on this machine, without a key."""
 
 
 @command.command("pull")
 @click.argument("name", metavar="NAME|URL")
-@click.option("--sha256", metavar="HEX", help="What the file of a URL has to hash to.")
+@click.option("--sha256", metavar="HEX", help="The sha256 of the file of a URL.")
 def pull(name: str, sha256: str | None) -> None:
-    """Fetch a model file and print its path.
+    """Download a model file and print its path. WRITES.
 
-    NAME is smollm2 or qwen2.5-coder-1.5b; a URL of any GGUF file needs --sha256. WRITES.
+    NAME is smollm2 or qwen2.5-coder-1.5b; a URL of any GGUF file needs --sha256.
     """
     path = pull_model(name, sha256=sha256, report=_progress(name))
     if sys.stderr.isatty():
@@ -44,7 +41,7 @@ def pull(name: str, sha256: str | None) -> None:
 @command.command("list")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def list_(as_json: bool) -> None:
-    """Show the model files that are here. FREE."""
+    """Show the downloaded models. FREE."""
     first = preferred_model()
     rows = [
         {
@@ -69,7 +66,7 @@ def list_(as_json: bool) -> None:
 @command.command("remove")
 @click.argument("name")
 def remove(name: str) -> None:
-    """Delete a model file. WRITES."""
+    """Delete a downloaded model. WRITES."""
     click.echo(f"removed {remove_model(name)}", err=True)
 
 

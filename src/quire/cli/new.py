@@ -173,15 +173,10 @@ def command(
     category: str | None,
     complexity: str | None,
 ) -> None:
-    """Write a small example document of a KIND (playbook, pipeline or directive), or a test of a document, to start
-    from.
+    """Create a document or a test from a template.
 
-    A playbook has an input, a question to a person, a branch and a result; a pipeline has concurrent replies that fit
-    a schema, and a result computed from them; a directive has a permission, inputs, limits and an output. WRITES
-    NAME.playbook.md in this folder or below, pipelines/NAME.yaml, or .ai/directives/CATEGORY/NAME.md.
-
-    For a test, NAME is a document, and NAME.test.yaml beside it gets a case for each arm and each answer: replies and
-    answers are placeholders, and each case is a draft that fails until its expectations are written.
+    KIND is playbook, pipeline, directive or test. For a test, NAME is a document, and each branch and answer gets a
+    case: a draft that fails until you write what it expects.
     """
     if kind == "test":
         if title is not None or category is not None or complexity is not None:

@@ -119,13 +119,13 @@ class Unattended(click.Command):
 
 def force_option(verb: Verb) -> Verb:
     """Add the option of verbs that start a run."""
-    return click.option("--force", is_flag=True, help="Start although `quire check` finds near misses.")(verb)
+    return click.option("--force", is_flag=True, help="Start despite near misses that `quire check` finds.")(verb)
 
 
 def driving_options(verb: Verb) -> Verb:
     """Add the options that all verbs have which drive a run."""
     for option in (
-        click.option("-q", "--quiet", is_flag=True, help="Only the output, and what went wrong."),
+        click.option("-q", "--quiet", is_flag=True, help="Print only the output and errors."),
         click.option("--json", "as_json", is_flag=True, help="Events as JSON lines; the last line is the result."),
         click.option(
             "--out", metavar="FILE", callback=require_text, help="Write the output to a file, or into a FOLDER/."
@@ -135,12 +135,10 @@ def driving_options(verb: Verb) -> Verb:
             "limits",
             metavar="NAME=VALUE",
             multiple=True,
-            help="calls=N: model calls of the run, 0 for any. Of a directive also turns=12, …",
+            help="calls=N: most model calls (0: no limit); for a directive also turns=N, …",
         ),
         click.option("--budget", type=Budget(min=0), metavar="USD|none", help="Never spend more than this."),
-        click.option(
-            "--script", metavar="FILE", callback=require_text, help="Replies from a file, instead of a model."
-        ),
+        click.option("--script", metavar="FILE", callback=require_text, help="Replies from a file instead of a model."),
     ):
         verb = option(verb)
     return verb

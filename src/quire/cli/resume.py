@@ -1,4 +1,4 @@
-"""Go on with a run, or stop it: `quire resume` continues one that waits, failed, was cancelled or interrupted, `quire
+"""Continue a run, or stop it: `quire resume` continues one that waits, failed, was cancelled or interrupted, `quire
 answer` answers its question first, and `quire cancel` stops it, so that it can be resumed."""
 
 from __future__ import annotations
@@ -42,31 +42,26 @@ if TYPE_CHECKING:
 @click.command("resume", cls=Unattended)
 @click.argument("run", metavar="[RUN|last]", required=False, shell_complete=complete_run, callback=require_text)
 @click.option("--set", "sets", metavar="NAME=VALUE", multiple=True, help="Change a value where the run is paused.")
-@click.option("--model", metavar="SPEC", callback=require_text, help="Another model, for every call from here on.")
+@click.option("--model", metavar="SPEC", callback=require_text, help="Another model for the rest of the run.")
 @click.option("--answer", "answers", metavar="STEP=VALUE", multiple=True, help="Answer a step's question beforehand.")
 @click.option("--break", "breaks", metavar="STEP", multiple=True, help="Pause after a step.")
-@unattended_option("Ask no questions from here on: defaults, as for `quire run`.")
+@unattended_option("Never ask; use defaults, as in `quire run`.")
 @document_option()
 @click.option(
-    "--from", "step", metavar="STEP", callback=require_text, help="With --document: the first step that is new."
+    "--from", "step", metavar="STEP", callback=require_text, help="With --document: the first step to do again."
 )
 @click.option("--allow", metavar="TOOL", multiple=True, callback=require_text, help="With --document: grant a tool.")
 @force_option
-@click.option("--detach", is_flag=True, help="Leave the run to a process of its own; print its id.")
-@click.option("--cluster", is_flag=True, help="Have the workers of the run's cluster go on with it, and watch.")
+@click.option("--detach", is_flag=True, help="Run in the background; print the run's id.")
+@click.option("--cluster", is_flag=True, help="Continue on the workers of the run's cluster, and watch it.")
 @driving_options
 @click.pass_context
 def resume_command(context: click.Context, /, **given: object) -> None:
-    """Go on with a run. PAID: calls a model; WRITES the run's journal.
+    """Continue a run that waits, was stopped, or failed.
 
-    Completed steps are not done again. RUN is an id, the beginning of one, or `last`; without it, the only run that
-    waits, failed, was cancelled or interrupted goes on. A script is the script of the whole run: entries that were used
-    are skipped. --model, --answer, --break, --unattended, --limit and --budget apply to the rest of the run;
-    `--budget none` removes its budget.
-
-    A run keeps the document that it was started with. With --document it goes on with the edited one, in a new run:
-    every recorded effect that the edited document still asks for is kept; the first effect that differs is named, and
-    it is done again together with all effects after it.
+    RUN is an id, the beginning of one, or `last`; without it, on a terminal, the only such run. Completed steps are not
+    done again; the options apply to the rest of the run. With --document it continues with the edited document in a new
+    run, which keeps each recorded effect that the edited document still asks for.
     """
     options = ForkOptions(**context.params)
     overrides, rest, document = parse_pairs(options.sets, "--set"), options.for_the_rest(), options.document
@@ -157,20 +152,19 @@ MOST_LAUNCHES = 100
 @click.command("answer")
 @click.argument("run", metavar="[RUN|last]", shell_complete=complete_run)
 @click.argument("words", metavar="[STEP] VALUE", nargs=-1)
-@click.option("--model", metavar="SPEC", callback=require_text, help="Another model, for every call from here on.")
-@click.option("--detach", is_flag=True, help="Store the answer, and leave the run to a process of its own.")
-@click.option("--hold", is_flag=True, help="Only store the answer; `quire resume` goes on.")
+@click.option("--model", metavar="SPEC", callback=require_text, help="Another model for the rest of the run.")
+@click.option("--detach", is_flag=True, help="Store the answer; continue in the background.")
+@click.option("--hold", is_flag=True, help="Only store the answer; `quire resume` continues.")
 @driving_options
 @click.pass_context
 def answer_command(
     context: click.Context, /, run: str, words: tuple[str, ...], detach: bool, hold: bool, **driving: Any
 ) -> None:
-    """Answer the question of a run, then go on with it. PAID: may call a model; WRITES the run's journal.
+    """Answer the question of a run, then continue the run.
 
-    Without RUN, the question is that of the only run that asks one. VALUE is yes or no, an option or its number, or a
-    text; `-` reads it from stdin. STEP is needed if several steps ask ('3>1' for step 1 of the document that step 3
-    calls); if several items of one step ask, it is the path that `quire inbox` shows. If another process drives the
-    run, that process takes the answer; a run of a cluster goes on there.
+    VALUE is yes or no, an option or its number, or a text; - reads it from stdin. Without RUN, on a terminal, the only
+    question is shown first. STEP is needed if several steps ask; if several items of a step ask, it is the path that
+    `quire inbox` shows. A run that another process drives takes the answer there.
     """
     if len(words) > 2:
         raise click.UsageError("too many values: quote an answer of several words")
@@ -276,10 +270,9 @@ async def _typed_word(question: Question, value: str, client: str) -> None:
 @click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=require_text)
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def cancel_command(run: str, as_json: bool) -> None:
-    """Cancel a run. Everything it has done stays recorded, and `quire resume` can go on from there.
+    """Stop a run. What it has done stays recorded, and `quire resume` continues it.
 
-    If another process drives the run, that process is asked to stop: it does so within a second or so, and lets a tool
-    that changes something finish first. WRITES the store only; FREE.
+    If another process drives the run, that process is asked to stop; a tool that changes something finishes first.
     """
     with_runtime(lambda runtime: _cancel(runtime, run, as_json))
 

@@ -39,30 +39,19 @@ from quire.cli.options import (
     metavar="RUN|last",
     callback=require_text,
     shell_complete=complete_run,
-    help="Take the model's replies of an earlier run where the same is asked.",
+    help="Reuse replies from an earlier run for identical calls.",
 )
 @force_option
-@unattended_option("Never ask; use defaults, else the first option, empty text, and yes where nothing is written.")
-@click.option("--detach", is_flag=True, help="Leave the run to a process of its own; print its id.")
-@click.option("--cluster", is_flag=True, help="Hand the run to the workers of a cluster, and watch it.")
+@unattended_option("Never ask; use defaults (else yes, the first option, empty text).")
+@click.option("--detach", is_flag=True, help="Run in the background; print the run's id.")
+@click.option("--cluster", is_flag=True, help="Run on the workers of a cluster, and watch it.")
 @driving_options
 @click.pass_context
 def command(context: click.Context, /, **given: object) -> None:
-    """Run a document. PAID: calls a model (free with --script or a local one); WRITES the run's journal.
+    """Run a document and print its output.
 
-    DOC is a file, or the name of a registered pipeline, a playbook or a directive, here or in your own space; user:NAME
-    is one of your own. TEXT is the value of its one required input, as in -i NAME=TEXT; - is stdin. The final output
-    goes to stdout, everything else to stderr. NAME=@FILE reads an input from a file, NAME=@- from stdin, NAME=@@x is
-    the text @x. For a pipeline, an input that is JSON becomes that value: -i n=5 is a number, -i n='"5"' a text. Ctrl-C
-    pauses the run, `quire resume` goes on. The limits of a directive are turns, tokens, spend, spawns, depth and
-    duration_seconds. STEP is a label, or the way into a callee: '3>1' is step 1 of the document that step 3 calls.
-
-    An unattended run does not start if a playbook asks for a yes without a default before a step that writes:
-    --unattended=yes gives it. A confirm of a pipeline without a default fails its step.
-
-    --reuse takes replies of another run of this document, edited or not, at every call whose path, request and model
-    are the same; `last` is its last run. Tools are called and people are asked again. Replies that are taken cost
-    nothing; a table at the end says what they saved.
+    DOC is a file or a name (see quire list). TEXT is the value of its one required input, - is stdin. NAME=@FILE reads
+    an input from a file. STEP is a label; '3>1' is step 1 of the document that step 3 calls. Ctrl-C pauses the run.
     """
     check_exclusive(context)
     from quire.cli.start import Order, run_document  # the engine: not for --help

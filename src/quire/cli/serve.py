@@ -30,12 +30,14 @@ if TYPE_CHECKING:
 
 
 @click.command("serve")
-@click.option("--port", type=click.IntRange(0, 65535), help="The port; without it, 8377 or the next free one.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), metavar="PORT", help="The port (default: 8377 or the next free one)."
+)
 @click.option("--open/--no-open", "opens", default=True, help="Open the page in a browser.")
 @click.option("--edit", is_flag=True, help="Let the page save documents.")
 @click.option("--allow", metavar="TOOL", multiple=True, callback=require_text, help="Let runs of the page use a tool.")
 @click.option("--model", metavar="SPEC", callback=require_text, help="The model of runs that name none.")
-@click.option("--budget", type=Amount(min=0), metavar="USD", help="Stop each run that names no budget at this much.")
+@click.option("--budget", type=Amount(min=0), metavar="USD", help="The budget of runs that name none.")
 @click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
     "--allow-host",
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     metavar="NAME",
     multiple=True,
     callback=require_text,
-    help="Another name that the server is reached by, as NAME or NAME:PORT.",
+    help="Another name of the server, as NAME or NAME:PORT.",
 )
 @click.option("--base-path", "base", metavar="PATH", default="", help="The path below which a proxy serves the page.")
 @click.option(
@@ -58,13 +60,11 @@ if TYPE_CHECKING:
 @click.option("--webhooks", is_flag=True, help="Send events to the addresses under [webhooks] of your own settings.")
 @click.option("--debug", is_flag=True, help="Report each request, and answer mistakes of Quire with a traceback.")
 def serve_command(**given: Any) -> None:
-    """Open the page of this workspace. PAID: runs that are started in the page call a model; WRITES their journals.
+    """Serve the web page and the HTTP API of this folder.
 
-    The page shows what needs you, every document and every run, and lets you answer, resume, fork and compare. It needs
-    no account and no network: only programs on this machine that know the token reach the server. Ctrl-C ends it; runs
-    rest after their current step and go on when the next server starts. The address with the token is printed on a
-    terminal only; --url prints it elsewhere. Each start makes a new token; QUIRE_SERVE_TOKEN sets it, with --uds or
-    --proxy.
+    Only programs on this machine that know the token reach it. The address with the token is printed on a terminal;
+    --url prints it elsewhere. Ctrl-C ends the server; its runs pause after their step, and the next server continues
+    them.
     """
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
         raise CannotStart(f"quire serve needs starlette and uvicorn: {add_extra('web')}")
@@ -196,13 +196,13 @@ SHORTEST_TOKEN = 16
 @click.argument("documents", metavar="[DOC]...", nargs=-1, shell_complete=complete_document)
 @click.option("--http", is_flag=True, help="Serve streamable HTTP instead of stdin and stdout.")
 @click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="A loopback address.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port; without it, a free one.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, metavar="PORT", help="The port (default: a free one)."
+)
 @click.option("--allow-inline", is_flag=True, help="Let clients launch pipelines that they wrote themselves.")
 @click.option("--answers", is_flag=True, help="Let clients answer questions for a text or a choice by a tool call.")
 @click.option("--model", metavar="SPEC", callback=require_text, help="The model of the runs, as PROVIDER:NAME.")
-@click.option(
-    "--script", metavar="FILE", callback=require_text, help="Take the replies from a file instead of a model."
-)
+@click.option("--script", metavar="FILE", callback=require_text, help="Replies from a file instead of a model.")
 @click.option("--allow", metavar="TOOL", multiple=True, callback=require_text, help="Grant a tool to the runs.")
 @click.option("--budget", type=Amount(min=0), metavar="USD", help="Stop each run once this much is spent.")
 @click.pass_context
@@ -219,13 +219,10 @@ def mcp_command(
     allow: tuple[str, ...],
     budget: float | None,
 ) -> None:
-    """Serve this workspace to MCP clients. PAID: runs call a model; WRITES the journals of the runs.
+    """Offer documents as tools to AI agents over MCP.
 
-    Registered pipelines, the playbooks right in the workspace and in playbooks/, directives that are signed by a key
-    that you trust, and each DOC become tools. Questions of a run are asked by a form of the client; a question without
-    an answer waits for `quire answer`, and no tool call says yes or no to one. With --http the URL and the token that a
-    client needs are printed on stderr; QUIRE_MCP_TOKEN sets the token. stdout carries the protocol and nothing else.
-    Where the workspace has a [cluster], its workers drive the runs.
+    DOC adds a document to the registered pipelines, the playbooks here and in playbooks/, and the directives signed by
+    a key that you trust. A question without an answer waits for `quire answer`; a tool call never says yes or no.
     """
     check_exclusive(context)
     if find_spec("mcp") is None:
@@ -312,12 +309,10 @@ def _given_token() -> str:
 @click.option("--clientProcessId", "process", type=int, hidden=True, help="Some editors say their process twice.")
 @click.pass_context
 def lsp_command(context: click.Context, stdio: bool, tcp: int | None, process: int | None) -> None:
-    """Serve an editor by the Language Server Protocol: findings while one types, hover, completion, navigation, rename,
-    hints and fixes, for documents of every format, their tests and quire.toml.
+    """Serve an editor by the Language Server Protocol.
 
-    The editor starts this itself; docs/guides/editors.md says how. It starts no process and opens no connection for a
-    document, imports no module of the workspace, and writes nothing: edits are made by the editor. With --tcp it
-    listens on this machine only, and prints the port on standard error. FREE.
+    The editor starts this itself. It starts no process, opens no connection, imports no module of the folder, and
+    writes nothing. With --tcp it listens on this machine only, and prints the port on stderr.
     """
     if stdio and tcp is not None:
         raise click.UsageError("--stdio and --tcp exclude each other")

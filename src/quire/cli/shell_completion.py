@@ -109,14 +109,12 @@ complete --no-files --command %(prog_name)s --arguments "(%(complete_func)s)";
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def command(context: click.Context, shell: str) -> None:
-    """Print the script that makes a shell complete verbs, options, files, documents, inputs, models and run ids.
+    """Print the script that completes verbs, options, files, documents, models and runs.
 
     \b
     bash   eval "$(quire completion bash)"       in ~/.bashrc
     zsh    eval "$(quire completion zsh)"        in ~/.zshrc
     fish   quire completion fish | source        in ~/.config/fish/config.fish
-
-    FREE.
     """
     completer = _CLASSES[shell](context.find_root().command, {}, "quire", COMPLETE_VARIABLE)
     # Call the method of the base class: that of the bash class starts a bash to ask for its version.

@@ -203,30 +203,47 @@ def _settings(document: Document) -> Settings | None:
     shell_complete=complete_input,
     help="An input, for --prompt.",
 )
+@click.option("--tree", is_flag=True, help="The syntax tree as JSON.")
+@click.option("--can", metavar="QUESTION", help="Whether it may do this: 'execute tool rye/bash'.")
+@click.option("--allow", metavar="TOOL", multiple=True, help="With --can: assume that this is granted.")
 @proof_options
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 @click.pass_context
 def command(
-    context: click.Context, file: str, graph: str | None, prompt: str | None, inputs: tuple[str, ...], as_json: bool
+    context: click.Context,
+    file: str,
+    graph: str | None,
+    prompt: str | None,
+    inputs: tuple[str, ...],
+    tree: bool,
+    can: str | None,
+    allow: tuple[str, ...],
+    as_json: bool,
 ) -> None:
-    """Show the outline of a document: first what it can cost at most, writes and asks, in one line; then its inputs,
-    steps, tools and prompts, and what it has to be allowed. For a directive: what it is composed from, its capabilities
-    and their risks, limits, hooks and signatures; an unsigned one is shown, not refused.
+    """Show what a document does, costs at most, writes and asks.
 
-    --bounds adds all numbers: calls, tokens, money and time. They are formulas in the sizes of the inputs, such as
-    |readers| items or ‖doc‖ bytes: `≤` is proven, `~` is an estimate under assumptions. --why prints the arithmetic.
-
-    FILE may also be the name of a registered pipeline, a playbook or a directive. With --prompt STEP: the exact
-    messages that the model of that step would get. Values that only a run can know have a stand-in in brackets, such
-    as [output of step 1]. FREE: starts no process and opens no connection.
+    FILE is a file or a name (see quire list). Values that only a run knows are shown as [output of step 1]. With
+    --bounds, ≤ is proven and ~ is an estimate; they are formulas in the sizes of the inputs: |readers| items, ‖doc‖
+    bytes.
     """
-    if graph and prompt is not None:
-        raise click.UsageError("--graph and --prompt exclude each other")
+    views = {"--graph": graph, "--prompt": prompt is not None, "--tree": tree, "--can": can is not None}
+    if len(chosen := [name for name, value in views.items() if value]) > 1:
+        raise click.UsageError(f"{chosen[0]} and {chosen[1]} exclude each other")
+    if allow and can is None:
+        raise click.UsageError("--allow is for --can")
     if inputs and prompt is None:
         raise click.UsageError("-i is for --prompt")
     options = kept(context, ProofOptions)
-    if options.are_given and (graph or prompt is not None):
+    if options.are_given and chosen:
         raise click.UsageError("--bounds, --why, --assume, --assume-from-runs and --model are for the bounds")
+    if tree:
+        from quire.cli.syntax import parse_command
+
+        context.invoke(parse_command, file=file, as_json=True)
+        return
+    if can is not None:
+        _answer_can(context, [file, *can.split()], allow, as_json)
+        return
     from quire.library.lookup import document_of
 
     document = document_of(file)
@@ -256,6 +273,17 @@ def command(
         write_json({"graph": graph, "text": text}) if as_json else write_text(text)
     else:
         _outline(document, plan, as_json, options)
+
+
+def _answer_can(context: click.Context, words: list[str], allow: tuple[str, ...], as_json: bool) -> None:
+    from quire.cli.can import command as can_command
+
+    options = [word for tool in allow for word in ("--allow", tool)] + ["--json"] * as_json
+    try:
+        with can_command.make_context("--can", [*options, "--", *words], parent=context) as asked:
+            can_command.invoke(asked)
+    except click.UsageError as error:
+        raise click.UsageError(f"--can takes 'ACTION TYPE [ID]': {error.format_message()}", context) from None
 
 
 def _show_directive(

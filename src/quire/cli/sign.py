@@ -34,29 +34,32 @@ if TYPE_CHECKING:
 
 @click.command("sign")
 @click.argument("paths", nargs=-1, metavar="PATH…")
-@click.option("--lock", is_flag=True, help="Sign quire.lock: what the documents here may do and cost.")
-@click.option("--key", "key_name", metavar="NAME", help="Which of your keys signs, where you have several.")
-@click.option("--yes", is_flag=True, help="Sign what a folder or a glob holds without asking: you have looked at it.")
+@click.option("--check", is_flag=True, help="Verify signatures; sign nothing.")
+@click.option("--lock", is_flag=True, help="Sign quire.lock, which vouches for all documents in it.")
+@click.option("--key", "key_name", metavar="NAME", help="The key to sign with, if you have several.")
+@click.option("--yes", is_flag=True, help="Sign new files of a folder or glob without asking.")
 @click.option("--json", "as_json", is_flag=True, help="For machines: signed, failed, total, issues.")
 @click.pass_context
 def sign_command(
-    context: click.Context, paths: tuple[str, ...], lock: bool, key_name: str | None, yes: bool, as_json: bool
+    context: click.Context,
+    paths: tuple[str, ...],
+    check: bool,
+    lock: bool,
+    key_name: str | None,
+    yes: bool,
+    as_json: bool,
 ) -> None:
-    """Sign directives, knowledge, playbooks and pipelines with your key.
+    """Sign documents with your key.
 
-    A PATH is a file, a folder, a glob in quotes, or the name of a document. Each file is validated first, and one with
-    errors is left as it is. The signature becomes its first line, in place of an older one, and covers all the rest of
-    the file.
-
-    A folder or a glob may hold files that other people have put there. Files that are not signed as they are now are
-    listed with what they may do, and signed when you say yes; without a terminal to ask on, only with --yes.
-
-    With --lock the quire.lock of the workspace is signed, if it is up to date: the signature vouches for all documents
-    in it, with the authority and the bounds that it lists.
-
-    FREE, WRITES the files. Exit 0 when all are signed, 1 when one has issues, 2 when one cannot be read or you have no
-    key (see quire keys new), 6 when one is not yours to sign, or you have not agreed to what is new.
+    PATH is a file, a folder, a quoted glob or a name. A document with errors is not signed. Files that you have not
+    signed before are listed with what they may do, and you are asked. With --check, exit 6 when a file was changed,
+    moved, or signed by a key that you do not trust.
     """
+    if check:
+        if lock or key_name or yes:
+            raise click.UsageError("--check signs nothing: it does not go with --lock, --key or --yes")
+        context.invoke(verify_command, paths=paths, as_json=as_json)
+        return
     from quire.cli.terminal import somebody_is_here
     from quire.library.lock_check import lock_issues
     from quire.library.lookup import find_signables
@@ -237,12 +240,10 @@ def _of_document(source: Source) -> Iterator[str]:
 @click.option("--json", "as_json", is_flag=True, help="For machines: the outcome of each file.")
 @click.pass_context
 def verify_command(context: click.Context, paths: tuple[str, ...], as_json: bool) -> None:
-    """Check for each document that it is signed by a key that you trust, unchanged, and in its place.
+    """Verify the signatures of documents: by a trusted key, unchanged, in their place.
 
-    A PATH is a file, a folder or a glob in quotes. Playbooks, pipelines and the lock need no signature: in a folder,
-    those without one are skipped, unless [trust] documents is set.
-
-    FREE: reads only. Exit 0 when all are fine, 6 when one is not, 2 when one cannot be read.
+    PATH is a file, a folder or a quoted glob. In a folder, playbooks, pipelines and the lock without a signature are
+    skipped, unless [trust] documents is set. Exit 6 when one is not fine.
     """
     from quire.library.lookup import find_signables
     from quire.trust.signatures import is_signed

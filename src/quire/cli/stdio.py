@@ -86,10 +86,15 @@ def complain(problem: str) -> None:
 
 
 def write_text(text: str) -> None:
-    """Print foreign text to stdout: exact for a file or a pipe, safe for a terminal. Ends with a newline."""
+    """Print foreign text to stdout, without lone surrogates. Ends with a newline."""
     from quire.values import clean
 
     text = clean(text)
+    write_exactly(text if text.endswith("\n") else f"{text}\n")
+
+
+def write_exactly(text: str) -> None:
+    """Print a text to stdout as it is; a terminal gets its control characters made visible."""
     if sys.stdout.isatty():
         from quire.display.text import visible
 
@@ -97,7 +102,7 @@ def write_text(text: str) -> None:
     else:
         as_utf8(sys.stdout)
     # Without `color=True` click would remove escape sequences from the output to a file.
-    click.echo(text, nl=not text.endswith("\n"), color=True)
+    click.echo(text, nl=False, color=True)
 
 
 def as_utf8(stream: TextIO) -> None:

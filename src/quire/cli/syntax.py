@@ -41,20 +41,10 @@ if TYPE_CHECKING:
 def eval_command(
     context: click.Context, expression: str, names: str | None, dialect: str | None, as_json: bool
 ) -> None:
-    """Print the value of EXPR, an expression of the R1 language of pipelines, as JSON.
+    """Print the value of EXPR, an expression of pipelines, as JSON.
 
-    The context holds ctx, pipe, item and acc as a step would see them. Other names are bindings too; if the context
-    has no ctx, they are also the content of ctx. @FILE reads a file, @- standard input. Write -- before an EXPR that
-    begins with a minus.
-
-    A pipeline has the functions of the dialect if it says "dialect: quire"; here --dialect quire says it.
-
-    FREE. Exit 1 when the expression is malformed or has no value, 2 when the context is not a JSON object.
-
-    \b
-      quire eval 'sum(map(ctx.rows, r -> r.n))' --context '{"ctx": {"rows": [{"n": 1}, {"n": 2}]}}'
-      quire eval 'rows' --context '{"rows": [1, 2]}'
-      quire eval --dialect quire 'upper(name)' --context '{"name": "Ada"}'
+    The context holds ctx, pipe, item and acc as a step would see them; other names are bindings too. @FILE reads a
+    file, @- stdin. Write -- before an EXPR that begins with a minus. Exit 1 when EXPR is malformed or has no value.
     """
     bindings = _bindings("{}" if names is None else names)
     stores = bindings["ctx"]
@@ -110,14 +100,9 @@ def _complete(context: click.Context, parameter: click.Parameter, incomplete: st
 @click.option("--dialect", metavar="NAME", callback=require_text, help="The dialect that a document names in its text.")
 @click.option("--json", "as_json", is_flag=True, help="For machines: the text, and the examples in it by themselves.")
 def grammar_command(name: str | None, dialect: str | None, as_json: bool) -> None:
-    """Print how a document of FORMAT (pipeline, playbook, directive or test) is written: the grammar, the rules that it
-    does not show, and examples that check and run. The text is Markdown, short enough for the prompt of a model.
+    """Print how documents are written: grammar, rules and examples, for the prompt of a model.
 
-    Without FORMAT, list the grammars. MCP clients read the same texts as resources of `quire mcp`. FREE.
-
-    \b
-      quire grammar pipeline
-      quire grammar pipeline --dialect quire
+    FORMAT is pipeline, playbook, directive or test; without one, list the grammars.
     """
     from quire.formats.grammars import GRAMMARS
 
@@ -168,9 +153,9 @@ def _as_json(grammar: Grammar) -> Value:
 @click.option("--json", "as_json", is_flag=True, help="JSON is the only form; accepted for scripts.")
 @click.pass_context
 def parse_command(context: click.Context, file: str, as_json: bool) -> None:
-    """Print the syntax tree of FILE as JSON, with the warnings and errors of the reader.
+    """Print the syntax tree of FILE as JSON, with the findings of the reader.
 
-    FREE. Exit 1 when the document is not valid, 2 when it cannot be read.
+    Exit 1 when the document is not valid, 2 when it cannot be read.
     """
     try:
         tree = _tree(read_source(Path(file)))
@@ -179,6 +164,7 @@ def parse_command(context: click.Context, file: str, as_json: bool) -> None:
             from quire.formats.playbook.write import as_vector
 
             write_json(as_vector(reading))
+            error.is_printed = True
         raise
     write_json(tree)
     context.exit(0 if tree["valid"] else 1)

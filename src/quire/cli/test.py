@@ -16,13 +16,13 @@ import click
 
 from quire.cli.options import require_text
 from quire.cli.output import require_writable, write_report
-from quire.cli.stdio import as_utf8, wants_colour
+from quire.cli.stdio import as_utf8, complain, wants_colour
 from quire.cli.test_live import LIVE_OPTIONS, StatusLine, live, live_options, mark_recording, wishes
 from quire.cli.test_measures import add_measures, measure_options, measure_wish
 from quire.display.test_report import FORMATS, FormatName, report_printer, summary
 from quire.display.text import one_line
 from quire.display.visible import visible
-from quire.errors import CannotStart, QuireError
+from quire.errors import CannotStart, NoSuchDocument, QuireError
 from quire.testing.case_results import Totals
 from quire.wording import counted
 
@@ -47,23 +47,30 @@ WATCHED = ("watch", "words", "tags", "processes", "keep", "allow")
     "words",
     metavar="NAME",
     callback=require_text,
-    help='Only cases whose name contains this; "and", "or", "not" and brackets combine.',
+    help='Only cases by name; "and", "or", "not", ( ) combine.',
 )
 @click.option("--tag", "tags", multiple=True, metavar="TAG", callback=require_text, help="Only cases with this tag.")
 @click.option("--failed", is_flag=True, help="Only cases that failed the last time.")
 @click.option("-x", "stop", is_flag=True, help="Stop at the first failure.")
-@click.option("-j", "processes", type=click.IntRange(1, 64), metavar="N", help="Use so many processes.")
-@click.option("--watch", is_flag=True, help="Run again what a change of a file concerns, until Ctrl-C.")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="full", show_default=True, help="How to print.")
+@click.option("-j", "processes", type=click.IntRange(1, 64), metavar="N", help="Number of processes.")
+@click.option("--watch", is_flag=True, help="Run again after each change of a file.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="full",
+    metavar="FORMAT",
+    help="full (default), concise, json, github or tap.",
+)
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-@click.option("--update", is_flag=True, help="Write snapshots that have changed, and remove unused ones.")
-@click.option("--keep", is_flag=True, help="Go on with recorded replies whose prompts have changed.")
+@click.option("--update", is_flag=True, help="Write changed snapshots, remove unused ones.")
+@click.option("--keep", is_flag=True, help="Use recorded replies although their prompts changed.")
 @click.option(
     "--record",
     is_flag=False,
     flag_value="missing",
     metavar="[missing|all]",
-    help="Record replies of a real model for cases with a cassette: PAID.",
+    help="Record replies for cases with a cassette: PAID.",
 )
 @click.option("--junit", metavar="FILE", callback=require_writable, help="Write a JUnit file too.")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of test files and exit.")
@@ -72,7 +79,7 @@ WATCHED = ("watch", "words", "tags", "processes", "keep", "allow")
     "--allow",
     type=click.Choice(["shell", "tools"]),
     multiple=True,
-    help="Let real tools run commands (shell); let live cases use the tools of the workspace (tools).",
+    help="shell: commands in tools; tools: in live cases.",
 )
 @live_options
 @click.pass_context
@@ -94,26 +101,10 @@ def command(
     schema: bool,
     allow: tuple[str, ...],
 ) -> None:
-    """Run the tests of documents: files that end in .test.yaml. No model is asked, no key is read, and nothing reaches
-    the network.
+    """Run document tests: files that end in .test.yaml.
 
-    A PATH is a test, a document (its test stands beside it), a folder or a glob in quotes; without one it is the
-    current folder. PATH::NAME is one case, PATH:LINE the case at that line. Failures go to standard output, a summary
-    to standard error.
-
-    The cases that fail are remembered in the workspace's .quire folder, for --failed.
-
-    A value that a test compares with a snapshot is kept beside it, in x.test.snap.yaml. New ones are written, unless
-    the variable CI is set.
-
-    --live tries the cases that have live terms on real models, says before what that costs, and asks on a terminal;
-    elsewhere it needs --budget. --calibrate JUDGE compares a judge with the labels of people beside it. --record keeps
-    the replies of a real model in x.cassette.yaml, for cases with `cassette: true` whose expectations hold.
-
-    FREE, but --live, --calibrate and --record are PAID. It WRITES snapshots; with --record cassettes, with --junit,
-    --lcov and --chart those files, with --calibrate the result beside the judge. Exit 0 when all cases pass, 1 when one
-    fails or a gate is not reached, 2 when something could not be read or there are no cases, 5 when the budget is
-    reached.
+    PATH is a test, a document, a folder or a quoted glob; PATH::NAME is one case. Exit 0: all pass, 1: one fails, 2:
+    nothing to test, 5: the budget is reached.
     """
     if schema:
         from quire.formats.test.fields import schema_text
@@ -138,10 +129,10 @@ def command(
     if wishes(context).calibrate is not None:
         context.exit(live(wishes(context), [], selection, processes, as_json=form == "json"))
     targets, problems = find_tests(paths or (".",))
-    for problem in problems:
-        click.echo(f"quire: {visible(problem)}", err=True)
     if not targets:
-        context.exit(2)
+        raise NoSuchDocument("\n".join(problems))
+    for problem in problems:
+        complain(problem)
     if record is not None:
         context.exit(record_cassettes(record, wishes(context).models, wishes(context).budget, targets, selection))
     if wishes(context).wanted:
@@ -175,7 +166,7 @@ def command(
     if junit is not None:
         write_report(junit, report.junit())
     if not report.totals.cases and not report.totals.broken:
-        click.echo(f"quire: none of the cases in {counted(len(targets), 'file')} is selected", err=True)
+        complain(f"none of the cases in {counted(len(targets), 'file')} is selected")
         context.exit(2)
     context.exit(2 if problems else int(report.totals.failed))
 

@@ -58,7 +58,7 @@ def live_options(function: Command) -> Command:
     """Add the options of live tests to a command. Their values are kept aside: `wishes` returns them."""
     file = click.Path(dir_okay=False)
     options = (
-        kept_option(Wishes, "--live", is_flag=True, help="Try the cases that have live terms on real models: PAID."),
+        kept_option(Wishes, "--live", is_flag=True, help="Try cases with live terms on real models."),
         kept_option(
             Wishes,
             "--model",
@@ -66,34 +66,28 @@ def live_options(function: Command) -> Command:
             check=require_text,
             multiple=True,
             metavar="MODEL",
-            help="With --live or --record: on this model.",
+            help="With --live or --record: the model.",
         ),
         kept_option(
             Wishes,
             "--repeat",
             type=click.IntRange(1, 1_000),
             metavar="N",
-            help="With --live or --calibrate: try each row so often.",
+            help="Run each row N times.",
         ),
         kept_option(
             Wishes,
             "--budget",
             type=Amount(min=0),
             metavar="USD",
-            help="Never spend more than this, with --live, --calibrate or --record.",
+            help="Never spend more than this.",
         ),
-        kept_option(Wishes, "--each", type=file, metavar="FILE", help="With --live: use the rows of this file."),
-        kept_option(
-            Wishes, "--baseline", type=file, metavar="FILE", help="With --live: compare with this JSON report."
-        ),
-        kept_option(
-            Wishes, "--chart", check=require_writable, metavar="FILE", help="With --live: write an SVG picture too."
-        ),
-        kept_option(Wishes, "--judge-model", check=require_text, metavar="MODEL", help="Let this model judge."),
-        kept_option(
-            Wishes, "--calibrate", type=file, metavar="JUDGE", help="Compare a judge with labels of people: PAID."
-        ),
-        kept_option(Wishes, "--status", is_flag=True, help="Show what --live has verified, without asking a model."),
+        kept_option(Wishes, "--each", type=file, metavar="FILE", help="Rows from a file."),
+        kept_option(Wishes, "--baseline", type=file, metavar="FILE", help="Compare with an earlier JSON report."),
+        kept_option(Wishes, "--chart", check=require_writable, metavar="FILE", help="Write an SVG picture too."),
+        kept_option(Wishes, "--judge-model", check=require_text, metavar="MODEL", help="The model that judges."),
+        kept_option(Wishes, "--calibrate", type=file, metavar="JUDGE", help="Compare a judge with labels of people."),
+        kept_option(Wishes, "--status", is_flag=True, help="Show what --live has verified. FREE."),
     )
     return with_options(function, options)
 

@@ -150,7 +150,7 @@ def _signer(path: Path) -> TrustedKey:
 
 @click.group("trust")
 def trust_command() -> None:
-    """Agree to the requests of a workspace's files, and to the keys of others. WRITES your own space only."""
+    """Approve the requests of a folder's files, and manage keys. WRITES your user folder only."""
 
 
 for verb in (add, remove, list_trusted_keys):
@@ -233,7 +233,7 @@ DEFAULT = "default"
 
 @click.group("keys")
 def keys_command() -> None:
-    """Manage your own keys, which quire sign signs with. They stay in your own space. WRITES that space only; FREE."""
+    """Manage your own keys, which `quire sign` signs with. WRITES your user folder only."""
 
 
 @keys_command.command("new")
@@ -400,3 +400,6 @@ def home_of_user() -> Home:
     from quire.workspace.locate import user_space
 
     return Home(user_space())
+
+
+trust_command.add_command(keys_command)

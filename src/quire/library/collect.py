@@ -18,6 +18,7 @@ _SPACE_FOLDERS = ("directives", "knowledge")
 _SKIPPED = ("node_modules", "__pycache__")
 _MAGIC = "*?["
 _PIPELINE = re.compile(r"""^(["']?)pipeline\1[ \t]*:""", re.MULTILINE)
+_CASES = re.compile(r"""^(["']?)cases\1[ \t]*:""", re.MULTILINE)
 _OTHER_SPELLING = re.compile(r"pipeline|\\[xuU]")
 """A part of every text with a key `pipeline` that is written otherwise: in braces, behind a tag, with escapes."""
 
@@ -247,6 +248,16 @@ def names_steps(text: str) -> bool:
     from quire.formats.playbook.scan import scan, step_number
 
     return any(step_number(line) is not None for line in scan(text).lines)
+
+
+def suffix_of(text: str) -> str:
+    """Return the suffix that fits the format of a text without a name."""
+    source = Source.of(text, "")
+    if "<directive" in text or names_steps(source.text):
+        return ".md"
+    if names_pipeline(source):
+        return ".yaml"
+    return TEST_SUFFIX if _CASES.search(source.text) else ".md"
 
 
 def has_file_beside(source: Source) -> Callable[[str], bool]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.errors import CannotStart, Unreadable
+from quire.errors import CannotStart, NoSuchDocument, Unreadable
 from quire.formats import MARKDOWN, YAML, belongs_to_test
 from quire.library.document import Document, load, parse_pipelines, read, unnamed
 from quire.patterns import late_pattern
@@ -49,7 +49,7 @@ def document_of(argument: str, start: Path | None = None) -> Document:
             raise with_near_file(error) from None
     library, entry = _meant(argument, start)
     if entry is None:
-        raise CannotStart(_nothing(argument, library))
+        raise NoSuchDocument(_nothing(argument, library))
     if entry.type == "pipeline":
         return library.of(str(entry.path)).registry().pipelines[entry.id].document
     if entry.type == "playbook":

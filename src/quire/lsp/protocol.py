@@ -43,9 +43,9 @@ COMMANDS = ("quire.test", "quire.showPrompt", "quire.showProof", "quire.fixAll",
 class RequestFailed(QuireError):
     """A request that cannot be answered, with the code of the protocol."""
 
-    def __init__(self, message: str, code: int = REQUEST_FAILED) -> None:
+    def __init__(self, message: str, number: int = REQUEST_FAILED) -> None:
         super().__init__(message)
-        self.code = code
+        self.number = number
 
 
 class ClientCapabilities:

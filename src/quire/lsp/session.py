@@ -245,7 +245,7 @@ class Session:
         except Later as later:
             self.errands.add(request, later.work, later.then, self._progress_of(request, params, later))
         except RequestFailed as error:
-            self.outbox.fail(request, error.code, str(error))
+            self.outbox.fail(request, error.number, str(error))
         except QuireError as error:
             self.outbox.fail(request, REQUEST_FAILED, str(error))
         except Exception as error:  # a mistake of ours ends one request, never the session

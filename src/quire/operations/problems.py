@@ -8,30 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.display.diagnostics import finding_data
-from quire.errors import (
-    BadConfiguration,
-    BadDocument,
-    BadInputs,
-    BrokenSeal,
-    CannotStart,
-    Denied,
-    Fenced,
-    JournalMismatch,
-    LimitReached,
-    NearMisses,
-    NoModel,
-    NoSuchRun,
-    QuireError,
-    Refused,
-    RunBusy,
-    RunState,
-    StepFailed,
-    StoreError,
-    StoreFull,
-    StoreLocked,
-    Unreadable,
-    Untrusted,
-)
+from quire.errors import BadInputs, NearMisses, QuireError, StepFailed, StoreError
 
 if TYPE_CHECKING:
     from quire.values import Value
@@ -100,30 +77,6 @@ KINDS: Mapping[str, Kind] = {
 }
 """Every kind of problem by its stable code. `docs/reference/http.md` and `/problems/CODE` are made from it."""
 
-_CODES: tuple[tuple[type[QuireError], str], ...] = (
-    (NoSuchRun, "no-such-run"),
-    (BadInputs, "bad-inputs"),
-    (NearMisses, "near-misses"),
-    (BadDocument, "bad-document"),
-    (NoModel, "no-model"),
-    (BadConfiguration, "bad-configuration"),
-    (Unreadable, "no-such-document"),
-    (CannotStart, "cannot-start"),
-    (StepFailed, "step-failed"),
-    (LimitReached, "limit-reached"),
-    (BrokenSeal, "broken-seal"),
-    (Untrusted, "untrusted"),
-    (Denied, "denied"),
-    (Refused, "refused"),
-    (StoreFull, "store"),
-    (StoreLocked, "store-locked"),
-    (StoreError, "store"),
-    (RunBusy, "run-busy"),
-    (RunState, "run-state"),
-    (Fenced, "fenced"),
-    (JournalMismatch, "journal"),
-)
-
 
 class Problem(Exception):
     """A request that cannot be fulfilled. `more` are further members of the answer."""
@@ -171,7 +124,8 @@ def problem_of(error: QuireError | Problem) -> Problem:
     """Return an error of Quire as a problem."""
     if isinstance(error, Problem):
         return error
-    code = next((code for kind, code in _CODES if isinstance(error, kind)), "error")
+    codes = (kind.__dict__.get("code", "").replace("_", "-") for kind in type(error).__mro__)
+    code = next(code for code in codes if code in KINDS)
     more: dict[str, Value] = {}
     headers: dict[str, str] = {}
     match error:

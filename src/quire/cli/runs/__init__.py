@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
+from quire.cli.app import with_help
 from quire.cli.options import require_text
 from quire.cli.shell_completion import complete_run
 from quire.cli.stdio import columns, look_at_runs, with_runtime, write_json, write_lines, write_text
+from quire.cli.verbs import RUNS
 from quire.engine.records import Status
 from quire.errors import JournalMismatch, NoSuchRun, RunState
 from quire.wording import did_you_mean, nearest
@@ -28,16 +30,6 @@ if TYPE_CHECKING:
     from quire.runs.stored import StoredRuns
 
 
-VERBS: dict[str, tuple[str, str]] = {
-    "why": ("quire.cli.runs.transfer", "Why a step came out as it did. FREE"),
-    "diff": ("quire.cli.runs.transfer", "Two runs side by side. FREE"),
-    "export": ("quire.cli.runs.transfer", "A run as one file. FREE"),
-    "verify": ("quire.cli.runs.transfer", "Whether a run, or the file of one, is as it was written. FREE"),
-    "seal": ("quire.cli.runs.maintenance", "Say that runs without a seal are yours. WRITES"),
-    "import": ("quire.cli.runs.transfer", "Take in a run from a file, to look at. WRITES"),
-    "prune": ("quire.cli.runs.maintenance", "Remove runs that ended long ago. WRITES"),
-    "backup": ("quire.cli.runs.transfer", "Copy the store while runs go on. WRITES"),
-}
 _LIST = ""
 
 
@@ -52,41 +44,34 @@ class _Unnamed(click.Context):
 class Listing(click.Command):
     context_class = _Unnamed
 
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Verbs"):
-            formatter.write_dl([(name, line) for name, (_, line) in VERBS.items()])
-
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
-        verbs = [] if ctx.params.get("run") else [name for name in VERBS if incomplete and name.startswith(incomplete)]
+        verbs = [] if ctx.params.get("run") else [name for name in RUNS if incomplete and name.startswith(incomplete)]
         return [*(CompletionItem(name) for name in verbs), *super().shell_complete(ctx, incomplete)]
 
 
 class RunsGroup(click.Group):
     def __init__(self, name: str, listing: click.Command) -> None:
         super().__init__(name)
-        self._listing = listing
+        self.listing = with_help(listing)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         # The group has no options of its own, and without any argument click would print the help.
-        return super().parse_args(ctx, ["--", *(args if args and args[0] in VERBS else [_LIST, *args])])
+        return super().parse_args(ctx, ["--", *(args if args and args[0] in RUNS else [_LIST, *args])])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] in VERBS:
+        if args and args[0] in RUNS:
             return args[0], self.get_command(ctx, args[0]), args[1:]
-        return self.name, self._listing, args[1:] if args[:1] == [_LIST] else args
+        return self.name, self.listing, args[1:] if args[:1] == [_LIST] else args
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(VERBS)
+        return list(RUNS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        module = import_module(VERBS[cmd_name][0]) if cmd_name in VERBS else None
+        module = import_module(RUNS[cmd_name].place) if cmd_name in RUNS else None
         command: object = getattr(module, f"{cmd_name}_command", None)
-        return command if isinstance(command, click.Command) else None
-
-    def get_help(self, ctx: click.Context) -> str:
-        return self._listing.get_help(ctx)
+        return with_help(command) if isinstance(command, click.Command) else None
 
 
 POLL_SECONDS = 0.3
@@ -97,22 +82,27 @@ _GOING = (Status.PENDING, Status.RUNNING)
 
 @click.command("runs", cls=Listing)
 @click.argument("run", metavar="[RUN|last]", required=False, shell_complete=complete_run, callback=require_text)
-@click.option("--status", type=click.Choice([str(status) for status in Status]), help="Only runs in this state.")
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many, the newest (50).")
-@click.option("--page", type=click.IntRange(min=1), help="The next so many runs: 2 is the second page of the list.")
+@click.option(
+    "--status",
+    type=click.Choice([str(status) for status in Status]),
+    metavar="STATUS",
+    help="Only completed, failed, paused, awaiting_input, … runs.",
+)
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show the newest N runs (default 50).")
+@click.option("--page", type=click.IntRange(min=1), metavar="N", help="Page number.")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 @click.option("--output", is_flag=True, help="Only the final output.")
 @click.option("--journal", is_flag=True, help="The recorded effects.")
-@click.option("--state", is_flag=True, help="The state of the execution as the playbook format defines it, as JSON.")
-@click.option("--prompt", metavar="STEP", help="What the model was told, or would be told, at a step.")
+@click.option("--state", is_flag=True, help="The state of a playbook's execution, as JSON.")
+@click.option("--prompt", metavar="STEP", help="What the model is told at a step.")
 @click.option(
     "--transcript",
     type=click.Choice(["md", "json"]),
     is_flag=False,
     flag_value="md",
-    help="All that the threads of a run said, called and were told.",
+    help="All messages and tool calls of a directive.",
 )
-@click.option("--follow", is_flag=True, help="The events, as they come, until the run rests.")
+@click.option("--follow", is_flag=True, help="Print events until the run ends or waits.")
 def listing(
     run: str | None,
     status: str | None,
@@ -126,9 +116,9 @@ def listing(
     transcript: str | None,
     follow: bool,
 ) -> None:
-    """List runs, or look at one.
+    """List runs, or show one.
 
-    RUN is an id, the beginning of one, or `last`. FREE: reads the store only.
+    RUN is an id, the beginning of one, or `last`.
     """
     sides = {"--output": output, "--journal": journal, "--state": state, "--prompt": prompt, "--follow": follow}
     sides |= {"--transcript": transcript}
@@ -214,7 +204,7 @@ async def _found(runtime: Runtime, name: str) -> str:
     try:
         return await runtime.find(name)
     except NoSuchRun as error:
-        close = nearest(name, VERBS)
+        close = nearest(name, RUNS)
         if close is None:
             raise
         raise NoSuchRun(f"{error}" + did_you_mean(close, lead="; ", form="quire runs {}")) from None
@@ -227,11 +217,12 @@ async def _print_page(runtime: Runtime, run: str, as_json: bool) -> None:
     now = runtime.clock.now()
     try:
         view = await runtime.view(run)
-    except JournalMismatch:
+    except JournalMismatch as error:
         # The row can still be shown; the error that follows says why the rest cannot.
         row = await runtime.row(run)
         if as_json:
             write_json(row_data(row))
+            error.is_printed = True
         else:
             write_lines(run_header(row, now, str(row.pins.get("model", ""))))
         raise

@@ -51,21 +51,24 @@ def _statuses(context: click.Context, parameter: click.Parameter, texts: tuple[s
     default="30d",
     show_default=True,
     callback=_age,
-    help="Since they ended, or were imported.",
+    help="Since the end, or the import.",
 )
 @click.option(
-    "--status", "statuses", metavar="STATUS,…", multiple=True, callback=_statuses, help="Only these; all ended ones."
+    "--status",
+    "statuses",
+    metavar="STATUS,…",
+    multiple=True,
+    callback=_statuses,
+    help="Only these (default: all that ended).",
 )
-@click.option("--dry-run", is_flag=True, help="Only say what would go.")
-@click.option("--vacuum", is_flag=True, help="Give the room back to the disk as well: rewrites the file.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
+@click.option("--vacuum", is_flag=True, help="Rewrite the file, so that the disk gets the space back.")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def prune_command(age: float, statuses: tuple[Status, ...], dry_run: bool, vacuum: bool, as_json: bool) -> None:
-    """Remove runs that ended long ago: completed, failed, cancelled or expired, never one that runs or waits.
+    """Remove runs that ended long ago: completed, failed, cancelled or expired.
 
-    Their journals, questions and events are removed too, and the documents and large values that no other run refers
-    to. The space stays in the file for later runs; --vacuum makes the file smaller. In PostgreSQL the space is free
-    after the next VACUUM of the server, and --vacuum asks for one now. The age of an imported run counts from its
-    import. WRITES the store.
+    Their journals, questions and events are removed too. The space stays in the file for later runs; --vacuum makes the
+    file smaller. The age of an imported run counts from its import.
     """
     with_runtime(lambda runtime: _prune(runtime, age, statuses, dry_run, vacuum, as_json))
 
@@ -111,10 +114,10 @@ _WARNING = "A store that came with a clone or an archive, or that others can wri
 @click.option("--json", "as_json", is_flag=True, help="For machines; asks nothing.")
 @click.pass_context
 def seal_command(context: click.Context, runs: tuple[str, ...], every: bool, yes: bool, as_json: bool) -> None:
-    """Seal runs as they stand in the store, so that they can go on. WRITES the store.
+    """Adopt unsealed runs as your own, so that they can continue.
 
-    A run goes on only under a seal of yours: it shows that only you have written what the run may do. Runs of Quire
-    0.1.0 have none, and a store that was moved has those of another key. Shows what each run may do, and asks.
+    Runs of Quire 0.1.0 have no seal, and a database that was moved has those of another key. Shows what each run may
+    do, and asks.
     """
     if bool(runs) == every:
         raise click.UsageError("say which: RUN, or --all for those of Quire 0.1.0")

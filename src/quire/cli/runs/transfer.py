@@ -29,10 +29,9 @@ FINDINGS = 1
 @click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="A file; else standard output.")
 @click.option("--force", is_flag=True, help="Overwrite the FILE where it exists.")
 def export_command(run: str, out: Path | None, force: bool) -> None:
-    """Print a run as JSON Lines: its pins, its journal, its events, its result. FREE.
+    """Print a run as JSON Lines: what it was started with, its journal, events and result.
 
-    Each line has the sha256 of the line before, so that `quire runs verify` finds every changed byte. Journals, and so
-    exports, contain no keys or other secrets; they do contain inputs, prompts and replies.
+    Exports contain no keys or other secrets; they do contain inputs, prompts and replies.
     """
     if out is not None and not force and out.is_file():
         raise CannotStart(f"{out} exists: name another file, or say --force")
@@ -61,10 +60,9 @@ async def _export(runtime: Runtime, name: str, out: Path | None) -> None:
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def import_command(file: Path, as_json: bool) -> None:
-    """Import an exported run under its own id. It is verified first, as `quire runs verify` does. WRITES the store.
+    """Import an exported run under its own id, after verifying it.
 
-    It can be shown like any other run, and forked. It cannot be resumed or answered, and it brings no grants: a fork
-    of it runs with your grants and your model.
+    It can be shown and forked, but not resumed or answered; a fork of it runs with your grants and your model.
     """
     with_runtime(lambda runtime: _import(runtime, file, as_json))
 
@@ -87,15 +85,11 @@ async def _import(runtime: Runtime, file: Path, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 @click.pass_context
 def verify_command(context: click.Context, what: str, as_json: bool) -> None:
-    """Check a stored run or an exported one. FREE: performs nothing, keeps nothing.
+    """Check that a stored or an exported run is as it was written.
 
-    RUN: that its seals are yours, from what it was started with to its last record, and that its document with its
-    records replays. FILE: every line's hash, every text by its own, and that the document with the recorded effects
-    gives the result that the file states.
-
-    Exit 1 and the reason when something is not as it was written. The chain of a file finds changes, not forgeries: a
-    forger can make a whole new file together with its hashes. Compare the head hash with one that you had from
-    elsewhere.
+    RUN: its seals are yours, and its document with its records replays. FILE: the hashes fit, and the replay gives the
+    stated result. A forger can make a whole new file: compare the head hash with one that you had from elsewhere. Exit
+    1 when something is not as it was written.
     """
     file = Path(what)
     if file.exists() or "/" in what or file.suffix:
@@ -143,10 +137,9 @@ def _is_printed(verdict: Verdict, file: str, as_json: bool) -> bool:
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def backup_command(file: Path, as_json: bool) -> None:
-    """Copy all runs of this workspace to a file, as they are at one moment, while others may go on writing. WRITES.
+    """Copy all runs of this folder to a file, as they are at one moment.
 
-    The copy is a complete store: to restore it, put it in the place of .quire/quire.db. An existing file is never
-    overwritten.
+    To restore the copy, put it in the place of .quire/quire.db. An existing file is never overwritten.
     """
     with_runtime(lambda runtime: _backup(runtime, file, as_json))
 
@@ -163,10 +156,9 @@ async def _backup(runtime: Runtime, file: Path, as_json: bool) -> None:
 @click.argument("step", metavar="STEP")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def why_command(run: str, step: str, as_json: bool) -> None:
-    """Say why a step came out as it did: the values that it read and who wrote each, the prompt exactly as it was
-    sent, the reply, tool calls with arguments and results, loaded texts, retries, time and cost.
+    """Explain a step: the values it read, the prompt, the reply, tool calls, retries, time and cost.
 
-    STEP is a label, or the path of an item or of an effect as `quire runs RUN --journal` shows it. FREE.
+    STEP is a label, or the path of an item or of an effect as `quire runs RUN --journal` shows it.
     """
     with_runtime(lambda runtime: _why(runtime, run, step, as_json))
 
@@ -184,9 +176,9 @@ async def _why(runtime: Runtime, name: str, step: str, as_json: bool) -> None:
 @click.argument("b", metavar="B", shell_complete=complete_run, callback=require_text)
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def diff_command(a: str, b: str, as_json: bool) -> None:
-    """Show how two runs differ, step by step: the values read, the requests, the answers, and the cost.
+    """Compare two runs step by step: values read, requests, answers and cost.
 
-    Each is an id, the beginning of one, or `last`. Steps are compared by their place in the document. FREE.
+    A and B are ids, beginnings of ids, or `last`. Steps are compared by their place in the document.
     """
     with_runtime(lambda runtime: _diff(runtime, a, b, as_json))
 

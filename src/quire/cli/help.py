@@ -1,0 +1,132 @@
+"""Help pages: the first page of `quire`, the list of all verbs, and the help of one verb with its examples."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+
+import click
+
+from quire.cli.verbs import RUNS, VERBS, Verb
+
+TITLE = "Runs AI workflows written as documents."
+FIRST_GROUPS = ("Write", "Run", "Share")
+FIRST_COMMANDS = "  quire new playbook hello      quire run hello.playbook.md      quire test"
+FURTHER = "quire help VERB · quire help all · quire docs · something wrong: quire doctor"
+
+_DRIVING = {
+    "Input": ("--input", "--inputs", "--set", "--document", "--from", "--answer", "--script", "--model", "--reuse"),
+    "Limits": ("--allow", "--budget", "--limit", "--break", "--force", "--unattended"),
+    "Output": ("--out", "--json", "--quiet", "--detach", "--hold", "--dry-run", "--cluster"),
+}
+SECTIONS: dict[str, dict[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("run", "resume", "answer", "fork"), _DRIVING),
+    "test": {
+        "Cases": ("-k", "--tag", "--failed", "-x", "-j", "--watch"),
+        "Output": ("--format", "--json", "--junit", "--schema"),
+        "Snapshots and recordings": ("--update", "--keep", "--record"),
+        "Quality of the tests": (
+            *("--cov", "--cov-fail-under", "--lcov", "--mutate", "--mutate-fail-under", "--explore", "--seed"),
+        ),
+        "Real models (PAID)": (
+            *("--live", "--model", "--repeat", "--budget", "--each", "--baseline", "--chart"),
+            *("--judge-model", "--calibrate", "--status", "--allow"),
+        ),
+    },
+    "show": {
+        "View": ("--graph", "--prompt", "--input", "--tree", "--can", "--allow", "--json"),
+        "Bounds": ("--bounds", "--why", "--assume", "--assume-from-runs", "--model"),
+    },
+    "serve": {
+        "Runs": ("--allow", "--model", "--budget"),
+        "Address": ("--port", "--host", "--allow-host", "--base-path", "--proxy", "--uds", "--url"),
+    },
+}
+"""Sections of the options of verbs that have many. Those that are not named here come last, as `Options`."""
+_RANGE = re.compile(r"(?:; |  \[)?(?:-?[\d.]+<=?)?x(?:[<>]=?-?[\d.]+)?(\])$")
+
+
+def first_page() -> str:
+    """Return the page of `quire --help`, which fits a terminal of 80 columns and 24 rows."""
+    usage = f"Usage: quire VERB …        {TITLE}"
+    return "\n".join([usage, "", *_rows(FIRST_GROUPS), "", FIRST_COMMANDS, FURTHER])
+
+
+def all_verbs() -> str:
+    """Return the page of `quire help all`."""
+    return "\n".join([TITLE, "", *_rows((*FIRST_GROUPS, "More", "Older"))])
+
+
+def _rows(groups: Iterable[str]) -> Iterator[str]:
+    names = [name for name, verb in VERBS.items() if verb.group in groups]
+    for group in groups:
+        lead = group
+        for name in names:
+            if VERBS[name].group == group:
+                yield f"{lead:<6} {name:<{max(map(len, names))}}  {VERBS[name].line}"
+                lead = ""
+
+
+def help_text(context: click.Context) -> str:
+    """Return the help of the command of a context: usage, description, examples, options by section, and the page to
+    read."""
+    command, path = context.command, context.command_path.split()[1:]
+    if not path:
+        return first_page()
+    if path == ["runs"] and isinstance(command, click.Group):
+        command = command.listing
+    verb = _entry(path)
+    columns = context.terminal_width or min(80, shutil.get_terminal_size().columns) - 2
+    formatter = click.HelpFormatter(width=max(columns, 30))
+    command.format_usage(context, formatter)
+    command.format_help_text(context, formatter)
+    if verb.group == "Older":
+        _paragraph(formatter, f"The same as {verb.line}.")
+    elif len(path) == 1 or verb in RUNS.values():
+        _paragraph(formatter, verb.cost)
+    if verb.examples:
+        with formatter.section("Examples"):
+            formatter.write("".join(f"  {example}\n" for example in verb.examples))
+    _write_options(path[-1], command.get_params(context), context, formatter)
+    rows = [(name, entry.line) for name, entry in RUNS.items()] if path == ["runs"] else []
+    if isinstance(command, click.Group):
+        below = ((name, command.get_command(context, name)) for name in command.list_commands(context))
+        rows = [(name, verb.get_short_help_str(formatter.width)) for name, verb in below if verb is not None]
+    if rows:
+        with formatter.section("Verbs"):
+            formatter.write_dl(rows)
+    return formatter.getvalue() + (f"\nMore: quire docs {verb.page}" if verb.page else "")
+
+
+def _entry(path: list[str]) -> Verb:
+    """Return the entry of a command. Commands below a verb are described by the verb, those of `runs` by their own."""
+    verb = VERBS[path[0]]
+    if path[0] == "runs" and len(path) > 1:
+        return RUNS[path[1]]
+    if verb.group == "Older" and path[0] in RUNS:
+        return RUNS[path[0]]._replace(group="Older", line=verb.line)
+    return verb if len(path) == 1 else verb._replace(examples=())
+
+
+def _paragraph(formatter: click.HelpFormatter, text: str) -> None:
+    formatter.write_paragraph()
+    with formatter.indentation():
+        formatter.write_text(text)
+
+
+def _write_options(
+    verb: str, params: Iterable[click.Parameter], context: click.Context, formatter: click.HelpFormatter
+) -> None:
+    rows = {}
+    for param in params:
+        record = param.get_help_record(context) if isinstance(param, click.Option) else None
+        if record and "--help" not in param.opts:
+            rows[tuple(param.opts)] = (record[0], _RANGE.sub(lambda end: end[1] * (";" in end[0]), record[1]))
+    for title, names in SECTIONS.get(verb, {}).items():
+        if inside := [rows.pop(opts) for name in names for opts in tuple(rows) if name in opts]:
+            with formatter.section(title):
+                formatter.write_dl(inside)
+    if rows:
+        with formatter.section("Options"):
+            formatter.write_dl(list(rows.values()))
