@@ -14,7 +14,6 @@ from tests.docs.pages import PAGES, ROOT, Block, blocks, commands, text_of
 from tests.given import given
 
 from quire.cli.app import group
-from quire.cli.verbs import VERBS
 from quire.models.choose import MODEL_BY_KEY
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import Workspace
