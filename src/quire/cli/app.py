@@ -227,7 +227,7 @@ def _usage(error: click.ClickException) -> tuple[str, str]:
         message = f"unknown option {error.option_name}" + did_you_mean(close, lead="; ")
     else:
         text = " ".join(error.format_message().split()).rstrip(".")
-        message = text[:1].lower() + text[1:] + _instead(error, text)
+        message = (text if text[1:2].isupper() else text[:1].lower() + text[1:]) + _instead(error, text)
     context = error.ctx if isinstance(error, click.UsageError) else None
     where = context.command_path if context else "quire"
     return message, f"see {where} --help"
