@@ -8,9 +8,16 @@ from __future__ import annotations
 
 import re
 from importlib.resources import files
+from textwrap import fill
+from typing import Any
 
 from msgspec import Struct
 
+from quire.plan.built_in_tools import BUILT_IN_TOOLS, BuiltInTool
+
+_TOOLS = "<!-- tools -->"
+"""Stands in a text where the built-in tools are listed."""
+_LAST = "Then run `quire check - --json` with the text on stdin, and correct it until nothing is found."
 _EXAMPLE = re.compile(r"^(`{3,})(?:yaml|markdown)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
 
 
@@ -37,7 +44,23 @@ class Grammar(Struct, frozen=True):
 
 
 def _text(name: str) -> str:
-    return files("quire.formats.grammars").joinpath(f"{name}.md").read_text(encoding="utf-8")
+    text = files("quire.formats.grammars").joinpath(f"{name}.md").read_text(encoding="utf-8")
+    if _TOOLS in text:
+        called = (
+            _call(tool, tool.id.replace("/", ".") if name == "directive" else tool.name) for tool in BUILT_IN_TOOLS
+        )
+        text = text.replace(_TOOLS, fill(f"{', '.join(called)}.", 120, break_long_words=False, break_on_hyphens=False))
+    return f"{text}\n{_LAST}\n"
+
+
+def _call(tool: BuiltInTool, name: str) -> str:
+    """Return a tool with its arguments: those that may be left out in brackets, the words that one takes behind it."""
+    schema: Any = tool.schema
+    forms = {key: "|".join(form.get("enum", ())) for key, form in schema["properties"].items()}
+    told = {key: f"{key}: {words}" if words else key for key, words in forms.items()}
+    needed = schema.get("required") or schema.get("else", {}).get("required", [])
+    more = ", ".join(words for key, words in told.items() if key not in needed)
+    return f"`{name}({', '.join([*(told[key] for key in needed), *([f'[{more}]'] if more else [])])})`"
 
 
 PIPELINE = Grammar("pipeline", "How to write a pipeline: fixed control flow in YAML.", _text("pipeline"))
