@@ -43,14 +43,18 @@ class Grammar(Struct, frozen=True):
         return tuple(match[2] for match in _EXAMPLE.finditer(self.text))
 
 
-def _text(name: str) -> str:
+def _read(name: str) -> str:
     text = files("quire.formats.grammars").joinpath(f"{name}.md").read_text(encoding="utf-8")
     if _TOOLS in text:
         called = (
             _call(tool, tool.id.replace("/", ".") if name == "directive" else tool.name) for tool in BUILT_IN_TOOLS
         )
         text = text.replace(_TOOLS, fill(f"{', '.join(called)}.", 120, break_long_words=False, break_on_hyphens=False))
-    return f"{text}\n{_LAST}\n"
+    return text
+
+
+def _text(name: str) -> str:
+    return f"{_read(name)}\n{_LAST}\n"
 
 
 def _call(tool: BuiltInTool, name: str) -> str:
@@ -78,3 +82,14 @@ NAMES = tuple(dict.fromkeys(grammar.name for grammar in GRAMMARS))
 
 def find(name: str, dialect: str = "") -> Grammar | None:
     return next((grammar for grammar in GRAMMARS if (grammar.name, grammar.dialect) == (name, dialect)), None)
+
+
+def agents_text() -> str:
+    """Return what every agent has to know in a folder with documents: a section of AGENTS.md."""
+    return _read("agents")
+
+
+def skill_text(name: str) -> str:
+    """Return the SKILL.md of a skill that writes, checks and runs documents. The grammars stand beside it."""
+    parts = {"name": name} | {grammar.key: grammar.examples[0].rstrip("\n") for grammar in GRAMMARS}
+    return re.sub(r"<!-- (\w+) -->", lambda match: parts[match[1]], _read("skill"))
