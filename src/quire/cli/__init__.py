@@ -46,6 +46,7 @@ VERBS: dict[str, tuple[str, str]] = {
         "quire.cli.syntax:grammar_command",
         "Print how documents are written, for a model that writes one. FREE",
     ),
+    "tools": ("quire.cli.tools", "List the tools that documents may name. FREE"),
     "serve": ("quire.cli.serve:serve_command", "Open the web page of this workspace, with its HTTP API. PAID, WRITES"),
     "mcp": ("quire.cli.serve:mcp_command", "Serve documents as tools to MCP clients. PAID, WRITES"),
     "lsp": ("quire.cli.serve:lsp_command", "Serve editors: findings, hover, completion and more. FREE"),

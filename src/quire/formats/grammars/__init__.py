@@ -91,5 +91,4 @@ def agents_text() -> str:
 
 def skill_text(name: str) -> str:
     """Return the SKILL.md of a skill that writes, checks and runs documents. The grammars stand beside it."""
-    parts = {"name": name} | {grammar.key: grammar.examples[0].rstrip("\n") for grammar in GRAMMARS}
-    return re.sub(r"<!-- (\w+) -->", lambda match: parts[match[1]], _read("skill"))
+    return _read("skill").replace("<!-- name -->", name).replace("<!-- pipeline -->\n", PIPELINE.examples[0])
