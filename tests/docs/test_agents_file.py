@@ -35,5 +35,5 @@ def test_verbs_exist() -> None:
 def test_its_make_targets_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert set(re.findall(r"make ([a-z-]+)", TEXT)) <= targets
-    assert {name for name in re.findall(r"python -m (tests[\w.]+)", TEXT)} == {"tests.docs.http_page"}
+    assert set(re.findall(r"python -m (tests[\w.]+)", TEXT)) == {"tests.docs.http_page"}
     assert Path(ROOT, "tests/docs/http_page.py").is_file()

@@ -111,7 +111,7 @@ async def test_a_link_that_leads_out_is_not_read(serve: Serve) -> None:
 TEXTS = {
     "doctype": DIRECTIVE,
     "prompt file": "# A\n\n## STEP 1: B\n\n@prompt(file:../outside.playbook.md)\n\nGo.\n",
-    "prompt file of pipeline": "pipeline: a\ndialect: quire\nsteps: [{agent: {prompt: !file ../outside.playbook.md}}]\n",
+    "prompt file of pipeline": "pipeline: a\ndialect: quire\nsteps: [{agent: {prompt: !file ../outside.md}}]\n",
     "test of a document outside": "document: ../outside.playbook.md\ncases: [{name: a, inputs: {x: 1}}]\n",
     "aliases": "a: &a [x, x, x, x, x, x, x, x, x]\n"
     + "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)),

@@ -63,8 +63,7 @@ def _value(key: Key, step: str) -> Schema:
     survives = r"(\s*,\s*continue)?" if dialect else ""
     number = _TEMPERATURE if key.name == "temperature" else _COUNT | ({"maximum": key.most} if key.most else {})
     roles: dict[str, Schema] = {
-        "argument": {},
-        "command": {},
+        **{role: {} for role in ("argument", "command")},
         **dict.fromkeys(("expression", "prompt", "target"), _TEXT),
         **dict.fromkeys(("tool", "model"), _FILLED),
         **dict.fromkeys(("identity", "schema", "store"), _NAME),
@@ -102,11 +101,9 @@ def _step(step: str, kinds: Mapping[str, Collection[str]]) -> Schema:
 
 def _type(*more: str) -> Schema:
     """Return the schema of a type of `schema:` or `input:` documents, with these further keys."""
-    limits: dict[str, Schema] = {key: _COUNT if key.startswith("max_") else {} for key in OF_DIALECT}
     parts = {"values": _list_of({}, 1), "of": _ref("type"), "fields": _FIELDS, "schema": _NAME}
-    flags: dict[str, Schema] = {"required": {"type": "boolean"}, "default": {}}
-    forms = {"type": {"enum": [*TYPES]}, **parts, **limits, **{key: flags[key] for key in more}}
-    return _object(forms, ["type"], ("field", ""))
+    others: dict[str, Schema] = {key: _COUNT if key.startswith("max_") else {} for key in (*OF_DIALECT, *more)}
+    return _object({"type": {"enum": [*TYPES]}, **parts, **others}, ["type"], ("field", ""))
 
 
 def pipeline_schema() -> Schema:

@@ -25,14 +25,10 @@ if TYPE_CHECKING:
 _ALIASES = {tool.name: [name for name in (tool.name, *tool.aliases) if name != tool.id] for tool in BUILT_IN_TOOLS}
 
 
-class NoInput(Input, frozen=True, kw_only=True):
-    pass
-
-
 @operation(
-    "The tools that documents may name, with their arguments.", NoInput, shape(tools=list[Object], not_asked=Object)
+    "The tools that documents may name, with their arguments.", Input, shape(tools=list[Object], not_asked=Object)
 )
-async def list_tools(host: Host, given: NoInput) -> Value:
+async def list_tools(host: Host, given: Input) -> Value:
     return await asyncio.to_thread(tools_data, host.runtime.settings)
 
 
