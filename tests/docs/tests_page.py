@@ -20,21 +20,21 @@ that has to be true; it can read `value`, `row`, `inputs`, `named`, `stores`, `o
 
 SECTIONS = (
     ("The file", "", ""),
-    ("Cases", "$defs/case", "A case has these keys, and all keys of a setting."),
-    ("Settings", "$defs/setting", "The keys of a case and of `defaults` that describe the world of the run."),
-    ("Replies of the model", "$defs/entry", ""),
-    ("Tools", "$defs/tool", ""),
-    ("Answers", "$defs/answer/oneOf/1", "An answer is a text, or a mapping with these keys."),
+    ("Cases", "definitions/case", "A case has these keys, and all keys of a setting."),
+    ("Settings", "definitions/setting", "The keys of a case and of `defaults` that describe the world of the run."),
+    ("Replies of the model", "definitions/entry", ""),
+    ("Tools", "definitions/tool", ""),
+    ("Answers", "definitions/answer/oneOf/1", "An answer is a text, or a mapping with these keys."),
     (
         "Acts",
-        "$defs/act",
+        "definitions/act",
         "Each entry of `then` acts on a run that rests or has ended, and has its own expectations.",
     ),
-    ("Expectations", "$defs/expect", ""),
-    ("Matchers", "$defs/matcher", MATCHERS),
-    ("Consumption", "$defs/expect/properties/used", "The keys of `used`."),
+    ("Expectations", "definitions/expect", ""),
+    ("Matchers", "definitions/matcher", MATCHERS),
+    ("Consumption", "definitions/expect/properties/used", "The keys of `used`."),
     ("Coverage", "properties/coverage", "The keys of `coverage`. Every value is a percentage."),
-    ("Live runs", "$defs/case/properties/live", "The keys of `live`, for `quire test --live`."),
+    ("Live runs", "definitions/case/properties/live", "The keys of `live`, for `quire test --live`."),
 )
 
 NAMES = {
@@ -78,7 +78,7 @@ def tests_page() -> str:
     parts = [INTRODUCTION, f"```yaml\n{EXAMPLE}```\n"]
     for title, path, sentence in SECTIONS:
         part = at(path)
-        shared = set(at("$defs/setting")["properties"]) if path == "$defs/case" else set()
+        shared = set(at("definitions/setting")["properties"]) if path == "definitions/case" else set()
         said = sentence or part["description"]
         rows = [_row(key, value) for key, value in part["properties"].items() if key not in shared]
         table = "\n".join(["| key | value | meaning |", "| --- | --- | --- |", *rows])
@@ -101,7 +101,7 @@ def _row(key: str, value: dict[str, Any]) -> str:
 
 def _kind(part: dict[str, Any]) -> str:
     """Say which values a part of the schema takes."""
-    if part.get("$ref") == "#/$defs/match":
+    if part.get("$ref") == "#/definitions/match":
         return "[value or matcher](#matchers)"
     if part.get("description", "").startswith("`!expr"):
         return "tag"

@@ -212,9 +212,10 @@ def lock_changed_tools(changed: ToolChanged) -> bool:
     if reading is None or reading.lock is None or not pins:
         return False
     click.echo(visible(str(changed)), err=True)
-    for name, description in sorted(listed.descriptions.items()):
+    for name in sorted(listed.specs):
         if name in pins:
-            click.echo(f"  {visible(name)} says now: {visible(cut(description, _LONGEST_TOLD))}", err=True)
+            description = cut(listed.specs[name].description, _LONGEST_TOLD)
+            click.echo(f"  {visible(name)} says now: {visible(description)}", err=True)
     if not yes_or_no("Lock it as it is now, and continue? yes or no [no]: "):
         return False
     save_lock(lock_path(settings.workspace), replace(reading.lock, tools={**reading.lock.tools, **pins}))

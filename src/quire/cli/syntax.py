@@ -98,14 +98,26 @@ def _complete(context: click.Context, parameter: click.Parameter, incomplete: st
 @click.command("grammar")
 @click.argument("name", metavar="[FORMAT]", required=False, callback=require_text, shell_complete=_complete)
 @click.option("--dialect", metavar="NAME", callback=require_text, help="The dialect that a document names in its text.")
+@click.option("--schema", is_flag=True, help="Print a JSON Schema instead, for an editor.")
 @click.option("--json", "as_json", is_flag=True, help="For machines: the text, and the examples in it by themselves.")
-def grammar_command(name: str | None, dialect: str | None, as_json: bool) -> None:
+def grammar_command(name: str | None, dialect: str | None, schema: bool, as_json: bool) -> None:
     """Print how documents are written: grammar, rules and examples, for the prompt of a model.
 
-    FORMAT is pipeline, playbook, directive or test; without one, list the grammars.
+    FORMAT is pipeline, playbook, directive or test; without one, list the grammars. With --schema, FORMAT is pipeline,
+    test, settings (quire.toml) or lock (quire.lock).
     """
     from quire.formats.grammars import GRAMMARS
 
+    if schema:
+        from quire.display.json_schemas import SCHEMAS, json_schema
+
+        if name is None or dialect is not None:
+            raise click.UsageError("--schema needs a FORMAT, and no --dialect: it covers both")
+        if name not in SCHEMAS:
+            hint = did_you_mean(nearest(name, SCHEMAS), f"there are {', '.join(SCHEMAS)}")
+            raise CannotStart(f"there is no JSON Schema for {name!r}: {hint}")
+        write_json(json_schema(name))
+        return
     if name is None:
         if dialect is not None:
             raise click.UsageError("--dialect needs a FORMAT")

@@ -33,7 +33,12 @@ VERBS: dict[str, Verb] = {
         "Create a document, a test or an agent skill",
         "which-format",
         "WRITES the document.",
-        ("quire new playbook hello", "quire new pipeline tickets", "quire new test hello.playbook.md"),
+        (
+            "quire new playbook hello",
+            "quire new pipeline tickets",
+            "quire new test hello.playbook.md",
+            "quire new agents",
+        ),
     ),
     "check": Verb(
         "quire.cli.check",
@@ -188,7 +193,19 @@ VERBS: dict[str, Verb] = {
         "More",
         "Print how documents are written, for AI agents",
         "ai-agents",
-        examples=("quire grammar playbook", "quire grammar pipeline --dialect quire"),
+        examples=(
+            "quire grammar playbook",
+            "quire grammar pipeline --dialect quire",
+            "quire grammar settings --schema",
+        ),
+    ),
+    "tools": Verb(
+        "quire.cli.tools",
+        "More",
+        "List the tools that documents may name",
+        "tools-list",
+        "FREE: starts no server without --connect.",
+        ("quire tools", "quire tools --json"),
     ),
     "eval": Verb(
         "quire.cli.syntax:eval_command",

@@ -91,7 +91,9 @@ def _wrong_argument(tool: str, schema: Mapping[str, Any], arguments: Mapping[str
         least, value = member.get("minimum"), arguments[name]
         if not isinstance(value, kind) or isinstance(value, bool) or (least is not None and value < least):
             return f"{name} must be {words}" + (f", {least} or more" if least is not None else "")
-    return "; ".join(f"{place.lstrip('/')}: {message}" for place, message in errors_of(schema, dict(arguments)))
+    errors = ((place.lstrip("/"), message) for place, message in errors_of(schema, dict(arguments)))
+    # A message quotes the value, which may be huge, and ends with what is wrong with it.
+    return "; ".join(f"{place}: {message if len(message) < 400 else f'…{message[-200:]}'}" for place, message in errors)
 
 
 def _at_most(member: Mapping[str, Any], value: Value) -> Value:

@@ -175,8 +175,8 @@ class ServerListing(Struct, frozen=True):
 
     pins: Mapping[str, LockedTool] = field(default_factory=dict)
     not_asked: Mapping[str, str] = field(default_factory=dict)
-    descriptions: Mapping[str, str] = field(default_factory=dict)
-    """The descriptions that tools give of themselves, by the names of their pins."""
+    specs: Mapping[str, ToolSpec] = field(default_factory=dict)
+    """The tools as they describe themselves, by the names of their pins."""
 
 
 async def ask_servers(settings: Settings, names: Iterable[str]) -> ServerListing:
@@ -192,7 +192,7 @@ async def ask_servers(settings: Settings, names: Iterable[str]) -> ServerListing
     from quire.tools.mcp import McpConnection, in_one_line
 
     redact = redactor_of(settings).text
-    descriptions: dict[str, str] = {}
+    listed: dict[str, ToolSpec] = {}
 
     async def ask(name: str) -> dict[str, LockedTool] | str:
         server = settings.servers[name]
@@ -200,7 +200,9 @@ async def ask_servers(settings: Settings, names: Iterable[str]) -> ServerListing
         connection = McpConnection(server, settings.workspace.folder, os.environ, confirmed=files, redact=redact)
         try:
             specs = list((await asyncio.wait_for(connection.tools(), PATIENCE)).values())
-            descriptions.update((f"{name}/{spec.name}", redact(spec.description)) for spec in specs)
+            listed.update(
+                (f"{name}/{spec.name}", replace(spec, description=redact(spec.description))) for spec in specs
+            )
             return server_pins(name, specs)
         except QuireError as error:
             return redact(in_one_line(error))
@@ -216,7 +218,7 @@ async def ask_servers(settings: Settings, names: Iterable[str]) -> ServerListing
             not_asked[name] = answer
         else:
             pins |= answer
-    return ServerListing(pins, not_asked, descriptions)
+    return ServerListing(pins, not_asked, listed)
 
 
 class PinnedConnection:

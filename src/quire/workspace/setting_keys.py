@@ -17,8 +17,20 @@ from quire.workspace.settings import NOTIFY_EVENTS, WEBHOOK_EVENTS, WEBHOOK_TEXT
 
 _FLAG = ("true", "false")
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
-_CHOSEN = frozenset(("NAME", "PROVIDER", "KEY", "STEP"))
+CHOSEN = frozenset(("NAME", "PROVIDER", "KEY", "STEP"))
 """Parts of keys that the user chooses."""
+_FORMS = {
+    "texts": "allow deny modules shell_env files tools events include command folders safe_folders",
+    "count": "context_budget pure_work max_pipeline_spawns max_pipeline_fan_out_depth memory processes file",
+    "positive": "max_tokens at_once calls_per_minute tokens_per_minute window reply_tokens turns listeners",
+    "flag": "trusted private enabled tls documents locked",
+    "duration": "timeout expiry heartbeat",
+    "amount": "input output",
+    "temperature": "temperature",
+    "date": "date",
+    "headers": "headers",
+}
+"""The forms of values that are not text, with the last parts of the keys that take them."""
 
 
 class SettingKey(Struct, frozen=True):
@@ -38,6 +50,13 @@ class SettingKey(Struct, frozen=True):
     @property
     def parts(self) -> tuple[str, ...]:
         return tuple(self.key.split("."))
+
+    @property
+    def form(self) -> str:
+        """How its value is written: `text`, `size` or one of `_FORMS`."""
+        if self.key == "assume.NAME":
+            return "size"
+        return next((form for form, names in _FORMS.items() if self.parts[-1] in names.split()), "text")
 
     @property
     def text(self) -> str:
@@ -362,7 +381,7 @@ def below(path: tuple[str, ...]) -> dict[str, SettingKey | None]:
     keys: dict[str, SettingKey | None] = {}
     for key in SETTING_KEYS:
         parts = key.parts
-        if len(parts) > len(path) and _fits(parts[: len(path)], path) and parts[len(path)] not in _CHOSEN:
+        if len(parts) > len(path) and _fits(parts[: len(path)], path) and parts[len(path)] not in CHOSEN:
             keys.setdefault(parts[len(path)], key if len(parts) == len(path) + 1 else None)
     return keys
 
@@ -370,12 +389,12 @@ def below(path: tuple[str, ...]) -> dict[str, SettingKey | None]:
 def takes_names(path: tuple[str, ...]) -> bool:
     """Tell whether the user chooses the names of the keys in the table at a path: `[agents]`, `[models.tiers]`."""
     return any(
-        len(key.parts) > len(path) and _fits(key.parts[: len(path)], path) and key.parts[len(path)] in _CHOSEN
+        len(key.parts) > len(path) and _fits(key.parts[: len(path)], path) and key.parts[len(path)] in CHOSEN
         for key in SETTING_KEYS
     )
 
 
 def _fits(parts: tuple[str, ...], path: tuple[str, ...]) -> bool:
     return len(parts) == len(path) and all(
-        part == other or part in _CHOSEN for part, other in zip(parts, path, strict=True)
+        part == other or part in CHOSEN for part, other in zip(parts, path, strict=True)
     )
