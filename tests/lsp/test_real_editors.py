@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.docs.pages import blocks
 from tests.given import given
 from tests.lsp.language_server import COMMAND
 
@@ -39,6 +40,41 @@ def test_neovim(environment: dict[str, str], tmp_path: Path) -> None:
     assert "finding PB201 line 4" in said
     assert "hover " in said
     assert "mended" in said
+
+
+@pytest.mark.skipif(shutil.which("nvim") is None, reason="no Neovim: install neovim")
+def test_neovim_starts_one_server_for_all_files_of_a_folder(environment: dict[str, str], tmp_path: Path) -> None:
+    (settings,) = [block.text for block in blocks("docs/guides/editors.md", "lua") if "start_client" in block.text]
+    program = tmp_path / "bin" / "quire"
+    given(
+        {"settings.lua": settings, "bin/quire": f'#!/bin/sh\necho started >>{tmp_path}/log\nexec {COMMAND[0]} "$@"\n'},
+        tmp_path,
+    )
+    program.chmod(0o755)
+    pipeline = "pipeline: p\nsteps:\n- transfrom: {value: '1'}\n"
+    files = ("work/note.playbook.md", "work/parts/other.playbook.md", "work/p.yaml", "second/note.playbook.md")
+    given({files[1]: TEXT, files[2]: pipeline, files[3]: TEXT, "second/quire.toml": ""}, tmp_path)
+    done = subprocess.run(
+        ["nvim", "--headless", "-u", "NONE", "-i", "NONE", "-n", "-c", f"luafile {HERE / 'neovim_servers.lua'}"],
+        env={
+            **environment,
+            "PATH": f"{program.parent}{os.pathsep}{environment['PATH']}",
+            "QUIRE_TEST_SETTINGS": str(tmp_path / "settings.lua"),
+            "QUIRE_TEST_FILES": ":".join(str(tmp_path / file) for file in files),
+        },
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    said = (done.stdout + done.stderr).replace("\r", "")
+    assert done.returncode == 0, said
+    assert [line for line in said.split("\n") if line.startswith("servers")] == [
+        *["servers 1"] * 3,
+        "servers 2",
+    ], said
+    assert (tmp_path / "log").read_text() == "started\n" * 2
 
 
 @pytest.mark.skipif(shutil.which("emacs") is None, reason="no Emacs: install emacs-nox and elpa-eglot")
