@@ -27,6 +27,7 @@
     │       └── StoreFull                its disk has no room left: there may be some again
     ├── RunBusy                     2    another process drives the run
     ├── RunState                    2    the run is not in a state for this verb
+    ├── WrongResult                 3    the result of a run does not fit the type that a program wants
     ├── Fenced                           another process took the run over; this one must stop
     └── JournalMismatch             3    the run's journal does not belong to this request
 
@@ -275,6 +276,15 @@ class StoreFull(StoreLocked):
 
 class StoreGone(StoreError):
     pass
+
+
+class WrongResult(QuireError):
+    """The result of a run does not fit a type. `path` is the place in the result: `$.items[0].price`, `$` for all of
+    it."""
+
+    def __init__(self, message: str, path: str = "$") -> None:
+        super().__init__(message)
+        self.path = path
 
 
 class Fenced(QuireError):

@@ -180,8 +180,8 @@ def command(
     KIND is playbook, pipeline, directive or test. For a test, NAME is a document, and each branch and answer gets a
     case: a draft that fails until you write what it expects.
 
-    For AI agents, KIND is agents: a section of AGENTS.md, which is replaced the next time; or skill: a skill NAME (quire)
-    in .claude/skills if .claude exists, else in .agents/skills.
+    For AI agents, KIND is agents: a section of AGENTS.md, which is replaced the next time; or skill: a skill NAME
+    (quire) in .claude/skills if .claude exists, else in .agents/skills.
     """
     if folder is not None and kind != "skill":
         raise click.UsageError("--to is for skills")

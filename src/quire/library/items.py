@@ -26,7 +26,8 @@ from msgspec import Struct
 from quire.errors import CannotStart, QuireError, Refused, Unreadable
 from quire.formats import belongs_to_test
 from quire.library.registered import load_playbooks
-from quire.source import MAX_DOCUMENT_BYTES, NO_LINK, NO_WAIT, normalise, open_text, unsaved_below
+from quire.os_flags import NO_LINK, NO_WAIT
+from quire.source import MAX_DOCUMENT_BYTES, normalise, open_text, unsaved_below
 from quire.trust.signature_line import digest_of
 
 if TYPE_CHECKING:

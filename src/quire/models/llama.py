@@ -65,7 +65,7 @@ class LlamaRuntime:
         self._server.handle_chat_completions(request, callback)
 
     def grammar(self, schema: Mapping[str, Value]) -> str:
-        text: str = _xllamacpp().json_schema_to_grammar(encode(schema))
+        text: str = import_runtime().json_schema_to_grammar(encode(schema))
         return text
 
 
@@ -91,12 +91,13 @@ def runtime_for(path: Path) -> LlamaRuntime:
     path = path.resolve()
     if magic != b"GGUF":
         raise CannotStart(f"{path} is not a GGUF model file")
-    _xllamacpp()
+    import_runtime()
     with _loading:
         return _loaded.setdefault(path, LlamaRuntime(path))
 
 
-def _xllamacpp() -> Any:
+def import_runtime() -> Any:
+    """Return the package `xllamacpp`. Raises `CannotStart` with the command that installs it."""
     try:
         return import_module("xllamacpp")
     except ModuleNotFoundError:
@@ -107,7 +108,7 @@ def _xllamacpp() -> Any:
 
 
 def _load(path: Path) -> LlamaServer:
-    runtime = _xllamacpp()
+    runtime = import_runtime()
     params = runtime.CommonParams()
     params.model.path = str(path)
     params.n_ctx = CONTEXT_TOKENS

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from quire.errors import BadConfiguration, QuireError, ToolFailed
 from quire.installed import add_extra, other_owners
+from quire.os_flags import IS_WINDOWS, WINDOWS_VERBS
 from quire.versions import format_numbers, version_line
 from quire.wording import pluralize
 from quire.workspace.locate import Workspace, user_space
@@ -38,6 +39,7 @@ def examine(workspace: Workspace, environ: Mapping[str, str] | None = None) -> I
     """Yield all findings about a workspace, the most general first. `environ` is the environment of its user."""
     yield Finding("python", "ok", f"{platform.python_version()} ({sys.executable})")
     yield Finding("quire", "ok", version_line().removeprefix("quire "))
+    yield _system()
     if strangers := other_owners():
         named = " and ".join(strangers)
         yield Finding("quire", "problem", f"{named} is installed too, with files of the same names: uninstall it")
@@ -64,6 +66,14 @@ def examine(workspace: Workspace, environ: Mapping[str, str] | None = None) -> I
             yield Finding(f"extra {extra}", "missing", add_extra(extra))
     yield _sandbox()
     yield from models_here()
+
+
+def _system() -> Finding:
+    if IS_WINDOWS:
+        return Finding("system", "missing", f"on Windows only {', '.join(WINDOWS_VERBS)} work: use WSL for all else")
+    if sys.platform == "linux":
+        return Finding("system", "ok", "Linux: everything works")
+    return Finding("system", "ok", f"{platform.system()}: everything works but the sandbox for commands")
 
 
 def _sandbox() -> Finding:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from quire.errors import StoreError, StoreFull, StoreGone, StoreLocked
+from quire.os_flags import CLOSES, NO_LINK
 from quire.stores.sqlite.statements import MIGRATIONS, migrate
 
 if TYPE_CHECKING:
@@ -367,7 +368,7 @@ def _prepare_folder(database: Path) -> None:
     _tighten(folder, 0o700)
     _require_file(database)
     with contextlib.suppress(FileExistsError, PermissionError):
-        os.close(os.open(database, os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_CLOEXEC", 0), 0o600))
+        os.close(os.open(database, os.O_CREAT | os.O_EXCL | os.O_RDWR | CLOSES, 0o600))
     # SQLite gives the files beside a database the mode of the database.
     for side in _SIDES:
         _tighten(folder / f"{database.name}{side}", 0o600)
@@ -392,6 +393,6 @@ def _require_file(database: Path) -> None:
 
 def _ignore(folder: Path, mode: int) -> None:
     with contextlib.suppress(OSError):
-        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | NO_LINK
         with os.fdopen(os.open(folder / ".gitignore", flags, mode), "w", encoding="utf-8") as file:
             file.write("*\n")

@@ -25,12 +25,11 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from quire.errors import Denied, ToolFailed
-from quire.source import NO_LINK, NO_WAIT
+from quire.os_flags import FOLDER, NO_LINK, NO_WAIT
 from quire.wording import cut
 
 MAX_PATH = 4096
 MAX_LINKS = 40
-_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class Place(Struct, frozen=True):
@@ -78,7 +77,7 @@ class Places:
 
     def open_folder(self, name: str, at: int) -> int:
         """Open a folder in a folder, never through a link. Raises `OSError`, or `Denied` for a private one."""
-        opened = os.open(name, _FOLDER, dir_fd=at)
+        opened = os.open(name, FOLDER, dir_fd=at)
         try:
             self._check_private(os.fstat(opened))
         except BaseException:
@@ -142,9 +141,10 @@ class Places:
                 )
 
     def _root(self, opened: ExitStack) -> int:
-        if os.open not in os.supports_dir_fd:
-            raise ToolFailed("the file tools need a system that opens files relative to folders", kind="file")
-        root = os.open(self.root, _FOLDER)
+        if os.open not in os.supports_dir_fd or not NO_LINK:
+            message = "the file tools need a system that opens files relative to folders and without following links"
+            raise ToolFailed(message, kind="file")
+        root = os.open(self.root, FOLDER)
         opened.callback(os.close, root)
         return root
 
@@ -296,7 +296,7 @@ ASKING = (
 )
 """Opened by a grant for the place, or for a folder above it."""
 
-DOCUMENT_FOLDERS = ("prompts", "pipelines", "playbooks")
+DOCUMENTFOLDERS = ("prompts", "pipelines", "playbooks")
 """Like `ASKING`, but only directly in the workspace: elsewhere these are ordinary names."""
 # fmt: on
 
@@ -426,7 +426,7 @@ class Protection(Struct, frozen=True):
         return "", EDIT
 
     def _asks(self, folded: Sequence[str]) -> bool:
-        if is_asking_name(folded[-1]) or (len(folded) == 1 and folded[0] in DOCUMENT_FOLDERS):
+        if is_asking_name(folded[-1]) or (len(folded) == 1 and folded[0] in DOCUMENTFOLDERS):
             return True
         return bool(self.asking) and "/".join(folded) in _folded(self.asking)
 
@@ -438,7 +438,7 @@ class Protection(Struct, frozen=True):
         if "" in self.asking:
             return "."
         end = next((end for end in range(1, len(folded) + 1) if self._asks(folded[:end])), 0)
-        if end == 1 and folded[0] in DOCUMENT_FOLDERS:
+        if end == 1 and folded[0] in DOCUMENTFOLDERS:
             return folded[0]
         return "/".join(parts[:end])
 

@@ -108,6 +108,12 @@ function Streaming({ store, path, step }) {
   useEffect(() => {
     if (box.current && atEnd.current) box.current.scrollTop = box.current.scrollHeight;
   }, [text]);
+  const [, reading] = [...store.readings.value].find(([at]) => within(at, path)) ?? [];
+  if (reading) {
+    return html`<p class="soft small"><${Icon} name="running" />The model is reading the prompt ${
+      number(reading.processed)
+    }/${number(reading.total)}</p>`;
+  }
   if (!text) {
     if (step?.status !== "running" || store.head.value.driven_here) return null;
     return html`<p class="soft">Driven by another process; text appears when a step ends.</p>`;
