@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 DOCS, SITE = ROOT / "docs", ROOT / ".site"
@@ -44,7 +45,7 @@ def navigation(docs: Path = DOCS) -> Iterator[Entry]:
         yield from _entries(section, entries, docs)
 
 
-def _entries(section: str, entries: list[object], docs: Path) -> Iterator[Entry]:
+def _entries(section: str, entries: list[Any], docs: Path) -> Iterator[Entry]:
     for entry in entries:
         named = entry.items() if isinstance(entry, dict) else [("", entry)]
         for title, value in named:

@@ -15,11 +15,13 @@ from tests.docs.pages import blocks, commands, text_of
 from tests.examples.command import Desk, calls, give
 from tests.server.serve_process import server
 
+from quire.values import Value
+
 START = "docs/start/"
 PAGES = ("playbook", "pipeline-in-ci", "agent-with-permissions", "share-and-serve")
 INSTALL = "uv tool install 'quire-run[standard]'"
-URGENT = {"kind": "bug", "urgent": True, "summary": "The shop is down"}
-CALM = {"kind": "question", "urgent": False, "summary": "Asks for a dark theme"}
+URGENT: Value = {"kind": "bug", "urgent": True, "summary": "The shop is down"}
+CALM: Value = {"kind": "question", "urgent": False, "summary": "Asks for a dark theme"}
 
 
 class Reader(Desk):
