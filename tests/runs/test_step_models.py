@@ -214,7 +214,7 @@ async def test_an_agent_lets_steps_use_its_tools_that_only_read(place: Place) ->
     ended, told, runtime, run = await drive(place, use, write, {"name": "ask", "input": {"prompt": "?"}})
     assert ended.status is Status.COMPLETED and ended.result == {"output": "done", "artifact_type": "", "named": {}}
     assert "tea" in told[0]
-    assert "unknown tool file__write (known: file__read)" in told[1] and "unknown tool ask" in told[2]
+    assert "there is no tool file__write (known: file__read)" in told[1] and "there is no tool ask" in told[2]
     assert not (place.work / "x.txt").exists()
     view = await runtime.view(run)
     first = view.replay.asked["1/model"]

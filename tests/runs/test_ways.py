@@ -46,7 +46,7 @@ def test_ways_that_lead_somewhere(way: str) -> None:
     [
         ("1>9", "breakpoint 1>9: unknown step 1 › 9: the steps are 1 › 1, 1 › 2, 1 › 2.do, 1 › 2.collect"),
         ("9>1", "breakpoint 9>1: unknown step 9: the steps are 1, 2, 3"),
-        ("3>1", "breakpoint 3>1: step 3 calls no document, so unknown step 3 › 1"),
+        ("3>1", "breakpoint 3>1: step 3 calls no document, so step 3 › 1 does not exist"),
         ("1>2.od", "breakpoint 1>2.od: unknown step 1 › 2.od: did you mean 1 › 2.do?"),
         ("1>2.do", "breakpoint 1>2.do: a run does not stop after 1 › 2.do: the steps are 1 › 1, 1 › 2"),
         ("9", "breakpoint 9: unknown step 9: the steps are 1, 2, 3"),
