@@ -18,7 +18,8 @@ from tests.given import given
 
 from quire.cli import main
 from quire.cli.app import group
-from quire.cli.verbs import RUNS, VERBS
+from quire.cli.verbs import COSTS, RUNS, VERBS, examples_of
+from quire.cli.verbs import EXAMPLES as TEXT
 from quire.models import downloads
 
 ENTRIES = {**VERBS, **{f"runs {name}": verb for name, verb in RUNS.items()}}
@@ -60,8 +61,8 @@ def test_all_verbs_are_on_the_second_page(capsys: pytest.CaptureFixture[str]) ->
 def test_the_fields_of_a_verb(name: str) -> None:
     verb = NEW[name]
     assert len(verb.line) <= 58
-    assert re.search(r"\b(?:FREE|PAID|WRITES)\b", verb.cost)
-    assert 2 <= len(verb.examples) <= 4
+    assert verb.cost in COSTS
+    assert 2 <= len(examples_of(name)) <= 4
 
 
 @pytest.mark.parametrize("name", ENTRIES)
@@ -79,8 +80,8 @@ def test_the_help_of_a_verb_is_short_and_complete(name: str, capsys: pytest.Capt
     if name in OLDER:
         assert f"The same as {verb.line}." in text
         return
-    assert " ".join(verb.cost.split()) in " ".join(text.split())
-    assert all(f"\n  {example}\n" in text for example in verb.examples)
+    assert COSTS[verb.cost] in " ".join(text.split())
+    assert all(f"\n  {example}\n" in text for example in examples_of(name))
     assert text.endswith(f"\nMore: quire docs {verb.page}\n")
     assert main(["docs", verb.page]) == 0
     assert capsys.readouterr().out.startswith("# "), "a page, not a place of a search"
@@ -248,7 +249,7 @@ def ready(
             given({"script.json": ["simple"]}, prepared)
             assert main([*RUN, "--unattended"]) == 3
             given({"script.json": script}, prepared)
-        if example == "quire runs import run.jsonl":
+        if name == "runs import":
             assert main(["runs", "export", "last", "--out", "run.jsonl"]) == 0
             (prepared / ".quire" / "quire.db").unlink()
         if example == "quire runs verify run.jsonl":
@@ -263,7 +264,11 @@ def ready(
 
 
 SERVERS = ("serve", "mcp", "lsp")
-EXAMPLES = [(name, example) for name, verb in NEW.items() for example in verb.examples]
+EXAMPLES = [(name, example) for name in NEW for example in examples_of(name)]
+
+
+def test_every_example_is_of_a_verb() -> None:
+    assert [example for _, example in EXAMPLES] == TEXT.strip().split("\n")
 
 
 @pytest.mark.parametrize(("name", "example"), [(n, e) for n, e in EXAMPLES if n not in SERVERS])

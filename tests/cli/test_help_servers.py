@@ -14,9 +14,9 @@ import pytest
 from tests.processes import started, wait_until
 
 from quire.cli import main
-from quire.cli.verbs import VERBS
+from quire.cli.verbs import examples_of
 
-ENDING = [example for name in ("mcp", "lsp") for example in VERBS[name].examples if "--tcp" not in example]
+ENDING = [example for name in ("mcp", "lsp") for example in examples_of(name) if "--tcp" not in example]
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_the_example_of_a_language_server_at_a_port(prepared: None) -> None:
         assert process.wait() == 1
 
 
-@pytest.mark.parametrize("example", VERBS["serve"].examples)
+@pytest.mark.parametrize("example", examples_of("serve"))
 def test_an_example_of_the_page_serves_until_it_is_stopped(example: str, prepared: None, home: Path) -> None:
     with started(_command(example), stderr=subprocess.PIPE, text=True) as process:
         wait_until(lambda: list(home.glob("serve/*.json")))

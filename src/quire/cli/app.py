@@ -219,8 +219,10 @@ def _drop_output() -> None:
 
 
 def say(message: str) -> None:
+    from quire.cli.stdio import tell
+
     first, *rest = message.split("\n")
-    print("\n".join([f"quire: {visible(first)}", *(f"  {visible(line)}" for line in rest)]), file=sys.stderr)
+    tell("\n".join([f"quire: {visible(first)}", *(f"  {visible(line)}" for line in rest)]))
 
 
 def _usage(error: click.ClickException) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from quire.cli.completers import complete_document
 from quire.cli.options import require_known
-from quire.cli.stdio import write_json
+from quire.cli.stdio import tell, write_json
 from quire.errors import Denied, Refused
 from quire.trust.capabilities import ACTIONS, ITEM_TYPES, Grants, Primary, capability, grant_for, pattern_for
 
@@ -127,7 +127,7 @@ def command(
     else:
         click.echo(f"{'allow' if ruling.allowed else 'deny'}: {one_line(ruling.why)}")
         for note in ruling.notes:
-            click.echo(f"note: {one_line(note)}", err=True)
+            tell(f"note: {one_line(note)}")
     context.exit(0 if ruling.allowed else Refused.exit_code)
 
 

@@ -13,7 +13,7 @@ import click
 
 from quire import formats
 from quire.cli.options import named_file, require_text
-from quire.cli.stdio import complain, wants_colour, write_exactly
+from quire.cli.stdio import complain, tell, wants_colour, write_exactly
 from quire.diagnostics import Diagnostic, Severity, edits_of
 from quire.display.diagnostics import FORMATS, Findings, FormatName, printer
 from quire.display.visible import visible
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @click.option("--strict", is_flag=True, help="Fail on warnings and lints as well.")
 @click.option("--portable", is_flag=True, help="Fail on Quire-only features.")
 @click.option("--locked", is_flag=True, help="Fail on documents that differ from quire.lock.")
-@click.option("--fix", is_flag=True, help="Fix in the files what has only one fix, such as a typo.")
+@click.option("--fix", is_flag=True, help="Fix what has only one fix, such as a typo. WRITES.")
 @click.option("--unsafe", is_flag=True, help="With --fix: also fixes that may change the meaning.")
 @click.option("--stdin-name", metavar="NAME", help="With PATH -: the name, which gives format and place.")
 @click.option("--explain", metavar="CODE", help="Print the page of a code and exit.")
@@ -95,7 +95,7 @@ def command(
     for problem in problems:
         complain(problem)
     if checked or not problems:
-        click.echo(_summary(checked), err=True)
+        tell(_summary(checked))
         if sys.stderr.isatty() and form == "full":
             _say_what_to_do(checked, is_fixed=fix)
     context.exit(2 if problems else _status(checked, strict, portable))
@@ -119,7 +119,7 @@ def _open_stdin(context: click.Context, name: str | None, fix: bool, unsafe: boo
 
         text, changes = fixed_text(text, source, DocumentCheck().of, unsafe)
         for change in changes:
-            click.echo(visible(change), err=True)
+            tell(visible(change))
         OPEN_TEXTS[key] = Source.of(text, str(path))
         write_exactly(text)
     return path
@@ -160,9 +160,9 @@ def _say_what_to_do(checked: Sequence[Findings], *, is_fixed: bool) -> None:
     order = list(Severity)
     worst = min(_all(checked), key=lambda finding: order.index(finding.severity), default=None)
     if worst is not None:
-        click.echo(f"the meaning of a code: quire check --explain {worst.code.id}", err=True)
+        tell(f"the meaning of a code: quire check --explain {worst.code.id}")
         if not is_fixed and any(edits_of(file.source, finding) for file in checked for finding in file.diagnostics):
-            click.echo("some of this can be mended: quire check --fix", err=True)
+            tell("some of this can be mended: quire check --fix")
 
 
 def _with_locks(checked: Sequence[Findings], *, all: bool) -> list[Findings]:

@@ -20,7 +20,7 @@ from quire.cli.app import say
 from quire.cli.drive import SessionOptions, choose_view, say_warnings
 from quire.cli.options import Amount, require_text
 from quire.cli.run_end import RunReport, finish
-from quire.cli.stdio import with_runtime
+from quire.cli.stdio import tell, with_runtime
 from quire.cluster.client import Cluster, connect, require_cluster
 from quire.cluster.dispatch import follow
 from quire.display.visible import visible
@@ -69,7 +69,7 @@ async def run_on_cluster(
         if not manner.quiet:
             await say_warnings(runtime, run)
         click.echo(run)
-        click.echo(f"to see it: quire runs {run} --follow", err=True)
+        tell(f"to see it: quire runs {run} --follow")
         return 0
     return await watch(runtime, run, manner)
 
@@ -97,8 +97,8 @@ async def notify_cluster(
     except (CannotStart, Untrusted) as error:
         if resume:
             raise
-        click.echo(f"quire: {visible(str(error).splitlines()[0])}", err=True)
-        click.echo("it is stored all the same: a worker finds it when it looks around next", err=True)
+        tell(f"quire: {visible(str(error).splitlines()[0])}")
+        tell("it is stored all the same: a worker finds it when it looks around next")
         return False
     return True
 
@@ -127,15 +127,13 @@ async def watch(runtime: Runtime, run: str, manner: SessionOptions, *, resumed: 
         row = await follow(runtime, run, show, resumed=resumed, pause=pause)
     except asyncio.CancelledError:
         view.stop()
-        click.echo(
-            f"the run continues in the cluster: quire runs {run} --follow (quire cancel {run} ends it)", err=True
-        )
+        tell(f"the run continues in the cluster: quire runs {run} --follow (quire runs cancel {run} ends it)")
         return INTERRUPTED
     finally:
         view.stop()
     replayed = await runtime.view(run)
     if row.status is Status.EXPIRED:
-        click.echo("no answer came in time: the run has expired", err=True)
+        tell("no answer came in time: the run has expired")
     questions = await runtime.store.questions(run)
     permissions = permissions_of(stored, runtime.settings)
     end = RunReport(row, replayed.progress, replayed.rest, questions, permissions=permissions)

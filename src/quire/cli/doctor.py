@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from quire.cli.stdio import write_json, write_lines
-from quire.display.text import one_line
+from quire.cli.stdio import columns, write_json, write_lines
+from quire.display.text import folded, one_line
 from quire.errors import BadConfiguration, QuireError
 from quire.runs.doctor import Finding, examine
 from quire.wording import counted
@@ -48,10 +48,10 @@ def command(context: click.Context, as_json: bool, check: bool) -> None:
     if as_json:
         write_json([finding.data() for finding in findings])
     else:
-        write_lines(
-            f"{click.style(f'{row.state:8}', fg=_COLOURS[row.state])} {one_line(f'{row.what}: {row.detail}')}"
-            for row in findings
-        )
+        room = (columns() or 100_000) - 9
+        for row in findings:
+            detail = folded(one_line(f"{row.what}: {row.detail}"), room, "").replace("\n", f"\n{'':9}")
+            write_lines([f"{click.style(f'{row.state:8}', fg=_COLOURS[row.state])} {detail}"])
     context.exit(1 if any(finding.state == "problem" for finding in findings) else 0)
 
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from quire.cli.inputs import given_limits, parse_pairs
 from quire.cli.options import NO_BUDGET, budget_of
 from quire.cli.run_end import RunReport, finish, stdout_error
-from quire.cli.stdio import stdout_aside, with_runtime
+from quire.cli.stdio import stdout_aside, tell, with_runtime
 from quire.cli.terminal import Interrupts, Terminal, accepted_misses, somebody_is_here, with_grants, with_trust
 from quire.display.run_views import JsonLines, PlainView, QuietView, View
 from quire.display.text import one_line, visible
@@ -134,7 +134,7 @@ def start_alone(run: str, *options: str) -> None:
 async def say_warnings(runtime: Runtime, run: str) -> None:
     """Print the warnings of the checks before the start. A detached run has no terminal to show them on."""
     for warning in await runtime.warnings(run):
-        click.echo(one_line(f"warning: {warning}"), err=True)
+        tell(one_line(f"warning: {warning}"))
 
 
 def spawn_detached(run: str, *options: str) -> int:
@@ -144,7 +144,7 @@ def spawn_detached(run: str, *options: str) -> int:
     """
     start_alone(run, *options)
     click.echo(run)
-    click.echo(f"to see it: quire runs {run} --follow", err=True)
+    tell(f"to see it: quire runs {run} --follow")
     return 0
 
 
@@ -223,7 +223,7 @@ class _Screen:
     def began(self, drive: Drive) -> None:
         self.begun = True
         for line in self._lines:
-            click.echo(line, err=True)
+            tell(line)
         self.view.start()
         self.interrupts.began(drive)
 
@@ -279,7 +279,7 @@ def _broken_off(run: str, error: QuireError) -> int:
     """Report the error that ended a drive after it had begun, and return the exit code. The run itself has started."""
     further = f"quire runs {run}" if isinstance(error, Fenced) else f"quire resume {run}"
     lost = "" if isinstance(error, StoreGone) else f"\nnothing that was recorded is lost: {further}"
-    click.echo(f"quire: {visible(str(error))}{lost}", err=True)
+    tell(f"quire: {visible(str(error))}{lost}")
     return EXIT_FAILED if isinstance(error, StoreError) else error.exit_code
 
 

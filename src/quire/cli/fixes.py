@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 from pathlib import Path
 
-import click
-
 from quire import formats
+from quire.cli.stdio import tell
 from quire.diagnostics import Diagnostic, Edit, Fix, fix_of
 from quire.display.visible import visible
 from quire.errors import CannotStart, QuireError, Refused, Unreadable
@@ -53,7 +52,7 @@ def _fix_file(path: Path, check: Check, unsafe: bool) -> None:
         raise Unreadable(path, f"would be larger than {most:,} bytes with its fixes")
     replace_file(path, data, before, "fixed; check it again")
     for change in changes:
-        click.echo(visible(change), err=True)
+        tell(visible(change))
     _warn_of_signature(path, source)
 
 
@@ -135,4 +134,4 @@ def _warn_of_signature(path: Path, source: Source) -> None:
 
     if looks_signed(source.text, "yaml" if path.suffix in (".yaml", ".yml") else "markdown"):
         message = f"{path} was signed, and its signature is void now: quire sign {path} signs it again"
-        click.echo(f"quire: warning: {visible(message)}", err=True)
+        tell(f"quire: warning: {visible(message)}")

@@ -26,7 +26,7 @@ from quire.cli.options import (
 )
 from quire.cli.output import target
 from quire.cli.shell_completion import complete_run
-from quire.cli.stdio import wants_colour, with_runtime, write_json, write_lines
+from quire.cli.stdio import tell, wants_colour, with_runtime, write_json, write_lines
 from quire.display.text import one_line, place
 from quire.errors import RunState
 from quire.formats import FORMATS
@@ -121,11 +121,11 @@ async def repair_and_drive(
     from quire.runs.repair import repair
 
     if not manner.quiet:
-        runtime.notice = lambda line: click.echo(one_line(line), err=True)
+        runtime.notice = lambda line: tell(one_line(line))
     made = await repair(runtime, run, file, changes, step, instead=instead)
     if not manner.quiet:
         for line in _lines(made, run):
-            click.echo(line, err=True)
+            tell(line)
     if detach:
         if not manner.quiet:
             await say_warnings(runtime, made.run)
@@ -144,6 +144,16 @@ def _lines(made: Repaired, run: str) -> list[str]:
     elif made.next[1]:
         lines.append(f"  continues at {one_line(place(made.next[0]))}")
     return lines
+
+
+async def tell_edited(runtime: Runtime, run: str) -> None:
+    """Say how to continue with the document as it is now, if it was edited since the run began."""
+    from quire.display.shell_commands import resume_command
+    from quire.runs.repair import edited_file
+
+    if edited := await edited_file(runtime, run):
+        again = resume_command(run, document=True)
+        tell(f"{one_line(str(edited))} was edited since; to go on with the edited text: {again}")
 
 
 @click.command("fork", cls=Unattended)
@@ -209,7 +219,7 @@ async def _fork(runtime: Runtime, run: str, step: str, changes: Changes, manner:
         return spawn_detached(made.run)
     if not manner.quiet and not manner.json:
         effects = f"{made.kept} recorded {pluralize('effect', made.kept)}"
-        click.echo(f"run {made.run}: from {one_line(place(made.label))} of {run}, with {effects} of it", err=True)
+        tell(f"run {made.run}: from {one_line(place(made.label))} of {run}, with {effects} of it")
     return await drive(runtime, made.run, manner, why=made.reason)
 
 
@@ -276,7 +286,7 @@ async def _with_document(runtime: Runtime, names: tuple[str, ...], file: str, la
     from quire.runs.repair import source_file
     from quire.runs.shadow import MOST_RUNS, replay_run, runs_of
 
-    runtime.notice = lambda line: click.echo(one_line(line), err=True)
+    runtime.notice = lambda line: tell(one_line(line))
     runs = await _found(runtime, names)
     edited = EditedDocument(runtime, Path(file) if file else await source_file(runtime, runs[0]))
     count = len(runs)
@@ -288,7 +298,7 @@ async def _with_document(runtime: Runtime, names: tuple[str, ...], file: str, la
     else:
         write_lines(replay_page(replayed, colour=wants_colour(sys.stdout)))
         if count > len(runs):
-            click.echo(f"the newest {len(runs)} of {count:,} stored runs were replayed: --last {count}", err=True)
+            tell(f"the newest {len(runs)} of {count:,} stored runs were replayed: --last {count}")
     return 0 if all(run.verdict == "same" for run in replayed) else DIFFERENT
 
 
@@ -315,7 +325,7 @@ async def _with_model(
     check_prices(runtime.models, [choice.spec], budget_of(budget))
     most = most_cost(runs, model, runtime.clock)
     free = most == 0 or choice.spec.startswith("script:")
-    click.echo(announcement(runs, choice.spec, 0.0 if free else most, follow=follow), err=True)
+    tell(announcement(runs, choice.spec, 0.0 if free else most, follow=follow))
     if budget is None and not free:
         if not here:
             raise CannotStart("say the most that may be spent: --budget USD, or --budget none")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 import click
 
-from quire.cli.verbs import RUNS, VERBS, Verb
+from quire.cli.verbs import COSTS, RUNS, VERBS, examples_of
 
 TITLE = "Runs AI workflows written as documents."
 FIRST_GROUPS = ("Write", "Run", "Share")
@@ -76,18 +76,18 @@ def help_text(context: click.Context) -> str:
         return first_page()
     if path == ["runs"] and isinstance(command, click.Group):
         command = command.listing
-    verb = _entry(path)
+    verb = RUNS[path[1]] if path[0] == "runs" and len(path) > 1 else VERBS[path[0]]
     columns = context.terminal_width or min(80, shutil.get_terminal_size().columns) - 2
     formatter = click.HelpFormatter(width=max(columns, 30))
     command.format_usage(context, formatter)
     command.format_help_text(context, formatter)
     if verb.group == "Older":
         _paragraph(formatter, f"The same as {verb.line}.")
-    elif len(path) == 1 or verb in RUNS.values():
-        _paragraph(formatter, verb.cost)
-    if verb.examples:
+    elif len(path) == 1 or path[0] == "runs":
+        _paragraph(formatter, COSTS[verb.cost])
+    if examples := examples_of(verb.line.removeprefix("quire ") if verb.group == "Older" else " ".join(path)):
         with formatter.section("Examples"):
-            formatter.write("".join(f"  {example}\n" for example in verb.examples))
+            formatter.write("".join(f"  {example}\n" for example in examples))
     _write_options(path[-1], command.get_params(context), context, formatter)
     rows = [(name, entry.line) for name, entry in RUNS.items()] if path == ["runs"] else []
     if isinstance(command, click.Group):
@@ -96,17 +96,7 @@ def help_text(context: click.Context) -> str:
     if rows:
         with formatter.section("Verbs"):
             formatter.write_dl(rows)
-    return formatter.getvalue() + (f"\nMore: quire docs {verb.page}" if verb.page else "")
-
-
-def _entry(path: list[str]) -> Verb:
-    """Return the entry of a command. Commands below a verb are described by the verb, those of `runs` by their own."""
-    verb = VERBS[path[0]]
-    if path[0] == "runs" and len(path) > 1:
-        return RUNS[path[1]]
-    if verb.group == "Older" and path[0] in RUNS:
-        return RUNS[path[0]]._replace(group="Older", line=verb.line)
-    return verb if len(path) == 1 else verb._replace(examples=())
+    return f"{formatter.getvalue()}\nMore: quire docs {verb.page}"
 
 
 def _paragraph(formatter: click.HelpFormatter, text: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quire.cli.stdio import look_at_runs, write_json, write_lines
+from quire.cli.stdio import look_at_runs, tell, write_json, write_lines
 from quire.wording import cut
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ async def _show(runs: StoredRuns, as_json: bool) -> None:
         # A letter contains the whole output of its run; its beginning is enough to recognise it.
         write_lines(f"  {cut(one_line(line), LETTER_WIDTH)}" for line in letter.text.splitlines()[:LETTER_LINES])
     hint = "answer with: quire answer RUN [STEP] VALUE" if questions else "nothing waits for an answer"
-    click.echo(hint, err=True)
+    tell(hint)
 
 
 async def _titles(stored: StoredRuns, runs: Set[str]) -> dict[str, str]:

@@ -14,6 +14,7 @@ import click
 from msgspec.structs import replace
 
 from quire.cli.app import CLOSED
+from quire.cli.stdio import tell
 from quire.display.keyboard import STDIN
 from quire.display.text import one_line, visible
 from quire.engine.inputs import checked_input, complete_inputs, describe, missing_inputs
@@ -168,21 +169,21 @@ def ask_until_fitting(
 ) -> T:
     """Ask until the answer fits: `checked` returns the value, or raises `ValueError`. An option may be chosen by its
     number."""
-    click.echo(visible(description), err=True)
+    tell(visible(description))
     for number, option in enumerate(options[:most_listed], 1):
-        click.echo(f"  {number}. {one_line(option)}", err=True)
+        tell(f"  {number}. {one_line(option)}")
     while True:
         text = read()
         chosen = text.strip()
         if not chosen and not may_be_empty:
-            click.echo("a value is needed (Ctrl-C gives up)", err=True)
+            tell("a value is needed (Ctrl-C gives up)")
             continue
         if options and chosen not in options and chosen.isascii() and chosen.isdigit():
             text = options[int(chosen) - 1] if 1 <= int(chosen) <= len(options) else text
         try:
             return checked(text)
         except ValueError as error:
-            click.echo(visible(str(error)), err=True)
+            tell(visible(str(error)))
 
 
 def asked_yes_or_no() -> str:
@@ -211,7 +212,7 @@ def asked_text() -> str:
     if line_editor.usable():
         keys = "(several lines; Ctrl-X Ctrl-E opens $EDITOR; a line with only . or Ctrl-D ends)\n"
         return _edited(line_editor.Field(keys, paragraphs=True, keep_typed=True))
-    click.echo("(several lines; a line with only . or Ctrl-D ends)", err=True)
+    tell("(several lines; a line with only . or Ctrl-D ends)")
     lines = []
     while line := sys.stdin.readline():
         if line.strip() == ".":

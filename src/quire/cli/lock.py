@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli.options import named_file, require_text
-from quire.cli.stdio import complain, write_json, write_lines, write_text
+from quire.cli.stdio import complain, tell, write_json, write_lines, write_text
 from quire.display.visible import visible
 from quire.errors import Unreadable
 from quire.wording import counted, cut
@@ -112,14 +112,14 @@ def _write(workspace: Workspace, locked: Lock | None, files: Sequence[Path], *, 
     changes = compare(before, new) if locked is not None else ()
     write_text(f"{file.name}\n")
     for line in diff_lines(changes, new.assumed):
-        click.echo(line, err=True)
+        tell(line)
     for note in facts.old_prices():
         complain(note)
     for key in sorted(broken):
         state = "its entry stays as it was" if key in new.documents else "it is not in the lock"
         complain(f"{key} has errors, and {state}: quire check {key}")
     summary = f"; {diff_summary(changes)}" if locked is not None else ""
-    click.echo(f"{counted(len(new.documents), 'document')} locked{summary}", err=True)
+    tell(f"{counted(len(new.documents), 'document')} locked{summary}")
     return 2 if facts.unreadable else 1 if broken else 0
 
 
@@ -189,7 +189,7 @@ def _show(old: str, form: str, facts: LockFacts, files: Sequence[Path], *, all: 
         write_lines(diff_lines(changes, new.assumed))
         sys.stdout.flush()
         if changes or not not_compared:
-            click.echo(diff_summary(changes) if changes else NOTHING, err=True)
+            tell(diff_summary(changes) if changes else NOTHING)
     return 2 if facts.unreadable else 1 if broken else 0
 
 
@@ -211,11 +211,10 @@ def lock_changed_tools(changed: ToolChanged) -> bool:
     pins = {name: listed.pins[name] for name in changed.tools if name in listed.pins}
     if reading is None or reading.lock is None or not pins:
         return False
-    click.echo(visible(str(changed)), err=True)
+    tell(visible(str(changed)))
     for name in sorted(listed.specs):
         if name in pins:
-            description = cut(listed.specs[name].description, _LONGEST_TOLD)
-            click.echo(f"  {visible(name)} says now: {visible(description)}", err=True)
+            tell(f"  {visible(name)} says now: {visible(cut(listed.specs[name].description, _LONGEST_TOLD))}")
     if not yes_or_no("Lock it as it is now, and continue? yes or no [no]: "):
         return False
     save_lock(lock_path(settings.workspace), replace(reading.lock, tools={**reading.lock.tools, **pins}))

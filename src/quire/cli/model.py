@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib.util import find_spec
 
 import click
 
+from quire.cli.stdio import tell
 from quire.models.downloads import (
     KNOWN,
     Report,
@@ -35,7 +37,7 @@ def pull(name: str, sha256: str | None) -> None:
     if sys.stderr.isatty():
         click.echo(err=True)
     click.echo(str(path))
-    click.echo(f"use it with --model local:{path.stem}", err=True)
+    tell(f"use it with --model local:{path.stem}")
 
 
 @command.command("list")
@@ -60,14 +62,50 @@ def list_(as_json: bool) -> None:
         click.echo(f"{row['name']}\t{_megabytes(row['size'])}\t{row['path']}\t{row['used_by']}")
     if not rows:
         names = ", ".join(KNOWN)
-        click.echo(f"no model in {models_folder()}: `quire model pull NAME` fetches one of {names}", err=True)
+        tell(f"no model in {models_folder()}: `quire model pull NAME` fetches one of {names}")
 
 
 @command.command("remove")
 @click.argument("name")
 def remove(name: str) -> None:
     """Delete a downloaded model. WRITES."""
-    click.echo(f"removed {remove_model(name)}", err=True)
+    tell(f"removed {remove_model(name)}")
+
+
+_NOTES = {"qwen2.5-coder-1.5b": "follows instructions", "smollm2": "a toy"}
+
+
+def offer_models() -> bool:
+    """Ask on the terminal which model to download, and download it. Return False if the user chooses a provider's key,
+    or if this installation cannot run a local model."""
+    if find_spec("xllamacpp") is None:
+        return False
+    import asyncio
+
+    from quire.cli.terminal import typed_line
+    from quire.display.keyboard import drop_typed
+
+    names = list(KNOWN)
+    tell("no model is configured. Download one, or use the key of a provider?")
+    for number, name in enumerate(names, 1):
+        size = KNOWN[name].size
+        shown = f"{size / 1e9:.1f} GB" if size >= 1e9 else _megabytes(size)
+        tell(f"  {number}. {name}, {shown}, {_NOTES.get(name, KNOWN[name].about)}")
+    last = len(names) + 1
+    tell(f"  {last}. a provider's key")
+    numbers = [str(number) for number in range(1, last + 1)]
+    answer = None
+    while answer not in numbers:
+        if answer:
+            tell(f"answer one of {', '.join(numbers)}")
+        drop_typed()
+        answer = (asyncio.run(typed_line(f"a number [{last}]: ")) or "").strip() or str(last)
+    if answer == str(last):
+        return False
+    name = names[int(answer) - 1]
+    pull_model(name, report=_progress(name))
+    click.echo(err=True)
+    return True
 
 
 def _progress(name: str) -> Report:

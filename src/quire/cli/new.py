@@ -14,6 +14,7 @@ from typing import Final
 import click
 
 from quire.cli.options import require_text
+from quire.cli.stdio import tell
 from quire.display.text import pasted
 from quire.errors import CannotStart
 
@@ -220,10 +221,10 @@ def command(
     write(file, text, force=force)
     click.echo(str(file))
     named = pasted(str(file))
-    click.echo(f"check it:  quire check {named}\nlook at it: quire show {named}", err=True)
+    tell(f"check it:  quire check {named}\nlook at it: quire show {named}")
     if kind == "directive":
-        click.echo(f"sign it:   quire sign {named}", err=True)
-    click.echo(f"run it:    quire run {named}{inputs}", err=True)
+        tell(f"sign it:   quire sign {named}")
+    tell(f"run it:    quire run {named}{inputs}")
 
 
 def _new_test(name: str | None, *, force: bool, to_stdout: bool) -> None:
@@ -244,7 +245,7 @@ def _new_test(name: str | None, *, force: bool, to_stdout: bool) -> None:
         return
     write(file, text, force=force)
     click.echo(str(file))
-    click.echo(f"run it: quire test {pasted(str(file))}", err=True)
+    tell(f"run it: quire test {pasted(str(file))}")
 
 
 def playbook(title: str) -> str:

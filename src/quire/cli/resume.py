@@ -6,12 +6,19 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from quire.cli.drive import DriveOptions, SessionOptions, drive, spawn_detached, with_workspace
-from quire.cli.fork import ForkOptions, document_option, repair_and_drive, require_limits_fit, values_for
+from quire.cli.fork import (
+    ForkOptions,
+    document_option,
+    repair_and_drive,
+    require_limits_fit,
+    tell_edited,
+    values_for,
+)
 from quire.cli.inputs import parse_pairs, stdin_bytes
 from quire.cli.options import (
     Unattended,
@@ -24,9 +31,7 @@ from quire.cli.options import (
 )
 from quire.cli.output import target_again
 from quire.cli.shell_completion import complete_run
-from quire.cli.stdio import with_runtime, write_json
-from quire.display.shell_commands import resume_command as resume_line
-from quire.display.visible import visible
+from quire.cli.stdio import tell, with_runtime, write_json
 from quire.engine.records import Question, RunRow, Status
 from quire.errors import CannotStart, Refused, RunBusy, RunState
 from quire.plan.vocabulary import first_label
@@ -69,7 +74,7 @@ def resume_command(context: click.Context, /, **given: object) -> None:
     manner = SessionOptions(options.as_json, options.quiet, options.unattended, given=rest)
 
     async def resume(runtime: Runtime, granted: tuple[str, ...]) -> int:
-        run = await runtime.only("resume") if options.run is None else await runtime.find(options.run)
+        run = await _only(runtime, "resume") if options.run is None else await runtime.find(options.run)
         if document is None:
             detached = options_again(context) if options.detach else None
             return await _resume(runtime, run, manner, options, overrides, detached)
@@ -87,6 +92,25 @@ def resume_command(context: click.Context, /, **given: object) -> None:
         )
 
     context.exit(with_workspace(resume, ask=manner.interactive, allow=None if document is None else options.allow))
+
+
+async def _only(runtime: Runtime, verb: Literal["answer", "resume"]) -> str:
+    """Return the only run that a verb can mean, and show it first, with its inputs and questions. Raises `CannotStart`
+    without a terminal: a script has to say what it agrees to."""
+    from quire.cli.terminal import question_text, somebody_is_here
+    from quire.display.text import one_line, short
+    from quire.values import as_texts
+
+    run = await runtime.only(verb)
+    if not somebody_is_here():
+        raise CannotStart(f"there is no RUN: without a terminal, say which (quire {verb} {run} …)")
+    view = await runtime.view(run)
+    tell(f"run {run}: {one_line(view.row.title)}, {view.row.status.words}")
+    for name, text in as_texts(view.pins.inputs).items():
+        tell(f"  {one_line(name)} = {short(text, 200)}")
+    for question in view.questions:
+        tell(question_text(question))
+    return run
 
 
 def _check_usage(context: click.Context, cluster: bool, repairs: bool) -> None:
@@ -137,11 +161,7 @@ async def _resume(
     if detached is not None:
         return spawn_detached(run, *detached)
     if row.status is Status.FAILED and not manner.quiet:
-        from quire.runs.repair import edited_file
-
-        if edited := await edited_file(runtime, run):
-            again = resume_line(run, document=True)
-            click.echo(f"{visible(str(edited))} was edited since; to continue with the edited text: {again}", err=True)
+        await tell_edited(runtime, run)
     return await drive(runtime, run, manner, overrides=values, script=options.script)
 
 
@@ -185,7 +205,7 @@ def answer_command(
         nonlocal stored
         if not words and (run == "last" or (len(run) > 6 and await runtime.store.find(run))):
             raise click.UsageError("VALUE is missing: give the answer", context)
-        row = await runtime.row(await runtime.find(run) if words else await runtime.only("answer"))
+        row = await runtime.row(await runtime.find(run) if words else await _only(runtime, "answer"))
         await runtime.store.check_seal(row.id, whole=False)
         there = bool(PinnedState.of(row.pins).queue) and script is None
         to = target_again(options.out, row) if options.out or not (there or detach or hold) else None
@@ -198,17 +218,17 @@ def answer_command(
             from quire.cli.cluster import notify_cluster
 
             if await notify_cluster(runtime, row):
-                click.echo(f"stored; the cluster continues the run: quire runs {row.id} --follow", err=True)
+                tell(f"stored; the cluster continues the run: quire runs {row.id} --follow")
             return 0
         if hold:
-            click.echo(f"stored; to continue: quire resume {row.id}", err=True)
+            tell(f"stored; to continue: quire resume {row.id}")
             return 0
         if detach and row.status is not Status.RUNNING:
             return spawn_detached(row.id, *options_again(context))
         if not detach:
             with contextlib.suppress(RunBusy):
                 return await drive(runtime, row.id, manner.writing_to(to), script=script)
-        click.echo("stored; the run continues in its own process", err=True)
+        tell("stored; the run continues in its own process")
         return 0
 
     context.exit(with_workspace(answer, ask=manner.interactive))
@@ -288,6 +308,6 @@ async def _cancel(runtime: Runtime, name: str, as_json: bool) -> None:
     if as_json:
         write_json({"run": run, "cancelled": now, "asked_owner": not now})
     elif now:
-        click.echo(f"cancelled {run}", err=True)
+        tell(f"cancelled {run}")
     else:
-        click.echo(f"asked the process that drives {run} to cancel it", err=True)
+        tell(f"asked the process that drives {run} to cancel it")

@@ -8,12 +8,10 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-import click
-
 from quire.cli import BROKEN_PIPE, INTERRUPTED
 from quire.cli.app import CLOSED
 from quire.cli.output import Target, write
-from quire.cli.stdio import as_utf8
+from quire.cli.stdio import as_utf8, tell
 from quire.cli.terminal import answer_text, question_text
 from quire.display.advice import after_failure
 from quire.display.run_views import JsonLines, View
@@ -273,4 +271,4 @@ def discard_stdout() -> None:
 
 def _say(line: str) -> None:
     with contextlib.suppress(OSError):
-        click.echo(line, err=True)
+        tell(line)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import Struct
 
-from quire.cli.stdio import complain, write_json
+from quire.cli.stdio import complain, tell, write_json
 from quire.display.text import one_line
 from quire.display.visible import visible
 from quire.errors import CannotStart, QuireError, Refused, Unreadable
@@ -115,7 +115,7 @@ def sign_command(
         for problem in problems:
             complain(problem)
         others = f", {len(failed)} not signed" if failed else ""
-        click.echo(f"{len(signed)} signed with the key {key.name} ({key.key_id}){others}", err=True)
+        tell(f"{len(signed)} signed with the key {key.name} ({key.key_id}){others}")
     context.exit(status)
 
 
@@ -179,11 +179,11 @@ def require_consent(fresh: Sequence[Fresh], *, yes: bool, ask: bool) -> None:
 def _show(fresh: Sequence[Fresh]) -> None:
     for file in fresh[:MOST_SHOWN]:
         state = "changed since it was signed" if file.outcome is Verification.MODIFIED else file.outcome.value
-        click.echo(f"{one_line(str(file.item.path))}: {file.item.kind}, {state.replace('_', ' ')}", err=True)
+        tell(f"{one_line(str(file.item.path))}: {file.item.kind}, {state.replace('_', ' ')}")
         for line in file.lines:
-            click.echo(f"  {one_line(line)}", err=True)
+            tell(f"  {one_line(line)}")
     if len(fresh) > MOST_SHOWN:
-        click.echo(f"and {len(fresh) - MOST_SHOWN} more", err=True)
+        tell(f"and {len(fresh) - MOST_SHOWN} more")
 
 
 def _authority(item: Signable, source: Source) -> Iterator[str]:
@@ -291,5 +291,5 @@ def verify_command(context: click.Context, paths: tuple[str, ...], as_json: bool
         for problem in problems:
             complain(problem)
         others = f", {passed_over} without a signature passed over" if passed_over else ""
-        click.echo(f"{len(rows) - refused} of {len(rows)} verified{others}", err=True)
+        tell(f"{len(rows) - refused} of {len(rows)} verified{others}")
     context.exit(2 if problems else Refused.exit_code if refused else 0)

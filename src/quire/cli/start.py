@@ -19,7 +19,7 @@ from quire.cli.inputs import (
 )
 from quire.cli.options import budget_of, require_known
 from quire.cli.output import target
-from quire.cli.stdio import wants_colour
+from quire.cli.stdio import tell, wants_colour
 from quire.cli.terminal import accepted_misses, starting, with_trust
 from quire.diagnostics import Diagnostic, Severity
 from quire.display.text import one_line, pasted
@@ -68,10 +68,18 @@ def run_document(order: Order) -> int:
     plan = read.runnable()
     inputs = _given_inputs(read, order)
     ask = manner.interactive and not order.detach
+
+    def opened() -> tuple[Runtime, Choice | None]:
+        return with_trust(lambda: _open(read, options, order.script is not None, order.cluster), ask=ask)
+
     try:
-        runtime, choice = with_trust(lambda: _open(read, options, order.script is not None, order.cluster), ask=ask)
+        runtime, choice = opened()
     except NoModel as error:
-        raise NoModel("\n".join([str(error), *_missing(read, inputs)])) from None
+        from quire.cli.model import offer_models
+
+        if not ask or order.cluster or not offer_models():
+            raise NoModel("\n".join([str(error), *_missing(read, inputs)])) from None
+        runtime, choice = opened()
     require_known(order.allow, runtime.settings)
     if not order.force:
         options = replace(options, accepted=_accepted(runtime, read, ask))
@@ -161,7 +169,7 @@ def _warn_of_inputs(read: Document, inputs: dict[str, Value]) -> None:
     others = [name for name in (*needed, *optional_inputs(tree)) if name not in inputs]
     for warning in (warn_of_missing(needed, inputs), *warn_of_unread(unread_inputs(tree, inputs), others)):
         if warning:
-            click.echo(warning, err=True)
+            tell(warning)
 
 
 def _completed(
@@ -198,7 +206,7 @@ async def _run(
 
         return await run_on_cluster(runtime, read, inputs, options, choice, manner, detach)
     if not manner.quiet:
-        runtime.notice = lambda line: click.echo(one_line(line), err=True)
+        runtime.notice = lambda line: tell(one_line(line))
         runtime.tells_bounds = not manner.json
     run = await starting(runtime.start(read, inputs, options, choice))
     if detach:
@@ -230,7 +238,7 @@ def _show_findings(read: Document, quiet: bool) -> None:
         return
     warnings = sum(finding.severity is Severity.WARNING for finding in _findings(read))
     if warnings:
-        click.echo(f"{counted(warnings, 'warning')}: quire check {pasted(read.name)}", err=True)
+        tell(f"{counted(warnings, 'warning')}: quire check {pasted(read.name)}")
     if read.format == "playbook" and not read.name.endswith(".playbook.md"):
         _note_extensions(read)
 
@@ -248,7 +256,7 @@ def _note_extensions(read: Document) -> None:
     messages = [note.message for note in quire_only(playbook)] if playbook else []
     uses = ", ".join(dict.fromkeys(message.partition(" is Quire")[0].lower() for message in messages))
     if uses:
-        click.echo(f"note: Quire's own: {uses} (quire check --portable {pasted(read.name)})", err=True)
+        tell(f"note: Quire's own: {uses} (quire check --portable {pasted(read.name)})")
 
 
 def _findings(read: Document) -> tuple[Diagnostic, ...]:

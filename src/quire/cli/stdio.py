@@ -82,7 +82,16 @@ def complain(problem: str) -> None:
     """Print on stderr what is wrong, safe for a terminal."""
     from quire.display.visible import visible
 
-    click.echo(f"quire: {visible(problem)}", err=True)
+    tell(f"quire: {visible(problem)}")
+
+
+def tell(message: str) -> None:
+    """Print a message on stderr, which is safe for a terminal already. A terminal gets lines that fit it."""
+    if sys.stderr.isatty():
+        from quire.display.text import folded, terminal_columns
+
+        message = folded(message, terminal_columns())
+    click.echo(message, err=True)
 
 
 def write_text(text: str) -> None:

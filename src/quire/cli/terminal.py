@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from quire.cli import INTERRUPTED
+from quire.cli.stdio import tell
 from quire.display.keyboard import STDIN, drop_typed
-from quire.display.text import one_line, place, wrapped
+from quire.display.text import folded, one_line, place, terminal_columns, wrapped
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
 from quire.errors import BadDocument, BrokenSeal, NearMisses, Refused, ToolChanged, Untrusted
 from quire.patterns import late_pattern
@@ -63,7 +64,7 @@ class Terminal:
                     # Do not show the user's own answer again above the next question.
                     self._shown |= {(question.run, question.path), question.path.rpartition("/")[0]}
                 if problem:
-                    click.echo(one_line(problem), err=True)
+                    tell(one_line(problem))
                 return await self._fitting_answer(question)
             finally:
                 self._asking = False
@@ -76,7 +77,7 @@ class Terminal:
         """Print that a question was answered elsewhere, if its prompt is already on the screen."""
         if (question.run, question.path) in self._shown:
             self._view.pause()
-            click.echo(f"{place(question.way)} was answered elsewhere: {one_line(value)}", err=True)
+            tell(f"{place(question.way)} was answered elsewhere: {one_line(value)}")
             self._view.resume()
 
     def leave(self) -> bool:
@@ -90,7 +91,7 @@ class Terminal:
             try:
                 return checked_answer(question.kind, question.options, answer)
             except WrongAnswer as wrong:
-                click.echo(one_line(str(wrong)), err=True)
+                tell(one_line(str(wrong)))
         return None
 
     async def _answer(self, question: Question) -> str | None:
@@ -123,7 +124,8 @@ def question_text(question: Question, *, by_path: bool = False) -> str:
     from quire.display.question_text import question_lines
 
     lines = [question_lines(head, question.prompt, styled=styled)]
-    lines += [f"  {number}. {one_line(option)}" for number, option in enumerate(question.options, 1)]
+    options = (f"  {number}. {one_line(option)}" for number, option in enumerate(question.options, 1))
+    lines += [folded(option, terminal_columns(), "   ") for option in options]
     return "\n".join(lines)
 
 
@@ -319,12 +321,12 @@ def accepted_misses(stopped: NearMisses, *, ask: bool) -> tuple[str, ...]:
 def _allowed(refused: Ungranted) -> bool:
     from quire.display.text import short
 
-    click.echo(f"{one_line(refused.item_id)} is not signed by anybody you trust, and asks for:", err=True)
+    tell(f"{one_line(refused.item_id)} is not signed by anybody you trust, and asks for:")
     for capability, tier in refused.missing.items():
-        click.echo(f"  {one_line(capability)} ({tier.value}: {tier.meaning})", err=True)
+        tell(f"  {one_line(capability)} ({tier.value}: {tier.meaning})")
     for tier in dict.fromkeys(refused.missing.values()):
         if reason := refused.reasons.get(tier.value, "").strip():
-            click.echo(f"  why, in the words of its author: {short(reason, _LONGEST_REASON)}", err=True)
+            tell(f"  why, in the words of its author: {short(reason, _LONGEST_REASON)}")
     return yes_or_no("Allow that, for this run? yes or no [no]: ")
 
 
@@ -338,7 +340,7 @@ def yes_or_no(prompt: str) -> bool:
         try:
             return checked_answer("confirm", (), line) == "yes"
         except WrongAnswer as wrong:
-            click.echo(str(wrong), err=True)
+            tell(str(wrong))
 
 
 def _agreed() -> bool:
@@ -347,9 +349,9 @@ def _agreed() -> bool:
     from quire.workspace.consent import requests
 
     settings = settings_here()
-    click.echo(f"{settings.workspace.folder} requests permissions that you have not confirmed yet:", err=True)
+    tell(f"{settings.workspace.folder} requests permissions that you have not confirmed yet:")
     for line in requests(settings):
-        click.echo(f"  {one_line(line)}", err=True)
+        tell(f"  {one_line(line)}")
     return ask_to_trust(settings)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from quire.cli.stdio import tell
 from quire.display.text import one_line
 from quire.display.visible import escaped
 from quire.errors import CannotStart, Refused
@@ -80,7 +81,7 @@ def remove(key: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"key_id": added[0].key_id, "removed": True}))
         return
-    click.echo(f"{added[0].key_id} is not trusted any more", err=True)
+    tell(f"{added[0].key_id} is not trusted any more")
 
 
 @click.command("list")
@@ -99,9 +100,9 @@ def list_trusted_keys(as_json: bool) -> None:
     for line in table(rows):
         click.echo(line)
     if not rows:
-        click.echo("no key is trusted; make your own with: quire keys new", err=True)
+        tell("no key is trusted; make your own with: quire keys new")
     if any(state == "requested" for _, state, _ in rows):
-        click.echo("requested keys count for nothing until you agree: quire trust add KEYID", err=True)
+        tell("requested keys count for nothing until you agree: quire trust add KEYID")
 
 
 def _named(key: str) -> TrustedKey:
@@ -188,10 +189,10 @@ def workspace(context: click.Context, yes: bool, show: bool, revoke: bool, as_js
     if revoke or show or consent.is_trusted(settings):
         return
     if not as_json and ask_to_trust(settings):
-        click.echo("agreed; any change asks again", err=True)
+        tell("agreed; any change asks again")
         return
     if not as_json:
-        click.echo("not agreed: `quire trust workspace --yes` agrees without asking", err=True)
+        tell("not agreed: `quire trust workspace --yes` agrees without asking")
     context.exit(Refused.exit_code)
 
 
@@ -206,9 +207,9 @@ def ask_to_trust(settings: Settings) -> bool:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     if changed := changes(settings):
-        click.echo("since you agreed:", err=True)
+        tell("since you agreed:")
         for line in changed:
-            click.echo(f"  {one_line(line)}", err=True)
+            tell(f"  {one_line(line)}")
     if not yes_or_no("Do you trust this workspace with all of that? yes or no [no]: "):
         return False
     confirm(settings)
@@ -222,10 +223,10 @@ def _print_requests(settings: Settings) -> None:
     for line in lines:
         click.echo(one_line(line))
     if not lines:
-        click.echo(f"{settings.workspace.folder} asks for nothing that needs trust", err=True)
+        tell(f"{settings.workspace.folder} asks for nothing that needs trust")
     else:
         state = "you agreed to this" if is_trusted(settings) else "asks for the above"
-        click.echo(f"{settings.workspace.folder}: {state}", err=True)
+        tell(f"{settings.workspace.folder}: {state}")
 
 
 DEFAULT = "default"
@@ -277,7 +278,7 @@ def list_own_keys(as_json: bool) -> None:
     for line in table(cells):
         click.echo(line)
     if not rows:
-        click.echo("you have no key; make one with: quire keys new", err=True)
+        tell("you have no key; make one with: quire keys new")
 
 
 @keys_command.command("export")
@@ -294,7 +295,7 @@ def export(name: str | None, pem: bool, private: bool) -> None:
 
     home = home_of_user()
     if private:
-        click.echo("this is your private key: everyone who has it can sign in your name", err=True)
+        tell("this is your private key: everyone who has it can sign in your name")
         click.echo(own_key(home, name).private_pem(), nl=False)
         return
     notes = own_notes(home)
@@ -350,7 +351,7 @@ def revoke(key: str, reason: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"key_id": key_id, "revoked": fresh}))
         return
-    click.echo(f"the key {key_id} is revoked" if fresh else f"the key {key_id} was revoked already", err=True)
+    tell(f"the key {key_id} is revoked" if fresh else f"the key {key_id} was revoked already")
 
 
 @keys_command.command("seal")
@@ -371,7 +372,7 @@ def seal(place: str | None, printed: bool, as_json: bool) -> None:
         move_key(user, keyring=place == "keyring")
     text = seal_key(user)
     if printed:
-        click.echo("this is the key that seals your runs: everyone who has it can forge them", err=True)
+        tell("this is the key that seals your runs: everyone who has it can forge them")
         click.echo(text)
         return
     data: dict[str, object] = {"key_id": Seal.of(text).key_id, "place": key_place(user)}
@@ -388,7 +389,7 @@ def _print_key(data: Mapping[str, object], message: str, as_json: bool) -> None:
         click.echo(json.dumps(data))
         return
     click.echo(data["key_id"])
-    click.echo(message, err=True)
+    tell(message)
 
 
 def _several(name: str, ids: Sequence[str]) -> CannotStart:

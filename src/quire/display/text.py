@@ -28,6 +28,13 @@ if TYPE_CHECKING:
 _TURN = late_pattern(r"(?:^|.* )turn \d+")
 _PLAIN_WORD = late_pattern(r"[\w@%+=:,./-]+")
 _WORDS = late_pattern(r"\s*\S+\s*|\s+")
+_ARGUMENT = r"""(?:--?[\w-]+(?:=\S+)?|\[[^\]]*\]|[A-Z]+\b\S*|'[^']*'|"[^"]*"|last\b|[^\s;,)]*[\d/._=…][^\s;,)]*)"""
+_UNITS = late_pattern(
+    r"\(quire [^)]+\)\S*|\(?(?:`[^`]+`"
+    rf"|quire(?: (?:trust|runs|model|keys|help|docs|new))?(?: [a-z]+)?(?: {_ARGUMENT})*"
+    r"|(?:uv tool|pipx) install .*|\S+ -m pip install .*)\S*|\S+"
+)
+"""Matches a word, or a whole command: with the words that look like its arguments, or in backticks."""
 _EDGE = late_pattern(r"(?:(.+) )?(start|end)")
 
 
@@ -125,6 +132,25 @@ def _rows(line: str, columns: int) -> list[str]:
             rows[-1] += character
             taken += width(character)
     return rows
+
+
+def folded(text: str, columns: int, further: str = "  ") -> str:
+    """Break the lines of a message between words, and never in a path or a command, which people copy. `further` is
+    put before each further row of a line."""
+    rows: list[str] = []
+    for line in text.split("\n"):
+        if width(line) <= columns:
+            rows.append(line)
+            continue
+        indent = line[: len(line) - len(line.lstrip())]
+        row, is_new = indent, True
+        for unit in _UNITS.findall(line):
+            if not is_new and width(row) + 1 + width(unit) > columns:
+                rows.append(row)
+                row, is_new = indent + further, True
+            row, is_new = (row + unit if is_new else f"{row} {unit}"), False
+        rows.append(row)
+    return "\n".join(rows)
 
 
 def duration(seconds: float) -> str:

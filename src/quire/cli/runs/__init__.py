@@ -17,7 +17,7 @@ from click.shell_completion import CompletionItem
 from quire.cli.app import with_help
 from quire.cli.options import require_text
 from quire.cli.shell_completion import complete_run
-from quire.cli.stdio import columns, look_at_runs, with_runtime, write_json, write_lines, write_text
+from quire.cli.stdio import columns, look_at_runs, tell, with_runtime, write_json, write_lines, write_text
 from quire.cli.verbs import RUNS
 from quire.engine.records import Status
 from quire.errors import JournalMismatch, NoSuchRun, RunState
@@ -151,10 +151,10 @@ async def _list(runs: StoredRuns, status: Status | None, limit: int, page: int, 
         if len(rows) == limit or page > 1:
             await _count(runs, status, limit, page, len(rows))
     elif page > 1:
-        click.echo(f"page {page} does not exist: the list is shorter", err=True)
+        tell(f"page {page} does not exist: the list is shorter")
     else:
         which = f"no run is {status.words}" if status else "no runs yet: `quire run DOCUMENT` makes one"
-        click.echo(which, err=True)
+        tell(which)
 
 
 async def _count(runs: StoredRuns, status: Status | None, limit: int, page: int, shown: int) -> None:
@@ -168,7 +168,7 @@ async def _count(runs: StoredRuns, status: Status | None, limit: int, page: int,
     first = limit * (page - 1)
     which = f"{first + 1:,} to {first + shown:,}" if first else f"{shown:,}"
     further = f": --page {page + 1} has the next" if first + shown < total else ""
-    click.echo(f"{which} of {of} runs{further}", err=True)
+    tell(f"{which} of {of} runs{further}")
 
 
 async def _one(runtime: Runtime, name: str, side: str, step: str, as_json: bool) -> None:
@@ -234,10 +234,10 @@ async def _print_page(runtime: Runtime, run: str, as_json: bool) -> None:
         return
     write_lines(run_page(view, now))
     if broken is not None and not view.pins.imported:
-        click.echo(one_line(str(broken)), err=True)
+        tell(one_line(str(broken)))
         return
     if view.row.status is Status.FAILED and not view.pins.imported:
-        _say_after_failure(view)
+        await _say_after_failure(runtime, view)
         return
     _say_next(view.row, bool(view.questions), several=len(view.questions) > 1)
 
@@ -252,7 +252,7 @@ async def _print_journal(runtime: Runtime, run: str, as_json: bool) -> None:
     elif effects:
         write_lines(journal_table(effects))
     else:
-        click.echo(f"run {run} has recorded nothing yet", err=True)
+        tell(f"run {run} has recorded nothing yet")
 
 
 async def _print_transcript(runtime: Runtime, run: str, as_json: bool) -> None:
@@ -278,7 +278,7 @@ async def _print_events(runtime: Runtime, run: str, as_json: bool) -> None:
 
     row = await follow_run(runtime, run, show, asyncio.sleep)
     if row.status is Status.FAILED and not row.pins.get("imported"):
-        _say_after_failure(await runtime.view(run))
+        await _say_after_failure(runtime, await runtime.view(run))
     else:
         _say_next(row, row.status is Status.AWAITING_INPUT)
 
@@ -301,32 +301,34 @@ async def follow_run(
         # A process that was started for the run takes a while to begin.
         pending = pending + 1 if row.status is Status.PENDING else 0
         if pending == STARTING_POLLS:
-            click.echo(f"run {run} has not begun: `quire resume {run}` drives it", err=True)
+            tell(f"run {run} has not begun: `quire resume {run}` drives it")
         await pause(POLL_SECONDS)
 
 
-def _say_after_failure(view: RunView) -> None:
-    """Print the same advice as when the run failed."""
+async def _say_after_failure(runtime: Runtime, view: RunView) -> None:
+    """Print the same advice as when the run failed, and that its document was edited since."""
+    from quire.cli.fork import tell_edited
     from quire.display.advice import after_failure
 
+    await tell_edited(runtime, view.row.id)
     for line in after_failure(view.row, view.replay.progress):
-        click.echo(line, err=True)
+        tell(line)
 
 
 def _say_next(row: RunRow, waits: bool, *, several: bool = False) -> None:
     """Print what the user can do with a run that rests."""
     words = "STEP|PATH VALUE" if several and row.format == "pipeline" else "STEP VALUE" if several else "VALUE"
     if row.pins.get("imported"):
-        click.echo(f"imported: quire fork {row.id} --from STEP continues in a new run", err=True)
+        tell(f"imported: quire runs fork {row.id} --from STEP continues in a new run")
         return
     match row.status:
         case Status.EXPIRED:
-            click.echo(f"expired: quire fork {row.id} --from STEP continues in a new run", err=True)
+            tell(f"expired: quire runs fork {row.id} --from STEP continues in a new run")
         case Status.AWAITING_INPUT if not waits:
-            click.echo(f"answered: quire resume {row.id} continues it", err=True)
+            tell(f"answered: quire resume {row.id} continues it")
         case Status.AWAITING_INPUT:
-            click.echo(f"waiting for a person: quire answer {row.id} {words}", err=True)
+            tell(f"waiting for a person: quire answer {row.id} {words}")
         case Status.RUNNING if waits:
-            click.echo(f"it continues, but asks: quire answer {row.id} {words}", err=True)
+            tell(f"it continues, but asks: quire answer {row.id} {words}")
         case Status.PAUSED | Status.INTERRUPTED | Status.CANCELLED | Status.PENDING:
-            click.echo(f"{row.status}: quire resume {row.id} continues it", err=True)
+            tell(f"{row.status}: quire resume {row.id} continues it")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli.shell_completion import complete_run
-from quire.cli.stdio import with_runtime, write_json, write_lines
+from quire.cli.stdio import tell, with_runtime, write_json, write_lines
 from quire.engine.records import Status
 from quire.errors import BrokenSeal, Refused
 from quire.wording import counted, pluralize
@@ -85,7 +85,7 @@ async def _prune(
         write_json(pruned_data(pruned, dry_run=dry_run))
         return
     write_lines(pruned.runs)
-    click.echo(_summary(pruned, dry_run, vacuum), err=True)
+    tell(_summary(pruned, dry_run, vacuum))
 
 
 def _summary(pruned: Pruned, dry_run: bool, vacuum: bool) -> str:
@@ -126,13 +126,13 @@ def seal_command(context: click.Context, runs: tuple[str, ...], every: bool, yes
         _show(rows)
     if rows and not yes and (as_json or not _agreed(len(rows))):
         if not as_json:
-            click.echo("not sealed: `--yes` seals them without asking", err=True)
+            tell("not sealed: `--yes` seals them without asking")
         context.exit(Refused.exit_code)
     sealed = with_runtime(lambda runtime: _sealed(runtime, rows))
     if as_json:
         write_json({"sealed": [*sealed]})
     else:
-        click.echo(f"sealed {counted(len(sealed), 'run')}", err=True)
+        tell(f"sealed {counted(len(sealed), 'run')}")
 
 
 def seal_old_runs() -> bool:
@@ -174,7 +174,7 @@ def _show(rows: Sequence[RunRow]) -> None:
         claims = [f"is {row.status.words}"]
         claims += [f"may use {', '.join(pins.allow)}"] if pins.allow else []
         claims += [f"writes {pins.out}"] if pins.out else []
-        click.echo(one_line(f"{row.id}  {row.title}: {'; '.join(claims)}"), err=True)
+        tell(one_line(f"{row.id}  {row.title}: {'; '.join(claims)}"))
 
 
 def _agreed(count: int) -> bool:
@@ -182,6 +182,6 @@ def _agreed(count: int) -> bool:
 
     if not somebody_is_here():
         return False
-    click.echo(_WARNING, err=True)
+    tell(_WARNING)
     whose = "Is this run yours" if count == 1 else f"Are these {count} runs all yours"
     return yes_or_no(f"{whose}? Then Quire seals what it may do. yes or no [no]: ")

@@ -13,7 +13,7 @@ import click
 
 from quire.cli.options import require_text
 from quire.cli.shell_completion import complete_run
-from quire.cli.stdio import with_runtime, write_json, write_lines
+from quire.cli.stdio import tell, with_runtime, write_json, write_lines
 from quire.errors import CannotStart
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ async def _export(runtime: Runtime, name: str, out: Path | None) -> None:
         stream.flush()
         return
     size = write_export(lines, out)
-    click.echo(f"wrote {out}: {len(lines):,} lines, {size:,} bytes", err=True)
+    tell(f"wrote {out}: {len(lines):,} lines, {size:,} bytes")
 
 
 @click.command("import")
@@ -77,7 +77,7 @@ async def _import(runtime: Runtime, file: Path, as_json: bool) -> None:
         write_json(imported_data(exported))
         return
     click.echo(run)
-    click.echo(f"to see it: quire runs {run}", err=True)
+    tell(f"to see it: quire runs {run}")
 
 
 @click.command("verify")
@@ -102,7 +102,7 @@ async def _verify_run(runtime: Runtime, name: str, as_json: bool) -> int:
 
     verdict = await verify_run(runtime, await runtime.find(name))
     if not _is_printed(verdict, "", as_json):
-        click.echo(f"run {verdict.run} is as you wrote it: {verdict.effects:,} effects, sealed and replayed", err=True)
+        tell(f"run {verdict.run} is as you wrote it: {verdict.effects:,} effects, sealed and replayed")
     return 0 if verdict.ok else FINDINGS
 
 
@@ -129,7 +129,7 @@ def _is_printed(verdict: Verdict, file: str, as_json: bool) -> bool:
     if as_json:
         write_json(verdict_data(verdict, file))
     elif not verdict.ok:
-        click.echo(visible(verdict.problem), err=True)
+        tell(visible(verdict.problem))
     return as_json or not verdict.ok
 
 
@@ -148,7 +148,7 @@ async def _backup(runtime: Runtime, file: Path, as_json: bool) -> None:
     from quire.stores.contract import keeper
 
     size = await keeper(runtime.store).backup(file)
-    write_json({"file": str(file), "bytes": size}) if as_json else click.echo(f"wrote {file}: {size:,} bytes", err=True)
+    write_json({"file": str(file), "bytes": size}) if as_json else tell(f"wrote {file}: {size:,} bytes")
 
 
 @click.command("why")
