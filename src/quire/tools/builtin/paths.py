@@ -296,7 +296,7 @@ ASKING = (
 )
 """Opened by a grant for the place, or for a folder above it."""
 
-DOCUMENTFOLDERS = ("prompts", "pipelines", "playbooks")
+DOCUMENT_FOLDERS = ("prompts", "pipelines", "playbooks")
 """Like `ASKING`, but only directly in the workspace: elsewhere these are ordinary names."""
 # fmt: on
 
@@ -426,7 +426,7 @@ class Protection(Struct, frozen=True):
         return "", EDIT
 
     def _asks(self, folded: Sequence[str]) -> bool:
-        if is_asking_name(folded[-1]) or (len(folded) == 1 and folded[0] in DOCUMENTFOLDERS):
+        if is_asking_name(folded[-1]) or (len(folded) == 1 and folded[0] in DOCUMENT_FOLDERS):
             return True
         return bool(self.asking) and "/".join(folded) in _folded(self.asking)
 
@@ -438,7 +438,7 @@ class Protection(Struct, frozen=True):
         if "" in self.asking:
             return "."
         end = next((end for end in range(1, len(folded) + 1) if self._asks(folded[:end])), 0)
-        if end == 1 and folded[0] in DOCUMENTFOLDERS:
+        if end == 1 and folded[0] in DOCUMENT_FOLDERS:
             return folded[0]
         return "/".join(parts[:end])
 
