@@ -54,7 +54,7 @@ def progress(text: str = DOCUMENT) -> Progress:
     return Progress.of(read(Source.of(text, "doc.md")).runnable())
 
 
-def happened(type: str, path: str, at: float = 100.0, **live: str) -> Event:
+def happened(type: str, path: str, at: float = 100.0, **live: str | int) -> Event:
     return Event(type, "run", at, 1, path, path, {}, live)
 
 
