@@ -10,7 +10,7 @@ DENO := DENO_NO_UPDATE_CHECK=1 $(abspath $(BIN)/deno)
 # Without compiled code every process that a test starts would compile the whole package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test test-bare test-slow test-long test-pythons test-vscode package vscode check vendor bench simulate chaos chaos-cluster lock clean
+.PHONY: setup demo test test-bare test-slow test-long test-pythons test-vscode package docs vscode check vendor bench simulate chaos chaos-cluster lock clean
 
 setup: .venv/.ready
 
@@ -44,9 +44,19 @@ test-long: setup
 test-pythons: setup
 	$(BIN)/python -m tests.pythons $(VERSIONS)
 
-# Wheel and sdist in dist/, each installed into an empty environment that runs the README's first playbook.
+# Wheel and sdist in dist/, each installed into an empty environment that runs the playbook of docs/start/playbook.md.
 package: setup
 	$(BIN)/python -m tests.packaging
+
+# The site of the documentation in .site. The generator has an environment of its own.
+docs: setup .venv-docs/.ready
+	.venv-docs/bin/zensical build --strict --clean
+	$(BIN)/python -m tests.docs.site
+
+.venv-docs/.ready: docs-requirements.txt
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: --require-hashes -r docs-requirements.txt
+	@touch $@
 
 check: setup
 	$(BIN)/ruff check .
@@ -93,6 +103,7 @@ chaos-cluster: setup
 # Needs the `uv` command; everybody else only reads the result.
 lock:
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --all-extras pyproject.toml -o constraints.txt
+	uv pip compile --universal --generate-hashes --no-header --no-annotate --group docs -o docs-requirements.txt
 
 clean:
-	rm -rf .venv
+	rm -rf .venv .venv-docs .site

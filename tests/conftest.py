@@ -80,7 +80,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The user's space, which is not there yet."""
+    """The user's space, which does not exist yet."""
     monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
     return tmp_path / "home"
 

@@ -1,4 +1,4 @@
-// Bundle the extension with its client library into one file, with the licences of what is in it and the schema of tests.
+// Bundle the extension with its client library into one file, with the licences of what is in it, schemas and pictures.
 "use strict";
 
 const fs = require("node:fs");
@@ -11,6 +11,13 @@ fs.copyFileSync(
   path.join(__dirname, "schemas/quire-test.schema.json"),
 );
 fs.copyFileSync(path.join(__dirname, "../../LICENSE"), path.join(__dirname, "LICENSE"));
+fs.mkdirSync(path.join(__dirname, "media"), { recursive: true });
+for (const picture of ["problems", "completion", "hover", "testing"]) {
+  fs.copyFileSync(
+    path.join(__dirname, `../../docs/pictures/editor-${picture}.png`),
+    path.join(__dirname, `media/${picture}.png`),
+  );
+}
 
 const built = esbuild.buildSync({
   absWorkingDir: __dirname,

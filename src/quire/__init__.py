@@ -6,6 +6,7 @@
     for finding in quire.check("review.playbook.md"):
         print(finding.message)
     result = await quire.run(document, inputs={"topic": "tea"}, answers={"3": "yes"})
+    again = quire.run_sync(document, inputs={"topic": "tea"}).parse(dict[str, str])
     async for event in quire.run(document, inputs={"topic": "tea"}):
         print(event.type)
     envelope = await quire.launch("review", input={"topic": "tea"})
@@ -18,10 +19,10 @@ Names are imported on first use: `import quire` itself costs almost nothing.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from quire.api import Launch, Result, Running, check, launch, open, run
+    from quire.api import Launch, Result, Running, check, launch, open, run, run_sync
     from quire.diagnostics import Diagnostic, Severity
     from quire.engine.records import Event, Status
-    from quire.errors import QuireError
+    from quire.errors import QuireError, WrongResult
     from quire.library.document import Document, load
     from quire.models.scripted import ScriptedModel
     from quire.source import Source
@@ -43,20 +44,22 @@ __all__ = [
     "Source",
     "Status",
     "Value",
+    "WrongResult",
     "check",
     "launch",
     "load",
     "open",
     "run",
+    "run_sync",
     "tool",
 ]
 
 _HOMES = {
-    "quire.api": ("Launch", "Result", "Running", "check", "launch", "open", "run"),
+    "quire.api": ("Launch", "Result", "Running", "check", "launch", "open", "run", "run_sync"),
     "quire.diagnostics": ("Diagnostic", "Severity"),
     "quire.library.document": ("Document", "load"),
     "quire.engine.records": ("Event", "Status"),
-    "quire.errors": ("QuireError",),
+    "quire.errors": ("QuireError", "WrongResult"),
     "quire.models.scripted": ("ScriptedModel",),
     "quire.source": ("Source",),
     "quire.tools.python": ("tool",),

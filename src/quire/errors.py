@@ -5,7 +5,7 @@
     │   ├── Unreadable                   a file that is not a document
     │   ├── NoSuchDocument               a name that no document has
     │   ├── BadDocument                  a document with fatal diagnostics
-    │   │   └── NearMisses               one that seems to ask, branch or go on where it does not
+    │   │   └── NearMisses               one that seems to ask, branch or continue where it does not
     │   ├── BadInputs                    every wrong or missing input, listed at once
     │   ├── NoModel                      no model is configured; lists three ways to get one
     │   ├── PriceUnknown                 there is a budget, and the price of a model is not known
@@ -27,6 +27,7 @@
     │       └── StoreFull                its disk has no room left: there may be some again
     ├── RunBusy                     2    another process drives the run
     ├── RunState                    2    the run is not in a state for this verb
+    ├── WrongResult                 3    the result of a run does not fit the type that a program wants
     ├── Fenced                           another process took the run over; this one must stop
     └── JournalMismatch             3    the run's journal does not belong to this request
 
@@ -251,7 +252,7 @@ class BrokenSeal(Refused):
         remedy = f"`quire runs seal {run}` seals it, if it is yours; " if old else ""
         super().__init__(
             f"run {run} is not driven: {reason}; {remedy}`quire runs {run}` shows it, "
-            f"and `quire fork {run} --from STEP` goes on without its grants"
+            f"and `quire fork {run} --from STEP` continues without its grants"
         )
         self.run = run
         self.reason = reason
@@ -275,6 +276,15 @@ class StoreFull(StoreLocked):
 
 class StoreGone(StoreError):
     pass
+
+
+class WrongResult(QuireError):
+    """The result of a run does not fit a type. `path` is the place in the result: `$.items[0].price`, `$` for all of
+    it."""
+
+    def __init__(self, message: str, path: str = "$") -> None:
+        super().__init__(message)
+        self.path = path
 
 
 class Fenced(QuireError):

@@ -306,11 +306,6 @@ def real_path(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-NO_WAIT = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
-"""Flags with which a file is opened; not every system has all of them."""
-NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
-
-
 def read_bytes(path: Path, *, pipes: bool = False) -> bytes:
     """Read a file that is not a document. Raises `OSError`, also for files that could block forever.
 

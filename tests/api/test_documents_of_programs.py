@@ -64,7 +64,7 @@ async def test_the_outputs_of_a_directive(workspace: Path) -> None:
 
 async def test_a_directive_is_run_from_its_space_only() -> None:
     """Nobody could have signed a text."""
-    with pytest.raises(CannotStart, match="is in no space: directives live below"):
+    with pytest.raises(CannotStart, match="is not a directive: they are below"):
         await quire.run(LEAF, inputs={"target": "staging"}, model=quire.ScriptedModel([]))
 
 

@@ -23,9 +23,20 @@ follow_imports = silent
 PROGRAM = """
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict
 
 import quire
+
+
+@dataclass
+class Line:
+    name: str
+
+
+class Row(TypedDict):
+    name: str
 
 
 class Me:
@@ -41,6 +52,10 @@ async def main() -> None:
         value: quire.Value = result.value
         stores: Mapping[str, quire.Value] = result.stores
         print(value, stores["a"], result.outputs.get("b"))
+        line: Line = result.parse(Line)
+        row: Row = result.parse(Row)
+        numbers: list[int] = result.parse(list[int])
+        print(line.name.upper(), row["name"].upper(), numbers[0] + 1, result.parse(str).upper())
     launched: quire.Launch = await quire.launch("x", allow={"shell"}, people=Me())
     if launched["status"] == "ok":
         print(launched["data"]["output"], launched["data"]["named_stores"]["x"])
@@ -50,6 +65,11 @@ async def main() -> None:
         print(launched["data"]["run_id"])
 
 
+ended: quire.Result = quire.run_sync("name", inputs={"a": 1}, allow=["shell"], unattended="yes")
+print(ended.output.upper())
+wrong = quire.run_sync("name", inputs=1)  # type: ignore[arg-type]
+unknown = quire.run_sync("name", input={})  # type: ignore[call-arg]
+problem: str = quire.WrongResult("x").path
 asyncio.run(main())
 """
 

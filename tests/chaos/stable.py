@@ -105,6 +105,8 @@ class Stable:
         user: int | None = None,
     ) -> None:
         """`file_limit` is how large a file may get, in bytes; `user` the account, for those who may change theirs."""
+        for stream in self._streams:
+            stream.write_bytes(b"")  # a process that is killed at once opens none
         self._write(
             {
                 "arguments": list(arguments),

@@ -90,7 +90,7 @@ def test_a_read_only_disk(waiting: Place, stable: Stable) -> None:
     try:
         _mount("-o", "remount,bind,ro", folder)
         for words in (RUN, ["resume", "last"], ["answer", "last", "yes"]):
-            refused(at(stable, waiting, words), str(waiting.database), "cannot be opened", "may be written")
+            refused(at(stable, waiting, words), str(waiting.database), "cannot be opened", "can be written")
         _is_seen(stable, waiting)
         doctor = at(stable, waiting, ["doctor"])
         assert (doctor.code, "quire.db may not be written, so nothing can run here" in doctor.out) == (1, True)

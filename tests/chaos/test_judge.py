@@ -1,4 +1,4 @@
-"""The judge of the killed runs has to notice what it is there for: each bug is shown to it once."""
+"""The judge of the killed runs has to notice what it exists for: each bug is shown to it once."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def test_the_run_goes_on_to_its_end(
         (["9"], "answer one of: ship it | rework | 3"),
         (["2", "x"], "asks nothing at step 2"),
         (["a", "b", "c"], "too many values"),
-        ([], "there is no VALUE"),
+        ([], "VALUE is missing"),
     ],
 )
 def test_a_wrong_answer_changes_nothing(
@@ -117,9 +117,9 @@ def test_the_only_run_that_asks_needs_no_name_on_a_terminal(
     assert main(["run", "ask.md", "-q", "--script", "replies.json"]) == 4
     capsys.readouterr()
     assert main(["answer", "rework"]) == 2
-    assert "there are several runs to answer, say which: " in capsys.readouterr().err
+    assert "several runs could be meant to answer, say which: " in capsys.readouterr().err
     assert main(["answer", "last"]) == 2
-    assert "there is no VALUE" in capsys.readouterr().err
+    assert "VALUE is missing" in capsys.readouterr().err
 
 
 def test_an_answer_may_name_another_model(waiting: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -132,12 +132,15 @@ def test_an_answer_may_name_another_model(waiting: str, capsys: pytest.CaptureFi
 
 def test_hold_only_stores(waiting: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["answer", waiting, "rework", "--hold"]) == 0
-    assert capsys.readouterr().err == f"stored; to go on: quire resume {waiting}\n"
+    assert capsys.readouterr().err == f"stored; to continue: quire resume {waiting}\n"
     assert recorded(waiting) == {}
     assert main(["runs", waiting]) == 0
-    assert capsys.readouterr().err == f"answered: quire resume {waiting} goes on\n"
+    assert capsys.readouterr().err == f"answered: quire resume {waiting} continues it\n"
     assert main(["answer", waiting, "ship it"]) == 2
-    assert capsys.readouterr().err == f"quire: run {waiting} has its answer already: `quire resume {waiting}` goes on\n"
+    assert (
+        capsys.readouterr().err
+        == f"quire: run {waiting} has its answer already: `quire resume {waiting}` continues it\n"
+    )
     assert main(["runs"]) == 0
     assert f"{waiting}  answered  Ask" in capsys.readouterr().out
     assert main(["runs", waiting]) == 0
@@ -191,5 +194,5 @@ def test_a_run_with_a_live_owner_takes_the_answer_there(waiting: str, capsys: py
 
 def _in_another_process(arguments: list[str]) -> int:
     done = run_quire(arguments, cwd=Path.cwd(), env=os.environ)
-    assert done.stderr == "stored; the run goes on in its own process\n"
+    assert done.stderr == "stored; the run continues in its own process\n"
     return done.returncode

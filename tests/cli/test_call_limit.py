@@ -41,7 +41,7 @@ def test_a_cap_drops_no_item(said: Said) -> None:
     assert run() == 5
     out, err = said()
     assert out == "" and "(1/for_each[100]/model)" in err
-    assert "to go on: quire resume" in err and "--limit calls=MORE, 0 for no limit" in err
+    assert "to continue: quire resume" in err and "--limit calls=MORE, 0 for no limit" in err
     assert main(["resume", "last", "-q", "--limit", "calls=150"]) == 5
     assert main(["resume", "last", "-q", "--limit", "calls=0"]) == 0
     assert said()[0] == f"{ROWS}\n"

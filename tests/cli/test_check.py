@@ -152,7 +152,7 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--explain", "pb106"]) == 0
     assert capsys.readouterr().out.startswith("PB106 near-miss-directive (warning)\n\nA line looks like")
     assert main(["check", "--explain", "PB16"]) == 2
-    assert capsys.readouterr().err.startswith("quire: there is no code PB16; did you mean PB")
+    assert capsys.readouterr().err.startswith("quire: unknown code PB16; did you mean PB")
 
 
 def test_no_path_is_the_current_folder(

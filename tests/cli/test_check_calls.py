@@ -82,7 +82,7 @@ def found(invoke: Invoke, file: Path, text: str) -> list[tuple[str, str]]:
             "call: {pipeline: greet, pass: {guest: ctx.g, nights: \"'two'\"}}",
             [("PL114", 'the directive greet cannot take this nights: "two" is not an integer')],
         ),
-        ("call: {pipeline: gret}", [("PL101", 'there is no pipeline, playbook or directive "gret"')]),
+        ("call: {pipeline: gret}", [("PL101", 'unknown pipeline, playbook or directive "gret"')]),
     ],
 )
 def test_calls_of_a_pipeline(invoke: Invoke, workspace: Path, step: str, expected: list[tuple[str, str]]) -> None:

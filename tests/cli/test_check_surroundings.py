@@ -76,7 +76,7 @@ GREET = ".ai/directives/team/greet.md"
         ("team/base", {"team/base": directive("base")}, []),
         ("stem", {"team/stem": directive("stem")}, []),
         ("rye/agent/core/base", {}, []),
-        ("team/base", {}, [("DR024", "there is no directive team/base")]),
+        ("team/base", {}, [("DR024", "unknown directive team/base")]),
         (
             "base",
             {"a/base": directive("base"), "b/base": directive("base")},
@@ -88,8 +88,8 @@ GREET = ".ai/directives/team/greet.md"
             [
                 (
                     "DR024",
-                    "the directive team/base cannot be read: line 1: there is no xml fence in this file, and so no "
-                    "directive",
+                    "the directive team/base cannot be read: line 1: this file has no xml fence, so it is not "
+                    "a directive",
                 )
             ],
         ),
@@ -128,7 +128,7 @@ def test_knowledge(invoke: Invoke, workspace: Path) -> None:
     )
     (workspace / ".ai/knowledge/team/bad.md").symlink_to("names.md")
     assert found(invoke, GREET) == [
-        ("DR113", "there is no knowledge team/gone in any space"),
+        ("DR113", "unknown knowledge team/gone: it is not in the project folder, the user folder or built in"),
         ("DR026", "the knowledge team/bad is a link to team/names; put a file of its own there"),
     ]
 

@@ -26,9 +26,9 @@ def test_findings_are_printed(argument: str, here: Path, capsys: pytest.CaptureF
 
 
 DOCUMENTS = {
-    "document: y.yaml\n": ("TS003", "there is no document y.yaml"),
-    "document: ../y.yaml\n": ("TS003", "there is no document ../y.yaml"),
-    'defaults: {model: {"9": x}}\n': ("TS005", 'there is no step "9"'),
+    "document: y.yaml\n": ("TS003", "no document y.yaml"),
+    "document: ../y.yaml\n": ("TS003", "no document ../y.yaml"),
+    'defaults: {model: {"9": x}}\n': ("TS005", 'unknown step "9"'),
 }
 
 

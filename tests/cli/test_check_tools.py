@@ -51,13 +51,13 @@ def page(folder: Path, *calls: str) -> Path:
     [
         ('@tool(quire, file__read, {"path": "{{x}}", "limit": 3})', []),
         ('@tool(quire, file__read, {"pth": "{{x}}"})',
-         ["path is missing", "there is no argument pth; did you mean path?"]),
+         ["path is missing", "unknown argument pth; did you mean path?"]),
         ('@tool(quire, file__read, {"path": "{{x}}", "limit": "3"})', ['limit: "3" is not of type "integer"']),
         ('@tool(quire, "rye/file-system/read", {"path": 3})', ['path: 3 is not of type "string"']),
         ('@tool(quire, file__write, {"files": [{"path": "a", "content": "{{x}}"}]})', []),
         ("@tool(quire, file__read, {{x}})", []),
         ('@tool(quire, ask, {"promt": "Who?"})',
-         ["prompt is missing", "there is no argument promt; did you mean prompt?"]),
+         ["prompt is missing", "unknown argument promt; did you mean prompt?"]),
     ],
 )  # fmt: skip
 def test_arguments_of_built_in_tools(workspace: Path, invoke: Invoke, call: str, said: list[str]) -> None:
@@ -97,7 +97,7 @@ def test_python_tools_are_imported_only_in_a_workspace_that_the_user_agreed_to(
     assert "the type Figure of figure cannot be given as JSON" in told[0]
     assert told[1:] == [
         "checked_draw: width is missing",
-        "checked_draw: there is no argument wdth; did you mean width?",
+        "checked_draw: unknown argument wdth; did you mean width?",
     ]
     assert [code for code, _ in found(invoke, pipeline) if code == "PL119"] == ["PL119"] * 2
 

@@ -131,7 +131,7 @@ def test_a_run_that_a_hook_ended_says_what_helps(said: Said, how: str, failed: s
     assert run(how, "-q") == 3
     first, second, third, last = said()[1].splitlines()
     assert first.startswith(f"failed at {failed}")
-    assert second == f"the hook {named} ended it, and would again after a resume; what helps:"
+    assert second == f"the hook {named} ended it, and would again after a resume; to continue:"
     assert third.startswith("  quire fork ") and command in third
     assert last == f"  quire run {FILE}, once the hook or what it looks at (inputs, limits) is changed"
     assert main(["runs", "last"]) == 0
@@ -174,7 +174,7 @@ def test_without_inputs_and_turns_only_a_change_helps(said: Said, project: Path)
     sign_all(project)
     assert main(["run", "hooked", "-q", *SCRIPTED]) == 3
     assert said()[1].splitlines()[1:] == [
-        "the hook never (on thread_started) ended it, and would again after a resume; what helps:",
+        "the hook never (on thread_started) ended it, and would again after a resume; to continue:",
         f"  quire run {FILE}, once the hook or what it looks at (inputs, limits) is changed",
     ]
 
@@ -207,10 +207,10 @@ JUDGING = '<hook id="judge" event="%s"><action primary="execute" item_type="dire
             "project/notes/nobody",
             False,
             2,
-            "hook judge: there is no directive project/notes/nobody",
+            "hook judge: unknown directive project/notes/nobody",
         ),
         ("directive_return", "project/notes/take_note", True, 6, "hook judge: "),
-        ("limit", "project/notes/nobody", False, 0, "hook judge: there is no directive project/notes/nobody"),
+        ("limit", "project/notes/nobody", False, 0, "hook judge: unknown directive project/notes/nobody"),
         ("limit", "project/notes/take_note", True, 0, "hook judge: "),
         ("directive_return", "${inputs.how}", False, 3, "the outputs are refused"),
     ],

@@ -320,7 +320,7 @@ def test_the_prompt_of_a_turn(said: Said) -> None:
         assert main(["runs", "why", "last", named]) == 0
         assert said()[0].startswith("turn 2 › project/notes/take_note turn 1")
     assert main(["runs", "last", "--prompt", "9"]) == 2
-    assert "there is no turn 9" in said()[1]
+    assert "turn 9 does not exist" in said()[1]
 
 
 def test_doctor_knows_spaces_signatures_and_keys(said: Said, project: Path) -> None:

@@ -125,7 +125,7 @@ def test_a_limit_that_is_reached_and_raised(said: Said, project: Path) -> None:
     assert out == ""
     lines = err.splitlines()
     assert lines[-3:-1] == ["Could not deploy to eu.", "failed at turn 3: limit reached: turns 2 of 2"]
-    command = lines[-1].removeprefix("to go on: quire ").split()
+    command = lines[-1].removeprefix("to continue: quire ").split()
     assert command[0] == "resume" and command[2:] == ["--limit", "turns=4"]
     (project / "report.txt").write_text("changed since")
     assert main(["resume", "last"]) == 5
@@ -240,7 +240,7 @@ def test_a_copy_that_is_refused_says_what_helps_a_directive(said: Said, project:
         f"denied: writing .ai/directives/rye/core/create_directive.md {grant}, or write {element} into the permissions "
         f"at {place} and sign that again",
         f"denied: writing .ai/knowledge/rye/agent/core/Identity.md {grant}",
-        "denied: copying into your own space needs a grant; grant it to a new run with --allow file__write=user:.ai",
+        "denied: copying into your user folder needs a grant; grant it to a new run with --allow file__write=user:.ai",
     ]
     assert main([*run, "--allow", "file__write=.ai", "--allow", "file__write=user:.ai"]) == 0
     assert "denied" not in said()[1]

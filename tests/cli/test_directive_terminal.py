@@ -205,7 +205,7 @@ def test_a_hook_that_ends_the_run_before_the_first_turn(quire: Quire, workspace:
     sign_all(workspace)
     code, rest = quire("run", "deploy_staging", "-i", "target=eu", "--script", "replies.json").end()
     assert code == 3
-    assert "the hook sure (on thread_started) ended it, and would again after a resume; what helps:" in rest
+    assert "the hook sure (on thread_started) ended it, and would again after a resume; to continue:" in rest
     assert "of 0 steps" not in rest and "quire resume" not in rest
 
 

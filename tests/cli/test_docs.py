@@ -8,6 +8,7 @@ import pytest
 from tests.docs.pages import ROOT
 
 from quire.cli import docs, main
+from quire.library.check import all_codes
 
 
 def test_without_an_argument_all_pages_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -21,6 +22,18 @@ def test_without_an_argument_all_pages_are_listed(capsys: pytest.CaptureFixture[
 def test_a_page_is_printed(capsys: pytest.CaptureFixture[str], name: str) -> None:
     assert main(["docs", name]) == 0
     assert capsys.readouterr().out == (ROOT / "docs/reference/test-files.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["PB106", "pb106", "TS150", "RC101"])
+def test_the_entry_of_a_code_is_printed(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    code = next(code for code in all_codes() if code.id == name.upper())
+    assert main(["docs", name]) == 0
+    assert capsys.readouterr().out == f"### {code.id} {code.name}\n\n{code.explanation}\n"
+
+
+def test_a_page_of_codes_is_printed_by_its_prefix(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["docs", "PB"]) == 0
+    assert capsys.readouterr().out == (ROOT / "docs/reference/codes/PB.md").read_text(encoding="utf-8")
 
 
 def test_words_are_searched_in_paragraphs(

@@ -33,10 +33,13 @@ def examine() -> tuple[int, dict[str, tuple[str, str]], str]:
 def test_a_healthy_workspace(workspace: Path, tmp_path: Path) -> None:
     code, found, text = examine()
     assert code == 0
-    assert found["workspace"] == ("ok", f"{workspace} (made by quire.toml)")
+    assert found["workspace"] == ("ok", f"{workspace} (found by its quire.toml)")
     assert found["settings"] == ("ok", str(workspace / "quire.toml"))
     assert found["trust"][0] == "ok"
-    assert found["store"] == ("missing", f"{workspace / '.quire' / 'quire.db'} is made by the first run")
+    assert found["store"] == (
+        "missing",
+        f"{workspace / '.quire' / 'quire.db'} does not exist yet; the first run creates it",
+    )
     assert "OPENAI_API_KEY" in found["provider keys"][1]
     assert found["embedded models"][0] == "missing"
     assert SECRET not in text
@@ -58,7 +61,7 @@ def test_servers_and_providers(workspace: Path) -> None:
     code, found, text = examine()
     assert code == 0
     assert found["mcp server here"] == ("ok", f"started by {sys.executable}")
-    assert found["mcp server gone"] == ("missing", "there is no command no-such-command-here")
+    assert found["mcp server gone"] == ("missing", "command not found: no-such-command-here")
     assert found["mcp server key"] == ("missing", "NOT_SET_ANYWHERE is not set")
     assert found["mcp server web"] == ("ok", "at example.org")
     assert found["provider a"] == ("missing", "NOT_SET_ANYWHERE is not set")

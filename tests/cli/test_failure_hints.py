@@ -21,11 +21,11 @@ def test_a_script_without_a_reply(workspace: Path, capsys: pytest.CaptureFixture
     given({"two.md": TWO, "one.json": '["one"]', "both.json": '["one", "two"]'}, workspace)
     assert main(["run", "two.md", "--script", "one.json"]) == 3
     hint = capsys.readouterr().err.splitlines()[-1]
-    assert hint.startswith("to go on: quire resume ") and hint.endswith(" --script FILE, with a reply for step 2")
+    assert hint.startswith("to continue: quire resume ") and hint.endswith(" --script FILE, with a reply for step 2")
     for verb in (["runs", "last"], ["runs", "last", "--follow"]):
         assert main(verb) == 0
         assert capsys.readouterr().err.splitlines()[-1] == hint, "looking at the run says the same"
-    words = hint.partition(",")[0].split()[4:]
+    words = hint.partition(",")[0].partition("quire ")[2].split()
     assert main([word.replace("FILE", "both.json") for word in words]) == 0
     assert capsys.readouterr().out == "two\n"
 
@@ -34,7 +34,7 @@ def test_a_script_without_a_reply(workspace: Path, capsys: pytest.CaptureFixture
     ("kind", "format", "message", "hint"),
     [
         ("limit", "playbook", "the budget is used up", "quire resume r --budget MORE|none"),
-        ("limit", "playbook", "the price is not known: go on with --budget none", "quire resume r --budget none"),
+        ("limit", "playbook", "the price is not known: continue with --budget none", "quire resume r --budget none"),
         ("auth", "playbook", "401", "quire resume r --model OTHER"),
         ("network", "playbook", "refused", "to try again from there: quire resume r"),
         ("tokens_exceeded", "directive", "limit", "quire resume r --limit tokens=MORE"),

@@ -50,10 +50,10 @@ def test_start_up_imports_nothing_it_does_not_need(tmp_path: Path, code: str, fo
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["chekc"], "quire: there is no verb 'chekc'; did you mean 'check'? (see quire --help)"),
-        (["zzz"], "quire: there is no verb 'zzz' (see quire --help)"),
-        (["--verison"], "quire: there is no option --verison; did you mean --version? (see quire --help)"),
-        (["check", "--stric"], "quire: there is no option --stric; did you mean --strict? (see quire check --help)"),
+        (["chekc"], "quire: unknown verb 'chekc'; did you mean 'check'? (see quire --help)"),
+        (["zzz"], "quire: unknown verb 'zzz' (see quire --help)"),
+        (["--verison"], "quire: unknown option --verison; did you mean --version? (see quire --help)"),
+        (["check", "--stric"], "quire: unknown option --stric; did you mean --strict? (see quire check --help)"),
         (["parse"], "quire: missing argument 'FILE' (see quire parse --help)"),
     ],
 )
@@ -193,4 +193,4 @@ def test_a_current_folder_that_is_gone(
     monkeypatch.chdir(gone)
     gone.rmdir()
     assert main([str(file) if word == "FILE" else word for word in words]) == 2
-    assert capsys.readouterr().err == "quire: the current folder is not there any more: go to another one\n"
+    assert capsys.readouterr().err == "quire: the current folder does not exist any more: change to another one\n"

@@ -24,8 +24,8 @@ def test_every_file_that_cannot_be_read_is_told_at_once(page: list[str], capsys:
     Path("bad.txt").write_bytes(b"\xff")
     assert main([*page, "-i", "x=@one", "-i", "y=@bad.txt", "--inputs", "nope.json"]) == 2
     told = capsys.readouterr().err
-    assert "--inputs nope.json: there is no file nope.json" in told
-    assert "-i x=@one: there is no file one (a value that begins with @ is written @@)" in told
+    assert "--inputs nope.json: the file nope.json does not exist" in told
+    assert "-i x=@one: the file one does not exist (a value that begins with @ is written @@)" in told
     assert "-i y=@bad.txt is not UTF-8 text (byte 0)" in told
     assert told.count("@@") == 1
 

@@ -43,9 +43,9 @@ def test_without_a_name_they_are_listed(invoke: Invoke) -> None:
 @pytest.mark.parametrize(
     ("given", "hint"),
     [
-        (["pipline"], "there is no grammar for 'pipline': did you mean pipeline?"),
-        (["zebra"], "there is no grammar for 'zebra': there are pipeline, playbook, directive, test"),
-        (["PIPELINE"], "there is no grammar for 'PIPELINE'"),
+        (["pipline"], "unknown grammar 'pipline': did you mean pipeline?"),
+        (["zebra"], "unknown grammar 'zebra': there are pipeline, playbook, directive, test"),
+        (["PIPELINE"], "unknown grammar 'PIPELINE'"),
         (["playbook", "--dialect", "quire"], "a playbook has no dialect 'quire': it has none"),
         (["pipeline", "--dialect", "nonsense"], "a pipeline has no dialect 'nonsense': there is quire"),
         (["--dialect", "quire"], "--dialect needs a FORMAT"),

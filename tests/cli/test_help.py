@@ -118,7 +118,7 @@ def test_a_verb_with_verbs_below_prints_its_help(words: list[str], capsys: pytes
 
 def test_help_of_a_verb_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["help", "rnu"]) == 2
-    assert capsys.readouterr().err == "quire: there is no verb 'rnu'; did you mean 'run'? (see quire --help)\n"
+    assert capsys.readouterr().err == "quire: unknown verb 'rnu'; did you mean 'run'? (see quire --help)\n"
 
 
 def test_a_document_called_help_is_a_document(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -181,7 +181,7 @@ def test_an_entry_without_a_document_is_stale_if_all_are_checked(work: Path, sai
     said()
     assert main(["check", "--locked", "--format", "concise"]) == 1
     assert said()[0] == (
-        "quire.lock:4:3: LK102 error: the lock has an entry of note.playbook.md, which is not there any more\n"
+        "quire.lock:4:3: LK102 error: the lock has an entry of note.playbook.md, which does not exist any more\n"
     )
     assert main(["check", "--locked", "pipelines"]) == 0
 

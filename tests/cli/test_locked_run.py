@@ -87,7 +87,7 @@ def test_a_question_that_became_able_to_answer_itself_is_refused(work: Path, sai
 
 def test_without_a_lock_an_entry_or_a_readable_lock_nothing_runs(work: Path, said: Said) -> None:
     assert run() == 6
-    assert "there is no quire.lock" in said()[1]
+    assert "quire.lock does not exist" in said()[1]
     (work / "quire.lock").write_text("quire: 1\ndocuments: {}\n")
     assert run() == 6
     assert "cannot be read" in said()[1]
@@ -156,7 +156,7 @@ def test_a_tool_that_was_not_there_is_not_called(work: Path, said: Said) -> None
     lock.write_text("".join(lines).removesuffix("tools:\n"))
     said()
     assert run() == 6
-    assert "tickets/create was not there when it was locked" in said()[1]
+    assert "tickets/create did not exist when it was locked" in said()[1]
 
 
 def test_a_tool_that_was_never_asked_about_is_called(work: Path, said: Said) -> None:

@@ -31,7 +31,7 @@ def test_it_is_written_and_its_cases_are_drafts(document: Path, workspace: Path,
 def test_another_test_is_kept(document: Path, workspace: Path, said: Said) -> None:
     (workspace / "x.test.yaml").write_text("mine")
     assert main(["new", "test", "x.playbook.md"]) == 2
-    assert "x.test.yaml is there already: --force overwrites it" in said()[1]
+    assert "x.test.yaml exists already: --force overwrites it" in said()[1]
     assert (workspace / "x.test.yaml").read_text() == "mine"
     assert main(["new", "test", "x.playbook.md", "--force"]) == 0
     assert (workspace / "x.test.yaml").read_text() != "mine"

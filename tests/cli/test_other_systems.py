@@ -4,6 +4,7 @@ A real one is not here: a process of its own loses what Windows does not have be
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,11 @@ for name in "SIGHUP SIGKILL SIGCONT SIGWINCH SIGTSTP SIGUSR1 SIGCHLD SIGPIPE SIG
 for name in "fcntl pwd resource grp termios tty pty readline".split():
     sys.modules[name] = None
 os.supports_dir_fd = set()
+import select, quire.os_flags
+def no_pipes(*arguments):
+    raise OSError("an operation was attempted on something that is not a socket")
+select.select = no_pipes
+quire.os_flags.IS_WINDOWS = True
 from quire.cli import main
 sys.exit(main(sys.argv[1:]))
 """
@@ -53,8 +59,11 @@ def project(workspace: Path) -> Path:
         (["show", "p.yaml"], "asks the model: hi"),
         (["test", "."], "2 passed"),
         (["test", ".", "-j", "2"], "2 passed"),
-        (["list"], "take_note"),
-        (["verify", "."], "4 of 4 verified"),
+        (["new", "playbook", "fresh"], "fresh.playbook.md"),
+        (["grammar", "playbook"], "## STEP"),
+        (["docs"], "guides/checking"),
+        (["doctor"], "on Windows only check, show, test, new, grammar, lsp, docs work: use WSL for all else"),
+        (["eval", "1 + 1"], "2"),
     ],
 )
 def test_looking_needs_no_posix(project: Path, arguments: list[str], words: str) -> None:
@@ -62,3 +71,54 @@ def test_looking_needs_no_posix(project: Path, arguments: list[str], words: str)
     done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False, timeout=120)
     assert "Traceback" not in done.stderr, done.stderr[-2000:]
     assert (done.returncode, words in done.stdout + done.stderr) == (0, True), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("verb", ["run", "runs", "resume", "answer", "serve", "mcp", "lock", "sign", "trust", "model"])
+def test_other_verbs_say_that_they_do_not_work_on_windows(project: Path, verb: str) -> None:
+    command = [sys.executable, "-c", WITHOUT, verb, "page.playbook.md"]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False, timeout=120)
+    assert done.stderr == f"quire: quire {verb} is not supported on Windows yet: use WSL\n"
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_an_editor_is_served_without_posix(project: Path) -> None:
+    def framed(number: int | None, method: str, parameters: object) -> bytes:
+        message = {"jsonrpc": "2.0", "method": method, "params": parameters} | ({"id": number} if number else {})
+        body = json.dumps(message).encode()
+        return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+
+    uri = (project / "new.playbook.md").as_uri()
+    document = {"uri": uri, "languageId": "markdown", "version": 1, "text": "# A\n\n## STEP 1: A\n\nSay {{b}}.\n"}
+    sent = framed(1, "initialize", {"processId": None, "rootUri": project.as_uri(), "capabilities": {}})
+    sent += framed(None, "initialized", {})
+    sent += framed(None, "textDocument/didOpen", {"textDocument": document})
+    sent += framed(2, "textDocument/documentSymbol", {"textDocument": {"uri": uri}})
+    sent += framed(3, "shutdown", None) + framed(None, "exit", None)
+    command = [sys.executable, "-c", WITHOUT, "lsp"]
+    with subprocess.Popen(command, cwd=project, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(sent)
+        server.stdin.flush()
+        written = server.stdout.read()
+        assert server.wait(60) == 0
+    answers = [json.loads(part.partition(b"\r\n\r\n")[2]) for part in written.split(b"Content-Length: ")[1:]]
+    assert {answer["id"] for answer in answers if "result" in answer} >= {1, 2, 3}
+    assert next(answer for answer in answers if answer.get("id") == 2)["result"][0]["name"]
+
+
+def test_file_tools_stay_refused_without_no_follow(project: Path) -> None:
+    program = """
+import os, sys
+del os.O_NOFOLLOW
+from pathlib import Path
+from quire.errors import ToolFailed
+from quire.tools.builtin.paths import Places
+try:
+    with Places(Path.cwd()).locate("page.playbook.md"):
+        print("opened")
+except ToolFailed as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=project, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("the file tools need a system that"), done.stderr

@@ -91,8 +91,8 @@ def test_a_folder_that_is_gone_is_said_before_anything_happens(
     (workspace / "made").rmdir()
     assert main([*verb, "-q"]) == 2
     assert said()[1] == (
-        "quire: --out made/letter.md: there is no folder made; so it was said when the run was started, --out says "
-        "otherwise\n"
+        "quire: --out made/letter.md: the folder made does not exist; so it was said when the run was started, --out "
+        "says otherwise\n"
     )
     assert len(json_of(said, "inbox")) == 1, "the answer was not stored"
     assert main(["answer", "last", "Ann", "--hold"]) == 0, "where nothing is written, no folder is needed"

@@ -313,11 +313,11 @@ pipelines that it runs
   publish (steps 2, 5)
   many.reject (step 2)
 
-gates (what a person has to say yes to)
+approvals (effects that a person must agree to)
   step 4.write file__write  idempotent, write  no question before it
   step 4.list shell         write, elevated    no question before it
 
-envelope (what it has to be allowed, at most)
+permissions it needs
   rye.execute.tool.rye.bash (step 4.list; write) command=ls
   rye.execute.tool.rye.file-system.read (step 1.do; read) path=*
   rye.execute.tool.rye.file-system.write (step 4.write; idempotent) path=out.txt
@@ -355,7 +355,7 @@ def test_the_prompt_of_an_agent_at_the_top(board: Path, capsys: Capture) -> None
         ("2", "it runs one of the pipelines publish, many.reject"),
         ("4.write", "it calls the tool file__write"),
         ("5", "it runs the pipeline publish"),
-        ("9", "there is no step 9: the steps are 1, 1.do, 1.collect, 2"),
+        ("9", "unknown step 9: the steps are 1, 1.do, 1.collect, 2"),
     ],
 )
 def test_steps_without_a_prompt_say_why(board: Path, capsys: Capture, step: str, said: str) -> None:
@@ -411,7 +411,7 @@ def test_check_knows_built_in_tools_and_identities(workspace: Path, capsys: Capt
         ("PL113", 'file__read takes no "file"'),
         ("PL113", 'pattern of rye/file-system/glob is wrong: 5 is not of type "string"'),
         ("TY103", "content of file__write is wrong: it takes a text, not a number"),
-        ("PL112", 'there is no identity "cirtic" in this workspace'),
+        ("PL112", 'unknown identity "cirtic" in this workspace'),
         ("PL014", "value must be text that holds an expression, not the number 1"),
     ]
 

@@ -181,10 +181,10 @@ def test_a_registered_pipeline_runs_by_its_name(workspace: Path, said: Said) -> 
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        ("ecko", "there is no file, no pipeline, playbook or directive ecko; did you mean echo?"),
-        ("nothing", "there is no file, no pipeline, playbook or directive nothing; known here are echo"),
+        ("ecko", "unknown file, pipeline, playbook or directive ecko; did you mean echo?"),
+        ("nothing", "unknown file, pipeline, playbook or directive nothing; known here are echo"),
         ("echo.yaml", "echo.yaml does not exist"),
-        ("some/other", "there is no file, no pipeline, playbook or directive some/other; known here are echo"),
+        ("some/other", "unknown file, pipeline, playbook or directive some/other; known here are echo"),
     ],
 )
 def test_a_name_that_means_nothing(workspace: Path, said: Said, name: str, problem: str) -> None:
@@ -359,7 +359,7 @@ def test_warnings_of_a_pipeline_are_announced(workspace: Path, said: Said) -> No
 
 @pytest.mark.parametrize(
     ("answer", "problem"),
-    [("9=hi", "there is no step 9"), ("1=hi", "answer yes or no"), ("2=hi", "step 2 asks nothing")],
+    [("9=hi", "unknown step 9"), ("1=hi", "answer yes or no"), ("2=hi", "step 2 asks nothing")],
 )
 def test_an_answer_that_cannot_be_meant_is_refused(workspace: Path, said: Said, answer: str, problem: str) -> None:
     ask = "- tool: {name: ask, args: {type: confirm, prompt: Go?}}\n"

@@ -91,7 +91,7 @@ def test_wrong_settings_are_one_line(plan: Path, invoke: Invoke) -> None:
     home.write_text('[playbooks."plan"]\nagent = "nobody"\n')
     refused = invoke(run, "plan.playbook.md", "--script", "script.json")
     assert refused.exit_code == 2 and "Traceback" not in refused.output
-    assert 'quire.toml: [playbooks."plan"] agent: there is no agent nobody' in refused.output
+    assert 'quire.toml: [playbooks."plan"] agent: unknown agent nobody' in refused.output
     home.write_text('[playbooks."plan"]\nagents = "nobody"\n')
     refused = invoke(run, "plan.playbook.md", "--script", "script.json")
     assert refused.exit_code == 2 and 'did you mean "agent"?' in refused.output

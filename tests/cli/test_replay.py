@@ -168,7 +168,7 @@ def test_only_the_newest_are_taken_and_it_says_so(runs: list[str], said: Said) -
     [
         ([], "say what is new: --document FILE, --model SPEC or --script FILE, one of them"),
         (["--document", "gone.md"], "gone.md"),
-        (["--document", NAME, "nothing"], "there is no run nothing"),
+        (["--document", NAME, "nothing"], "unknown run nothing"),
         (["--document", "other.playbook.md"], "no completed run of other.playbook.md is stored here"),
         (["--document", "broken.yaml", "last"], "broken.yaml is a pipeline, and run"),
         (["--document", NAME, "last", "--last", "3"], "--last is for --document without RUN"),

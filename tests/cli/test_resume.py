@@ -121,7 +121,7 @@ def test_the_model_is_said(document: str, said: Said) -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["nothing"], "there is no run nothing"),
+        (["nothing"], "unknown run nothing"),
         (["last"], "is completed: `quire runs "),
         (["last", "--set", "x"], "write NAME=VALUE"),
     ],
@@ -160,7 +160,7 @@ def test_an_edited_document_is_named_by_the_resume_of_a_failed_run(document: str
     assert "was edited" not in said()[1]
     Path(document).write_text(DOCUMENT.replace("Third after", "At last"))
     assert main(["resume", "last"]) == 3
-    words = "three.md was edited since; to go on with the edited text: quire resume "
+    words = "three.md was edited since; to continue with the edited text: quire resume "
     assert words in said()[1]
 
 
@@ -174,14 +174,14 @@ def test_the_only_run_that_can_go_on_needs_no_name_on_a_terminal(
     assert main(["resume", "-q"]) == 0
     said()
     assert main(["resume"]) == 2
-    assert said()[1] == "quire: there is no run to resume\n"
+    assert said()[1] == "quire: no run to resume exists\n"
     for _ in range(2):
         assert main(["run", document, "-q", "--break", "1", "--script", replies]) == 4
     said()
     assert main(["resume"]) == 2
-    assert "there are several runs to resume, say which: " in said()[1]
+    assert "several runs could be meant to resume, say which: " in said()[1]
 
 
 def test_without_any_run(workspace: Path, said: Said) -> None:
     assert main(["resume", "last"]) == 2
-    assert said()[1] == "quire: there are no runs yet\n"
+    assert said()[1] == "quire: no runs exist yet\n"

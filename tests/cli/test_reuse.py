@@ -94,10 +94,10 @@ def test_a_run_that_reuses_nothing_has_no_such_key(run: str, said: Said) -> None
 @pytest.mark.parametrize(
     ("document", "reuse", "message"),
     [
-        ("two.md", "zzz", "there is no run zzz"),
+        ("two.md", "zzz", "unknown run zzz"),
         ("two.md", "", "--reuse is empty"),
         ("three.md", "RUN", "run RUN is of two.md, which is not three.md: nothing of it can be reused"),
-        ("three.md", "last", "no run of three.md is stored here, so there is nothing to reuse"),
+        ("three.md", "last", "no run of three.md is stored here, so no reply can be reused"),
         ("p.yaml", "RUN", "run RUN is of a playbook, and p.yaml is a pipeline: nothing of it can be reused"),
     ],
 )

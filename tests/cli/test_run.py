@@ -151,7 +151,7 @@ def test_a_file_of_inputs_is_overridden_by_the_line(document: Path, script: Writ
         (["nowhere.md"], "nowhere.md does not exist"),
         (["."], "is a folder"),
         (["plan.playbook.md", "-i", "topic"], "write NAME=VALUE"),
-        (["plan.playbook.md", "-i", "topic=@nowhere"], "there is no file nowhere"),
+        (["plan.playbook.md", "-i", "topic=@nowhere"], "the file nowhere does not exist"),
         (["plan.playbook.md", "-i", "topic=@."], "cannot be read"),
         (["plan.playbook.md", "-i", "topic=@latin"], "not UTF-8"),
         (["plan.playbook.md", "-i", "topic=@-", "-i", "note=@-"], "stdin can be read only once"),
@@ -162,7 +162,7 @@ def test_a_file_of_inputs_is_overridden_by_the_line(document: Path, script: Writ
         (["plan.playbook.md", "--model", "script:x", "--script", "y"], "exclude each other"),
         (["plan.playbook.md", "--detach", "--json"], "--detach"),
         (["plan.playbook.md", *INPUTS, "--script", "nowhere.json"], "no script at nowhere.json"),
-        (["plan.playbook.md", *INPUTS, "--out", "nowhere/x"], "there is no folder nowhere"),
+        (["plan.playbook.md", *INPUTS, "--out", "nowhere/x"], "the folder nowhere does not exist"),
         (["plan.playbook.md", *INPUTS, "--out", "plan.playbook.md"], "the document itself"),
         (["plan.playbook.md", *INPUTS, "--out", "circle.md"], "--out circle.md: Too many levels of symbolic links"),
         (["plan.playbook.md", *INPUTS, "--out", LONG], "File name too long"),
@@ -184,7 +184,7 @@ def test_what_cannot_start_is_one_line(
     os.mkfifo("pipe")
     assert main(["run", *arguments]) == 2
     out, err = capsys.readouterr()
-    assert (out, len(err.splitlines())) == ("", 1)
+    assert (bool(out), len(err.splitlines())) == ("--json" in arguments, 1)  # a JSON line: test_json_errors.py
     assert err.startswith("quire: ") and said in err
     assert not Path(".quire").exists()
 
@@ -470,7 +470,7 @@ def test_a_playbook_that_asks_no_model_needs_none(
             3,
             [
                 "failed at step 4: the answer does not fit, and no person can be asked: answer one of: Red | none",
-                "to go on: quire resume RUN --answer 4=VALUE",
+                "to continue: quire resume RUN --answer 4=VALUE",
             ],
         ),
     ],
@@ -499,7 +499,7 @@ def test_answers_are_looked_at_before_the_run(
     given = [word for answer in answers for word in ("--answer", answer)]
     assert main(["run", page(workspace, text), *given, "--script", script("x"), "--unattended"]) == code
     err = [line.strip() for line in capsys.readouterr().err.splitlines()]
-    wanted = ("quire: answer ", "answer ", "failed at ", "to go on: ")
+    wanted = ("quire: answer ", "answer ", "failed at ", "to continue: ")
     told = [re.sub(r"resume \S+", "resume RUN", line) for line in err if line.startswith(wanted)]
     assert told == said
 
@@ -512,7 +512,7 @@ def test_a_tool_that_was_not_granted_is_a_refusal(
     assert capsys.readouterr().err.startswith("quire: permission denied: shell (rye/bash) needs the capability")
     both = text + "\n## STEP 2: B\n\n@tool(nowhere, x)\n"
     assert main(["run", page(workspace, both), "--script", script("x")]) == 2
-    assert "permission denied" in (err := capsys.readouterr().err) and 'no connection "nowhere"' in err
+    assert "permission denied" in (err := capsys.readouterr().err) and 'unknown connection "nowhere"' in err
     assert not Path(".quire").exists()
 
 

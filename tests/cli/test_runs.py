@@ -232,7 +232,7 @@ def test_wrong_usage(invoke: Invoke, arguments: tuple[str, ...]) -> None:
 def test_no_such_run(invoke: Invoke, make_run: MakeRun) -> None:
     done(make_run)
     result = invoke(command, "zzzz")
-    assert result.exit_code == 2 and "there is no run zzzz" in result.stderr
+    assert result.exit_code == 2 and "unknown run zzzz" in result.stderr
 
 
 HOSTILE = "\x1b[2J\x9b31m\u202eevil\x07"

@@ -61,7 +61,7 @@ def test_the_list_says_how_many_there_are_and_has_pages(invoke: Invoke, make_run
     assert "product=tea0" in second.stdout and "product=tea2" not in second.stdout
     assert "3 to 3 of 3 runs" in second.stderr and "--page" not in second.stderr
     assert "of" not in invoke(command).stderr
-    assert "there is no page 9" in invoke(command, "--page", "9").stderr
+    assert "page 9 does not exist" in invoke(command, "--page", "9").stderr
 
 
 def test_the_output_of_a_run_keeps_its_escape_sequences(invoke: Invoke, make_run: MakeRun) -> None:

@@ -52,7 +52,7 @@ def test_without_a_verb_it_lists_and_shows(invoke: Invoke, run: str) -> None:
 
 def test_a_verb_that_is_nearly_right(run: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["runs", "prnue"]) == 2
-    assert capsys.readouterr().err == "quire: there is no run prnue; did you mean quire runs prune?\n"
+    assert capsys.readouterr().err == "quire: unknown run prnue; did you mean quire runs prune?\n"
     assert main(["runs", "why", "last"]) == 2
     assert "(see quire runs why --help)" in capsys.readouterr().err
     assert main(["runs", "--jsn"]) == 2
@@ -192,7 +192,7 @@ def test_backup(invoke: Invoke, run: str) -> None:
     assert connection.execute("SELECT id FROM runs").fetchall() == [(run,)]
     connection.close()
     again = invoke(command, "backup", "copy.db")
-    assert (again.exit_code, again.stderr) == (2, "error: copy.db is there already: name a file that is not\n")
+    assert (again.exit_code, again.stderr) == (2, "error: copy.db exists already: name a new file\n")
     assert [path.name for path in Path().iterdir() if "copy" in path.name] == ["copy.db"]
 
 

@@ -145,4 +145,4 @@ def test_half_a_character_in_a_reply_is_replaced(workspace: Path, capsys: pytest
 )
 def test_an_id_that_is_no_text_names_no_run(verb: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(verb) == 2
-    assert "there is no run" in capsys.readouterr().err
+    assert "unknown run" in capsys.readouterr().err

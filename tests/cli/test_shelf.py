@@ -89,13 +89,13 @@ def test_a_name_of_both_is_never_decided_silently(shelf: Path, workspace: Path, 
     assert run("project:sum", "-q") == 0
     assert said()[0] == "of the clone\n"
     assert run("system:sum", "-q") == 2
-    assert "there is no file, no pipeline, playbook or directive system:sum" in said()[1]
+    assert "unknown file, pipeline, playbook or directive system:sum" in said()[1]
 
 
 def test_a_document_of_the_workspace_does_not_see_the_shelf(shelf: Path, workspace: Path, said: Said) -> None:
     given({"caller.yaml": "pipeline: caller\nsteps:\n- call: {pipeline: sum}\n"}, workspace)
     assert run("caller.yaml") == 2
-    assert "there is no pipeline sum" in said()[1]
+    assert "unknown pipeline sum" in said()[1]
     assert main(["check", "caller.yaml"]) == 0
     assert "sum" in said()[0]
 
@@ -144,7 +144,7 @@ def test_a_broken_one_says_so(shelf: Path, said: Said) -> None:
 
 def test_without_a_shelf_nothing_changes(workspace: Path, said: Said) -> None:
     assert main(["run", "review"]) == 2
-    assert "there is no file, no pipeline, playbook or directive review" in said()[1]
+    assert "unknown file, pipeline, playbook or directive review" in said()[1]
 
 
 def test_the_users_space_itself_is_a_workspace_like_others(

@@ -119,14 +119,14 @@ def test_the_outline(invoke: Invoke, page: str) -> None:
         "artifact\n"
         "  markdown\n"
         "\n"
-        "gates (what a person has to say yes to)\n"
+        "approvals (effects that a person must agree to)\n"
         "  step 2 book  write, elevated  no question before it\n"
         "\n"
-        "flows (where text from outside goes)\n"
+        "data flows (where text from outside goes)\n"
         "  2 book → 4a model (no tools)\n"
         "  2 book → 4b model (no tools)\n"
         "\n"
-        "envelope (what it has to be allowed, at most)\n"
+        "permissions it needs\n"
         "  rye.execute.tool.mcp.travel.book (step 2; unknown)\n"
     )
 
@@ -134,15 +134,15 @@ def test_the_outline(invoke: Invoke, page: str) -> None:
 def test_the_bounds(invoke: Invoke, page: str) -> None:
     """newcomer M4: a bound that is only the longest prompt of the engine is not printed."""
     shown = invoke(command, page, "--bounds").stdout
-    assert shown[shown.index("bounds\n") : shown.index("\ngates")] == (
+    assert shown[shown.index("bounds\n") : shown.index("\napprovals")] == (
         "bounds\n"
-        "  model calls          2\n"
-        "  tool calls           1\n"
-        "  questions            1\n"
-        "  input tokens         ∞ [1]\n"
-        "  output tokens        ≤ 32.8 K [2]\n"
-        "  money                unpriced [3]\n"
-        "  time without people  ≤ 3 h [4]\n"
+        "  model calls                2\n"
+        "  tool calls                 1\n"
+        "  questions                  1\n"
+        "  input tokens               ∞ [1]\n"
+        "  output tokens              ≤ 32.8 K [2]\n"
+        "  money                      unpriced [3]\n"
+        "  time, not counting people  ≤ 3 h [4]\n"
         "  [1] input not bounded: the window of the model is not known; bound it with --model NAME\n"
         "  [2] a reply has at most 16,384 tokens\n"
         "  [3] the model: no model is named: --model NAME, or [models] default in quire.toml (BD106)\n"
@@ -260,7 +260,7 @@ def test_the_prompt_for_people_with_stand_ins_and_a_forced_arm(invoke: Invoke, p
     ("arguments", "said"),
     [
         (("--prompt", "2"), "calls the tool travel/book"),
-        (("--prompt", "7"), "there is no step 7"),
+        (("--prompt", "7"), "unknown step 7"),
         (("--prompt", "1", "-i", "plcae=Rome"), "did you mean place"),
         (("--prompt", "1", "-i", "days=many"), "not a number"),
         (("--graph", "mermaid", "--prompt", "1"), "exclude each other"),

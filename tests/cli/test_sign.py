@@ -79,7 +79,7 @@ def test_a_batch_reports_what_failed_and_signs_the_rest(invoke: Invoke, project:
         (["*.nothing"], 2, "matches nothing"),
         ([".ai/config"], 2, "holds nothing that can be signed"),
         ([".ai/config/x.yaml"], 2, "neither a directive nor knowledge"),
-        (["quire.toml"], 2, "not a document that can be signed"),
+        (["quire.toml"], 2, "cannot be signed: signed documents end in"),
         (["page.playbook.md", "--key", "nope"], 2, "no key named nope"),
         (["link.md"], 6, "is a link"),
         (["notes.md"], 1, "line 1"),
@@ -207,7 +207,7 @@ def test_letters_that_are_not_seen_are_told_of(invoke: Invoke, project: Path, ke
     done = invoke(sign_command, "page.playbook.md")
     assert done.exit_code == 0
     assert (
-        "quire: warning: page.playbook.md: line 6: TX101 2 letters that are not seen: "
+        "quire: warning: page.playbook.md: line 6: TX101 2 invisible characters: "
         "U+E0073 TAG LATIN SMALL LETTER S, U+E0065 TAG LATIN SMALL LETTER E\n"
     ) in done.stderr
 

@@ -81,8 +81,8 @@ def test_a_grant_of_nothing(workspace: Path, allow: str, hint: str) -> None:
     with pytest.raises(BadInputs) as caught:
         require_known(["shell", allow], load_settings(find_workspace(workspace)))
     (problem,) = caught.value.problems
-    assert problem.startswith(f"--allow {allow}: there is no tool and no capability of that name")
-    assert problem.endswith(hint or "of that name")
+    assert problem.startswith(f"--allow {allow}: no tool or capability of that name exists")
+    assert problem.endswith(hint or "of that name exists")
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_grant_of_nothing_is_one_line_and_nothing_runs(workspace: Path, capsys
     assert main(["run", "p.yaml", "-q"]) == 0
     capsys.readouterr()
     assert main([*verb, "--allow", "shel"]) == 2
-    said = "quire: --allow shel: there is no tool and no capability of that name; did you mean shell?\n"
+    said = "quire: --allow shel: no tool or capability of that name exists; did you mean shell?\n"
     assert tuple(capsys.readouterr()) == ("", said)
     assert len(json_of(capsys, "runs")) == 1
 

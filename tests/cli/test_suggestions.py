@@ -53,7 +53,7 @@ def test_check_without_a_path_looks_at_the_current_folder(
     main(["check"])
     out, err = capsys.readouterr()
     assert "lint[PB201]" in out and "page.playbook.md" in out
-    assert "what a code means: quire check --explain PB201" in err
+    assert "the meaning of a code: quire check --explain PB201" in err
     main(["check", "--json"])
     assert "--explain" not in capsys.readouterr().err
 

@@ -219,7 +219,7 @@ def test_a_question_on_one_terminal_is_answered_on_another(quire: Quire) -> None
     assert code == 0 and "step 2 (select): Which way?" in inbox
     first.press("shi")  # half an answer, which nobody needs any more
     code, rest = quire("answer", "last", "rework").end()
-    assert code == 0 and "stored; the run goes on in its own process" in rest
+    assert code == 0 and "stored; the run continues in its own process" in rest
     asked = first.wait_for("yes or no: ")
     assert "step 2 was answered elsewhere: rework" in asked
     first.press("n\n")

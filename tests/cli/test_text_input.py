@@ -79,8 +79,8 @@ def test_a_dash_is_stdin(workspace: Path, said: Said, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("document", "arguments", "message"),
     [
-        (TWO, ["tea"], "TEXT is for a single input, and d.md has 2 to give: topic, depth; give each as -i NAME=VALUE"),
-        (DEFAULTS, ["tea"], "TEXT is for a single input, and d.md has 2 to give: a, b; give each as -i NAME=VALUE"),
+        (TWO, ["tea"], "d.md has 2 inputs (topic, depth): pass each with -i NAME=VALUE"),
+        (DEFAULTS, ["tea"], "d.md has 2 inputs (a, b): pass each with -i NAME=VALUE"),
         (NONE, ["tea"], "TEXT is the value of an input, and d.md declares none"),
         (ONE, ["tea", "-i", "topic=x"], "TEXT is for an input that is not given yet"),
         (ONE, ["green", "tea"], "the TEXT is one argument: put it in quotes, 'green tea'"),
@@ -89,7 +89,7 @@ def test_a_dash_is_stdin(workspace: Path, said: Said, monkeypatch: pytest.Monkey
         (NONE, ["product=tea"], "did you mean quire run … -i product=tea?"),
         (ONE, [""], "the argument TEXT is empty"),
         (ONE, ["-", "-i", "tone=@-"], "stdin can be read only once"),
-        (ONE, ["@nowhere.txt"], "there is no file nowhere.txt"),
+        (ONE, ["@nowhere.txt"], "the file nowhere.txt does not exist"),
     ],
 )
 def test_what_is_unclear_is_one_line(

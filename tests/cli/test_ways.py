@@ -117,9 +117,9 @@ def test_a_called_playbook_stops_and_asks_at_a_way(files: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["--break", "2>9"], "breakpoint 2>9: there is no step 2 › 9: the steps are 2 › 1, 2 › 2, 2 › 3"),
+        (["--break", "2>9"], "breakpoint 2>9: unknown step 2 › 9: the steps are 2 › 1, 2 › 2, 2 › 3"),
         (["--answer", "2>2=maybe"], "answer 2>2: answer yes or no"),
-        (["--answer", "1>1=x"], "answer 1>1: step 1 calls no document, so there is no step 1 › 1"),
+        (["--answer", "1>1=x"], "answer 1>1: step 1 calls no document, so step 1 › 1 does not exist"),
     ],
 )
 def test_a_way_to_nowhere_is_found_before_the_run(
@@ -133,7 +133,7 @@ def test_a_way_to_nowhere_is_found_before_the_run(
 def test_a_script_for_a_step_that_is_not_there(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("outer.json").write_text(json.dumps([{"step": "2>8", "reply": "x"}, {"default": "else"}]))
     assert start() == 2
-    assert "script, step 2 › 8: there is no step 2 › 8" in capsys.readouterr().err
+    assert "script, step 2 › 8: unknown step 2 › 8" in capsys.readouterr().err
 
 
 def test_values_are_set_where_a_callee_stands(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

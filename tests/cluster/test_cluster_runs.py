@@ -89,7 +89,7 @@ async def test_a_question_is_answered_from_elsewhere(town: Town) -> None:
     (run,) = await started(town, ASKING)
     await town.reach([run], Status.AWAITING_INPUT)
     answered = town.quire("answer", run, "yes")
-    assert (answered.returncode, "the cluster goes on with it" in answered.stderr) == (0, True), answered.stderr
+    assert (answered.returncode, "the cluster continues the run" in answered.stderr) == (0, True), answered.stderr
     await town.reach([run], Status.COMPLETED)
     assert [mark["label"] for mark in town.marks()] == ["before", "after"]
     assert await workflow_result(town, run) == "completed"
@@ -186,7 +186,7 @@ async def test_a_program_hands_runs_over(town: Town, monkeypatch: pytest.MonkeyP
         await running[0]
     left = await quire.run(text, workspace=town.folder).start()
     assert (await town.row(left)).status is Status.PENDING
-    with pytest.raises(CannotStart, match="cannot go on in another process"):
+    with pytest.raises(CannotStart, match="cannot continue in another process"):
         await quire.run(text, workspace=town.folder, model=quire.ScriptedModel([])).start(cluster=True)
 
 
@@ -203,7 +203,7 @@ async def test_quire_run_without_a_cluster(town: Town, settings: str, said: str)
     assert town.quire("trust", "workspace", "--yes").returncode == 0
     refused = town.quire("run", "page.yaml", "--cluster")
     assert (refused.returncode, said in refused.stderr) == (2, True), refused.stderr
-    assert "there are no runs" in town.quire("runs").stderr or "no runs yet" in town.quire("runs").stderr
+    assert "no runs exist" in town.quire("runs").stderr or "no runs yet" in town.quire("runs").stderr
 
 
 async def test_a_worker_that_cannot_start(town: Town) -> None:

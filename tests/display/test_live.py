@@ -153,6 +153,31 @@ def test_a_picture_fits_and_holds_no_control_characters(width: int, height: int,
     assert not any(unicodedata.category(character) == "Cc" for line in picture for character in line.plain)
 
 
+def test_a_prompt_that_is_read() -> None:
+    known = progress()
+    known.apply(happened("step_started", "1"))
+    shown = []
+    for event in (
+        happened("reading", "1/model", processed=768, total=2031),
+        happened("reading", "1/model", processed=2031, total=2031),
+        happened("reading", "1/model", processed=256, total=2031),
+        happened("delta", "1/model", text="So"),
+    ):
+        known.apply(event)
+        shown.append(lines(known)[1])
+    assert shown == ["  │ reading the prompt 768/2,031", "○ 2 Second", "  │ reading the prompt 256/2,031", "  │ So"]
+
+
+def test_a_prompt_that_is_read_for_long_is_said_once() -> None:
+    known, out = progress(), io.StringIO()
+    view = PlainView(known, out)
+    for at, processed in ((100, 256), (109, 512), (110, 768), (130, 1024), (131, 2031)):
+        event = Event("reading", "r", at, 0, "1/model", "1", {}, {"processed": processed, "total": 2031})
+        known.apply(event)
+        view.show(event)
+    assert out.getvalue() == "  reading the prompt 768/2,031\n"
+
+
 def terminal(width: int = 40) -> Console:
     return Console(file=io.StringIO(), width=width, height=24, force_terminal=True, color_system=None)
 

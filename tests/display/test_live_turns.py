@@ -122,7 +122,7 @@ def test_conditions_in_words() -> None:
     spent: Value = {"path": "cost.spend", "op": "gte", "value": 0.9}
     late: Value = {"path": "turn", "op": "gt", "value": 3}
     assert condition_words({}) == ""
-    assert condition_words({"path": "error", "op": "exists"}) == "error is there"
+    assert condition_words({"path": "error", "op": "exists"}) == "error exists"
     assert condition_words({"any": [spent, late]}) == "cost.spend is at least 0.9 or turn is above 3"
     assert condition_words({"not": {"all": [spent, late]}}) == "not (cost.spend is at least 0.9 and turn is above 3)"
 

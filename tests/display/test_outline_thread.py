@@ -15,7 +15,7 @@ def test_a_thread() -> None:
     assert "\n".join(outline(plan)).endswith(
         "  thread  tidy\n"
         "      runs as a thread under 1 permission\n"
-        "      goes on from core/base\n"
+        "      continues from core/base\n"
         "      at most turns 5, spend 0.5"
     )
     assert outline_data(plan)["steps"] == [

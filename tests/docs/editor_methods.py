@@ -1,4 +1,4 @@
-"""The table of methods in docs/guides/editors.md, printed from the server: `python -m tests.docs.editor_methods`.
+"""The table of docs/reference/editor-methods.md, printed from the server: `python -m tests.docs.editor_methods`.
 
 A mark says that the server has answered a real request about a small document of that format with something.
 """

@@ -1,4 +1,4 @@
-"""A small workspace with a document of each format, for the table of methods in docs/guides/editors.md.
+"""A small workspace with a document of each format, for the table of methods in docs/reference/editor-methods.md.
 
 Each document has something to answer about: a finding, a line that can be formatted, and a name that others use.
 """

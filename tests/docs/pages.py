@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     path.relative_to(ROOT)
-    for pattern in ("*.md", "docs/*.md", "docs/*/*.md", "examples/*.md", "examples/*/README.md")
+    for pattern in ("*.md", "docs/**/*.md", "examples/*.md", "examples/*/README.md")
     for path in ROOT.glob(pattern)
 )
 
@@ -29,6 +29,14 @@ class Block:
 
 def text_of(page: Path | str) -> str:
     return (ROOT / page).read_text(encoding="utf-8")
+
+
+def section(page: Path | str, heading: str) -> str:
+    """The text from a heading, such as `## Mutants`, to the next heading of the same level."""
+    marks = heading.partition(" ")[0]
+    found = re.search(rf"^{re.escape(heading)}\n(.*?)(?=^{marks} |\Z)", text_of(page), re.MULTILINE | re.DOTALL)
+    assert found is not None, f"{page} has no heading {heading!r}"
+    return found[1]
 
 
 def blocks(page: Path | str, language: str) -> list[Block]:

@@ -1,4 +1,4 @@
-"""The page about coverage of document tests: its example prints what it shows, and its table has every kind."""
+"""Coverage on the page on good tests: its example prints what it shows, and its table has every kind."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.docs.pages import text_of
+from tests.docs.pages import section, text_of
 
 from quire.cli.test import command
 from quire.testing.coverage.decisions import KINDS
@@ -52,4 +52,4 @@ def test_the_example_prints_what_the_page_shows(tmp_path: Path, monkeypatch: pyt
 
 
 def test_the_table_has_every_kind() -> None:
-    assert re.findall(r"^\| `(\w+)` \|", text_of(PAGE), re.MULTILINE) == list(KINDS)
+    assert re.findall(r"^\| `(\w+)` \|", section(PAGE, "## Coverage"), re.MULTILINE) == list(KINDS)

@@ -1,4 +1,4 @@
-"""The page about editors: its list of methods is that of the server."""
+"""The page about the methods of the language server: its list of methods is that of the server."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.docs.editor_methods import lines
 
-PAGE = Path(__file__).parents[2] / "docs" / "guides/editors.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "editor-methods.md"
 
 
 @pytest.mark.slow

@@ -41,7 +41,7 @@ def test_its_tables_are_complete() -> None:
 
 
 def test_its_numbers_are_those_of_the_code() -> None:
-    text = text_of(PAGE)
+    text = " ".join(text_of(PAGE).split())
     assert f"at least {LEAST_LABELS} labels" in text
     assert f"interval is {LEAST_KAPPA} or more" in text
     assert LOST_IN_A_ROW == 5 and "after five in a row" in text

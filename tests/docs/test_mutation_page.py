@@ -1,4 +1,4 @@
-"""The page about mutants of documents: its example prints what it shows, its advice works, its table is complete."""
+"""Mutants on the page on good tests: the example prints what it shows, the advice works, the table is complete."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.docs.pages import text_of
+from tests.docs.pages import section, text_of
 
 from quire.cli.test import command
 from quire.testing.mutation.mutants import OPERATORS
 
-PAGE = "docs/guides/test-mutation.md"
+PAGE = "docs/guides/good-tests.md"
 DOCUMENT = """# Tea
 
 ## INPUTS
@@ -64,5 +64,5 @@ def test_with_the_expectations_of_the_page_all_are_noticed(tea: Path) -> None:
 
 
 def test_the_table_has_every_operator() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", text_of(PAGE), re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", section(PAGE, "## Mutants"), re.MULTILINE)
     assert dict(rows) == {name: operator.change for name, operator in OPERATORS.items()}

@@ -1,9 +1,10 @@
-"""The page about pull requests is followed in a repository with two branches, and so is the script of the action."""
+"""The page on CI is followed through a pull request in a repository with two branches; so is the action's script."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,11 +12,14 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.docs.pages import ROOT, blocks
+from tests.docs.pages import ROOT, blocks, section, text_of
 from tests.given import given
 
-PAGE = "docs/recipes/pull-requests.md"
-DOCUMENT, LOCKED, NEW_STEP, CONDITION, GATES, JOB = (block.text for block in blocks(PAGE, "yaml"))
+PAGE = "docs/guides/ci.md"
+SHOWN = [block.text for block in blocks(PAGE, "yaml")]
+FIRST = next(at for at, text in enumerate(SHOWN) if text.startswith("pipeline: triage"))
+DOCUMENT, LOCKED, NEW_STEP, CONDITION, GATES = SHOWN[FIRST : FIRST + 5]
+JOB = yaml.safe_load(SHOWN[0])
 WARNING, DIFFERENCE = (block.text for block in blocks(PAGE, "text"))
 ACTION = yaml.safe_load((ROOT / "actions/lock-diff/action.yml").read_text(encoding="utf-8"))
 LAST = "  - tool:\n      name: file__write\n"
@@ -121,10 +125,19 @@ def test_the_action_imports_nothing_of_the_pull_request(branch: Repository, tmp_
     assert not (tmp_path / "ran").exists()
 
 
-def test_the_job_uses_the_action_with_the_rights_that_it_needs() -> None:
-    job = yaml.safe_load(JOB)
-    assert job["permissions"] == {"contents": "read", "pull-requests": "write"}
-    assert job["jobs"]["lock"]["steps"][-1] == {"uses": "./actions/lock-diff"}
+def test_the_job_asks_for_the_rights_that_a_comment_needs() -> None:
+    assert JOB["permissions"] == {"contents": "read", "pull-requests": "write"}
+    assert JOB["jobs"]["documents"]["steps"][-1]["with"] == {"comment": "true"}
+
+
+@pytest.mark.skipif(not (ROOT / "action.yml").exists(), reason="the repository has no action.yml")
+def test_the_inputs_of_the_page_are_those_of_the_action() -> None:
+    rows = re.findall(r"^\| (`\w+`[^|]*) \|([^|]*)\|", section(PAGE, "## GitHub Actions"), re.MULTILINE)
+    shown = {name: default.strip("` ") for names, default in rows for name in re.findall(r"`(\w+)`", names)}
+    inputs = yaml.safe_load(text_of("action.yml"))["inputs"]
+    assert shown.keys() == inputs.keys()
+    defaults = {name: of_input["default"] for name, of_input in inputs.items() if of_input["default"] not in ("", "{}")}
+    assert {name: shown[name] for name in defaults} == defaults
 
 
 def test_the_comment_is_written_once_and_then_changed(branch: Repository, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ import yaml
 from tests.docs.pages import ROOT, Block, blocks, text_of
 from tests.examples.command import Desk, desk, need_sandbox
 
+from quire.installed import DISTRIBUTION
 from quire.values import Value
 
 RECIPES = sorted(path.relative_to(ROOT) for path in (ROOT / "docs" / "recipes").glob("*.md"))
@@ -44,11 +45,6 @@ def name_of(block: Block) -> str:
 def run(work: Desk, *arguments: str) -> Value:
     result: Value = json.loads(work.fine("run", *arguments))
     return result
-
-
-def test_every_recipe_is_in_the_list() -> None:
-    listed = set(re.findall(r"\]\(([\w-]+\.md)\)", text_of("docs/recipes/README.md")))
-    assert {path.name for path in RECIPES} == listed | {"README.md"}
 
 
 def test_the_pipelines_are_clean(work: Desk) -> None:
@@ -247,22 +243,32 @@ def test_systemd_understands_the_units(tmp_path: Path) -> None:
 
 def test_the_jobs_of_ci(tmp_path: Path) -> None:
     """Every command of the jobs, in a repository that has the first example in it."""
-    github, gitlab, before = (yaml.safe_load(block.text) for block in blocks("docs/guides/ci.md", "yaml"))
+    page = "docs/guides/ci.md"
+    shown = [block.text for block in blocks(page, "yaml")]
+    github = yaml.safe_load(next(text for text in shown if "quire check --strict --format github" in text))
+    gitlab = yaml.safe_load(next(text for text in shown if "image: python" in text))
     steps = [step["run"] for step in github["jobs"]["documents"]["steps"] if "run" in step]
-    jobs = [steps, gitlab["documents"]["script"], console("docs/guides/ci.md")]
+    by_hand = [line[2:] for line in blocks(page, "console")[0].text.splitlines()]
     clone = Desk(tmp_path / "work", tmp_path / "home")
     shutil.copytree(ROOT / "examples" / "hello", clone.folder, ignore=shutil.ignore_patterns(".quire"))
-    for job in jobs:
+    for job in [steps, gitlab["documents"]["script"], by_hand]:
         commands = [shlex.split(command) for command in job]
         assert [command[1] for command in commands if command[0] == "quire"] == ["check", "test", "run"]
         for command in commands:
             if command[0] == "quire":
                 clone.fine(*command[1:])
             else:
-                assert command[:2] == ["pip", "install"] and command[2].startswith("wheels/quire-")
-    for hook in before["repos"][0]["hooks"]:
-        clone.fine(*shlex.split(hook["entry"])[1:])
+                assert command == ["pip", "install", f"{DISTRIBUTION}[standard]"]
     clone.write("bad.playbook.md", "# Bad\n\n## STEP 1: A\n\nSay {{nothing}}.\n")
     (check,) = (shlex.split(command)[1:] for command in steps if " check " in command)
     found = clone.quire(*check)
     assert found.returncode == 1 and "file=bad.playbook.md,line=" in found.stdout
+
+
+@pytest.mark.skipif(not (ROOT / ".pre-commit-hooks.yaml").exists(), reason="the repository offers no hooks")
+def test_the_hooks_of_the_page_are_those_of_the_repository() -> None:
+    before = next(
+        yaml.safe_load(block.text) for block in blocks("docs/guides/ci.md", "yaml") if block.text.startswith("repos:")
+    )
+    offered = [hook["id"] for hook in yaml.safe_load(text_of(".pre-commit-hooks.yaml"))]
+    assert {hook["id"] for hook in before["repos"][0]["hooks"]} == set(offered)

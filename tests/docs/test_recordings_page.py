@@ -1,4 +1,4 @@
-"""The pages about snapshots, cassettes and exploring: their examples and codes are those of the program."""
+"""Snapshots, recordings and exploring on the page on good tests: examples and codes are those of the program."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.docs.pages import text_of
+from tests.docs.pages import section, text_of
 
 from quire.cli.test import command
 from quire.formats.test import codes
 
-RECORDINGS, EXPLORING = "docs/guides/test-recordings.md", "docs/guides/test-exploring.md"
+PAGE = "docs/guides/good-tests.md"
+SECTIONS = ("## Coverage", "## Mutants", "## Exploring", "## Snapshots", "## Recordings")
 TEA = re.search(r"````markdown\n(.*?)````", text_of("docs/guides/testing.md"), re.DOTALL)
 
 
@@ -25,14 +26,14 @@ def tea(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("page", [RECORDINGS, EXPLORING])
-def test_codes_of_the_pages_exist(page: str) -> None:
-    named = set(re.findall(r"TS\d{3}", text_of(page)))
+@pytest.mark.parametrize("heading", SECTIONS)
+def test_codes_of_the_page_exist(heading: str) -> None:
+    named = set(re.findall(r"TS\d{3}", section(PAGE, heading)))
     assert named and named <= {code.id for code in codes.codes()}
 
 
 def test_the_snapshot_of_the_page_is_kept_and_compared(tea: Path) -> None:
-    shown = re.search(r"```yaml\n(.*?)```", text_of(RECORDINGS), re.DOTALL)
+    shown = re.search(r"```yaml\n(.*?)```", section(PAGE, "## Snapshots"), re.DOTALL)
     assert shown is not None
     (tea / "tea.test.yaml").write_text(shown[1])
     first = CliRunner().invoke(command, [])
@@ -45,10 +46,10 @@ def test_the_snapshot_of_the_page_is_kept_and_compared(tea: Path) -> None:
 
 
 def test_exploring_prints_what_the_page_says(tea: Path) -> None:
-    shown = re.search(r"```yaml\n(always:.*?\n)", text_of(EXPLORING))
+    shown = re.search(r"```yaml\n(always:.*?\n)", section(PAGE, "## Exploring"))
     assert shown is not None
     case = "cases: [{name: it, inputs: {kind: x, tone: dry}, answers: {'2': 'yes'}, model: {'1': a, 3a: b}}]\n"
     (tea / "tea.test.yaml").write_text(shown[1] + case)
     found = CliRunner().invoke(command, ["--explore", "1000", "--seed", "7"])
-    line = re.search(r"```console\n\$ quire test --explore 1000 --seed 7\n(.*?)\n```", text_of(EXPLORING))
+    line = re.search(r"```console\n\$ quire test --explore 1000 --seed 7\n(.*?)\n```", section(PAGE, "## Exploring"))
     assert line is not None and line[1] in found.output, found.output

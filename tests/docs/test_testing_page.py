@@ -77,13 +77,3 @@ def test_the_keys_of_json_are_those_of_the_page(folder: Path, capsys: pytest.Cap
     objects = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert {one["type"]: set(one) - {"type"} for one in objects} == listed
     assert set(summary_data(Totals())) - {"type"} == listed["summary"]
-
-
-def test_the_test_of_the_readme(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    document = next(block.text for block in blocks("README.md", "markdown") if block.text.startswith("# Tagline"))
-    test = next(block.text for block in blocks("README.md", "yaml") if block.text.startswith("cases:"))
-    (folder / "tea.playbook.md").unlink()
-    given({"tagline.playbook.md": document, "tagline.test.yaml": test}, folder)
-    shown = next(block.text for block in blocks("README.md", "console") if block.text.startswith("$ quire test\n"))
-    for line in shown.splitlines():
-        assert main(shlex.split(line[2:].split("  #")[0])[1:]) == 0, capsys.readouterr()

@@ -84,17 +84,3 @@ def test_documents_that_call_each_other_run(tmp_path: Path) -> None:
     done = json.loads(work.fine("run", "arrival", "-i", "guest=Ada", "--script", script))
     assert done["mood"] == "glad" and done["path"] == "greeting.md" and "Dear Ada." in done["letter"]
     assert (work.folder / "greeting.md").read_text() == "Hello Ada"
-
-
-def test_the_directive_of_the_readme_is_clean_and_runs(tmp_path: Path) -> None:
-    work = desk(tmp_path)
-    (text,) = (block.text for block in blocks("README.md", "markdown") if "<directive" in block.text)
-    work.write(".ai/directives/team/tidy_notes.md", text)
-    work.write("notes.txt", "bread\nkeys\n")
-    assert "nothing found" in work.quire("check", "--strict", ".ai").stderr
-    assert work.quire("can", "tidy_notes", "execute", "tool", "rye/bash").returncode == 6
-    work.sign()
-    script = work.script(calls(("rye_file_system_read", {"path": "notes.txt"})), give(topics=2))
-    done = work.fine("run", "tidy_notes", "-i", "file=notes.txt", "--limit", "turns=8", "--script", script)
-    assert json.loads(done) == {"topics": 2}
-    assert "bread" in work.fine("runs", "last", "--transcript")

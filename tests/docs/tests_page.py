@@ -13,29 +13,28 @@ from quire.formats.test.fields import schema_text
 SCHEMA: dict[str, Any] = json.loads(schema_text())
 
 MATCHERS = """\
-A value stands for itself: it has to be equal. A mapping whose keys are all in this list is a matcher, and all its
-keys have to hold; a mapping that mixes them with other keys is an error. `!expr "count(value) > 1"` is an
-[expression](expressions.md) that has to be true; it can read `value`, `row`, `inputs`, `named`, `stores`, `outputs`,
-`output` and `calls`. `!snapshot` is the value that is kept in `x.test.snap.yaml`. Lists and mappings may have matchers
-inside."""
+A value must be equal. A mapping whose keys are all in this list is a matcher, and all its keys have to hold; a
+mapping that mixes them with other keys is an error. `!expr "count(value) > 1"` is an [expression](expressions.md)
+that has to be true; it can read `value`, `row`, `inputs`, `named`, `stores`, `outputs`, `output` and `calls`.
+`!snapshot` is the value that is kept in `x.test.snap.yaml`. Lists and mappings may contain matchers."""
 
 SECTIONS = (
     ("The file", "", ""),
-    ("Cases", "$defs/case", "A case has these keys, and all keys of a setting."),
-    ("Settings", "$defs/setting", "The keys of a case and of `defaults` that say what the world is like."),
-    ("Replies of the model", "$defs/entry", ""),
-    ("Tools", "$defs/tool", ""),
-    ("Answers", "$defs/answer/oneOf/1", "An answer is a text, or a mapping with these keys."),
+    ("Cases", "definitions/case", "A case has these keys, and all keys of a setting."),
+    ("Settings", "definitions/setting", "The keys of a case and of `defaults` that describe the world of the run."),
+    ("Replies of the model", "definitions/entry", ""),
+    ("Tools", "definitions/tool", ""),
+    ("Answers", "definitions/answer/oneOf/1", "An answer is a text, or a mapping with these keys."),
     (
         "Acts",
-        "$defs/act",
+        "definitions/act",
         "Each entry of `then` acts on a run that rests or has ended, and has its own expectations.",
     ),
-    ("Expectations", "$defs/expect", ""),
-    ("Matchers", "$defs/matcher", MATCHERS),
-    ("Consumption", "$defs/expect/properties/used", "The keys of `used`."),
+    ("Expectations", "definitions/expect", ""),
+    ("Matchers", "definitions/matcher", MATCHERS),
+    ("Consumption", "definitions/expect/properties/used", "The keys of `used`."),
     ("Coverage", "properties/coverage", "The keys of `coverage`. Every value is a percentage."),
-    ("Live runs", "$defs/case/properties/live", "The keys of `live`, for `quire test --live`."),
+    ("Live runs", "definitions/case/properties/live", "The keys of `live`, for `quire test --live`."),
 )
 
 NAMES = {
@@ -64,12 +63,14 @@ cases:
 INTRODUCTION = """\
 # Test files
 
-`x.test.yaml` beside a document holds its tests. `quire test` runs them without a model, a network or a key. This page
-lists every key; it is made from the schema that `quire test --schema` prints. Point an editor at the schema, and it
-completes keys and marks mistakes. `quire new test DOCUMENT` writes a first test: a case for each arm and each answer.
+A test file, `x.test.yaml` beside a document, holds its tests; `quire test` runs them without a model, a network or a
+key ([testing](../guides/testing.md)). This page lists every key. It is made from the schema that `quire test
+--schema` prints, which editors use to complete keys and mark mistakes. `quire new test DOCUMENT` writes a first test:
+a case for each branch and each answer.
 
-A misspelt key is an error. Paths stay below the folder of the test, except that of the document, which may be anywhere
-in the workspace. A file has at most 2,000,000 bytes. Findings about tests have [codes](codes.md) that begin with `TS`.
+A misspelt key is an error. Paths stay below the folder of the test, except that of the document, which may be
+anywhere in the project folder. A file has at most 2,000,000 bytes. Findings about tests have [codes](codes/TS.md)
+that begin with `TS`.
 """
 
 
@@ -77,7 +78,7 @@ def tests_page() -> str:
     parts = [INTRODUCTION, f"```yaml\n{EXAMPLE}```\n"]
     for title, path, sentence in SECTIONS:
         part = at(path)
-        shared = set(at("$defs/setting")["properties"]) if path == "$defs/case" else set()
+        shared = set(at("definitions/setting")["properties"]) if path == "definitions/case" else set()
         said = sentence or part["description"]
         rows = [_row(key, value) for key, value in part["properties"].items() if key not in shared]
         table = "\n".join(["| key | value | meaning |", "| --- | --- | --- |", *rows])
@@ -100,7 +101,7 @@ def _row(key: str, value: dict[str, Any]) -> str:
 
 def _kind(part: dict[str, Any]) -> str:
     """Say which values a part of the schema takes."""
-    if part.get("$ref") == "#/$defs/match":
+    if part.get("$ref") == "#/definitions/match":
         return "[value or matcher](#matchers)"
     if part.get("description", "").startswith("`!expr"):
         return "tag"

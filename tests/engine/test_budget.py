@@ -146,7 +146,7 @@ async def test_a_call_at_a_crash_counts_once_with_what_was_set_aside(house: Hous
     assert await spent(house) == pytest.approx(5 * MOST)
     told = [str(event.data["message"]) for event in house.events if event.type == "warning"]
     assert told[-1] == (
-        "1 model call was under way when the run was interrupted: what was set aside for it counts as spent ($0.1000)"
+        "1 model call was under way when the run was interrupted: the amount set aside for it counts as spent ($0.1000)"
     )
     (record,) = await house.store.effects(house.run)
     assert (record.state, record.usage) == ("ok", Usage(10, 5, MOST))

@@ -87,7 +87,7 @@ async def test_a_value_that_is_known_is_looked_at_before_the_start(play: Play) -
     [
         ("enum: short", []),
         ("enum: short, deep/long", []),
-        ("enum: short, long", ["there is no file prompts/long.md beside the playbook"]),
+        ("enum: short, long", ["the file prompts/long.md does not exist beside the playbook"]),
         ("string", []),
         ("string: nope", []),
     ],

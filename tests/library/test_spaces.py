@@ -158,7 +158,7 @@ def test_links_out_of_the_space_are_refused(house: House, tmp_path: Path, linked
 def test_an_ai_folder_that_is_a_link_is_refused(house: House, tmp_path: Path) -> None:
     given({"elsewhere/knowledge/k.md": "SECRET"}, tmp_path)
     (house.project / ".ai").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(Refused, match="a link that leads out of its space"):
+    with pytest.raises(Refused, match="a link that leads out of its folder"):
         house.spaces.find("knowledge", "k")
 
 

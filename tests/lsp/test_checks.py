@@ -256,7 +256,7 @@ def test_a_request_for_a_document_that_is_closed_meanwhile_is_answered(pulling: 
     close(pulling, "new.playbook.md")
     request = pulling.begin("textDocument/diagnostic", {"textDocument": {"uri": pulling.uri("new.playbook.md")}})
     pulling.pause()
-    assert pulling.answer(request)["result"]["items"] == [], "there is no such file"
+    assert pulling.answer(request)["result"]["items"] == [], "the file does not exist"
     request = pulling.begin("textDocument/diagnostic", {"textDocument": {"uri": pulling.uri("new.playbook.md")}})
     assert pulling.has_answer(request)
 

@@ -16,7 +16,7 @@ BAD = "# Note\n\n## STEP 1: Say\n\nSay {{name}}.\n"
 LINKING = {**CAPABILITIES, "textDocument": {"publishDiagnostics": {"codeDescriptionSupport": True}}}
 
 
-def test_every_code_has_a_line_on_the_page_that_comes_with_the_package() -> None:
+def test_every_code_has_a_line_on_a_page_that_comes_with_the_package() -> None:
     for code in all_codes():
         address = urlsplit(code_address(code.id))
         assert address.scheme == "file"
@@ -49,7 +49,7 @@ def test_an_editor_that_does_not_know_it_gets_none(editor: Editor) -> None:
 def test_without_the_page_a_finding_has_no_address(
     editor: Editor, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(wire, "PLACES", (tmp_path / "codes.md",))
+    monkeypatch.setattr(wire, "CODES", tmp_path / "codes")
     wire._page.cache_clear()
     linking = Editor(editor.folder, LINKING)
     linking.open("a.playbook.md", BAD)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,6 +14,17 @@ from tests.given import given
 from tests.lsp.language_server import COMMAND
 
 HERE = Path(__file__).parent
+COUNT = """
+local function served()
+  return vim.tbl_filter(function(buffer)
+    return #vim.lsp.buf_get_clients(buffer) == 1 and #vim.diagnostic.get(buffer) > 0
+  end, vim.api.nvim_list_bufs())
+end
+vim.wait(40000, function() return #served() == 3 end, 50)
+print("served " .. #served() .. " servers " .. #vim.lsp.get_active_clients())
+vim.cmd("qall!")
+"""
+"""Lua that waits for three served files, and counts the servers."""
 TEXT = "# Note\n\n## STEP 1: Say\n\nSay {{name}}.\n"
 
 
@@ -39,6 +52,29 @@ def test_neovim(environment: dict[str, str], tmp_path: Path) -> None:
     assert "finding PB201 line 4" in said
     assert "hover " in said
     assert "mended" in said
+
+
+@pytest.mark.skipif(shutil.which("nvim") is None, reason="no Neovim: install neovim")
+def test_the_settings_of_the_page_start_one_server_for_a_root(environment: dict[str, str], tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "guides" / "editors.md").read_text()
+    settings = re.findall(r"```lua\n(.*?)```", page, re.DOTALL)[1]
+    folder = tmp_path / "work"
+    given({f"below/{name}.playbook.md": TEXT for name in ("a", "b")}, folder)
+    command = json.dumps(environment["QUIRE_TEST_COMMAND"])
+    given({"init.lua": settings.replace('cmd = { "quire", "lsp" }', f'cmd = {{ {command}, "lsp" }}')}, tmp_path)
+    given({"count.lua": COUNT}, tmp_path)
+    opened = ["note.playbook.md", "below/a.playbook.md", "below/b.playbook.md"]
+    base = ["nvim", "--headless", "-i", "NONE", "-n", "-u", str(tmp_path / "init.lua"), "-c", "filetype on"]
+    done = subprocess.run(
+        [*base, "-c", "argdo edit", "-c", f"luafile {tmp_path / 'count.lua'}", *opened],
+        env=environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert "served 3 servers 1" in done.stdout + done.stderr, done.stdout + done.stderr
 
 
 @pytest.mark.skipif(shutil.which("emacs") is None, reason="no Emacs: install emacs-nox and elpa-eglot")

@@ -101,6 +101,23 @@ def test_the_manifest_is_that_of_this_version() -> None:
     assert "quire.path" in MANIFEST["capabilities"]["untrustedWorkspaces"]["restrictedConfigurations"]
 
 
+def test_the_extension_can_be_published_and_starts_only_where_quire_is_used() -> None:
+    assert "private" not in MANIFEST
+    assert (EXTENSION / MANIFEST["icon"]).read_bytes()[16:24] == b"\0\0\0\x80\0\0\0\x80", "the icon is not 128 x 128"
+    assert f"## {__version__}" in (EXTENSION / "CHANGELOG.md").read_text()
+    assert all(event.startswith("workspaceContains:") for event in MANIFEST["activationEvents"])
+
+
+def test_the_steps_of_the_walkthrough_name_commands_and_pictures_that_exist() -> None:
+    steps = MANIFEST["contributes"]["walkthroughs"][0]["steps"]
+    declared = {entry["command"] for entry in MANIFEST["contributes"]["commands"]}
+    assert len(steps) == 4
+    for step in steps:
+        assert set(re.findall(r"\(command:([\w.]+)\)", step["description"])) <= declared
+        picture = Path(step["media"]["image"])
+        assert (ROOT / "docs" / "pictures" / f"editor-{picture.name}").exists()
+
+
 def _sources() -> str:
     return "\n".join(path.read_text() for path in (EXTENSION / "src").glob("*.js"))
 

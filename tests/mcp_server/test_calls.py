@@ -80,9 +80,9 @@ async def test_what_goes_wrong_is_an_error_in_the_envelope(serve: Serve, folder:
         missing = await client.call_tool("pipeline__greet", {"mark": "?"})
         failed = await client.call_tool("pipeline__fails", {"x": 1})
         unknown = await client.call_tool("run_pipeline", {"name": "nobody"})
-        with pytest.raises(MCPError, match="there is no tool pipeline__nobody"):
+        with pytest.raises(MCPError, match="unknown tool pipeline__nobody"):
             await client.call_tool("pipeline__nobody", {})
-        with pytest.raises(MCPError, match="there is no tool run_pipeline_inline"):
+        with pytest.raises(MCPError, match="unknown tool run_pipeline_inline"):
             await client.call_tool("run_pipeline_inline", {"definition": INLINE})
     assert envelope(missing) == {"status": "error", "data": {"error": "missing input: name"}}
     assert failed.is_error and envelope(failed)["data"]["run_id"] in text(failed)
@@ -188,9 +188,9 @@ async def test_runs_of_others_are_out_of_reach(serve: Serve, folder: Path, mode:
     async with serving.client(mode) as client:
         result = await client.call_tool("pipeline_result", {"run_id": mine})
         assert [one.uri for one in (await client.list_resources()).resources] == RESOURCES
-        with pytest.raises(MCPError, match="there is no run"):
+        with pytest.raises(MCPError, match="unknown run"):
             await client.read_resource(f"quire://runs/{mine}")
-    assert result.is_error and "there is no run" in text(result)
+    assert result.is_error and "unknown run" in text(result)
 
 
 @both
@@ -200,7 +200,7 @@ async def test_inline_launches_go_through_the_gate(serve: Serve, mode: str) -> N
         fine = await client.call_tool("run_pipeline_inline", {"definition": INLINE.replace("TOOL", "file__read")})
         unknown = await client.call_tool("run_pipeline_inline", {"definition": INLINE.replace("TOOL", "nope")})
         nested = await client.call_tool("run_pipeline_inline", {"definition": INLINE.replace("TOOL", "run_pipeline")})
-        # reliability S5: it is there, of the wrong type.
+        # reliability S5: it exists, of the wrong type.
         parsed = await client.call_tool("run_pipeline_inline", {"definition": {"pipeline": "x", "steps": []}})
     assert envelope(fine)["status"] == "ok"
     assert 'the tool "nope" does not resolve' in text(unknown) and "refused; nothing was started" in text(unknown)

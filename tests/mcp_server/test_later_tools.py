@@ -52,7 +52,7 @@ async def test_no_text_for_models_names_a_tool_that_answers(serve: Serve, mode: 
         result = await client.call_tool("pipeline_result", {"run_id": envelope(waiting)["data"]["run_id"]})
         for said in (tools, waiting, result, serving.host.server.instructions):
             assert "pipeline_answer" not in str(said)
-        with pytest.raises(MCPError, match="there is no tool pipeline_answer"):
+        with pytest.raises(MCPError, match="unknown tool pipeline_answer"):
             await client.call_tool("pipeline_answer", {"run_id": "x", "answer": "yes"})
 
 
@@ -89,7 +89,7 @@ async def test_runs_of_the_user_are_out_of_reach(serve: Serve, tool: str) -> Non
     arguments = {"run_id": "mine", **({"answer": "yes"} if tool == "pipeline_answer" else {})}
     async with serving.client("auto") as client:
         result = await client.call_tool(tool, arguments)
-    assert result.is_error and "there is no run mine that was launched from here" in text(result)
+    assert result.is_error and "unknown run mine that was launched from here" in text(result)
 
 
 async def test_the_inbox_is_read_page_by_page(serve: Serve) -> None:

@@ -196,7 +196,7 @@ def test_the_inspector_is_a_client_as_well(folder: Path, environ: dict[str, str]
     npx = shutil.which("npx")
     if npx is None:
         pytest.skip("npx is not installed")
-    # Only if it is there already: no test fetches anything.
+    # Only if it exists already: no test fetches anything.
     cached = [npx, "--offline", "--yes", INSPECTOR, "--cli"]
     call = ["--method", "tools/call", "--tool-name", "pipeline__greet", "--tool-arg", "name=Ann"]
     done = subprocess.run(

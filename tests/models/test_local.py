@@ -54,6 +54,21 @@ async def test_plain_and_streamed(smollm2: Path) -> None:
     assert 0 < reply.usage.output_tokens <= 24
 
 
+async def test_a_long_prompt_is_reported_while_it_is_read(smollm2: Path) -> None:
+    reports: list[tuple[int, int]] = []
+    pieces: list[str] = []
+    text = " ".join(f"Boat {number} is red." for number in range(120))
+    call = user(f"{text} Which boat is blue?", max_tokens=4, on_reading=lambda *now: reports.append((*now,)))
+    reply = await LocalModel(smollm2, name="x").complete(call, lambda piece: pieces.append(f"{len(reports)}"))
+    total = reply.usage.input_tokens
+    assert total > 512
+    assert [total for _, total in reports] == [total] * len(reports)
+    assert len(reports) >= 3
+    assert reports == sorted(reports)
+    assert reports[-1] == (total, total)
+    assert {*pieces} == {str(len(reports))}, "all of it is read before the reply begins"
+
+
 async def test_length_is_said(smollm2: Path) -> None:
     reply = await LocalModel(smollm2, name="x").complete(user("Tell a long story.", max_tokens=4), lambda piece: None)
     assert (reply.finish_reason, reply.usage.output_tokens) == ("length", 4)

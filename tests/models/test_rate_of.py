@@ -90,7 +90,7 @@ TIERED = ModelRate("a:b", Decimal(3), Decimal(15), (PriceTier(200_000, Decimal(6
     [
         (None, 200_000, 3),
         (None, 200_001, 6),
-        (None, None, 6),  # the size of the call is not known, so it may be the dearest
+        (None, None, 6),  # the size of the call is not known, so it may be the most expensive
         (200_000, None, 3),  # no call is long enough for the tier
         (1_000_000, None, 6),
         (1_000_000, 5, 3),

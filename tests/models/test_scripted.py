@@ -168,7 +168,7 @@ async def test_a_script_may_be_json(tmp_path: Path, name: str) -> None:
         ("x.json", "[[]]", "is neither a text nor a mapping"),
         ("x.json", '[{"reply": "a", "usage": {"tokens": 1}}]', "has a usage that is not a mapping"),
         ("x.json", '[{"reply": "a", "tool_calls": [{"name": "x"}]}]', "has both reply and tool_calls"),
-        ("x.json", '[{"reply": "a", "text": "b"}]', "has a text beside no tool_calls"),
+        ("x.json", '[{"reply": "a", "text": "b"}]', "has a text without tool_calls"),
         ("x.json", '[{"tool_calls": []}]', "has tool_calls that are not a list"),
         ("x.json", '[{"tool_calls": [{"name": "x", "args": {}}]}]', "a tool call that is not a mapping of name and"),
         ("x.json", '[{"tool_calls": [{"input": {}}]}]', "a tool call that is not a mapping of name and input"),

@@ -48,8 +48,8 @@ def test_the_order_of_a_choice(
     ("attributes", "providers", "error"),
     [
         ({"tier": "fast"}, {"a": FOUR, "b": FOUR}, r"tier fast is ambiguous: several providers have it \(a, b\)"),
-        ({"tier": "galactic"}, {}, "tier galactic is not known and there is no default model"),
-        ({}, {}, "there is no default model"),
+        ({"tier": "galactic"}, {}, "tier galactic is unknown, and no default model is set"),
+        ({}, {}, "no default model is set"),
     ],
 )
 def test_no_choice_is_an_error(attributes: dict[str, str], providers: dict[str, dict[str, str]], error: str) -> None:

@@ -1,4 +1,4 @@
-"""`make package`: builds wheel and sdist. From each, the README's first playbook and a document test by pytest run.
+"""`make package`: builds wheel and sdist. From each, the playbook of the first page and a document test by pytest run.
 
 The environment is of the oldest CPython that this machine has, and holds what the wheel needs and nothing else; then
 also pytest and common plugins. The replies come from a script, so neither a model nor a key is needed.
@@ -40,7 +40,7 @@ def main() -> int:
         _pip("wheel", "--no-deps", "--no-build-isolation", "-w", str(rebuilt), str(sdist))
         for package in (wheel, *rebuilt.glob("*.whl")):
             _try(package, interpreter.program, Path(tempfile.mkdtemp(dir=folder)))
-            print(f"{package.parent.name}/{package.name}: the README's playbook runs on {interpreter.name}", flush=True)
+            print(f"{package.parent.name}/{package.name}: a playbook runs on {interpreter.name}", flush=True)
     return 0
 
 
@@ -50,7 +50,7 @@ def _try(package: Path, program: Path, folder: Path) -> None:
     install(environment, requirements(base_packages()))
     _pip("--python", str(environment / "bin" / "python"), "install", "--no-deps", "--no-index", str(package))
     work.mkdir()
-    playbook = next(block.text for block in blocks("README.md", "markdown") if block.text.startswith("# Tagline"))
+    playbook = blocks("docs/start/playbook.md", "markdown")[0].text
     (work / "tagline.playbook.md").write_text(playbook, encoding="utf-8")
     (work / "replies.json").write_text(json.dumps(REPLIES), encoding="utf-8")
     quire = str(environment / "bin" / "quire")
@@ -58,7 +58,7 @@ def _try(package: Path, program: Path, folder: Path) -> None:
     given = ("-i", "product=a bakery", "-i", "tone=dry", "--answer", "2=yes", "--script", "replies.json")
     said = _run(quire, "run", "-q", "tagline.playbook.md", *given, cwd=work)
     if said.strip() != OUTPUT:
-        raise SystemExit(f"{package.name}: the README's playbook gave {said!r}")
+        raise SystemExit(f"{package.name}: the first page's playbook gave {said!r}")
     page = _run(str(environment / "bin" / "python"), "-c", CODE_PAGE, cwd=work).strip()
     if not page.startswith(f"file://{environment.resolve()}/"):
         raise SystemExit(f"{package.name}: the page of codes is not in the package: {page!r}")

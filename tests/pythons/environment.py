@@ -23,7 +23,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def environment(interpreter: Interpreter) -> Path:
-    """The Python of the environment; it is made where it is not there, or was made for other requirements."""
+    """The Python of the environment; it is made where it is missing, or was made for other requirements."""
     folder = ENVIRONMENTS / interpreter.name
     python = folder / "bin" / "python"
     wanted = requirements((*base_packages(), *TEST_TOOLS))

@@ -132,7 +132,7 @@ def test_no_sandbox_no_bash(work: Desk, tmp_path: Path) -> None:
     path = f"{broken.parent}{os.pathsep}{os.environ['PATH']}"
     subprocess.run(command, cwd=work.folder, env={**work.environ, "PATH": path}, check=False, capture_output=True)
     (thread,) = work.transcript()
-    assert "there is none here" in thread["turns"][0]["calls"][0]["result"]
+    assert "not available here" in thread["turns"][0]["calls"][0]["result"]
     assert not (work.folder / "ran.txt").exists()
 
 

@@ -24,7 +24,7 @@ BAD = {
         "step 2: @tool(quire, file__read): the arguments are not JSON",
     ),
     "shell": ('@tool(quire, shell, {"command": "ls {{x}}"})', "a command with values in it is a list"),
-    "server": ("@prompt(mcp:nope/x)\n\nGo.", 'step 2: prompt mcp:nope/x: there is no connection "nope"'),
+    "server": ("@prompt(mcp:nope/x)\n\nGo.", 'step 2: prompt mcp:nope/x: unknown connection "nope"'),
     "header": (
         '@tool(quire, http__get, {"url": "https://example.com", "headers": {"Authorization": "Bearer {{x}}"}})',
         "step 2: the header Authorization cannot be set by a document, which would hold a secret: put it under [http.",
@@ -89,8 +89,8 @@ PIPELINE_STEPS = {
     "name": ("tool: {name: file__read, args: {pth: x}}", (), BadInputs, "did you mean path?"),
     "literal": ("tool: {name: file__read, args: {path: 3}}", (), BadInputs, "does not take these arguments"),
     "ask": ("tool: {name: ask, args: {promt: x}}", (), BadInputs, "did you mean prompt?"),
-    "tool": ("tool: {name: nope__x, args: {}}", (), BadInputs, 'there is no tool "nope__x"'),
-    "agent": ("agent: {prompt: x, identity: helper}", (), BadInputs, 'there is no tool "nope"'),
+    "tool": ("tool: {name: nope__x, args: {}}", (), BadInputs, 'unknown tool "nope__x"'),
+    "agent": ("agent: {prompt: x, identity: helper}", (), BadInputs, 'unknown tool "nope"'),
     "fan": (
         "parallel: {branches: {a: {shell: {command: ls}}}, collect: {transform: {value: pipe}}}",
         (),
@@ -148,7 +148,7 @@ async def test_a_file_of_a_prompt_that_is_not_there_and_wrong_names_are_found_fi
     steps = ("@prompt(file:nope.md)\n\nGo.", '@tool(quire, file__read, {"pth": "{{x}}"})')
     with pytest.raises(BadInputs) as caught:
         await play.start(page(tmp_path, *steps))
-    assert "step 2: prompt file:nope.md: there is no such file" in caught.value.problems
+    assert "step 2: prompt file:nope.md: the file does not exist" in caught.value.problems
     assert "did you mean path?" in str(caught.value)
     (tmp_path / "nope.md").write_text("Now it is.")
     await play.start(page(tmp_path, steps[0]))
@@ -188,7 +188,7 @@ async def test_own_prices_are_charged(tmp_path: Path, monkeypatch: pytest.Monkey
     assert (await runtime.row(run)).cost == 3.0
     await runtime.close()
     (tmp_path / "quire.toml").write_text(prices)
-    with pytest.raises(BadConfiguration, match="of your own space"):
+    with pytest.raises(BadConfiguration, match="of your user folder"):
         Runtime.open(tmp_path)
 
 

@@ -50,7 +50,7 @@ async def test_what_is_exported_comes_back(travel: Travel, tmp_path: Path) -> No
                 row.updated_at,
                 row.position,
             )
-            with pytest.raises(RunState, match="imported and only to be looked at"):
+            with pytest.raises(RunState, match="imported and read-only"):
                 await runtime.drive(run)
             with pytest.raises(StoreError, match=r"has a run .* already"):
                 await import_run(runtime, read_export(tmp_path / "one.jsonl"))
@@ -166,7 +166,7 @@ def test_a_file_that_is_not_whole(file: Path, cut: Callable[[bytes], bytes], pro
 
 
 def test_no_file_and_a_folder(tmp_path: Path) -> None:
-    for path, problem in ((tmp_path / "none", "there is no file"), (tmp_path, "cannot be read")):
+    for path, problem in ((tmp_path / "none", "does not exist"), (tmp_path, "cannot be read")):
         with pytest.raises(CannotStart, match=problem):
             read_export(path)
 

@@ -157,8 +157,8 @@ async def test_another_model_is_asked_for_whatever_a_request_names(travel: Trave
 @pytest.mark.parametrize(
     ("step", "sets", "error", "message"),
     [
-        ("9", {}, CannotStart, "there is no step 9: the steps are 1, 2, 3, 4, 4a, 4b, 4c, 5, 6"),
-        ("4d", {}, CannotStart, "there is no step 4d"),
+        ("9", {}, CannotStart, "unknown step 9: the steps are 1, 2, 3, 4, 4a, 4b, 4c, 5, 6"),
+        ("4d", {}, CannotStart, "unknown step 4d"),
         ("4c", {}, RunState, "has not come to step 4c"),
         ("4a", {"gist": "x"}, RunState, "first of its branch"),
         ("6", {"tpoic": "x"}, BadInputs, r"never mentions tpoic \(did you mean topic\?\)"),
@@ -245,7 +245,7 @@ async def test_an_imported_directive_goes_on_only_where_its_text_is_trusted(trav
     script: list[Value] = [use(("directive_return", {"said": "here"}))]
     async with other.runtime(script) as runtime:
         await import_run(runtime, read_export(tmp_path / "run.jsonl"))
-        with pytest.raises(Refused, match="is not the same here"):
+        with pytest.raises(Refused, match="differs here"):
             await fork(runtime, run, "turn 4", Changes())
     same = (travel.folder / ".ai/directives/demo/parent.md").read_text()
     other.write(".ai/directives/demo/parent.md", same)

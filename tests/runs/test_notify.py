@@ -234,7 +234,7 @@ def test_a_workspace_starts_no_program(place: Place, file: str, capsys: pytest.C
     table = "notify" if file == "quire.toml" else "tool.quire.notify"
     (place.work / file).write_text(f"[{table}]\ncommand = {json.dumps(place.command)}\n")
     assert main([*RUN, "good.json"]) == 2
-    assert "[notify] is read from the quire.toml of your own space, not from a workspace: it starts a program" in (
+    assert "[notify] is read from the quire.toml of your user folder, not from a workspace: it starts a program" in (
         capsys.readouterr().err
     )
     assert place.told() == []

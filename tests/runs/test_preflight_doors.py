@@ -59,9 +59,9 @@ REFUSED: dict[str, tuple[str, type[QuireError], str]] = {
     "depth": (NEST + fans(6), BadInputs, "fan-out depth 6 exceeds max_pipeline_fan_out_depth"),
     "items": (NEST + ITEMS, BadInputs, "3 items are more than max_items, which is 2"),
     "grant": (NEST + "shell: {command: ls}", Denied, "--allow shell"),
-    "pipeline": (NEST + "call: {pipeline: nobody}", BadInputs, "step 2: there is no pipeline nobody"),
-    "schema": (NEST + "agent: {prompt: x, schema: No}", BadInputs, "step 2: there is no schema No in this file"),
-    "identity": (NEST + "agent: {prompt: x, identity: ghost}", BadInputs, "step 2: there is no identity ghost"),
+    "pipeline": (NEST + "call: {pipeline: nobody}", BadInputs, "step 2: unknown pipeline nobody"),
+    "schema": (NEST + "agent: {prompt: x, schema: No}", BadInputs, "step 2: unknown schema No: it is not in this file"),
+    "identity": (NEST + "agent: {prompt: x, identity: ghost}", BadInputs, "step 2: unknown identity ghost"),
     "inputs": (NEST + "call: {pipeline: page}", BadInputs, "the playbook page needs topic, which it is not given"),
     "arguments": (NEST + "tool: {name: file__read, args: {pth: x}}", BadInputs, "did you mean path?"),
 }
@@ -148,7 +148,7 @@ async def test_a_worker_finishes_the_look_before_anything_is_paid(play: Play, tm
     file.write_text(NEST + "tool: {name: nope__x, args: {}}")
     unknown = await starting.start(load(file), {}, RunOptions())
     paid = len(asked.calls)
-    with pytest.raises(BadInputs, match='there is no tool "nope__x"'):
+    with pytest.raises(BadInputs, match='unknown tool "nope__x"'):
         await opened.drive(unknown)
     assert len(asked.calls) == paid
 

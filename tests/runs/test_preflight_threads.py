@@ -88,7 +88,7 @@ async def test_a_server_that_is_not_there_and_a_child_that_is_not_are_warnings(h
     file = house.write(".ai/directives/demo/greeter.md", text + call, sign=True)
     told = await warnings_of(house, file)
     assert 'demo/greeter: its permissions name the MCP server "tickets", which is not in .mcp.json' in told
-    assert "demo/greeter: its instructions run demo/nobody: there is no such directive" in told
+    assert "demo/greeter: its instructions run demo/nobody, which does not exist as a directive" in told
 
 
 async def test_a_spend_that_cannot_be_held_is_a_warning_and_a_budget_a_refusal(house: House) -> None:

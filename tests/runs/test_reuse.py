@@ -148,7 +148,7 @@ async def test_it_goes_on_without_the_other_run(travel: Travel) -> None:
         assert ended.status is Status.COMPLETED
         assert asked_of(runtime) == ["Second.", "Sum of one and two."]
     (warning,) = await told_of(travel, run)
-    assert warning == f"no more replies are reused: there is no run {first}"
+    assert warning == f"no more replies are reused: unknown run {first}"
 
 
 async def test_a_resumed_run_takes_the_rest(travel: Travel) -> None:
@@ -250,7 +250,7 @@ async def test_a_run_of_another_document_is_refused(travel: Travel, other: str) 
     first, _ = await travel.run("p.yaml", {}, SCRIPT)
     with pytest.raises(CannotStart, match="nothing of it can be reused"):
         await again(travel, other, SCRIPT, RunOptions(reuse=first))
-    with pytest.raises(NoSuchRun, match="there is nothing to reuse"):
+    with pytest.raises(NoSuchRun, match="no reply can be reused"):
         await again(travel, other, SCRIPT, RunOptions(reuse="last"))
     async with travel.runtime() as runtime:
         assert len(await runtime.store.list()) == 1

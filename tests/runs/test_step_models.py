@@ -181,7 +181,7 @@ def test_wrong_settings_are_named(place: Place, settings: str, said: str) -> Non
 async def test_an_agent_that_is_not_there_is_refused_before_anything_is_paid(place: Place) -> None:
     place.settings(SETTINGS, '[playbooks."plan"]\nagent = "raeder"\n')
     runtime = place.runtime()
-    with pytest.raises(BadInputs, match='there is no agent raeder; did you mean "reader"'):
+    with pytest.raises(BadInputs, match='unknown agent raeder; did you mean "reader"'):
         await runtime.start(load(place.plan), {}, RunOptions())
     assert await runtime.store.list() == []
     await runtime.close()

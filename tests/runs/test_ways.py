@@ -44,12 +44,12 @@ def test_ways_that_lead_somewhere(way: str) -> None:
 @pytest.mark.parametrize(
     ("way", "problem"),
     [
-        ("1>9", "breakpoint 1>9: there is no step 1 › 9: the steps are 1 › 1, 1 › 2, 1 › 2.do, 1 › 2.collect"),
-        ("9>1", "breakpoint 9>1: there is no step 9: the steps are 1, 2, 3"),
-        ("3>1", "breakpoint 3>1: step 3 calls no document, so there is no step 3 › 1"),
-        ("1>2.od", "breakpoint 1>2.od: there is no step 1 › 2.od: did you mean 1 › 2.do?"),
+        ("1>9", "breakpoint 1>9: unknown step 1 › 9: the steps are 1 › 1, 1 › 2, 1 › 2.do, 1 › 2.collect"),
+        ("9>1", "breakpoint 9>1: unknown step 9: the steps are 1, 2, 3"),
+        ("3>1", "breakpoint 3>1: step 3 calls no document, so step 3 › 1 does not exist"),
+        ("1>2.od", "breakpoint 1>2.od: unknown step 1 › 2.od: did you mean 1 › 2.do?"),
         ("1>2.do", "breakpoint 1>2.do: a run does not stop after 1 › 2.do: the steps are 1 › 1, 1 › 2"),
-        ("9", "breakpoint 9: there is no step 9: the steps are 1, 2, 3"),
+        ("9", "breakpoint 9: unknown step 9: the steps are 1, 2, 3"),
     ],
 )
 def test_ways_that_lead_nowhere(way: str, problem: str) -> None:
@@ -64,7 +64,7 @@ def test_answers_are_held_to_the_question_at_the_end_of_the_way() -> None:
 
 def test_a_label_alone_may_be_that_of_a_callee() -> None:
     assert problems(answers={"5": "yes"}) == []
-    assert problems(answers={"8": "yes"}) == ["answer 8: there is no step 8: the steps are 1, 2, 3"]
+    assert problems(answers={"8": "yes"}) == ["answer 8: unknown step 8: the steps are 1, 2, 3"]
 
 
 def test_what_a_thread_calls_only_its_run_can_tell() -> None:

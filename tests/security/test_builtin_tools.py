@@ -255,9 +255,9 @@ async def test_the_users_own_space_is_not_even_read(tmp_path: Path) -> None:
     house.write("space/keys/mine.txt", SECRET)
     (house.folder / "s").symlink_to("space")
     for path in ("space/keys/mine.txt", "s/keys/mine.txt", "space/new.txt"):
-        with pytest.raises(Denied, match="your own space"):
+        with pytest.raises(Denied, match="your user folder"):
             await house.call("file__read", path=path)
-        with pytest.raises(Denied, match="your own space"):
+        with pytest.raises(Denied, match="your user folder"):
             await house.call("file__write", path=path, content="x")
     with pytest.raises(Denied):
         await house.call("file__list", path="space")

@@ -96,7 +96,7 @@ def test_the_user_can_say_that_a_folder_is_safe(
 def test_a_workspace_cannot_say_that_it_is_safe(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (shared / "mine" / "quire.toml").write_text('[trust]\nsafe_folders = ["*"]\n')
     assert main(["runs"]) == 2
-    assert "safe_folders is read from the quire.toml of your own space" in capsys.readouterr().err
+    assert "safe_folders is read from the quire.toml of your user folder" in capsys.readouterr().err
 
 
 @as_root

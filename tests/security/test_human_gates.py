@@ -58,7 +58,7 @@ async def _attack(folder: Path, *options: str) -> str:
             try:
                 answer = await client.call_tool(tool, arguments)
             except MCPError as error:
-                assert "there is no tool pipeline_answer" in str(error)
+                assert "unknown tool pipeline_answer" in str(error)
             else:
                 assert answer.is_error, (tool, more, answer)
     return run

@@ -185,7 +185,7 @@ LINKS = [
 async def test_a_protected_name_protects_what_it_leads_to(
     house: House, name: str, target: str, path: str, there: bool
 ) -> None:
-    """Also where nothing is there yet: the file that is made would be read by the protected name."""
+    """Also where has no value yet: the file that is made would be read by the protected name."""
     if there:
         house.write(path, "old")
     link(house, name, target)

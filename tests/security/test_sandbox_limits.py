@@ -269,7 +269,7 @@ async def test_killed_before_it_has_begun_nothing_is_started(house: House) -> No
 
 def test_only_the_user_sets_limits(house: House) -> None:
     house.write("quire.toml", "[sandbox]\nmemory = 999999\n")
-    with pytest.raises(BadConfiguration, match=r"\[sandbox\] is read from the quire.toml of your own space"):
+    with pytest.raises(BadConfiguration, match=r"\[sandbox\] is read from the quire.toml of your user folder"):
         load_settings(Workspace(house.folder), house.environ)
     (house.folder / "quire.toml").unlink()
     space = Path(house.environ["QUIRE_HOME"])

@@ -228,7 +228,7 @@ async def test_no_directive_of_another_space_is_hidden_by_a_wider_one(stage: Sta
     wider = directive(name, f"{FILES}<sign>*</sign>", category=category)
     played = await stage.play("main", [put(item_id, wider)], [sign(item_id)])
     assert (stage.work / f".ai/directives/{item_id}.md").read_text() == wider, "it is signed"
-    assert f"of that id in the {space}'s space, which it would hide" in played.told[1], played.told
+    assert f"of that id in the {space} folder, which it would hide" in played.told[1], played.told
 
 
 async def test_an_item_that_is_signed_can_be_narrowed_and_changed(stage: Stage) -> None:
@@ -467,7 +467,7 @@ async def test_a_key_revoked_while_a_run_waits(stage: Stage) -> None:
     played = await stage.play("main", [LOOK])
     assert played.ended.status is Status.FAILED
     revoke(stage.settings, stage.key.key_id, {})
-    with pytest.raises(Refused, match=r"which is revoked.*the run pinned it so: it does not go on"):
+    with pytest.raises(Refused, match=r"which is revoked.*the run pinned it: it cannot continue"):
         await stage.resume(played.id, [fork("child")])
     with pytest.raises(Refused, match="revoked"):
         await stage.play("main")

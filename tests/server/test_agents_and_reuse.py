@@ -55,7 +55,7 @@ async def test_programs_see_calls_and_reuse(tmp_path: Path) -> None:
             body = {"inputs": FILES, "reuse": "nothing"}
             ahead = (await client.post("/documents/p.yaml/preflight", json=body)).json()
             refused = await client.post("/runs", json={"document": "p.yaml", **body})
-        assert "there is no run nothing" in json.dumps(ahead["problems"])
+        assert "unknown run nothing" in json.dumps(ahead["problems"])
         assert refused.status_code == 404, refused.text
 
 
@@ -89,7 +89,7 @@ async def test_the_form_of_a_run_does_not_move_when_its_forecast_comes(pages: Pa
 
         await page.route("**/preflight", later)
         await page.goto(server.at("/documents/p.yaml?tab=run"))
-        last = page.get_by_label("Goes on after the server ends")
+        last = page.get_by_label("Continues after the server ends")
         before = await last.bounding_box()
         measured.set()
         await expect(page.get_by_text("nothing is given: a step that reads it fails")).to_be_visible()

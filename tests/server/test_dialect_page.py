@@ -61,7 +61,7 @@ async def test_blocks_rounds_and_survived_failures(pages: Pages, tmp_path: Path)
 
         page = await pages.open(server.at(f"{here}/steps/1%2Fsteps%2F2"))
         await expect(page.locator(".step-message.survived")).to_have_text(
-            "Failed, and the run went on: no checker today"
+            "Failed, and the run continued: no checker today"
         )
         await look(page, "dialect-survived")
         # A pipeline is forked between its own steps.

@@ -173,7 +173,7 @@ WRONG: list[tuple[str, str, dict[str, Any] | None, int, str]] = [
     ("GET", "/documents/release.playbook.md?fields=sauce", None, 422, "there are source, outline"),
     ("POST", "/documents/check", {"text": "x", "path": "../x.playbook.md"}, 422, "not a path"),
     ("POST", "/documents/team/broken.playbook.md/preflight", {}, 422, "cannot run"),
-    ("POST", "/documents/release.playbook.md/preview", {"step": "9"}, 422, "there is no step 9"),
+    ("POST", "/documents/release.playbook.md/preview", {"step": "9"}, 422, "unknown step 9"),
     ("POST", "/documents/release.playbook.md/preview", {"step": "2"}, 422, "asks no model"),
     ("POST", "/documents/release.playbook.md/preflight", {"allow": ["shell"]}, 422, "quire serve --allow shell"),
     ("GET", "/codes/PB999", None, 404, ""),
@@ -343,7 +343,7 @@ async def test_a_price_is_a_bound_or_is_said_to_be_unknown(tmp_path: Path) -> No
         assert cheap["ready"] and cheap["budget"] == 0.01
         endless = await _preflight(server, "endless.yaml", model=model)
         assert endless["price"]["most"] == endless["proof"]["numbers"]["money"]["most"]
-        assert "100 model calls of the dearest kind" in endless["price"]["why"]
+        assert "100 model calls of the most expensive kind" in endless["price"]["why"]
         other = await _preflight(server, "release.playbook.md", inputs=GOOD, model=server.script("t.json", []))
         assert other["price"]["most"] is None and "is not known" in other["price"]["why"]
         (home / "quire.toml").write_text(f'[models.prices."script:{script}"]\ninput = 1.0\noutput = 2.0\n')

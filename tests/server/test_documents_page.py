@@ -164,7 +164,7 @@ async def test_findings_stand_below_their_lines_and_are_explained(pages: Pages, 
         await expect(page.get_by_text("empty.playbook.md is empty")).to_be_visible()
         assert await axe(page) == []
         await page.goto(server.at("/documents/releese.playbook.md"))
-        await expect(page.get_by_text("There is no document releese.playbook.md.")).to_be_visible()
+        await expect(page.get_by_text("Unknown document releese.playbook.md.")).to_be_visible()
         pages.expect_fault("404")
 
 

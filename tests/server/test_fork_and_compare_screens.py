@@ -84,5 +84,5 @@ async def test_compare_two_runs_step_by_step(pages: Pages, tmp_path: Path) -> No
         await page.goto(server.at(f"/compare/{runs['done']}/{runs['done']}"))
         await expect(page.get_by_text("steps are the same.")).to_be_visible()
         await page.goto(server.at(f"/compare/{runs['done']}/nothing"))
-        await expect(page.get_by_text("there is no run nothing")).to_be_visible()
+        await expect(page.get_by_text("unknown run nothing")).to_be_visible()
     pages.faults[:] = [fault for fault in pages.faults if "404" not in fault]

@@ -78,7 +78,7 @@ async def test_the_pages_look_well(pages: Pages, tmp_path: Path, monkeypatch: py
         server.site.report("run 1abc: the connection was lost")
         await page.goto(server.at("/health"))
         await expect(page.get_by_text("the connection was lost")).to_be_visible()
-        await expect(page.get_by_role("heading", name="What Quire finds here")).to_be_visible()
+        await expect(page.get_by_role("heading", name="Checks of this machine")).to_be_visible()
         await check_looks(page, "health")
         await page.get_by_role("link", name="The HTTP API of this server").click()
         await expect(page.get_by_text("/questions/answers", exact=True)).to_be_visible()

@@ -246,7 +246,7 @@ async def test_a_question_on_a_phone(pages: Pages, tmp_path: Path) -> None:
         await expect(tomorrow).to_be_focused()
         assert await server.site.runtime.store.questions(run), "a key alone answers nothing"
         await page.keyboard.press("Enter")
-        await expect(page.get_by_text("Answered tomorrow. The run goes on.")).to_be_visible()
+        await expect(page.get_by_text("Answered tomorrow. The run continues.")).to_be_visible()
         await page.goto(server.at(f"/q/{run}/3/ask"))
         await page.get_by_label("Your answer").fill("A name that is not lost")
         await page.get_by_role("link", name="Quire").click()
@@ -305,7 +305,7 @@ async def test_now_looks(pages: Pages, tmp_path: Path) -> None:
         await server.start("refunds.yaml", inputs={"orders": [f"Refund order A{at}?" for at in range(3)]})
         await server.site.runs.ended(lost, 10)
         await page.reload()
-        await expect(page.get_by_role("heading", name="Stopped, and can go on")).to_be_visible()
+        await expect(page.get_by_role("heading", name="Stopped, and can continue")).to_be_visible()
         await check_looks(page, "now-ordinary")
         assert await axe(page) == []
         await page.locator(".stopped", has_text="the connection was lost").get_by_role("button").first.click()

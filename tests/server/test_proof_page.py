@@ -71,7 +71,7 @@ async def test_the_proof_of_a_document(pages: Pages, tmp_path: Path) -> None:
         rows = page.locator(".proof-bounds tbody tr")
         await expect(rows.filter(has_text="model calls")).to_contain_text("1")
         await expect(rows.filter(has_text="money")).to_contain_text("unpriced")
-        gates = page.get_by_role("region", name="Table of gates")
+        gates = page.get_by_role("region", name="Table of approvals")
         await expect(gates).to_contain_text("after a yes in step 3 (confirm)")
         await expect(gates).to_contain_text("it is asked, and a no comes through")
         flows = page.locator(".proof-flows li")

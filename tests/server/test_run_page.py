@@ -179,10 +179,21 @@ async def test_a_text_is_shown_while_it_is_written(pages: Pages, tmp_path: Path)
         def delta(text: str) -> None:
             server.site.hub.listen(Event("delta", run["id"], 0.0, 0, "1/model", "1", {}, {"text": text}))
 
+        def reading(processed: int) -> None:
+            live = {"processed": processed, "total": 2031}
+            server.site.hub.listen(Event("reading", run["id"], 0.0, 0, "1/model", "1", {}, live))
+
+        reading(768)
+        await expect(page.get_by_text("The model is reading the prompt 768/2,031")).to_be_visible()
+        reading(2031)
+        await expect(page.get_by_text("The model is reading")).to_have_count(0)
+        reading(512)
+        await expect(page.get_by_text("The model is reading the prompt 512/2,031")).to_be_visible()
         for number in range(200):
             delta(f"line {number}\n")
         box = page.locator(".streaming pre")
         await expect(box).to_contain_text("line 199")
+        await expect(page.get_by_text("The model is reading")).to_have_count(0)
         await drawn(page)
         assert await box.evaluate("box => box.scrollHeight - box.scrollTop - box.clientHeight") < 2
         await box.evaluate("box => { box.scrollTop = 100; }")

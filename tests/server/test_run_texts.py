@@ -165,5 +165,5 @@ async def test_of_a_run_that_cannot_be_replayed_the_row_is_shown(pages: Pages, t
         await page.get_by_role("link", name="Journal").click()
         await expect(page.get_by_text("Nothing is recorded yet.")).to_be_visible()
         await page.goto(server.at("/runs/nothing-like-it"))
-        await expect(page.get_by_text("there is no run nothing-like-it")).to_be_visible()
+        await expect(page.get_by_text("unknown run nothing-like-it")).to_be_visible()
     pages.faults[:] = [fault for fault in pages.faults if "404" not in fault and "409" not in fault]

@@ -283,7 +283,7 @@ async def test_wrong_settings_are_said(tmp_path: Path, text: str, problem: str) 
 
 async def test_a_workspace_cannot_name_an_address(tmp_path: Path) -> None:
     given({"team/quire.toml": '[webhooks.a]\nurl = "https://evil.example/"\nsecret_env = "X"\n'}, tmp_path)
-    with pytest.raises(BadConfiguration, match="of your own space"):
+    with pytest.raises(BadConfiguration, match="of your user folder"):
         load_settings(find_workspace(tmp_path / "team"), {"QUIRE_HOME": str(tmp_path / "home")})
 
 

@@ -174,7 +174,7 @@ class Life:
             legal += (StoreError,)
         if error is not None and not isinstance(error, legal):
             self.witness.blame(f"process {process.number} met {error!r}")
-        if isinstance(error, RunState) and "cannot go on" not in str(error):
+        if isinstance(error, RunState) and "cannot continue" not in str(error):
             self.witness.blame(f"process {process.number} met {error!r}")
 
     async def _meddle(self, fault: Fault, process: Process, driving: asyncio.Task[str], begun: list[Drive]) -> None:

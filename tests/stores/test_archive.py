@@ -235,7 +235,7 @@ async def test_a_copy_is_a_store_of_its_own(shelf: Shelf, tmp_path: Path) -> Non
     copy = SqliteStore(tmp_path / "copy.db", durability="process")
     assert [effect.value for effect in await copy.effects("a")] == [LARGE]
     await copy.close()
-    with pytest.raises(StoreError, match="is there already"):
+    with pytest.raises(StoreError, match="exists already"):
         await shelf.store.backup(tmp_path / "copy.db")
     with pytest.raises(StoreError, match="cannot be"):
         await shelf.store.backup(tmp_path / "none" / "copy.db")

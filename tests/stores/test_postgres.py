@@ -115,7 +115,7 @@ class TestErrors:
 
     async def test_no_such_database(self, server: PostgresServer) -> None:
         store = PostgresStore(server.url(database="nothing"))
-        with pytest.raises(StoreError, match="/nothing is not there: create the database"):
+        with pytest.raises(StoreError, match="/nothing does not exist: create the database"):
             await store.create(new_run())
 
     async def test_no_such_user(self, server: PostgresServer) -> None:

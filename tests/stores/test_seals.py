@@ -301,7 +301,7 @@ async def test_a_run_that_nobody_drives_ends_under_its_seal(shelf: Shelf) -> Non
     await store.write(lease, Batch(update=RunUpdate(Status.PAUSED, "1", None, ("1/tool",), 1_500.0)))
     await store.release(lease)
     shelf.clock.time = 2_000.0
-    with pytest.raises(Exception, match="is expired and cannot go on"):
+    with pytest.raises(Exception, match="is expired and cannot continue"):
         await store.acquire("r1")
     await store.check_seal("r1")
 

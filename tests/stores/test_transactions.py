@@ -22,7 +22,7 @@ STORES: Sequence[type[Statements]] = (SqliteStatements, PostgresStatements)
 @pytest.mark.parametrize(
     ("rows", "failure", "said"),
     [
-        ({}, NoSuchRun, "there is no run r1"),
+        ({}, NoSuchRun, "unknown run r1"),
         ({"STATE_OF_RUN": ("completed", None)}, RunState, "takes no answers"),
         ({"STATE_OF_RUN": ("awaiting_input", 9.0)}, RunState, "is expired and takes no answers"),
         ({"STATE_OF_RUN": ("running", None)}, RunState, "asks nothing at 1/ask"),

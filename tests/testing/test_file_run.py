@@ -131,7 +131,7 @@ expect: {status: not_started, error: "limits are for directives, and this is a p
 """,
     "a grant that is none": """
 allow: [shel]
-expect: {status: not_started, exit: 2, error: {contains: ["allow shel: there is no tool", did you mean shell]}}
+expect: {status: not_started, exit: 2, error: {contains: ["allow shel: no tool", did you mean shell]}}
 """,
     "a property of JSON in a text": """
 answers: {"2": "yes"}
@@ -159,8 +159,8 @@ FAILING = {
     ),
     "an expression": ('that: [!expr "named.best == inputs.tone"]', ["TS110 that: named.best == inputs.tone is false"]),
     "more than allowed": ("used: {model_calls: {most: 1}}", ["TS110 used.model_calls: 2 is more than 1"]),
-    "a warning that never came": ("warnings: [{contains: x}]", ["TS110 warnings: there was no such warning"]),
-    "a file that is not there": ("files: {a.txt: x}", ["TS110 files.a.txt: it is not there"]),
+    "a warning that never came": ("warnings: [{contains: x}]", ["TS110 warnings: no such warning was given"]),
+    "a file that is not there": ("files: {a.txt: x}", ["TS110 files.a.txt: it is missing"]),
     "nothing was refused": (
         "refused: [rye.execute.tool.rye.bash]",
         ["TS110 refused: rye.execute.tool.rye.bash was not"],
@@ -408,7 +408,7 @@ def test_a_name_that_is_not_there_is_told_with_the_others(tmp_path: Path) -> Non
         expect: {files: {quite/other.md: x}}
     """
     assert told(only(run(tmp_path, "files", test))) == [
-        "TS110 files.quite/other.md: it is not there; there are notes.txt"
+        "TS110 files.quite/other.md: it is missing; there are notes.txt"
     ]
 
 

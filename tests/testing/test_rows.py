@@ -76,7 +76,7 @@ def test_jsonl_keeps_types_and_lines(tmp_path: Path) -> None:
         ("x.csv", "", None, '"x.csv" is empty'),
         ("x.csv", b"a\n\xff\n", None, '"x.csv" is not UTF-8: byte 3 is 0xff'),
         ("x.csv", b"a\n\0\n", None, '"x.csv" is a binary file, not text'),
-        ("x.csv", ",".join(f"c{place}" for place in range(201)) + "\n1\n", 1, "there are more than 200 columns"),
+        ("x.csv", ",".join(f"c{place}" for place in range(201)) + "\n1\n", 1, "it has more than 200 columns"),
         (
             "x.jsonl",
             '{"a": 1}\n\n{"a": 1\n',
@@ -103,10 +103,8 @@ def test_every_wrong_line_is_listed_up_to_a_limit(tmp_path: Path) -> None:
 def test_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(case_rows, "MAX_ROWS", 3)
     assert len(_read(tmp_path, "x.csv", "a\n1\n2\n3\n")) == 3
-    assert _problems(lambda: _read(tmp_path, "x.csv", "a\n1\n2\n3\n4\n")) == [
-        RowProblem("there are more than 3 rows", 5)
-    ]
-    assert _problems(lambda: inline_rows([{}] * 4)) == [RowProblem("there are more than 3 rows")]
+    assert _problems(lambda: _read(tmp_path, "x.csv", "a\n1\n2\n3\n4\n")) == [RowProblem("it has more than 3 rows", 5)]
+    assert _problems(lambda: inline_rows([{}] * 4)) == [RowProblem("it has more than 3 rows")]
     assert _problems(lambda: matrix_rows({"a": [1, 2], "b": [1, 2]})) == [
         RowProblem("the combinations are more than 3")
     ]
@@ -133,7 +131,7 @@ def test_only_files_in_the_folder_are_read(tmp_path: Path) -> None:
 def test_rows_of_a_list() -> None:
     assert inline_rows([{"a": 1}, {"b": 2}]) == [Row("row 1", {"a": 1}), Row("row 2", {"b": 2})]
     assert [one.row for one in _problems(lambda: inline_rows([1, {"a": 1}, "x"]))] == [1, 3]
-    assert _problems(lambda: inline_rows([])) == [RowProblem("there are no rows")]
+    assert _problems(lambda: inline_rows([])) == [RowProblem("it has no rows")]
 
 
 def test_combinations() -> None:

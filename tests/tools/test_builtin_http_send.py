@@ -358,7 +358,7 @@ def test_tables_that_are_wrong(house: House, table: str, message: str) -> None:
 def test_a_workspace_cannot_set_headers(house: House) -> None:
     house.write("quire.toml", '[http."api.github.com"]\nheaders = {Authorization = "Bearer ${GH_PASS_IT}"}\n')
     with pytest.raises(
-        BadConfiguration, match=r"\[http\] is read from the quire\.toml of your own space, not from a"
+        BadConfiguration, match=r"\[http\] is read from the quire\.toml of your user folder, not from a"
     ) as one:
         house.gate()
     assert len(str(one.value).splitlines()) == 1

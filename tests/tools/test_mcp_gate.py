@@ -66,7 +66,7 @@ async def test_a_server_from_pypi(opened: Open) -> None:
         request = ToolRequest("1/tool", "1", "time", "get_current_time", {"timezone": "Asia/Tokyo"})
         assert gate.effect_class(request) == "write", "nobody has asked the server yet"
         assert await gate.preflight([("time", "get_current_time"), ("time", "convert_times")]) == [
-            'there is no tool "convert_times" at time; did you mean "convert_time"?'
+            'unknown tool "convert_times" at time; did you mean "convert_time"?'
         ]
         assert gate.effect_class(request) == "read"
         answer = await gate.call(request, "e")
@@ -90,7 +90,7 @@ async def test_results_secrets_and_prompts(opened: Open) -> None:
         assert await gate.prompt("ours", "hello") == "Say hello to [redacted:A_TOKEN]."
         with pytest.raises(StepFailed):
             await gate.prompt("ours", "goodbye")
-        with pytest.raises(StepFailed, match="there is no connection"):
+        with pytest.raises(StepFailed, match="unknown connection"):
             await gate.prompt("theirs", "hello")
 
 
@@ -100,7 +100,7 @@ async def test_a_dead_server_is_started_again_where_that_is_safe(opened: Open, t
         assert str(alive).startswith("alive ")
         failed = await failure(gate, "ours", "dies")
         assert failed.kind == "server_stopped"
-        assert "whether it still did the call is not known" in failed.message
+        assert "it may still have done the call" in failed.message
         assert "my key is [redacted:A_TOKEN]" in failed.message
         # The next call gets a new server.
         again = await call(gate, "ours", "dies_unless", marker=str(tmp_path / "marker"))

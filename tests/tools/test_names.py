@@ -99,10 +99,10 @@ async def test_names(name: str, target: tuple[str, str]) -> None:
     [
         ("search", "ambiguous_tool", '"search" means several tools: web/search, docs/search; say which'),
         ("docs__look__up", "ambiguous_tool", "docs/look__up, docs__look/up"),
-        ("serch", "unknown_tool", 'there is no tool "serch"; did you mean "search"?'),
+        ("serch", "unknown_tool", 'unknown tool "serch"; did you mean "search"?'),
         ("fil__read", "unknown_tool", 'did you mean "file__read"?'),
-        ("nowhere__x", "unknown_tool", "there is no tool"),
-        ("mcp/nowhere/x", "unknown_tool", "there is no tool"),
+        ("nowhere__x", "unknown_tool", "unknown tool"),
+        ("mcp/nowhere/x", "unknown_tool", "unknown tool"),
     ],
 )
 async def test_names_that_mean_no_one_tool(name: str, kind: str, message: str) -> None:
@@ -125,9 +125,9 @@ async def test_only_what_is_granted_is_asked() -> None:
 async def test_a_thread_is_told_of_what_it_may_use() -> None:
     grants = Grants(frozenset({"rye.execute.tool.rye.file-system.read", "rye.execute.tool.mcp.docs.*"}), "d.md:9")
     names = Names(registry(places()), grants)
-    with pytest.raises(ToolFailed, match="there is no tool") as failed:
+    with pytest.raises(ToolFailed, match="unknown tool") as failed:
         await names.resolve("zzzzzz")
-    assert failed.value.message.startswith('there is no tool "zzzzzz"; there are: mcp/docs/')
+    assert failed.value.message.startswith('unknown tool "zzzzzz"; there are: mcp/docs/')
     assert failed.value.message.endswith("rye/file-system/read")
 
 
@@ -169,7 +169,7 @@ async def test_offers() -> None:
     assert [one.name for one in offers] == ["web__search", "file__read", "rye/file-system/read", "ask"]
     assert offers[0].description == "search of web"
     assert offers[1].schema == offers[2].schema
-    with pytest.raises(ToolFailed, match="there is no tool"):
+    with pytest.raises(ToolFailed, match="unknown tool"):
         await gate(granted).offers(["file__read", "no_such"])
 
 

@@ -115,7 +115,7 @@ async def test_denied_before_anything_else() -> None:
         ("t_add", {}, "arguments", 'arguments: "a" is a required property'),
         ("t_keeps", {"items": ["a", 1]}, "arguments", 'items[1]: 1 is not of type "string"'),
         ("t_asyncly", {"effect_id": "forged"}, "arguments", "'effect_id' was unexpected"),
-        ("t_ad", {}, "unknown_tool", 'there is no tool "t_ad" at python; did you mean "t_add"?'),
+        ("t_ad", {}, "unknown_tool", 'unknown tool "t_ad" at python; did you mean "t_add"?'),
         ("t_raises", {"kind": "x"}, "tool", "python/t_raises raised LookupError: no [redacted:THE_KEY] here"),
         ("t_raises", {"kind": "exit"}, "tool", "python/t_raises raised SystemExit: out"),
         ("t_raises", {"kind": "failed"}, "tool", "said by the tool"),
@@ -138,7 +138,7 @@ async def test_results_are_redacted() -> None:
 
 
 async def test_an_unknown_connection() -> None:
-    with pytest.raises(ToolFailed, match='there is no connection "pyton"; did you mean "python"'):
+    with pytest.raises(ToolFailed, match='unknown connection "pyton"; did you mean "python"'):
         await gate("*").call(ToolRequest("1/tool", "1", "pyton", "t_add", {}), "e")
 
 
@@ -153,8 +153,8 @@ async def test_preflight_names_each_problem_once() -> None:
         [("python", "t_add"), ("python", "t_abc"), ("python", "t_abc"), ("pythn", "x"), ("python", "t_keeps")]
     )
     assert [problem.partition(";")[0] for problem in problems] == [
-        'there is no tool "t_abc" at python',
-        'there is no connection "pythn"',
+        'unknown tool "t_abc" at python',
+        'unknown connection "pythn"',
         "permission denied: python/t_keeps needs the capability rye.execute.tool.python.t_keeps",
     ]
 

@@ -60,7 +60,7 @@ def test_only_the_user_grants_variables(folder: Path) -> None:
     settings = load_settings(Workspace(folder), environ)
     assert reach_of(default_grants(settings, ("shell=env:A,B_1",))).variables == {"GH_TOKEN", "A", "B_1"}
     (folder / "quire.toml").write_text('[tools]\nshell_env = ["SECRET"]\n')
-    with pytest.raises(BadConfiguration, match="of your own space"):
+    with pytest.raises(BadConfiguration, match="of your user folder"):
         load_settings(Workspace(folder), environ)
     (folder / "quire.toml").write_text("")
     with pytest.raises(BadConfiguration):

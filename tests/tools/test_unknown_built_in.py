@@ -44,7 +44,7 @@ async def test_a_tool_that_is_not_there(tmp_path: Path, granted: tuple[str, ...]
         with pytest.raises(ToolFailed) as failed:
             await gate.call(call(tool), "e")
     assert failed.value.kind == "unknown_tool"
-    assert f'there is no tool "{tool}" at quire; {hint}' in failed.value.message
+    assert f'unknown tool "{tool}" at quire; {hint}' in failed.value.message
 
 
 @pytest.mark.parametrize("tool", ["file__write", "shell", "rye/bash", "http__get"])
@@ -97,4 +97,4 @@ def test_a_playbook_hears_of_documents_as_well(
         (tmp_path / f"{name}.playbook.md").write_text("# G\n\n## STEP 1: x\n\nSay hi.\n")
     (tmp_path / "page.md").write_text(PAGE.format(tool=tool))
     assert main(["run", "page.md"]) == 2
-    assert capsys.readouterr().err.startswith(f'quire: there is no built-in tool and no document "{tool}"; {hint}')
+    assert capsys.readouterr().err.startswith(f'quire: unknown built-in tool and no document "{tool}"; {hint}')

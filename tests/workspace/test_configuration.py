@@ -196,7 +196,7 @@ def test_marks_of_servers_are_the_users_own(tmp_path: Path) -> None:
     mark = '[servers.tickets]\nat = "npx tickets"\ntrusted = true\nprivate = true\n'
     settings = load(tmp_path, "", mark)
     assert settings.marks == {"tickets": ServerMark("npx tickets", trusted=True, private=True)}
-    with pytest.raises(BadConfiguration, match=r"\[servers\] is read from the quire.toml of your own space"):
+    with pytest.raises(BadConfiguration, match=r"\[servers\] is read from the quire.toml of your user folder"):
         load(tmp_path, mark)
 
 

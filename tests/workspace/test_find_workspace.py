@@ -69,7 +69,7 @@ def test_the_current_folder_may_be_gone(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(gone)
     assert current_folder() == gone
     gone.rmdir()
-    with pytest.raises(CannotStart, match="the current folder is not there any more"):
+    with pytest.raises(CannotStart, match="the current folder does not exist any more"):
         current_folder()
 
 

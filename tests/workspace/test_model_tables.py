@@ -129,5 +129,5 @@ def test_a_day_that_is_not_one_is_a_problem(tmp_path: Path, day: str) -> None:
 
 
 def test_only_the_users_own_file_has_prices(tmp_path: Path) -> None:
-    with pytest.raises(BadConfiguration, match=r"is read from the quire\.toml of your own space"):
+    with pytest.raises(BadConfiguration, match=r"is read from the quire\.toml of your user folder"):
         load(tmp_path, '[models.prices.x]\ninput = 3\noutput = 1\nfrom = "a stranger"\n')

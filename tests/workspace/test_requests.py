@@ -130,7 +130,7 @@ def test_what_has_changed_since_the_user_agreed_is_said(folder: Path, load: Load
     # newcomer, small things: the file that is another one, not the request that it belongs to.
     assert "http://elsewhere" in told[0] and told[1] == "changed: my_tools.py" and "http://there" in told[2]
     (load().user / "trust" / "agreed_files.json").unlink()
-    assert changes(load())[1] == "other content: import the Python module my_tools (1 file)"
+    assert changes(load())[1] == "changed content: import the Python module my_tools (1 file)"
     with pytest.raises(Untrusted, match="since you agreed:\n  new: send prompts of the provider p to http://elsewhere"):
         require_trusted(load())
     revoke(load())

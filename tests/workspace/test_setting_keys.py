@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
+
+from tests.docs.pages import text_of
+from tests.docs.settings_page import PAGE, settings_page
 
 from quire.workspace.configuration import problems_in
 from quire.workspace.locate import Workspace
 from quire.workspace.setting_keys import SETTING_KEYS, below, key_at, tables, takes_names
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference/configuration.md"
-
 
 def test_the_docs_have_the_same_table() -> None:
-    part = PAGE.read_text().partition("## Keys")[2].partition("\n## ")[0]
-    rows = [line for line in part.splitlines() if line.startswith("| `")]
-    told = [tuple(cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]) for line in rows]
-    assert told == [(f"`{one.key}`", one.default, one.meaning) for one in SETTING_KEYS]
+    assert text_of(PAGE) == settings_page(), "python -m tests.docs.settings_page"
 
 
 def test_every_key_is_read(tmp_path: Path) -> None:

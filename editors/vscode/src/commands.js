@@ -5,6 +5,7 @@ const { execFile } = require("node:child_process");
 const path = require("node:path");
 const vscode = require("vscode");
 const { findQuire, whyMissing } = require("./program");
+const { oneLine } = require("./inbox");
 const { showPicture, showText } = require("./results");
 const { typeCommand } = require("./terminal");
 
@@ -33,31 +34,54 @@ function registerCommands(context) {
     showPicture(`Graph of ${nameOf(file)}`, await output(["show", file, "--graph", "svg"], folder));
   });
   add("quire.answer", answer);
+  add("quire.newPlaybook", newPlaybook);
+  add("quire.showRun", async (run) => showText(`Run ${run}.txt`, await output(["runs", run], folderOf())));
 }
 
-/** Let the user choose a question that waits, and put the answer into a terminal: the run goes on with it. */
-async function answer() {
+/**
+ * Ask the user for the answer to a question and store it: a process of its own continues the run.
+ * @param {Record<string, any> | undefined} question the one of a row; without it the user chooses
+ */
+async function answer(question) {
   const folder = folderOf();
-  const open = JSON.parse(await output(["inbox", "--json"], folder)).filter((entry) => entry.prompt !== undefined);
-  if (open.length === 0) {
-    vscode.window.showInformationMessage("Quire: nothing waits for an answer");
+  const entry = question?.path === undefined ? await chooseQuestion(folder) : question;
+  if (entry === undefined) {
     return;
   }
-  const questions = open.map((entry) => ({
+  const options = entry.kind === "confirm" ? ["yes", "no"] : (entry.options ?? []);
+  const value = options.length > 0
+    ? await vscode.window.showQuickPick(options.map(String), { placeHolder: oneLine(entry.prompt) })
+    : await vscode.window.showInputBox({ prompt: oneLine(entry.prompt), value: entry.default ?? "" });
+  if (value !== undefined) {
+    await output(["answer", entry.run, "--detach", "--", entry.path, value], folder);
+    vscode.window.setStatusBarMessage(`Quire: answered; ${oneLine(entry.title)} continues`, 5000);
+    vscode.commands.executeCommand("quire.refreshInbox");
+  }
+}
+
+async function chooseQuestion(folder) {
+  const questions = JSON.parse(await output(["inbox", "--json"], folder)).filter((entry) => entry.prompt !== undefined);
+  if (questions.length === 0) {
+    vscode.window.showInformationMessage("Quire: no question is waiting for an answer");
+    return undefined;
+  }
+  const rows = questions.map((entry) => ({
     label: oneLine(entry.prompt),
     description: oneLine(`${entry.title}, step ${entry.way}`),
     detail: `run ${entry.run}`,
     entry,
   }));
-  const entry = (await vscode.window.showQuickPick(questions, { placeHolder: "Which question?" }))?.entry;
-  const options = entry?.kind === "confirm" ? ["yes", "no"] : (entry?.options ?? []);
-  const value = entry === undefined
-    ? undefined
-    : options.length > 0
-    ? await vscode.window.showQuickPick(options.map(String), { placeHolder: oneLine(entry.prompt) })
-    : await vscode.window.showInputBox({ prompt: oneLine(entry.prompt), value: entry.default ?? "" });
-  if (value !== undefined) {
-    await typeCommand(folder, ["answer", entry.run, "--", entry.path, value]);
+  return (await vscode.window.showQuickPick(rows, { placeHolder: "Which question?" }))?.entry;
+}
+
+/** Create a playbook from the template, and open it. */
+async function newPlaybook() {
+  const folder = folderOf();
+  const name = await vscode.window.showInputBox({ title: "New Playbook", prompt: "Its name", value: "hello" });
+  if (name !== undefined) {
+    const created = await output(["new", "playbook", "--", name.trim()], folder);
+    const file = created.split("\n")[0].trim();
+    await vscode.window.showTextDocument(vscode.Uri.file(path.resolve(folder, file)));
   }
 }
 
@@ -167,10 +191,6 @@ function nameOf(file) {
   return path.basename(file).replace(/\.(?:md|markdown|ya?ml)$/, "");
 }
 
-function oneLine(text) {
-  return String(text).replace(/\s+/g, " ").trim();
-}
-
 /** Run a command that costs nothing, and return its output. */
 function output(args, folder) {
   const program = findQuire();
@@ -193,4 +213,4 @@ async function inTerminal(uri, words, { send = false, inside = undefined } = {})
   await typeCommand(folder, [...words, inside === undefined ? file : `${file}::${inside}`], send);
 }
 
-module.exports = { guarded, present, registerCommands };
+module.exports = { folderOf, guarded, output, present, registerCommands };

@@ -4,7 +4,8 @@
 const vscode = require("vscode");
 const { CloseAction, ErrorAction, LanguageClient, TransportKind } = require("vscode-languageclient/node");
 const { findQuire, whyMissing } = require("./program");
-const { guarded, present, registerCommands } = require("./commands");
+const { folderOf, guarded, output, present, registerCommands } = require("./commands");
+const { Inbox } = require("./inbox");
 const { registerResults } = require("./results");
 const { watchTerminals } = require("./terminal");
 const { TestTree } = require("./tests");
@@ -28,20 +29,33 @@ let isTold = false;
 /** @param {vscode.ExtensionContext} context */
 async function activate(context) {
   log = vscode.window.createOutputChannel("Quire", { log: true });
-  context.subscriptions.push(log, new TestTree(tellTests));
+  const inbox = new Inbox((args) => output(args, folderOf()), (message) => log.info(message));
+  context.subscriptions.push(log, new TestTree(tellTests), inbox);
   registerResults(context);
   watchTerminals(context);
   registerCommands(context);
   context.subscriptions.push(
     vscode.commands.registerCommand("quire.restart", restart),
+    vscode.commands.registerCommand("quire.refreshInbox", () => inbox.refresh()),
+    vscode.commands.registerCommand("quire.checkFile", checkFile),
     vscode.workspace.onDidGrantWorkspaceTrust(restart),
     vscode.workspace.onDidChangeConfiguration((change) => change.affectsConfiguration("quire.path") && restart()),
     vscode.window.onDidChangeActiveTextEditor(markDocument),
     vscode.window.onDidChangeWindowState((state) => state.focused && markDocument(vscode.window.activeTextEditor)),
     vscode.workspace.onDidSaveTextDocument(() => markDocument(vscode.window.activeTextEditor)),
   );
+  vscode.commands.executeCommand("setContext", "quire.isActive", true);
   await start();
   markDocument(vscode.window.activeTextEditor);
+}
+
+/** Show the findings of the active file, also in a folder that nothing else marks as one of Quire. */
+async function checkFile() {
+  await (client === undefined ? start() : starting);
+  if (client === undefined) {
+    sayMissing();
+  }
+  return vscode.commands.executeCommand("workbench.actions.view.problems");
 }
 
 /** Start the server again, and say again if that is not possible. */
@@ -60,7 +74,7 @@ async function startClient() {
   const command = findQuire();
   if (command === undefined) {
     log.warn(whyMissing());
-    // Every Markdown and YAML file activates the extension; most folders with them have nothing to do with Quire.
+    // A folder `pipelines` may belong to something else.
     if ((await vscode.workspace.findFiles(OWN_FILES, "**/{node_modules,.venv,venv}/**", 1)).length > 0) {
       sayMissing();
     }

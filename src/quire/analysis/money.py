@@ -67,10 +67,10 @@ def money_of(proof: Proof, rates: Mapping[str, Rate], cap: int | None, windows: 
         return Quantity("money", "picodollars", unpriced=tuple(unpriced), premises=premises_said)
     ceiling = None
     if cap and reply and not launched and dearest is not None and may_pass(most, cap * dearest):
-        ceiling = Ceiling(cap * dearest, f"{cap:,} model calls of the dearest kind")
+        ceiling = Ceiling(cap * dearest, f"{cap:,} model calls of the most expensive kind")
     spend = spend_limit(proof.plan)
     if spend is not None and may_pass(most, spend):
-        ceiling = Ceiling(spend, "the limit of spend: what a call may cost is set aside before it is made")
+        ceiling = Ceiling(spend, "the limit of spend: the cost of a call is set aside before the call")
     uses_tools = any(fact.tools for fact in proof.model_calls)
     estimate = None if uses_tools or about.is_endless else about
     return Quantity("money", "picodollars", 0, most, estimate, ceiling, premises=premises_said, sure=is_sure)

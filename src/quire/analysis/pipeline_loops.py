@@ -413,8 +413,8 @@ _MOST_ITEMS, _LONGEST_JOINED = number(MOST_ITEMS_OF_A_VALUE), number(LONGEST_VAL
 def grown(before: AbstractValue, after: AbstractValue, depth: int = 0) -> AbstractValue:
     """Return a value after any number of rounds of a loop that makes `after` from `before`, with the parts of both.
 
-    A size that has become larger may go on growing, up to the longest value that an expression makes. Labels are only
-    joined: they have few levels, so that more rounds find the worst of them.
+    A size that has become larger may continue growing, up to the longest value that an expression makes. Labels are
+    only joined: they have few levels, so that more rounds find the worst of them.
     """
     joint = either_of(before, after)
     fields, element = NO_PARTS, None

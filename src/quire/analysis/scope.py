@@ -172,7 +172,7 @@ class Scope:
         return f"{name}#{self.versions.get(name, 0)}"
 
     def merge_optional(self, arm: Arm, decided: Label) -> None:
-        """Go on after an arm that perhaps was not walked: a store has the value of before, or that of the arm."""
+        """Continue after an arm that perhaps was not walked: a store has the value of before, or that of the arm."""
         for name, (written, version) in arm.stores.items():
             self.versions[name] = max(self.keep_optional(name, written, decided), version)
         if arm.told is not self.told:
@@ -183,7 +183,7 @@ class Scope:
         return self.keep(name, either_of(written, self.names.store(name) or NULL, decided))
 
     def merge(self, arms: list[Arm], decided: Label, *, or_none: bool = False) -> None:
-        """Go on after one of several arms was walked, or none of them: a store has the value of any."""
+        """Continue after one of several arms was walked, or none of them: a store has the value of any."""
         if or_none and len(arms) == 1:
             self.merge_optional(arms[0], decided)
             return

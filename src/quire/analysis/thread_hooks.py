@@ -77,7 +77,7 @@ def asks(hooks: Iterable[Hook], event: str) -> bool:
 
 
 def tries_again(hooks: Iterable[Hook]) -> bool:
-    """Tell whether a hook may let a thread go on after its model has failed."""
+    """Tell whether a hook may let a thread continue after its model has failed."""
     fitting = [hook for hook in hooks if hook.event == "error" and _at_model_failure(hook.condition) is not False]
     return bool(decisions(fitting, "error") - _ENDING)
 

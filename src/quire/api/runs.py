@@ -10,21 +10,23 @@ import asyncio
 import contextlib
 import os
 import re
-from collections.abc import AsyncIterator, Collection, Generator, Mapping
+import warnings
+from collections.abc import AsyncIterator, Callable, Collection, Generator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar, cast
 
 from msgspec import Struct, field
 
 from quire import formats
 from quire.engine.progress import Progress
-from quire.errors import BadDocument, BadInputs, CannotStart, RunState
+from quire.errors import BadDocument, BadInputs, CannotStart, RunState, WrongResult
 from quire.library.document import Document, load, read
 from quire.library.lookup import document_of
 from quire.runs.options import RunOptions, name_list
 from quire.runs.runtime import Runtime
 from quire.runs.stored import settings_of_turn
 from quire.source import Source
+from quire.values import InvalidValue, decode
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from quire.runs.outcome import RunView
     from quire.values import Value
 
+P = ParamSpec("P")
+T = TypeVar("T")
 _STEP = re.compile(r"^## STEP", re.MULTILINE)
 _YAML_KEY = re.compile(r"(?:pipeline|schema|description|steps)[ \t]*:")
 
@@ -125,6 +129,40 @@ class Result(Struct, frozen=True):
     """The declared outputs of a directive that has ended; empty for other formats."""
     warnings: tuple[str, ...] = ()
     """Problems found before the start that may affect the run, and warnings of the run itself."""
+
+    def parse(self, shape: type[T]) -> T:
+        """Return `value` as the given type: a Struct, a dataclass, a TypedDict, a plain type such as `list[int]`, or a
+        class with `model_validate`.
+
+        A text that is JSON, also in a code fence, is read as JSON first. Types are compared strictly: "1" is not a
+        number. Raises `WrongResult`, whose `path` is the place that does not fit.
+        """
+        from quire.engine.capture import unfenced
+
+        if self.status != "completed":
+            raise WrongResult(f"run {self.run} has no result to parse: it is {self.status}")
+        if isinstance(self.value, str) and shape is not str:
+            with contextlib.suppress(InvalidValue):
+                return _converted(decode(unfenced(self.value.strip())), shape)
+        return _converted(self.value, shape)
+
+
+def _converted(value: Value, shape: type[T]) -> T:
+    import msgspec
+
+    try:
+        if validate := getattr(shape, "model_validate", None):
+            return cast("T", validate(value))
+        return msgspec.convert(value, shape, strict=True)
+    except ValueError as error:
+        reason, _, place = str(error).partition(" - at `$")
+        path = f"${place.rstrip('`')}"
+        if problems := getattr(error, "errors", None):  # of pydantic, whose text has several lines
+            first = problems()[0]
+            reason = first["msg"]
+            path += "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in first["loc"])
+        name = getattr(shape, "__name__", str(shape))
+        raise WrongResult(f"the result is not a {name}: {reason} (at {path})", path) from None
 
 
 def result_of(view: RunView, ended: DriveResult) -> Result:
@@ -238,21 +276,28 @@ class Running:
         self._people = people
         self._workspace = workspace
         self._id = ""
+        self._used = False
         self._task: asyncio.Task[Result] | None = None
         self._attached = 0
 
+    def __del__(self) -> None:
+        if not getattr(self, "_used", True):
+            warnings.warn("quire.run(…) was never awaited: nothing ran", RuntimeWarning, stacklevel=2, source=self)
+
     def __await__(self) -> Generator[object, None, Result]:
-        return self._ended().__await__()
+        self._used = True
+        return self.ended().__await__()
 
     async def start(self, *, cluster: bool = False) -> str:
         """Make the run and return its id, without driving it here. With `cluster` it is handed to the workers of the
         workspace's cluster; otherwise `quire resume` drives it. Raises `CannotStart`, also if Temporal is away."""
         from quire.cluster.client import Cluster, require_cluster
 
+        self._used = True
         if self._task is not None or self._id:
             raise RunState(f"run {self._id} was started already")
         if self._model is not None or self._people is not None:
-            raise CannotStart("a model or people of this program cannot go on in another process: name a model")
+            raise CannotStart("a model or people of this program cannot continue in another process: name a model")
         settings = settings_of_turn(self._workspace, os.environ)
         runtime = Runtime.open(self._workspace, shared=True, settings=settings)
         try:
@@ -281,12 +326,14 @@ class Running:
         task.result()
 
     def _begin(self, listen: Listener) -> asyncio.Task[Result]:
+        self._used = True
         if self._id:
             raise RunState(f"run {self._id} is driven by another process: quire runs {self._id}")
         self._task = asyncio.create_task(self._run(listen))
         return self._task
 
-    async def _ended(self) -> Result:
+    async def ended(self) -> Result:
+        """Drive the run, if no other caller does, until it ends or waits."""
         task = self._task or self._begin(lambda event: None)
         self._attached += 1
         try:
@@ -327,6 +374,25 @@ class Running:
             return self.result
         finally:
             await runtime.close()
+
+
+def _until_the_end(start: Callable[P, Running]) -> Callable[P, Result]:
+    def run_sync(*args: P.args, **named: P.kwargs) -> Result:
+        """Run a document to its end or to a question, and return its `Result`: `run` for programs without an event
+        loop, with the same arguments.
+
+        Raises `RunState` in a running event loop, as notebooks have one.
+        """
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(start(*args, **named).ended())
+        raise RunState("an event loop is running here (as in a notebook): use `await quire.run(…)` instead")
+
+    return run_sync
+
+
+run_sync = _until_the_end(run)
 
 
 @contextlib.asynccontextmanager

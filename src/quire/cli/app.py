@@ -17,7 +17,8 @@ import click
 from quire.cli import BROKEN_PIPE, INTERRUPTED
 from quire.cli.verbs import VERBS
 from quire.display.visible import PLAINER, visible
-from quire.errors import QuireError
+from quire.errors import CannotStart, QuireError
+from quire.os_flags import IS_WINDOWS, WINDOWS_VERBS
 from quire.wording import did_you_mean, nearest
 
 USAGE = 2
@@ -42,6 +43,7 @@ MEANT = {
     "login": "doctor",
 }
 """Verbs of other tools, and the command to suggest for each."""
+_ON_WINDOWS = frozenset({*WINDOWS_VERBS, "parse", "eval", "can", "doctor", "completion", "help", "version", "tools"})
 _DOCUMENT = (".md", ".markdown", ".yaml", ".yml")
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
@@ -70,7 +72,9 @@ class Verbs(click.Group):
         command = self.get_command(ctx, name)
         if command is None and not name.startswith("-"):
             close = _close_verb(name, [*VERBS, "help", "version"])
-            raise click.UsageError(f"there is no verb {name!r}" + did_you_mean(close, lead="; ", form="{!r}"), ctx)
+            raise click.UsageError(f"unknown verb {name!r}" + did_you_mean(close, lead="; ", form="{!r}"), ctx)
+        if IS_WINDOWS and name in VERBS and name not in _ON_WINDOWS:
+            raise CannotStart(f"quire {name} is not supported on Windows yet: use WSL")
         return (name, command, args[1:]) if command else super().resolve_command(ctx, args)
 
 
@@ -226,10 +230,10 @@ def _usage(error: click.ClickException) -> tuple[str, str]:
     if isinstance(error, click.NoSuchOption):
         options = [name for param in error.ctx.command.params for name in param.opts] if error.ctx else []
         close = nearest(error.option_name, options)
-        message = f"there is no option {error.option_name}" + did_you_mean(close, lead="; ")
+        message = f"unknown option {error.option_name}" + did_you_mean(close, lead="; ")
     else:
         text = " ".join(error.format_message().split()).rstrip(".")
-        message = text[:1].lower() + text[1:] + _instead(error, text)
+        message = (text if text[1:2].isupper() else text[:1].lower() + text[1:]) + _instead(error, text)
     context = error.ctx if isinstance(error, click.UsageError) else None
     where = context.command_path if context else "quire"
     return message, f"see {where} --help"

@@ -175,7 +175,7 @@ def _by_default(settings: Settings, allow: tuple[str, ...], permission: Permissi
             origin = _granted_by(pattern, settings, allow)
             return Ruling(True, f"{needed} is covered by {pattern} ({origin})", pattern, origin)
     if permission.whole:
-        how = f"grant it with --allow {needed}, or under [tools] allow in the quire.toml of your own space"
+        how = f"grant it with --allow {needed}, or under [tools] allow in the quire.toml of your user folder"
         return Ruling(False, f"{needed} is not granted as a whole{permission.granted_of(grants)}; {how}")
     try:
         grants.require(permission.action, permission.item_type, permission.item_id)

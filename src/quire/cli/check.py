@@ -160,7 +160,7 @@ def _say_what_to_do(checked: Sequence[Findings], *, is_fixed: bool) -> None:
     order = list(Severity)
     worst = min(_all(checked), key=lambda finding: order.index(finding.severity), default=None)
     if worst is not None:
-        tell(f"what a code means: quire check --explain {worst.code.id}")
+        tell(f"the meaning of a code: quire check --explain {worst.code.id}")
         if not is_fixed and any(edits_of(file.source, finding) for file in checked for finding in file.diagnostics):
             tell("some of this can be mended: quire check --fix")
 
@@ -186,7 +186,7 @@ def _page(id: str) -> str:
     code = codes.get(id.upper()) or next((code for code in codes.values() if code.name == id.lower()), None)
     if code is None:
         close = nearest(id.upper(), codes) or nearest(id.lower(), [code.name for code in codes.values()])
-        raise CannotStart(f"there is no code {id}" + did_you_mean(close, lead="; "))
+        raise CannotStart(f"unknown code {id}" + did_you_mean(close, lead="; "))
     return f"{code.id} {code.name} ({code.severity.value})\n\n{code.explanation}"
 
 

@@ -127,7 +127,7 @@ async def watch(runtime: Runtime, run: str, manner: SessionOptions, *, resumed: 
         row = await follow(runtime, run, show, resumed=resumed, pause=pause)
     except asyncio.CancelledError:
         view.stop()
-        tell(f"the run goes on without you: quire runs {run} --follow (quire cancel {run} ends it)")
+        tell(f"the run continues in the cluster: quire runs {run} --follow (quire runs cancel {run} ends it)")
         return INTERRUPTED
     finally:
         view.stop()

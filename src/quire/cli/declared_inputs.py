@@ -142,4 +142,4 @@ def _unclear(document: Document, fitting: Sequence[str], inputs: Sequence[str]) 
     shown = ", ".join(one_line(input) for input in names[:_SHOWN]) + (" and more" if len(names) > _SHOWN else "")
     if not fitting:
         return f"TEXT is for an input that is not given yet, and {name} has no such: its inputs are {shown}"
-    return f"TEXT is for a single input, and {name} has {len(names)} to give: {shown}; give each as -i NAME=VALUE"
+    return f"{name} has {len(names)} inputs ({shown}): pass each with -i NAME=VALUE"

@@ -17,7 +17,7 @@ MOST_PLACES = 20
 @click.command("docs")
 @click.argument("words", nargs=-1, metavar="[PAGE|WORDS…]")
 def command(words: tuple[str, ...]) -> None:
-    """Print a page of the documentation, or search it.
+    """Print a page of the documentation or the entry of a code such as PB106, or search all pages.
 
     Without an argument, list the pages.
     """
@@ -34,6 +34,9 @@ def command(words: tuple[str, ...]) -> None:
     if file := pages.get(asked) or short.get(asked):
         click.echo(file.read_text(encoding="utf-8"), nl=False)
         return
+    if entry := _code_entry(pages, asked.upper()):
+        click.echo(entry)
+        return
     places = [place for name, file in pages.items() for place in _places(name, file, asked.casefold().split())]
     if not places:
         close = did_you_mean(nearest(asked, short), lead="; ", form="quire docs {}")
@@ -45,6 +48,14 @@ def command(words: tuple[str, ...]) -> None:
 
 def _name(file: Path, folder: Path) -> str:
     return file.relative_to(folder).with_suffix("").as_posix()
+
+
+def _code_entry(pages: dict[str, Path], code: str) -> str:
+    """Return the entry of a code on the page of its prefix; empty if there is none."""
+    file = pages.get(f"reference/codes/{code.rstrip('0123456789')}")
+    text = file.read_text(encoding="utf-8") if file else ""
+    start = text.find(f"\n### {code} ") + 1
+    return text[start:].partition("\n### ")[0].partition("\n## ")[0].rstrip() if start else ""
 
 
 def _title(file: Path) -> str:

@@ -294,7 +294,7 @@ def _limits(view: RunView, overrides: Mapping[str, Value]) -> Mapping[str, Value
     return limits.as_value()
 
 
-_MOVES = frozenset({"delta", "effect", "step_started", "step_completed", "question"})
+_MOVES = frozenset({"delta", "reading", "effect", "step_started", "step_completed", "question"})
 """Event types that show that the run makes progress again."""
 
 

@@ -142,7 +142,7 @@ def _lines(made: Repaired, run: str) -> list[str]:
             f"  {one_line(place(label))} asks for something else now ({path}): it is done again, with all after it"
         )
     elif made.next[1]:
-        lines.append(f"  goes on at {one_line(place(made.next[0]))}")
+        lines.append(f"  continues at {one_line(place(made.next[0]))}")
     return lines
 
 
@@ -321,7 +321,7 @@ async def _with_model(
     model = runtime.models.open(choice.spec, choice.settings)
     runs = [await recorded_run(runtime, run) for run in await _found(runtime, names)]
     if not any(run.calls for run in runs):
-        raise CannotStart("no model answered in these runs, so there is nothing to ask again")
+        raise CannotStart("no model answered in these runs, so no prompt can be asked again")
     check_prices(runtime.models, [choice.spec], budget_of(budget))
     most = most_cost(runs, model, runtime.clock)
     free = most == 0 or choice.spec.startswith("script:")

@@ -258,7 +258,7 @@ def _read(path: str, where: str, hint: str = "") -> str:
     try:
         data = read_bytes(Path(path), pipes=True)
     except FileNotFoundError:
-        raise CannotStart(f"{where}: there is no file {path}{hint}") from None
+        raise CannotStart(f"{where}: the file {path} does not exist{hint}") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise CannotStart(f"{where}: {path} cannot be read: {reason}") from None

@@ -212,10 +212,10 @@ def lock_changed_tools(changed: ToolChanged) -> bool:
     if reading is None or reading.lock is None or not pins:
         return False
     tell(visible(str(changed)))
-    for name, description in sorted(listed.descriptions.items()):
+    for name in sorted(listed.specs):
         if name in pins:
-            tell(f"  {visible(name)} says now: {visible(cut(description, _LONGEST_TOLD))}")
-    if not yes_or_no("Lock it as it is now, and go on? yes or no [no]: "):
+            tell(f"  {visible(name)} says now: {visible(cut(listed.specs[name].description, _LONGEST_TOLD))}")
+    if not yes_or_no("Lock it as it is now, and continue? yes or no [no]: "):
         return False
     save_lock(lock_path(settings.workspace), replace(reading.lock, tools={**reading.lock.tools, **pins}))
     return True

@@ -103,7 +103,7 @@ def directive_place(name: str, category: str | None) -> tuple[Path, str]:
     return inside(DIRECTIVES.joinpath(*folders, f"{stem}.md"), name), "/".join(folders)
 
 
-KINDS = ("playbook", "pipeline", "directive", "test")
+KINDS = ("playbook", "pipeline", "directive", "test", "agents", "skill")
 COMPLEXITY = ("simple", "moderate", "complex")
 SUFFIX = ".playbook.md"
 _PART = re.compile(r"[^\W_][\w .-]*")
@@ -164,6 +164,7 @@ type: markdown
 @click.option("--force", is_flag=True, help="Overwrite what is there.")
 @click.option("--stdout", "to_stdout", is_flag=True, help="Print the document and write nothing.")
 @click.option("--category", help="Directives: the folder below .ai/directives; NAME may begin with it, too.")
+@click.option("--to", "folder", metavar="DIR", callback=require_text, help="Skills: the folder to make NAME/ in.")
 @click.option("--complexity", type=click.Choice(COMPLEXITY), help="Directives: how much it may use; simple by default.")
 def command(
     kind: str,
@@ -172,16 +173,30 @@ def command(
     force: bool,
     to_stdout: bool,
     category: str | None,
+    folder: str | None,
     complexity: str | None,
 ) -> None:
     """Create a document or a test from a template.
 
     KIND is playbook, pipeline, directive or test. For a test, NAME is a document, and each branch and answer gets a
     case: a draft that fails until you write what it expects.
+
+    For AI agents, KIND is agents: a section of AGENTS.md, which is replaced the next time; or skill: a skill NAME
+    (quire) in .claude/skills if .claude exists, else in .agents/skills.
     """
+    if folder is not None and kind != "skill":
+        raise click.UsageError("--to is for skills")
+    if kind in ("test", "agents", "skill") and not title is category is complexity is None:
+        raise click.UsageError(f"--title, --category and --complexity are not for {kind}")
+    if kind in ("agents", "skill"):
+        from quire.cli.agent_files import new_agents, new_skill
+
+        if kind == "agents":
+            new_agents(name, to_stdout=to_stdout)
+        else:
+            new_skill(name, folder, force=force, to_stdout=to_stdout)
+        return
     if kind == "test":
-        if title is not None or category is not None or complexity is not None:
-            raise click.UsageError("a test takes only --force and --stdout")
         _new_test(name, force=force, to_stdout=to_stdout)
         return
     if title is not None:
@@ -190,8 +205,8 @@ def command(
             raise click.UsageError("--title must be some text on one line")
     inputs = ""
     if kind == "directive":
-        file, folder = directive_place(name or _slug(title or "").replace("-", "_") or "write_note", category)
-        text = directive(file.stem, folder, title or _title_of(file), complexity or COMPLEXITY[0])
+        file, category = directive_place(name or _slug(title or "").replace("-", "_") or "write_note", category)
+        text = directive(file.stem, category, title or _title_of(file), complexity or COMPLEXITY[0])
     elif category is not None or complexity is not None:
         raise click.UsageError("--category and --complexity are for directives")
     elif kind == "pipeline":
@@ -223,7 +238,7 @@ def _new_test(name: str | None, *, force: bool, to_stdout: bool) -> None:
     document = document_of(name)
     file = inside(Path(own_test(document.source.name)), name)
     if not to_stdout and not force and file.exists():
-        raise _is_there(file)
+        raise is_there(file)
     text = scaffold(document)
     if to_stdout:
         click.echo(text, nl=False)
@@ -271,13 +286,13 @@ def write(file: Path, text: str, *, force: bool) -> None:
         with file.open("w" if force else "x", encoding="utf-8", newline="\n") as out:
             out.write(text)
     except FileExistsError:
-        raise _is_there(file) from None
+        raise is_there(file) from None
     except OSError as error:
         raise CannotStart(f"{file} cannot be written: {error.strerror or error}") from None
 
 
-def _is_there(file: Path) -> CannotStart:
-    return CannotStart(f"{file} is there already: --force overwrites it")
+def is_there(file: Path) -> CannotStart:
+    return CannotStart(f"{file} exists already: --force overwrites it")
 
 
 def _title_of(file: Path) -> str:

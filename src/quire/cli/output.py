@@ -85,7 +85,7 @@ def _target(out: str, document: str) -> Target:
     folder = path.is_dir() or out.endswith(("/", os.sep))
     where = path if folder else path.parent
     if not where.is_dir():
-        raise CannotStart(f"--out {out}: there is no folder {where}")
+        raise CannotStart(f"--out {out}: the folder {where} does not exist")
     if not _special(path) and not os.access(where, os.W_OK | os.X_OK):
         raise CannotStart(f"--out {out}: the folder {where} cannot be written to")
     if path.is_file() and not os.access(path, os.W_OK):
@@ -141,7 +141,7 @@ def require_writable(context: click.Context, parameter: click.Parameter, value: 
     if os.path.isdir(path):  # noqa: PTH112  # a name that is too long: False, not an exception
         raise click.UsageError(f"{name} {value}: that is a folder", context)
     if not os.path.isdir(path.parent):  # noqa: PTH112
-        raise click.UsageError(f"{name} {value}: there is no folder {path.parent}", context)
+        raise click.UsageError(f"{name} {value}: the folder {path.parent} does not exist", context)
     if not os.access(path if _special(path) else path.parent, os.W_OK):
         raise click.UsageError(f"{name} {value}: it cannot be written", context)
     return value

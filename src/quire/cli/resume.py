@@ -117,9 +117,9 @@ def _check_usage(context: click.Context, cluster: bool, repairs: bool) -> None:
     names = {name for name, value in context.params.items() if value not in (None, (), False)}
     check_exclusive(context)
     if cluster and (names & _HERE or repairs):
-        raise click.UsageError("--cluster goes on as the run is: other options are for a run that is driven here")
+        raise click.UsageError("--cluster continues the run as it is: other options are for a run in this process")
     if not repairs and names & {"step", "allow", "force"}:
-        raise click.UsageError("--from, --allow and --force are for --document: a run goes on as it was started")
+        raise click.UsageError("--from, --allow and --force are for --document: a run continues as it was started")
     if repairs and "breaks" in names:
         raise click.UsageError("--break and --document exclude each other: resume the new run with --break")
 
@@ -147,7 +147,7 @@ async def _resume(
     await runtime.store.check_seal(run, whole=False)
     row = await _resumable(runtime, run, manner)
     if row.status is Status.EXPIRED:
-        raise RunState(f"run {run} has expired: `quire fork {run} --from STEP` goes on from there in a new run")
+        raise RunState(f"run {run} has expired: `quire fork {run} --from STEP` continues there in a new run")
     manner = manner.writing_to(target_again(options.out, row))
     if options.cluster:
         from quire.cli.cluster import resume_on_cluster
@@ -204,7 +204,7 @@ def answer_command(
     async def answer(runtime: Runtime, granted: tuple[str, ...]) -> int:
         nonlocal stored
         if not words and (run == "last" or (len(run) > 6 and await runtime.store.find(run))):
-            raise click.UsageError("there is no VALUE: say what the answer is", context)
+            raise click.UsageError("VALUE is missing: give the answer", context)
         row = await runtime.row(await runtime.find(run) if words else await _only(runtime, "answer"))
         await runtime.store.check_seal(row.id, whole=False)
         there = bool(PinnedState.of(row.pins).queue) and script is None
@@ -218,17 +218,17 @@ def answer_command(
             from quire.cli.cluster import notify_cluster
 
             if await notify_cluster(runtime, row):
-                tell(f"stored; the cluster goes on with it: quire runs {row.id} --follow")
+                tell(f"stored; the cluster continues the run: quire runs {row.id} --follow")
             return 0
         if hold:
-            tell(f"stored; to go on: quire resume {row.id}")
+            tell(f"stored; to continue: quire resume {row.id}")
             return 0
         if detach and row.status is not Status.RUNNING:
             return spawn_detached(row.id, *options_again(context))
         if not detach:
             with contextlib.suppress(RunBusy):
                 return await drive(runtime, row.id, manner.writing_to(to), script=script)
-        tell("stored; the run goes on in its own process")
+        tell("stored; the run continues in its own process")
         return 0
 
     context.exit(with_workspace(answer, ask=manner.interactive))

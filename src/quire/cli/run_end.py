@@ -127,14 +127,14 @@ def print_report(end: RunReport) -> None:
         case Status.FAILED:
             _tell_of_failure(end)
         case Status.CANCELLED:
-            _say(f"cancelled at {where}; to go on anyway: quire resume {run}")
+            _say(f"cancelled at {where}; to continue anyway: quire resume {run}")
         case Status.AWAITING_INPUT:
             _tell_of_questions(end)
         case Status.PAUSED if not end.interrupted:
             _say(f"paused after {where}")
             for name, value in {**end.named, **as_texts(end.progress.stores)}.items():
                 _say(f"  {name} = {cut(one_line(value), _SHOWN_VALUE, _SHOWN_VALUE)}")
-            _say(f"to go on: quire resume {run} [--set NAME=VALUE]")
+            _say(f"to continue: quire resume {run} [--set NAME=VALUE]")
         case _:
             _say(f"paused at {where}: quire resume {run}")
 

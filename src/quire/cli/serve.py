@@ -261,7 +261,7 @@ async def _serve(runtime: Runtime, offer: Offer, *, http: bool, address: str, po
         runtime = ClusterRuntime(runtime.settings, runtime.store, cluster)
 
         def announce(run: str) -> None:
-            say(f"run {run} goes on in the cluster: quire runs {run}")
+            say(f"run {run} continues in the cluster: quire runs {run}")
 
         # The workers themselves look for runs without a driver.
         host = Host(runtime, offer, hand_over=announce, takes_over=False)
@@ -292,7 +292,7 @@ def _hand_over(run: str) -> None:
     from quire.cli.drive import start_alone
 
     start_alone(run)
-    say(f"run {run} goes on by itself: quire runs {run}")
+    say(f"run {run} continues by itself: quire runs {run}")
 
 
 def _given_token() -> str:

@@ -213,7 +213,7 @@ def _of_directive(source: Source) -> Iterator[str]:
     elif meant.has_permissions:
         yield "may: nothing, its <permissions> are empty"
     elif meant.extends.strip():
-        yield f"may: what {meant.extends.strip()} may, which it extends"
+        yield f"may: permissions of {meant.extends.strip()} may, which it extends"
     for acknowledgement in meant.acknowledged:
         yield f"acknowledges the risk {acknowledgement.risk}"
     limits = resolve_limits(meant.limits, {}, None)

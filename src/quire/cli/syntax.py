@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @click.option(
     "--dialect", type=click.Choice(["quire"]), help="Allow the functions of the Quire dialect, such as lower and sort."
 )
-@click.option("--json", "as_json", is_flag=True, help="JSON is the only form there is; accepted for scripts.")
+@click.option("--json", "as_json", is_flag=True, help="JSON is the only form; accepted for scripts.")
 @click.pass_context
 def eval_command(
     context: click.Context, expression: str, names: str | None, dialect: str | None, as_json: bool
@@ -98,14 +98,26 @@ def _complete(context: click.Context, parameter: click.Parameter, incomplete: st
 @click.command("grammar")
 @click.argument("name", metavar="[FORMAT]", required=False, callback=require_text, shell_complete=_complete)
 @click.option("--dialect", metavar="NAME", callback=require_text, help="The dialect that a document names in its text.")
+@click.option("--schema", is_flag=True, help="Print a JSON Schema instead, for an editor.")
 @click.option("--json", "as_json", is_flag=True, help="For machines: the text, and the examples in it by themselves.")
-def grammar_command(name: str | None, dialect: str | None, as_json: bool) -> None:
+def grammar_command(name: str | None, dialect: str | None, schema: bool, as_json: bool) -> None:
     """Print how documents are written: grammar, rules and examples, for the prompt of a model.
 
-    FORMAT is pipeline, playbook, directive or test; without one, list the grammars.
+    FORMAT is pipeline, playbook, directive or test; without one, list the grammars. With --schema, FORMAT is pipeline,
+    test, settings (quire.toml) or lock (quire.lock).
     """
     from quire.formats.grammars import GRAMMARS
 
+    if schema:
+        from quire.display.json_schemas import SCHEMAS, json_schema
+
+        if name is None or dialect is not None:
+            raise click.UsageError("--schema needs a FORMAT, and no --dialect: it covers both")
+        if name not in SCHEMAS:
+            hint = did_you_mean(nearest(name, SCHEMAS), f"there are {', '.join(SCHEMAS)}")
+            raise CannotStart(f"there is no JSON Schema for {name!r}: {hint}")
+        write_json(json_schema(name))
+        return
     if name is None:
         if dialect is not None:
             raise click.UsageError("--dialect needs a FORMAT")
@@ -128,7 +140,7 @@ def _find(name: str, dialect: str) -> Grammar:
         return grammar
     if name not in NAMES:
         hint = did_you_mean(nearest(name, NAMES, cutoff=0.6), f"there are {', '.join(NAMES)}")
-        raise CannotStart(f"there is no grammar for {name!r}: {hint}")
+        raise CannotStart(f"unknown grammar {name!r}: {hint}")
     dialects = [grammar.dialect for grammar in GRAMMARS if grammar.name == name and grammar.dialect]
     hint = did_you_mean(nearest(dialect, dialects), f"there is {', '.join(dialects)}" if dialects else "it has none")
     raise CannotStart(f"a {name} has no dialect {dialect!r}: {hint}")
@@ -150,7 +162,7 @@ def _as_json(grammar: Grammar) -> Value:
 
 @click.command("parse")
 @click.argument("file", metavar="FILE")
-@click.option("--json", "as_json", is_flag=True, help="JSON is the only form there is; accepted for scripts.")
+@click.option("--json", "as_json", is_flag=True, help="JSON is the only form; accepted for scripts.")
 @click.pass_context
 def parse_command(context: click.Context, file: str, as_json: bool) -> None:
     """Print the syntax tree of FILE as JSON, with the findings of the reader.

@@ -65,6 +65,7 @@ VERBS: dict[str, Verb] = {
         "ai-agents",
         "FREE",
     ),
+    "tools": Verb("quire.cli.tools", "More", "List the tools that documents may name", "tools-list", "FREE"),
     "eval": Verb("quire.cli.syntax:eval_command", "More", "Print the value of an expression", "expressions", "FREE"),
     "lsp": Verb("quire.cli.serve:lsp_command", "More", "Language server for editors", "editors", "FREE"),
     "worker": Verb(
@@ -101,6 +102,7 @@ EXAMPLES = r"""
 quire new playbook hello
 quire new pipeline tickets
 quire new test hello.playbook.md
+quire new agents
 quire check
 quire check hello.playbook.md --strict
 quire check --fix pipelines
@@ -151,6 +153,9 @@ quire docs test-files
 quire docs exit code
 quire grammar playbook
 quire grammar pipeline --dialect quire
+quire grammar settings --schema
+quire tools
+quire tools --json
 quire eval 'sum(map(rows, r -> r.n))' --context '{"rows": [{"n": 3}]}'
 quire eval --dialect quire 'upper(name)' --context '{"name": "Ada"}'
 quire lsp

@@ -102,7 +102,7 @@ class ClusterRuntime(Runtime):
     ) -> DriveResult:
         """Hand the run over. With `attached`, wait until the run rests, and ask `people` its questions meanwhile."""
         if overrides or given != NOTHING_GIVEN:
-            raise RunState(f"run {run} belongs to a cluster, where it goes on as it was started")
+            raise RunState(f"run {run} belongs to a cluster, where it continues as it was started")
         row = await self.row(run)
         last = max((event.seq for event in await self.store.events(run)), default=0)
         resume = row.status in _RESUMED

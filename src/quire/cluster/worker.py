@@ -99,7 +99,7 @@ class Sweep:
             try:
                 await begin(row.id)
             except QuireError as error:
-                self._say(f"run {row.id} stands still: {error}")
+                self._say(f"run {row.id} has stopped: {error}")
                 return moved
             moved += 1
         return moved
@@ -306,7 +306,7 @@ class ClusterWorker:
         if bool(problem) != self._away:
             self._away = bool(problem)
             where = f"Temporal at {self._where.temporal}"
-            self._say(f"{where} is away ({problem}): runs go on" if problem else f"{where} is back")
+            self._say(f"{where} is away ({problem}): runs continue" if problem else f"{where} is back")
 
     async def _tried(self, attempt: Callable[[], Awaitable[T]], wrong: type[QuireError]) -> T | None:
         """Try until there is no such error; return None if the worker is stopped before."""

@@ -45,7 +45,7 @@ def after_failure(row: RunRow, progress: Progress) -> list[str]:
     if name := limit_to_raise(row):
         now = progress.limits.get(name)
         more = f"{2 * now:g}" if isinstance(now, int | float) and now else "MORE"
-        return [f"to go on: {resume_command(row.id, limit=f'{name}={more}')}"]
+        return [f"to continue: {resume_command(row.id, limit=f'{name}={more}')}"]
     if failure.kind == "denied" and _NO_GRANT in failure.message:
         return ["nothing opens that place to a tool, so a resume and a fork are refused again: change it yourself"]
     if failure.kind == "denied" and row.format == "directive":
@@ -76,10 +76,10 @@ def fails_again(row: RunRow) -> bool:
 def instead_of_resume(row: RunRow) -> list[str]:
     """Return lines for the user: commands that can succeed where a plain resume cannot."""
     edited = resume_command(row.id, document=True)
-    lines = [f"to go on: edit the document, then {edited}; what is done already is kept"]
+    lines = [f"to continue: edit the document, then {edited}; completed steps are kept"]
     if row.format == "playbook":
         forked = fork_command(row.id, first_label(row.position), sets=SETTING)
-        lines.append(f"  or go on with another value: {forked}")
+        lines.append(f"  or continue with another value: {forked}")
     return lines
 
 
@@ -88,17 +88,17 @@ def by_other_means(row: RunRow) -> list[str]:
     kind = row.failure.kind if row.failure else ""
     if kind in _MODEL:
         other, same = resume_command(row.id, model=OTHER), resume_command(row.id)
-        return [f"to go on: {other}; or {same}, once the model can be asked"]
+        return [f"to continue: {other}; or {same}, once the model can be asked"]
     if kind == "script":
         where = place(row.position) if row.position else "that call"
-        return [f"to go on: {resume_command(row.id, script=Blank('FILE'))}, with a reply for {where}"]
+        return [f"to continue: {resume_command(row.id, script=Blank('FILE'))}, with a reply for {where}"]
     if kind == "fail":
         edited = resume_command(row.id, document=True)
         return [f"its document says so: start a new run when the reason is gone, or edit the document, then {edited}"]
     if kind in _ANSWER:
-        return [f"to go on: {resume_command(row.id, answer=(row.position, VALUE))}"]
+        return [f"to continue: {resume_command(row.id, answer=(row.position, VALUE))}"]
     if kind == "too_many_calls":
-        return [f"to go on: {resume_command(row.id, limit=Blank('calls=MORE'))}, 0 for no limit"]
+        return [f"to continue: {resume_command(row.id, limit=Blank('calls=MORE'))}, 0 for no limit"]
     return []
 
 
@@ -110,9 +110,9 @@ def with_a_grant(row: RunRow, progress: Progress) -> list[str]:
         top = progress.steps.get(row.ended_by[0].partition("/")[0]) if row.ended_by else None
         step = top.label if top else ""
     if grant and step:
-        return [f"to go on: {fork_command(row.id, step, allow=grant[1] or grant[2])}"]
+        return [f"to continue: {fork_command(row.id, step, allow=grant[1] or grant[2])}"]
     edited = resume_command(row.id, document=True)
-    return [f"to go on: edit the document, then {edited}; a resume alone asks for the same"]
+    return [f"to continue: edit the document, then {edited}; a resume alone asks for the same"]
 
 
 def hook_that_stopped(row: RunRow, progress: Progress) -> HookView | None:
@@ -131,7 +131,7 @@ def hook_that_stopped(row: RunRow, progress: Progress) -> HookView | None:
 def what_helps(row: RunRow, progress: Progress, hook: HookView) -> list[str]:
     """Return lines for the user: what to do after a hook ended the run."""
     named = one_line(hook.hook or hook.event)
-    lines = [f"the hook {named} (on {hook.event}) ended it, and would again after a resume; what helps:"]
+    lines = [f"the hook {named} (on {hook.event}) ended it, and would again after a resume; to continue:"]
     step = _fork_from(row, progress, hook)
     if step:
         lines.append(f"  {fork_command(row.id, step)} [--set NAME=VALUE], to do that again, or otherwise")

@@ -260,7 +260,7 @@ def outlined(
 _STANDINGS = {
     "none": "This workspace has no quire.lock.",
     "unreadable": "quire.lock cannot be read.",
-    "new": "quire.lock has no entry of this document: what it may do was never reviewed.",
+    "new": "quire.lock has no entry of this document: its permissions were never reviewed.",
     "equal": "The document may do what quire.lock says, and no more.",
     "stale": "The document has changed since it was locked. It may do no more than before.",
     "wider": "The document may do more than quire.lock says.",

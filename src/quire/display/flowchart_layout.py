@@ -48,7 +48,7 @@ class Placed(Struct):
 
 
 class Track(Struct):
-    """The corners of a way beside the nodes, and the position of its label, which goes on to the right."""
+    """The corners of a way beside the nodes, and the position of its label, which continues to the right."""
 
     kind: WayKind
     start: str

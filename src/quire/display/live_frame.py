@@ -75,7 +75,7 @@ class FrameState(Struct, frozen=True):
     now: float
     """The time on the clock of the events."""
     seconds: float
-    """How long the run has been going on."""
+    """The duration of the run so far."""
     note: str = ""
     unicode: bool = True
     encoding: str = "ascii"

@@ -127,7 +127,7 @@ def _does(step: Step) -> Iterator[str]:
         case Thread(extends=extends, limits=limits, permissions=permissions):
             yield f"runs as a thread under {len(permissions)} {pluralize('permission', len(permissions))}"
             if extends:
-                yield f"goes on from {extends}"
+                yield f"continues from {extends}"
             if limits:
                 yield f"at most {', '.join(f'{name} {limit}' for name, limit in limits.items())}"
         case None:
@@ -220,7 +220,7 @@ def envelope_lines(envelope: CapabilityEnvelope) -> Iterator[str]:
     needs = needs or ["nothing"]
     if envelope.unknown:
         needs.append(one_line(f"and what {', '.join(envelope.unknown)} needs, which is not known here"))
-    yield from paragraph("envelope (what it has to be allowed, at most)", needs)
+    yield from paragraph("permissions it needs", needs)
 
 
 def foreseen_data(bounds: PlanBounds, envelope: CapabilityEnvelope) -> dict[str, Value]:

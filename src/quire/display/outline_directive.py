@@ -113,7 +113,7 @@ def condition_words(condition: Mapping[str, Value]) -> str:
     if "path" in condition or "op" in condition:
         path, op = str(condition.get("path", "")), str(condition.get("op", "eq"))
         test = f"{_OPERATORS.get(op, op)} {encode(condition.get('value'))}"
-        parts.append(f"{path} {'is there' if op == 'exists' else test}")
+        parts.append(f"{path} {'exists' if op == 'exists' else test}")
     return " and ".join(filter(None, parts))
 
 

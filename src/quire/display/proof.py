@@ -26,7 +26,7 @@ NAMES = {
     "input_tokens": "input tokens",
     "output_tokens": "output tokens",
     "money": "money",
-    "time": "time without people",
+    "time": "time, not counting people",
 }
 _SEEN = {"money": "cost", "time": "seconds"}
 
@@ -168,24 +168,24 @@ def gate_lines(gates: Sequence[Gate]) -> Iterator[str]:
     rows = [
         (f"step {gate.key}", f"{gate.effect.tool.effect}, {gate.effect.tool.tier}", gate_text(gate)) for gate in gates
     ]
-    yield from section("gates (what a person has to say yes to)", table(rows))
+    yield from section("approvals (effects that a person must agree to)", table(rows))
 
 
 def flow_lines(flows: Sequence[Flow]) -> Iterator[str]:
     """Yield the section `flows`: the ways of text from outside; nothing without one."""
-    yield from section("flows (where text from outside goes)", [one_line(flow.text) for flow in flows])
+    yield from section("data flows (where text from outside goes)", [one_line(flow.text) for flow in flows])
 
 
 def why_lines(quantity: Quantity, shares: Sequence[Contribution]) -> Iterator[str]:
     """Yield the arithmetic of one number: the steps that make it up, its premises, and reasons for infinity."""
-    rows = [(f"step {part.way}", part.what, share_text(part), "in an arm" if part.chosen else "") for part in shares]
+    rows = [(f"step {part.way}", part.what, share_text(part), "in a branch" if part.chosen else "") for part in shares]
     notes = Footnotes()
     total = proven_text(quantity, notes)
     lines = table(rows) if rows else []
     for name, amount in quantity.parts.items():
         lines.append(one_line(f"{name}: {_plain(amount, quantity.unit)}"))
     if any(part.chosen for part in shares):
-        lines.append("of steps in several arms of one choice, only the dearest arm counts")
+        lines.append("of the branches of one choice, only the most expensive counts")
     yield from paragraph(f"{NAMES.get(quantity.name, quantity.name)}: {total}", [*lines, *notes.lines()])
 
 

@@ -88,7 +88,7 @@ def unreadable_head(row: RunRow, problem: str) -> dict[str, Value]:
 
 
 def can_set(view: RunView) -> bool:
-    """Return True if the run stands at the end of a step, where values can be set when it goes on."""
+    """Return True if the run stands at the end of a step, where values can be set when it continues."""
     row = view.row
     return row.status is Status.PAUSED and bool(row.ended_by) and row.ended_by[0].endswith(BREAK)
 

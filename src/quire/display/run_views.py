@@ -43,7 +43,7 @@ class View:
         """Leave the terminal to others."""
 
     def resume(self) -> None:
-        """Go on after a pause."""
+        """Continue after a pause."""
 
     def stop(self) -> None:
         """Stop the view. Does nothing if it was not started."""
@@ -77,6 +77,8 @@ class QuietView(View):
             self.say(line)
 
 
+LONG_READING = 10.0
+"""Seconds after which a model that reads a prompt is mentioned."""
 _ENDS = {"step_completed": "done", "step_skipped": "skipped", "step_failed": "failed"}
 
 
@@ -87,6 +89,8 @@ class PlainView(QuietView):
         super().__init__(err)
         self._progress = progress
         self._open = ""
+        self._reading: dict[str, float] = {}
+        """When each model call began to read its prompt; 0 once that has been said."""
         self._total = sum(step.depth == 0 for step in progress.steps.values())
 
     def show(self, event: Event) -> None:
@@ -102,7 +106,10 @@ class PlainView(QuietView):
             self._show_hook(event)
         elif event.type in ("agent_called", "agent_told"):
             self._show_agent(event)
+        elif event.type == "reading":
+            self._show_reading(event)
         elif event.type in ("effect", "tool_told", "thread_ended"):
+            self._reading.pop(event.path, None)
             self._show_turn(event)
         elif step is not None and event.type == "step_started":
             self.pause()
@@ -112,6 +119,13 @@ class PlainView(QuietView):
             end_fan(step, event)
             if not step.thread:
                 self._end(step, _ENDS[event.type])
+
+    def _show_reading(self, event: Event) -> None:
+        """Say once that a model still reads its prompt, so that a slow machine is not taken for a broken one."""
+        began = self._reading.setdefault(event.path, event.at)
+        if began and event.at - began >= LONG_READING and self._progress.reading:
+            self._reading[event.path] = 0
+            self.say(f"  {self._progress.reading}")
 
     def _show_turn(self, event: Event) -> None:
         """Show the progress of a thread: the replies and calls of its model, and the results that it gets."""

@@ -99,7 +99,7 @@ def resume_command(
     document: bool = False,
     script: str = "",
 ) -> str:
-    """Return the command that goes on with a run. `limit` is NAME=VALUE; `answer` is a step and a value."""
+    """Return the command that continues with a run. `limit` is NAME=VALUE; `answer` is a step and a value."""
     words = [*_options("--set", _settings(sets)), *_options("--budget", [budget]), *_options("--limit", [limit])]
     words += [*_options("--model", [model]), *_options("--script", [script])]
     if answer is not None:

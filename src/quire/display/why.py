@@ -103,7 +103,7 @@ def _answered(performed: Performed) -> tuple[str, str]:
     failed = performed.record is not None and performed.record.failure is not None
     name = "failed" if failed else names.get(type(performed.request), "answer")
     value = answered_by(performed)
-    return name, "(there is none)" if value is None else pretty(value)
+    return name, "(missing)" if value is None else pretty(value)
 
 
 def _block(name: str, text: str) -> Iterator[str]:

@@ -125,22 +125,22 @@ MORE = Blank("MORE")
 
 
 def stopped_data(row: RunRow) -> dict[str, Value]:
-    """Return a run that stopped and can go on, with the action that helps."""
+    """Return a run that stopped and can continue, with the action that helps."""
     return {**row_data(row), "budget": row.pins.get("budget"), "action": _action(row)}
 
 
 def _action(row: RunRow) -> dict[str, Value]:
     """Return the action: its kind, the words of its button, the reason, and the command that does the same.
 
-    `resume` goes on as it is, `more` needs an amount for `budget` or a limit, `look` can only be done after looking at
-    the run: with another text, another model or another grant.
+    `resume` continues as it is, `more` needs an amount for `budget` or a limit, `look` can only be done after looking
+    at the run: with another text, another model or another grant.
     """
     command = resume_command(row.id)
     if row.status is Status.PAUSED:
         where = f" at step {row.position}" if row.position else ""
-        return _button("resume", "Go on", f"stands{where}", command)
+        return _button("resume", "Continue", f"stopped{where}", command)
     if row.status is Status.INTERRUPTED:
-        return _button("resume", "Go on", "its process is gone; everything that it did is kept", command)
+        return _button("resume", "Continue", "its process has ended; all recorded steps are kept", command)
     failure = row.failure
     if failure is None:
         return _button("resume", "Try again", "", command)

@@ -4,7 +4,7 @@ fail a step: a text that does not fit is kept whole, with a warning.
 JSON objects between prose are found in one linear pass. Trying a decoder at every brace would be quadratic, since each
 failure costs as much as the text is long. Here the text is read token by token. If the JSON breaks off, every object
 that is still open can never be closed (read from its own brace, it meets the same break); complete objects are kept,
-and reading goes on at the first brace that was taken for part of a string.
+and reading continues at the first brace that was taken for part of a string.
 
 The artifact is the same for every consumer: stdout, a file, a page, Python, the calling document. Models like to put a
 fence around text that is not prose; the fence is not part of the artifact, and programs that read JSON or JavaScript

@@ -61,6 +61,10 @@ class Feed:
     def delta(self, path: str, label: str, text: str) -> None:
         self._tell("delta", path, label, {}, {"text": text})
 
+    def reading(self, path: str, label: str, processed: int, total: int) -> None:
+        """Report that a model reads its prompt. At the end of it, both numbers are the same."""
+        self._tell("reading", path, label, {}, {"processed": processed, "total": total})
+
     def waiting(self, path: str, label: str, seconds: float, reason: str) -> None:
         """Report that a failed model call will be made again."""
         self._tell("retry", path, label, {}, {"seconds": seconds, "reason": reason})

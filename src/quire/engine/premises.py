@@ -217,7 +217,7 @@ class PureWork:
         return self.used >= self.pause_at or (bool(self.refused) and path in self.refused)
 
     def allow(self) -> None:
-        """Let the work go on until the next check."""
+        """Let the work continue until the next check."""
         self.pause_at = self.used + UNITS_BETWEEN_CHECKS
 
     def add_text(self, characters: int) -> None:

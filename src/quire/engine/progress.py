@@ -52,6 +52,8 @@ class Progress(Struct):
     warnings: list[tuple[str, str]] = field(default_factory=list)
     streaming: str = ""
     streaming_path: str = ""
+    reading: str = ""
+    """How far a model has read its prompt; empty at the end of it."""
     extracts: dict[str, str] = field(default_factory=dict)
     """The field that a step extracts from its reply, by the path of the step; steps of called documents included."""
     threads: dict[str, ThreadView] = field(default_factory=dict)
@@ -85,6 +87,11 @@ class Progress(Struct):
 
     def apply(self, event: Event) -> None:
         step = self.step_of(event.path)
+        if event.type == "reading":
+            processed, total = whole(event.live.get("processed")), whole(event.live.get("total"))
+            self.reading = f"reading the prompt {processed:,}/{total:,}" if processed < total else ""
+        elif event.type in ("delta", "effect"):
+            self.reading = ""
         # A called document emits events of its own steps; they count for the step that calls it.
         own = step is not None and step.path == event.path
         if event.type == "step_started" and "extract" in event.live:
@@ -150,7 +157,10 @@ class Progress(Struct):
                 self.add_effect(event.record)
 
     def shown_stream(self) -> str:
-        """Return the end of the reply that the model is writing, without the object that `extract` takes from it."""
+        """Return the end of the reply that the model is writing, without the object that `extract` takes from it; while
+        it reads a long prompt, how far it is."""
+        if self.reading:
+            return self.reading
         taken = self.extracts.get(self.streaming_path.rpartition("/")[0])
         return displayed_so_far(self.streaming, taken) if taken else self.streaming
 
@@ -384,7 +394,7 @@ class StepView(Struct):
         self.way = self.way or self.label
 
     def survive(self, message: str) -> None:
-        """Record a failure that the run goes on after, and that of each step below which has caused it."""
+        """Record a failure that the run continues after, and that of each step below which has caused it."""
         self.survived = message
         for step in self.below:
             if message and step.status == "failed":

@@ -41,7 +41,7 @@ SEED_FUNCTIONS = tuple(_SIGNATURES)
 """The names of the functions of the format."""
 _AFTER_VALUE = {
     "->": "a lambda can only be the second argument of map, filter, all, any or find",
-    "[": "there is no indexing; find(list, item -> …) gives one element",
+    "[": "indexing does not exist; find(list, item -> …) gives one element",
     ".": "only a path has members; get(value, 'key') reads from any map",
     "(": f"only these can be called: {', '.join(_SIGNATURES)}",
 }
@@ -49,7 +49,7 @@ _AFTER_VALUE = {
 
 _IN_DIALECT = {
     "->": "a lambda can only be the second argument of map, filter, all, any, find, sort, distinct, group, min or max",
-    "[": "there is no indexing; first(slice(list, 2)) gives the third element",
+    "[": "indexing does not exist; first(slice(list, 2)) gives the third element",
 }
 
 
@@ -263,7 +263,7 @@ class _Parser:
         if function is None:
             close = meant(name, tuple(_SIGNATURES)) if self._dialect else nearest(name, _SIGNATURES)
             help = did_you_mean(close, self._instead("("))
-            raise ExprSyntaxError(f"there is no function {name}", token.span, help)
+            raise ExprSyntaxError(f"unknown function {name}", token.span, help)
         if not self._dialect:
             raise NeedsDialect(f"the function {name} belongs to the Quire dialect", token.span)
         usage = function.usage

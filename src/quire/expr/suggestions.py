@@ -82,7 +82,7 @@ def _told(text: str) -> str:
     """Return a help in words, for what no expression replaces."""
     assigned = _ASSIGNMENT.fullmatch(text)
     if assigned:
-        return f"there are no variables: write {assigned[2]}, and output: {assigned[1]} beside it; == compares"
+        return f"expressions set no variables: write {assigned[2]}, and output: {assigned[1]} beside it; == compares"
     match = _FUNCTION.fullmatch(text)
     if match and match[1] == "if":
         return "a choice is written: condition and value or other"

@@ -34,11 +34,11 @@ _INSTEAD = {
     "|": "write `or`; a function is called: count(x)",
     "!": "write `not`",
     "?": "write `condition and value or other`",
-    "%": "there is no remainder operator",
-    "#": "there are no comments in expressions",
+    "%": "a remainder operator does not exist",
+    "#": "expressions have no comments",
     "`": "texts stand in single or double quotes",
     "$": "names are written without $",
-    ";": "an expression is one value; there are no statements",
+    ";": "an expression is one value; statements do not exist",
 }
 
 
@@ -94,7 +94,7 @@ def _unexpected(text: str, at: int) -> ExprSyntaxError:
     character = text[at]
     if character in "'\"":
         return ExprSyntaxError(f"the text that begins with {character} has no end", Span(at, at + 1))
-    message = f"{character!r} means nothing in an expression"
+    message = f"unknown {'operator' if character in '|&=%^~!?' else 'character'} {character!r}"
     help = _INSTEAD.get(character, "")
     if not help and character.isalpha():
         help = "names are ASCII letters, digits and _; read other keys with get(map, 'key')"

@@ -19,10 +19,10 @@ INVISIBLE = make(
     Severity.WARNING,
     "TX101",
     "invisible-letter",
-    "The text holds letters that are not seen: tag characters, zero width letters, bidirectional controls, variation\n"
+    "The text holds invisible characters: tag characters, zero width characters, bidirectional controls, variation\n"
     "selectors without a character that has variants, soft hyphens, control characters and the like.",
     "People who read or sign the document do not see them, and a model reads them like any other text, so they can\n"
-    "hide instructions or show a text in another order. What a language or an emoji needs is not reported.",
+    "hide instructions or show a text in another order. Characters that a language or an emoji needs are not reported.",
     "Summarise the notes.\\u{E0073}\\u{E0065}\\u{E006E}\\u{E0064}",
     "Summarise the notes.",
 )
@@ -70,7 +70,7 @@ def invisible(source: Source) -> Iterator[Diagnostic]:
         yield _finding(text[start:end], Span(start, end))
     if len(hidden) > MOST:
         start, end = hidden[MOST]
-        message = f"there are letters that are not seen in {len(hidden) - MOST:,} more places"
+        message = f"invisible characters in {len(hidden) - MOST:,} more places"
         yield Diagnostic(INVISIBLE, message, Span(start, end), "the next of them")
 
 
@@ -87,7 +87,7 @@ def _finding(letters: str, span: Span) -> Diagnostic:
         f"U+{ord(letter):04X} {unicodedata.name(letter, 'a control character')}" for letter in dict.fromkeys(letters)
     ]
     shown = ", ".join(first_of(names, NAMED))
-    counted = "a letter that is not seen" if len(letters) == 1 else f"{len(letters):,} letters that are not seen"
+    counted = "an invisible character" if len(letters) == 1 else f"{len(letters):,} invisible characters"
     spelled = "".join(chr(ord(letter) - 0xE0000) for letter in letters if 0xE0020 <= ord(letter) <= 0xE007E)
     label = f"spells: {spelled[:80]}" if spelled else "here"
     help = "a person who reads the document does not see this, and a model does: take it out"

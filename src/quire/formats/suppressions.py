@@ -126,7 +126,7 @@ def _about_unused(
             shown = cut_line(allow.code, 40)
             named = next((other.id for other in codes.values() if other.name == shown.lower()), None)
             close = named or nearest(allow.code, codes)
-            yield Diagnostic(UNKNOWN, f"there is no code {shown}", allow.span, help=did_you_mean(close))
+            yield Diagnostic(UNKNOWN, f"unknown code {shown}", allow.span, help=did_you_mean(close))
         elif code.severity is Severity.ERROR:
             message = f"{code.id} is an error, and errors are not hidden"
             yield Diagnostic(OF_ERROR, message, allow.span, help="correct the document, and drop the comment")
@@ -141,7 +141,7 @@ def _hides_nothing(source: Source, allow: Allow, instead: Allow | None) -> Diagn
         line = source.position(instead.span.start).line
         message = f"the comment on line {line} already hides {allow.code} here, so this one hides nothing"
     elif allow.step and not allow.covers:
-        message = f"there is no step {allow.step}, so the comment hides nothing"
+        message = f"step {allow.step} does not exist, so the comment hides nothing"
     else:
         place = f"step {allow.step}" if allow.step else "this document" if allow.whole else "the part that it covers"
         message = f"{allow.code} is not found in {place}, so the comment hides nothing"

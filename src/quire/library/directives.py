@@ -248,7 +248,7 @@ class Directives:
         here = gathering.gather(bundle.item_id)
         parts = attrgetter("directives", "knowledge", "hooks")
         if here is None or parts(here) != parts(bundle):
-            raise Refused(f"the run comes from elsewhere, and {bundle.item_id} is not the same here: it does not go on")
+            raise Refused(f"the run was made elsewhere, and {bundle.item_id} differs here: it cannot continue")
         return self._started(here, inputs, limits, granted, gathering)
 
     def _started(
@@ -281,7 +281,7 @@ class Directives:
             for key in keys:
                 if trusted.find(key) is None:
                     raise Refused(
-                        f"the key {key} that signed this directive is not trusted any more: it does not go on"
+                        f"the key {key} that signed this directive is not trusted any more: the run cannot continue"
                     )
         return Grants((start.patterns - reaching(start)) | (reaching(start) & reaching(now)))
 
@@ -299,7 +299,7 @@ class Directives:
                 continue
             built_in = self._library.spaces.find("directive", item_id, "system")
             if built_in is None or built_in.text != text:
-                raise Refused(f"{verdict.message} (the run pinned it so: it does not go on)")
+                raise Refused(f"{verdict.message} (the run pinned it: it cannot continue)")
 
     def _requires_signatures(self) -> bool:
         """Tell whether signatures are required. A workspace that the user has not confirmed cannot switch them off."""
@@ -345,7 +345,7 @@ def _unusable(action: HookAction, items: VerifiedItems, find: Find) -> str:
         if action.item_type == item_type and action.primary in primaries:
             item = find(item_type, action.item_id)
             if item is None:
-                raise CannotStart(f"there is no {item_type} {action.item_id}")
+                raise CannotStart(f"unknown {item_type} {action.item_id}")
             return _verified(item, items, find)
     return ""
 
@@ -365,7 +365,7 @@ def _verified(item: Item, items: VerifiedItems, find: Find) -> str:
         extends = read_thread(item).extends.strip()
         parent = find("directive", extends) if extends else None
         if extends and parent is None:
-            raise CannotStart(f"{item.id} extends {extends}, which is not there")
+            raise CannotStart(f"{item.id} extends {extends}, which does not exist")
         if parent is None or parent.id in ids:
             return let_pass
         ids.add(parent.id)

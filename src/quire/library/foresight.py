@@ -234,7 +234,7 @@ class Foresight:
     @cached_property
     def _library(self) -> Snapshot:
         if self._settings is None:
-            raise BadConfiguration("the settings cannot be read, so there are no documents")
+            raise BadConfiguration("the settings cannot be read, so no document can be listed")
         if self._looked_at is not None:
             return self._looked_at
         from quire.library.library import Library

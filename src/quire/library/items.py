@@ -26,7 +26,8 @@ from msgspec import Struct
 from quire.errors import CannotStart, QuireError, Refused, Unreadable
 from quire.formats import belongs_to_test
 from quire.library.registered import load_playbooks
-from quire.source import MAX_DOCUMENT_BYTES, NO_LINK, NO_WAIT, normalise, open_text, unsaved_below
+from quire.os_flags import NO_LINK, NO_WAIT
+from quire.source import MAX_DOCUMENT_BYTES, normalise, open_text, unsaved_below
 from quire.trust.signature_line import digest_of
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class Root(Struct, frozen=True):
         except OSError:
             return None
         if self.home and not _is_in(path, self.home):
-            raise Refused(f"{self.folder} is a link that leads out of its space; put a real folder there")
+            raise Refused(f"{self.folder} is a link that leads out of its folder; put a real folder there")
         return path
 
     def entry(self, item_id: str, path: Path) -> Entry:

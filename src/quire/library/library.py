@@ -76,7 +76,7 @@ class Library:
                 item = self.spaces.find("directive", item_id, root.space)
                 if item is not None:
                     return item
-        raise CannotStart(f"{file} is in no space: directives live below .ai/directives of a workspace")
+        raise CannotStart(f"{file} is not a directive: they are below .ai/directives of a project or user folder")
 
     def find(self, name: str, kinds: Collection[str] = KINDS) -> Document | None:
         """Return the document that a name means: a registered pipeline, else a playbook, else a directive.

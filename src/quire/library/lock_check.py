@@ -141,8 +141,8 @@ class _LockCheck:
         if document.plan is None:
             return
         if locked is None:
-            what = f"there is no {FILE_NAME}" if self._lock is None else f"{document.key} is not in {FILE_NAME}"
-            yield Diagnostic(NO_LOCK, f"{what}: what it may do was never reviewed", NOWHERE, help=_FIRST)
+            what = f"{FILE_NAME} does not exist" if self._lock is None else f"{document.key} is not in {FILE_NAME}"
+            yield Diagnostic(NO_LOCK, f"{what}: its permissions were never reviewed", NOWHERE, help=_FIRST)
             return
         facts = self._facts.facts(document)
         if facts is not None and [*document_lines(locked)] == [*document_lines(facts)]:
@@ -210,7 +210,7 @@ class _LockCheck:
         findings = [*self._changed_tools(reading), *self._dearer(reading)]
         gone = sorted(set(reading.lock.documents) - self._compared) if all else []
         for key in gone:
-            message = f"the lock has an entry of {key}, which is not there any more"
+            message = f"the lock has an entry of {key}, which does not exist any more"
             findings.append(Diagnostic(STALE, message, _line_of(reading.source, key), help="quire lock"))
         return LockedFindings(reading.source, tuple(findings)) if findings else None
 

@@ -83,7 +83,9 @@ def locked_lock(settings: Settings) -> Lock:
             return lock
     except CannotStart as error:
         raise Refused(f"[trust] locked asks for a lock, and it cannot be read: {error}") from None
-    raise Refused(f"[trust] locked asks for a lock, and there is no {FILE_NAME}: quire lock writes it, for a review")
+    raise Refused(
+        f"[trust] locked requires a lock, and {FILE_NAME} does not exist: write it with quire lock, and review it"
+    )
 
 
 def require_locked(settings: Settings, document: Document) -> None:
@@ -105,7 +107,7 @@ def require_locked(settings: Settings, document: Document) -> None:
     named = f"{key}#{document.declared}"
     key = named if document.declared and named in lock.documents else key
     if key not in lock.documents:
-        raise Refused(f"{key} is not in {FILE_NAME}, so what it may do was never reviewed: quire lock {key}")
+        raise Refused(f"{key} is not in {FILE_NAME}, so its permissions were never reviewed: quire lock {key}")
     now = facts.facts(LockableDocument(key, document.source, document.runnable()))
     changes = compare_document(key, lock.documents[key], now, lock.tools)
     wider = [change for change in changes if change.direction == "wider"]

@@ -122,8 +122,8 @@ def _nothing(name: str, library: Library) -> str:
     elif own:
         hint = f"known here are {', '.join(own[:_SHOWN])}" + (" and more" if len(own) > _SHOWN else "")
     else:
-        hint = "no document here has a name"
-    return "\n".join([f"there is no file, no pipeline, playbook or directive {name}; {hint}", *registry.problems])
+        hint = "there are no documents in this folder"
+    return "\n".join([f"unknown file, pipeline, playbook or directive {name}; {hint}", *registry.problems])
 
 
 def _shown(entry: Entry) -> str:

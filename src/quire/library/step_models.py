@@ -161,7 +161,7 @@ def _check_agent(key: str, chosen: PlaybookSettings, settings: Settings) -> None
     if chosen.agent and chosen.agent not in settings.agents:
         close = nearest(chosen.agent, settings.agents)
         meant = did_you_mean(close, f"write [agents.{chosen.agent}]", form='"{}"')
-        raise BadInputs([f'quire.toml: [playbooks."{key}"] agent: there is no agent {chosen.agent}; {meant}'])
+        raise BadInputs([f'quire.toml: [playbooks."{key}"] agent: unknown agent {chosen.agent}; {meant}'])
 
 
 def _model(step: Step, work: Think, chosen: PlaybookSettings, settings: Settings, own: str) -> tuple[str, str, str]:

@@ -40,9 +40,9 @@ def find_tested(source: Source, file: TestFile, library: Library) -> Document:
     if document is not None:
         return document
     if is_path:
-        raise CannotStart(f"there is no document {name} beside the test")
+        raise CannotStart(f"no document {name} exists beside the test")
     beside = ", ".join(tried)
-    raise CannotStart(f"there is no document {name}: neither {beside} beside the test, nor one with that name")
+    raise CannotStart(f"unknown document {name}: neither {beside} beside the test, nor one with that name")
 
 
 def compare(file: TestFile, document: Document, library: Library) -> list[Diagnostic]:

@@ -163,7 +163,7 @@ class Session:
             self.outbox.log("the result of a check cannot be shown", error)
 
     def hear(self, job: Job, message: bytes) -> None:
-        """Take a message of another process, which goes on with its job."""
+        """Take a message of another process, which continues with its job."""
         try:
             job.heard(message)
         except Exception as error:  # as above

@@ -13,11 +13,15 @@ import os
 import select
 import signal
 import sys
+import threading
+from collections import deque
 from collections.abc import Iterator
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 from quire.lsp.protocol import BadFraming, FrameReader, framed
 from quire.lsp.session import Session
+from quire.os_flags import IS_WINDOWS
 
 if TYPE_CHECKING:
     import socket
@@ -111,7 +115,7 @@ class Connection:
         most = SECONDS_BETWEEN_LOOKS if self._is_collected else SECONDS_BEFORE_COLLECTING
         seconds = most if wait is None else min(wait, most)
         reads = [self._reads, *(child.pipe for child in self._children)]
-        ready, writable, _ = select.select(reads, [self._writes] if self._out else [], [], seconds)
+        ready, writable = self._wait(reads, seconds)
         if writable:
             self._write()
         for child in [child for child in self._children if child.pipe in ready]:
@@ -122,7 +126,7 @@ class Connection:
                 self._children.remove(child)
                 self._session.finish(child.job, child.end())
         if self._reads in ready:
-            data = os.read(self._reads, _PIECE)
+            data = self._read()
             if not data:
                 return False
             for message in self._frames.feed(data):
@@ -133,6 +137,14 @@ class Connection:
             _collect()
             self._is_collected = True
         return bool(ready or writable) or self._editor_lives()
+
+    def _wait(self, reads: list[int], seconds: float) -> tuple[list[int], bool]:
+        """Return what can be read, and whether the editor can be written to, if there is something to write."""
+        ready, writable, _ = select.select(reads, [self._writes] if self._out else [], [], seconds)
+        return ready, bool(writable)
+
+    def _read(self) -> bytes:
+        return os.read(self._reads, _PIECE)
 
     def _work(self) -> None:
         """Do what can be done now. New messages are taken in between, so that a cancellation is seen in time."""
@@ -146,7 +158,7 @@ class Connection:
                 self._children.append(_begin(job, self._reads))
             for message in self._session.sent():
                 self._out += framed(message)
-            if self._out or select.select([self._reads], [], [], 0)[0]:
+            if self._out or self._wait([self._reads], 0)[0]:
                 return
         for message in self._session.sent():
             self._out += framed(message)
@@ -180,6 +192,30 @@ class Connection:
         except PermissionError:
             pass
         return True
+
+
+class ThreadConnection(Connection):
+    """A connection for Windows, which can only wait for sockets: a thread reads, and writing waits for the editor.
+    Without `fork` there is nothing else to wait for."""
+
+    def __init__(self, session: Session, reads: int, writes: int, *, collects: bool = False) -> None:
+        super().__init__(session, reads, writes, collects=collects)
+        self._arrived: SimpleQueue[bytes] = SimpleQueue()
+        self._next: deque[bytes] = deque()
+        threading.Thread(target=self._read_on, daemon=True).start()
+
+    def _read_on(self) -> None:
+        while data := os.read(self._reads, _PIECE):
+            self._arrived.put(data)
+        self._arrived.put(b"")
+
+    def _wait(self, reads: list[int], seconds: float) -> tuple[list[int], bool]:
+        with contextlib.suppress(Empty):
+            self._next.append(self._arrived.get(timeout=0 if self._out or self._next else seconds))
+        return (reads if self._next else []), bool(self._out)
+
+    def _read(self) -> bytes:
+        return self._next.popleft()
 
 
 def _begin(job: Job, reads: int) -> _Child:
@@ -229,16 +265,18 @@ def serve_stdio() -> int:
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     _collect_seldom()
-    return Connection(Session(forks=CAN_FORK), reads, writes, collects=True).serve()
+    kind = ThreadConnection if IS_WINDOWS else Connection
+    return kind(Session(forks=CAN_FORK), reads, writes, collects=True).serve()
 
 
 def _widen(pipe: int) -> None:
     """Let a pipe hold the findings about a large document. One of the usual size holds a ninth of them: the editor and
     this process would have to take turns, and on a busy machine each turn waits."""
     if sys.platform == "linux":
-        import fcntl
+        # Not a pipe, or more than the user may have; not every Python has the module.
+        with contextlib.suppress(OSError, ImportError):
+            import fcntl
 
-        with contextlib.suppress(OSError):  # not a pipe, or more than the user may have
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _LARGEST_PIPE)
 
 

@@ -182,30 +182,29 @@ def flat_symbols(symbols: Sequence[Symbol], container: str = "") -> Iterable[tup
         yield from flat_symbols(part.children, part.name)
 
 
-PLACES = (docs_folder() / "reference" / "codes.md",)
+CODES = docs_folder() / "reference" / "codes"
 _HEADING = re.compile(r"^### ([A-Z]+\d+) ", re.MULTILINE)
 
 
 def code_address(code: str) -> str:
-    """Return the address of a code on the page; empty if the page or the code is missing. The place is a line, because
+    """Return the address of a code on its page; empty if the page or the code is missing. The place is a line, because
     editors show the text of a file, where the anchors of headings mean nothing."""
-    page, lines = _page()
+    page, lines = _page(code.rstrip("0123456789"))
     return f"{page}#L{lines[code]}" if code in lines else ""
 
 
-@lru_cache(maxsize=1)
-def _page() -> tuple[str, dict[str, int]]:
-    """Return the address of the page and the line of each code."""
-    for place in PLACES:
-        try:
-            text = place.read_text(encoding="utf-8")
-        except OSError:
-            continue
-        lines: dict[str, int] = {}
-        line, at = 1, 0
-        for match in _HEADING.finditer(text):
-            line += text.count("\n", at, match.start())
-            at = match.start()
-            lines[match[1]] = line
-        return uri_of(str(place)), lines
-    return "", {}
+@lru_cache(maxsize=64)
+def _page(prefix: str) -> tuple[str, dict[str, int]]:
+    """Return the address of the page of a prefix and the line of each code."""
+    place = CODES / f"{prefix}.md"
+    try:
+        text = place.read_text(encoding="utf-8")
+    except OSError:
+        return "", {}
+    lines: dict[str, int] = {}
+    line, at = 1, 0
+    for match in _HEADING.finditer(text):
+        line += text.count("\n", at, match.start())
+        at = match.start()
+        lines[match[1]] = line
+    return uri_of(str(place)), lines

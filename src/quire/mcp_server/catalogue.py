@@ -229,7 +229,7 @@ PROMPTS = tuple(
         name=name,
         title=f"Write a {grammar.name}",
         description=f"Asks for a {grammar.name} that does a task, and says how one is written.",
-        arguments=[types.PromptArgument(name=_TASK, description=f"What the {grammar.name} is to do.", required=True)],
+        arguments=[types.PromptArgument(name=_TASK, description=f"The task of the {grammar.name}.", required=True)],
     )
     for name, grammar in _BY_PROMPT.items()
 )
@@ -257,7 +257,7 @@ def written_prompt(name: str, arguments: Mapping[str, str]) -> types.GetPromptRe
         raise MCPError(types.INVALID_PARAMS, f"{name} has no argument {unknown!r}: {hint}")
     task = arguments.get(_TASK, "").strip()
     if not task:
-        raise MCPError(types.INVALID_PARAMS, f"{name} needs {_TASK}: what the {grammar.name} is to do")
+        raise MCPError(types.INVALID_PARAMS, f"{name} needs {_TASK}: the task of the {grammar.name}")
     text = types.TextContent(text=request(grammar, task))
     return types.GetPromptResult(description=grammar.about, messages=[types.PromptMessage(role="user", content=text)])
 
@@ -270,7 +270,7 @@ def request(grammar: Grammar, task: str) -> str:
 
 def _unknown(what: str, name: str, grammars: Mapping[str, Grammar]) -> str:
     hint = did_you_mean(nearest(name, grammars), f"there are {', '.join(grammars)}")
-    return f"there is no {what} {name}: {hint}"
+    return f"unknown {what} {name}: {hint}"
 
 
 Context: TypeAlias = ServerRequestContext[Any, Any]

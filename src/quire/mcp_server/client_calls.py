@@ -197,7 +197,7 @@ class Calls:
             try:
                 runtime = await self._reopen(self._runtime, row.id)
             except QuireError as error:
-                self._report(f"the run {row.id} cannot go on: {error}")
+                self._report(f"the run {row.id} cannot continue: {error}")
                 continue
             self._detached[row.id] = attached
             under_way.add(self._launching.go_on(row.id, runtime, attached.began, self._report))

@@ -1,5 +1,5 @@
 """Tools besides those of documents: launch a pipeline by name or by definition, and the operations that have a tool:
-results of runs whose call has ended, letters about them, going on, and answers. Results of tools are envelopes: the
+results of runs whose call has ended, notices about them, resuming, and answers. Results of tools are envelopes: the
 envelope itself for programs, and its output or error as text.
 
 Answering questions is for people; the tool for it is offered only if the user says so. A client sees the runs that
@@ -91,7 +91,9 @@ def _wrong_argument(tool: str, schema: Mapping[str, Any], arguments: Mapping[str
         least, value = member.get("minimum"), arguments[name]
         if not isinstance(value, kind) or isinstance(value, bool) or (least is not None and value < least):
             return f"{name} must be {words}" + (f", {least} or more" if least is not None else "")
-    return "; ".join(f"{place.lstrip('/')}: {message}" for place, message in errors_of(schema, dict(arguments)))
+    errors = ((place.lstrip("/"), message) for place, message in errors_of(schema, dict(arguments)))
+    # A message quotes the value, which may be huge, and ends with what is wrong with it.
+    return "; ".join(f"{place}: {message if len(message) < 400 else f'…{message[-200:]}'}" for place, message in errors)
 
 
 def _at_most(member: Mapping[str, Any], value: Value) -> Value:
@@ -203,7 +205,7 @@ class LaunchedRuns:
         """Return a run. Raises `NoSuchRun`, also for a run that was not launched by a client."""
         row = await self.runtime.store.get(run)
         if row is None or not _launched_here(row):
-            raise NoSuchRun(f"there is no run {run} that was launched from here")
+            raise NoSuchRun(f"unknown run {run} that was launched from here")
         return row
 
     async def envelope(self, run: str) -> LaunchResult:
@@ -225,7 +227,7 @@ class LaunchedRuns:
                 # The server that drove it was killed; the next server continues it.
                 return LaunchResult("started", {"run_id": run})
             case Status.PAUSED | Status.CANCELLED:
-                how = f"it is {row.status.words}; to go on: pipeline_resume, or quire resume {run}"
+                how = f"it is {row.status.words}; to continue: pipeline_resume, or quire resume {run}"
                 return LaunchResult("cancelled", {"run_id": run, "error": how})
         return waiting(run, await self.runtime.store.questions(run))
 
@@ -277,7 +279,7 @@ class OfLaunched(Input, frozen=True, kw_only=True):
 
 
 @operation(
-    "How a run stands that was launched from here: its output, what went wrong, or what it waits for.",
+    "The state of a run that was launched from here: its output, its error, or the questions that it waits for.",
     OfLaunched,
     ENVELOPE,
 )
@@ -286,8 +288,8 @@ async def pipeline_result(host: ToolHost, given: OfLaunched) -> Result:
 
 
 @operation(
-    "Goes on with a run that was launched from here and was stopped or has failed, and waits for its result. What it "
-    "has done already is not done again.",
+    "Continues a run that was launched from here and was stopped or has failed, and waits for its result. Recorded "
+    "steps are not done again.",
     OfLaunched,
     ENVELOPE,
 )
@@ -303,7 +305,7 @@ class AnswerLaunched(OfLaunched, frozen=True, kw_only=True):
 
 
 @operation(
-    "Answers a question for a text or a choice that a run waits with, goes on with the run and waits for its result. "
+    "Answers a question a run is waiting for (a text or a choice), continues the run and waits for its result. "
     "The question is for a person: ask the person. Yes or no is not answered here.",
     AnswerLaunched,
     ENVELOPE,
@@ -322,7 +324,7 @@ async def pipeline_answer(host: ToolHost, given: AnswerLaunched) -> Result:
 
 
 class ReadInbox(Input, frozen=True, kw_only=True):
-    limit: Annotated[int, Meta(ge=1, le=MOST_LETTERS, description="How many letters at most.")] = MOST_LETTERS
+    limit: Annotated[int, Meta(ge=1, le=MOST_LETTERS, description="The most notices to return.")] = MOST_LETTERS
     before: (
         Annotated[
             int,
@@ -333,8 +335,8 @@ class ReadInbox(Input, frozen=True, kw_only=True):
 
 
 @operation(
-    "The letters to this client: one for each run that has ended without it, the oldest first. Without arguments the "
-    "newest of them; `earlier` says how many come before.",
+    "Lists the notices for this client: one for each run that ended while it was away, the oldest first. Without "
+    "arguments the newest of them; `earlier` says how many come before.",
     ReadInbox,
     shape(letters=list[Object], earlier=int),
 )

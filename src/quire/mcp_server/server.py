@@ -61,8 +61,8 @@ T = TypeVar("T")
 NAME = "quire"
 INSTRUCTIONS = (
     "Each pipeline__NAME, playbook__NAME and directive__NAME tool runs a document of this workspace and waits for its "
-    "result. A run that asks a person, or that was launched with run_pipeline_async, goes on later: pipeline_result "
-    "tells how it stands, pipeline_resume goes on with it, pipeline_inbox lists what has come in. Only people "
+    "result. A run that asks a person, or that was launched with run_pipeline_async, continues later: pipeline_result "
+    "returns its state, pipeline_resume continues it, pipeline_inbox lists notices of ended runs. Only people "
     "answer its questions. The resources quire://grammar/NAME say how documents are written."
 )
 LONGEST_WAIT = 30 * 24 * 3600.0
@@ -197,7 +197,7 @@ class Host:
         listing = await asyncio.to_thread(self._catalogue.load)
         offered = listing.tools.get(params.name)
         if offered is None:
-            raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name}")
+            raise MCPError(types.INVALID_PARAMS, f"unknown tool {params.name}")
         return await self.calls.run(caller, offered, arguments)
 
     async def _resources(

@@ -240,5 +240,5 @@ def choose_model(
 
     pulled = preferred_model(environ)
     if pulled is not None:
-        return Choice(f"local:{pulled.name}", "the embedded model is here and nothing else is")
+        return Choice(f"local:{pulled.name}", "no API key or Ollama found: using the downloaded model")
     raise NoModel(WAYS)

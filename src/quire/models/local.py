@@ -71,15 +71,15 @@ class LocalModel:
         if call.schema is not None and forcible(call.schema):
             shape = shaped(call.schema, texts=REPLY_TEXT)
             sampling = _sampling(FORCED_SAMPLING, call)
-            draft = await self._force(messages, shape, _limit(call, FORCED_TOKENS), sampling, on_delta)
+            draft = await self._force(call, messages, shape, _limit(call, FORCED_TOKENS), sampling, on_delta)
             self._check_whole(draft)
         if not draft.text:
             closing = _closing_tokens(call)
             limit = _left(_limit(call, PROSE_TOKENS + closing), draft) - closing
             request = {"messages": messages, "max_tokens": max(1, limit), **_sampling(SAMPLING, call)}
-            draft = draft.then(await self._say(request, on_delta))
+            draft = draft.then(await self._say(call, request, on_delta))
         if call.closing is not None and not closes(draft.text, call.closing):
-            draft = await self._close(call.closing, messages, draft, _closing_tokens(call), on_delta)
+            draft = await self._close(call, call.closing, messages, draft, on_delta)
         if not draft.text.strip():
             raise ModelFailed(f"{self._name} answered nothing", kind="empty")
         return self._reply(draft, draft.text)
@@ -100,7 +100,8 @@ class LocalModel:
         draft = _Draft()
         for loose in (False, True):
             shape = choice(call.tools, answer, texts=REPLY_TEXT, loose=loose)
-            tried = await self._force(messages, shape, _left(limit, draft), _sampling(FORCED_SAMPLING, call), show)
+            sampling = _sampling(FORCED_SAMPLING, call)
+            tried = await self._force(call, messages, shape, _left(limit, draft), sampling, show)
             draft = draft.then(tried)
             if draft.text:
                 break
@@ -124,7 +125,7 @@ class LocalModel:
         return self._reply(draft, text)
 
     async def _close(
-        self, schema: Mapping[str, Value], messages: list[Turn], prose: _Draft, limit: int, on_delta: OnDelta
+        self, call: ModelCall, schema: Mapping[str, Value], messages: list[Turn], prose: _Draft, on_delta: OnDelta
     ) -> _Draft:
         """Return the prose and the object after it; the prose alone if a grammar cannot express the schema.
 
@@ -141,7 +142,7 @@ class LocalModel:
 
         try:
             shape = shaped(schema, texts=CLOSING_TEXT)
-            draft = await self._force(begun, shape, limit, {"temperature": 0}, object_delta)
+            draft = await self._force(call, begun, shape, _closing_tokens(call), {"temperature": 0}, object_delta)
         except ModelFailed:
             return prose
         if not draft.text:
@@ -151,6 +152,7 @@ class LocalModel:
 
     async def _force(
         self,
+        call: ModelCall,
         messages: list[Turn],
         shape: Mapping[str, Value],
         limit: int,
@@ -166,9 +168,9 @@ class LocalModel:
         except RuntimeError:
             return _Draft()
         request = {"messages": messages, "max_tokens": limit, "grammar": grammar, **sampling}
-        return await self._say(request, on_delta, begins="{")
+        return await self._say(call, request, on_delta, begins="{")
 
-    async def _say(self, request: dict[str, object], on_delta: OnDelta, *, begins: str = "") -> _Draft:
+    async def _say(self, call: ModelCall, request: dict[str, object], on_delta: OnDelta, *, begins: str = "") -> _Draft:
         """Generate a text.
 
         With `begins`, the text is empty unless it begins so, and nothing is passed on before that is known.
@@ -177,6 +179,8 @@ class LocalModel:
         async with aclosing(_chunks(self._runtime, request)) as chunks:
             async for chunk in chunks:
                 held += draft.take(chunk, self._name)
+                if call.on_reading is not None and isinstance(progress := chunk.get("prompt_progress"), dict):
+                    call.on_reading(int(progress.get("processed", 0)), int(progress.get("total", 0)))
                 start = draft.text.lstrip()[: len(begins)]
                 if start != begins[: len(start)]:
                     return _Draft(read=draft.read, written=draft.written)

@@ -134,7 +134,7 @@ def rate_of(spec: str, settings: ModelSettings, today: datetime.date, environ: M
     if own is not None:
         return replace(own_rate(spec, own), context=context)
     if isinstance(rate, Unpriced):
-        reason = f'{rate.reason}; [models.prices."{spec}"] in the quire.toml of your space sets it'
+        reason = f'{rate.reason}; [models.prices."{spec}"] in the quire.toml of your user folder sets it'
         return Unpriced(spec, reason, context)
     return replace(rate, context=context)
 

@@ -47,7 +47,7 @@ class Bucket:
 
 
 class _Waiting:
-    """A call that waits; `future` belongs to its event loop, and is done when the call may go on."""
+    """A call that waits; `future` belongs to its event loop, and is done when the call may continue."""
 
     def __init__(self, run: str, tokens: float) -> None:
         self.run = run
@@ -57,7 +57,7 @@ class _Waiting:
         self.admitted = False
 
     def admit(self) -> bool:
-        """Let the call go on; return False if its event loop is closed."""
+        """Let the call continue; return False if its event loop is closed."""
         self.admitted = True
         try:
             self.loop.call_soon_threadsafe(self._wake)

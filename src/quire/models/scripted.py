@@ -97,7 +97,7 @@ def entry_of(value: Value) -> Entry:
     if len(answers) > 1:
         raise EntryError(f"has both {answers[0]} and {answers[1]}")
     if "text" in value and "tool_calls" not in value:
-        raise EntryError("has a text beside no tool_calls; what is said alone is a reply")
+        raise EntryError("has a text without tool_calls; write a text alone as a reply")
     if not answers and "delay_ms" not in value:
         raise EntryError("needs a reply, a default or an error")
     if not answers and len(value) > 1:

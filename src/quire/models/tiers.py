@@ -77,7 +77,7 @@ def choose(
         return default_model
     general = _at_providers("general", providers, provider)
     if general is None:
-        named = f"tier {tiers[0]} is not known and there is no default model" if tiers else "there is no default model"
+        named = f"tier {tiers[0]} is unknown, and no default model is set" if tiers else "no default model is set"
         raise CannotStart(f"{named}: set `[models] default` or `[models.tiers] general` in quire.toml")
     return general
 

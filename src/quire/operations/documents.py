@@ -6,12 +6,13 @@ import asyncio
 import contextlib
 import datetime
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Annotated
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from quire import formats
 from quire.analysis.approvals import gates_of
@@ -42,8 +43,9 @@ from quire.library.foresight import Foresight
 from quire.library.lock_state import lock_state
 from quire.operations.field_types import Input, Limit, Name, Object, Page, Text, operation, shape, words
 from quire.operations.problems import Problem
+from quire.operations.results import Cases, ShownDocument
 from quire.operations.results import Document as DocumentRow
-from quire.operations.results import ShownDocument
+from quire.patterns import late_pattern
 from quire.runs.earlier_runs import UsageSeen, usage_seen
 from quire.runs.proven import assumed_sizes, prove_document
 from quire.values import encode
@@ -61,6 +63,11 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 PAGE = 500
+_UNSAVED = (
+    (late_pattern(r"^cases:", re.MULTILINE), "unsaved.test.yaml"),
+    (late_pattern(r"^(pipeline|schema):", re.MULTILINE), "unsaved.yaml"),
+)
+"""The place of a text without one, by what stands in it; else it is a playbook or a directive."""
 LATEST_RUNS = 1000
 """The last run of a document is looked for among so many runs."""
 MOST_FOLDERS = 200
@@ -133,6 +140,8 @@ def _counts(states: Sequence[DocumentState]) -> dict[str, Value]:
 async def _last_runs(host: Host) -> dict[str, RunRow]:
     """Return the newest run of each document; none while the store cannot be read, because documents are files."""
     rows: dict[str, RunRow] = {}
+    if host.caller.door == "mcp":
+        return rows  # a client sees the runs that it has launched, and no others
     with contextlib.suppress(StoreError):
         for row in await host.runtime.store.list(limit=LATEST_RUNS):
             rows.setdefault(host.shelf.id_of(row), row)
@@ -140,7 +149,7 @@ async def _last_runs(host: Host) -> dict[str, RunRow]:
 
 
 class OfDocument(Input, frozen=True, kw_only=True):
-    id: str
+    id: Annotated[str, Meta(description="The path of the document from the folder of the workspace.")]
 
 
 class ShowDocument(OfDocument, frozen=True, kw_only=True):
@@ -267,14 +276,39 @@ def overlay_for(runtime: Runtime, document: Document) -> Overlay:
     return overlay_of(Foresight(runtime.settings).proof(document.runnable(), document.name))
 
 
+@operation("The cases of a document's test file, with the results of their last run here.", OfDocument, Cases)
+async def list_cases(host: Host, given: OfDocument) -> Value:
+    state = await asyncio.to_thread(host.shelf.one, given.id)
+    return await asyncio.to_thread(host.shelf.tests.look, state)
+
+
+@operation(
+    "Run the cases of a document, without a model: their results, and the coverage of its lines.", OfDocument, Cases
+)
+async def run_cases(host: Host, given: OfDocument) -> Value:
+    state = await asyncio.to_thread(host.shelf.one, given.id)
+    return await asyncio.to_thread(host.shelf.tests.run, state)
+
+
 class CheckText(Input, frozen=True, kw_only=True):
-    text: Text
-    path: Name = "unsaved.playbook.md"
+    text: Annotated[Text, Meta(description="The text of a document that need not be saved.")] | UnsetType = UNSET
+    path: Annotated[
+        Text,
+        Meta(description="Its place in the workspace, which tells its format; without a text, the document to check."),
+    ] = ""
 
 
-@operation("Check a text that need not be saved.", CheckText, shape(diagnostics=list[Object]))
+@operation("Find the mistakes of a document: of a file, or of a text.", CheckText, shape(diagnostics=list[Object]))
 async def check_text(host: Host, given: CheckText) -> Value:
-    return await asyncio.to_thread(_checked, host, given.text, given.path)
+    if not isinstance(given.text, UnsetType):
+        place = next((place for pattern, place in _UNSAVED if pattern.search(given.text)), "unsaved.md")
+        return await asyncio.to_thread(_checked, host, given.text, given.path or place)
+    if not given.path:
+        raise Problem.of("unfit-body", "text or path is needed")
+    state = await asyncio.to_thread(host.shelf.one, given.path)
+    if state.source is None:
+        raise Problem.of("cannot-start", state.error)
+    return await asyncio.to_thread(_checked, host, state.source.text, state.id)
 
 
 def _checked(host: Host, text: str, path: str) -> dict[str, Value]:
@@ -294,12 +328,12 @@ class ExplainCode(Input, frozen=True, kw_only=True):
     code: str
 
 
-@operation("What a code of a finding means.", ExplainCode, shape(id=Name, explanation=Text))
+@operation("The meaning of the code of a finding.", ExplainCode, shape(id=Name, explanation=Text))
 async def explain_code(host: Host, given: ExplainCode) -> Value:
     id = given.code.upper()
     codes = {code.id: code for code in all_codes()}
     if id not in codes:
-        raise Problem.of("no-such-code", f"there is no code {id}", help=did_you_mean(nearest(id, codes)))
+        raise Problem.of("no-such-code", f"unknown code {id}", help=did_you_mean(nearest(id, codes)))
     code = codes[id]
     return {
         "id": code.id,

@@ -82,7 +82,7 @@ class Preflight(RunOptions, frozen=True, kw_only=True):
 
 
 @operation(
-    "What a run would do at most, with which model and for how much, and what still stops it. Starts nothing.",
+    "The bounds, the model and the cost of a run, and the reasons why it cannot start. Starts nothing.",
     Preflight,
     Forecast,
 )

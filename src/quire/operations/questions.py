@@ -92,7 +92,7 @@ class AnswerQuestion(OfStep, frozen=True, kw_only=True):
     drive: bool = True
 
 
-@operation("Answer a question, and go on with its run.", AnswerQuestion, shape(run=Name, path=Name, driven_here=bool))
+@operation("Answer a question and continue its run.", AnswerQuestion, shape(run=Name, path=Name, driven_here=bool))
 async def answer_question(host: Host, given: AnswerQuestion) -> Value:
     run = await host.runtime.find(given.run)
     await _store_answer(host, run, given.path, given.hash, given.value)
@@ -113,12 +113,12 @@ class AnswerQuestions(Input, frozen=True, kw_only=True):
 
 
 @operation(
-    "Answer several questions, and go on with their runs. Each is answered or not by itself.",
+    "Answer several questions and continue their runs. Each answer succeeds or fails alone.",
     AnswerQuestions,
     needs("items", "answered"),
 )
 async def answer_questions(host: Host, given: AnswerQuestions) -> Value:
-    """Answer several questions. Each is answered or not by itself; their runs go on afterwards."""
+    """Answer several questions. Each is answered or not by itself; their runs continue afterwards."""
     results: list[Value] = []
     answered = 0
     runs: dict[str, None] = {}

@@ -73,7 +73,7 @@ class PreviewFork(RunChanges, frozen=True, kw_only=True):
 
 
 @operation(
-    "The receipt of a fork: what it keeps, what it does again, and how much at most.",
+    "The receipt of a fork: the steps it keeps, the steps it repeats, and the most it costs.",
     PreviewFork,
     needs("summary", "kept", "again", "bounds", "command"),
 )
@@ -145,7 +145,7 @@ async def export_run(host: Host, given: OfRun) -> File:
 VERDICT = shape(ok=bool)
 
 
-@operation("Whether a stored run is as its user wrote it.", OfRun, VERDICT)
+@operation("Verify the seals of a stored run.", OfRun, VERDICT)
 async def verify_run(host: Host, given: OfRun) -> Value:
     return verdict_data(await imports.verify_run(host.runtime, await host.runtime.find(given.run)))
 
@@ -161,7 +161,7 @@ class Export(Input, frozen=True, kw_only=True):
         return self.text.encode(errors="replace")
 
 
-@operation("Whether an exported run is as it was written. Nothing is kept.", Export, VERDICT)
+@operation("Verify an exported run. Nothing is stored.", Export, VERDICT)
 async def verify_export(host: Host, given: Export) -> Value:
     """Verify an exported run without keeping it, and tell whether the store has a run of this id already."""
     verdict = await imports.verify_export(

@@ -188,7 +188,7 @@ async def show_transcript(host: Host, given: OfRun) -> Value:
     return transcript_data(view, threads)
 
 
-@operation("Inputs, named results and stores as they are now, and who wrote them.", OfRun, Object)
+@operation("Inputs, named results and variables as they are now, and the steps that wrote them.", OfRun, Object)
 async def show_values(host: Host, given: OfRun) -> Value:
     return values_data(await _view(host, given))
 

@@ -107,7 +107,7 @@ Count: TypeAlias = Annotated[int, Meta(ge=0)]
 
 
 @operation(
-    "How many runs there are of each status, up to 10,000 each.",
+    "The number of runs of each status, up to 10,000 each.",
     CountRuns,
     shape(statuses=dict[str, Count], total=Count, most=int, more=list[str]),
 )
@@ -133,7 +133,7 @@ class ListActions(Input, frozen=True, kw_only=True):
 
 
 @operation(
-    "What can be done with several runs now, and the commands that do it.",
+    "The actions that several runs allow now, and the commands for them.",
     ListActions,
     shape(runs=Names, cancel=Object, resume=Object, prune=Object),
 )
@@ -175,7 +175,7 @@ class PruneRuns(Input, frozen=True, kw_only=True):
     dry_run: bool = False
 
 
-@operation("Remove runs that have ended: those older than an age, or the named ones.", PruneRuns, Removed)
+@operation("Remove runs that have ended: all older than an age, or the named ones.", PruneRuns, Removed)
 async def prune_runs(host: Host, given: PruneRuns) -> Value:
     store, runs, age = keeper(host.runtime.store), given.runs, given.older_than
     if not isinstance(runs, UnsetType) and age is UNSET:
@@ -245,12 +245,12 @@ class ResumeRun(OfRun, frozen=True, kw_only=True):
     unattended: Unattended = False
 
 
-@operation("Go on with a run; this server drives it.", ResumeRun, Run)
+@operation("Continue a run; this server drives it.", ResumeRun, Run)
 async def resume_run(host: Host, given: ResumeRun) -> Value:
     run, overrides = await host.runtime.find(given.run), given.set
     row = await host.runtime.row(run)
     if row.status is Status.COMPLETED:
-        raise RunState(f"run {run} is completed: there is nothing to resume")
+        raise RunState(f"run {run} is completed: nothing is left to resume")
     if overrides:
         overrides = checked_overrides((await host.runtime.view(run)).document, overrides, way=row.position)
     changes = Given(

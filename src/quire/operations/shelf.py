@@ -27,6 +27,7 @@ from quire.wording import did_you_mean, nearest
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
     from quire.engine.records import RunRow
+    from quire.operations.document_cases import DocumentTests
     from quire.runs.runtime import Runtime
     from quire.trust.trusted_keys import TrustedKeys
 
@@ -46,6 +47,13 @@ class Shelf:
         self._keys: TrustedKeys | str | None = None
         self._reading = threading.Lock()
         self._runs: dict[str, str] = {}
+
+    @functools.cached_property
+    def tests(self) -> DocumentTests:
+        """The tests of the documents; their code is loaded when they are first asked for."""
+        from quire.operations.document_cases import DocumentTests
+
+        return DocumentTests(self._folder)
 
     def stamp(self) -> tuple[tuple[str, Stamp], ...]:
         """Return a value that changes when a document is added, removed or written."""
@@ -72,7 +80,7 @@ class Shelf:
         path = document_at(self._folder, id)
         if path is None:
             close = nearest(id, [other for other, _, _ in self._files()])
-            raise Problem.of("no-such-document", f"there is no document {id}", help=did_you_mean(close))
+            raise Problem.of("no-such-document", f"unknown document {id}", help=did_you_mean(close))
         return DocumentStates(self._settings, trusted_keys(self._settings)).at(id, path)
 
     def meant(self, name: str) -> Document:

@@ -141,11 +141,11 @@ class OnError(Struct, frozen=True):
     policy: typing.Literal["continue", "abort", "retry"]
     times: int = 0
     survives: bool = False
-    """True for `retry(N), continue`: when the last attempt has failed too, the run goes on."""
+    """True for `retry(N), continue`: when the last attempt has failed too, the run continues."""
 
     @property
     def goes_on(self) -> bool:
-        """Tell whether the run goes on after the last failure."""
+        """Tell whether the run continues after the last failure."""
         return self.survives or self.policy == "continue"
 
     def __str__(self) -> str:
@@ -167,7 +167,7 @@ class Guard(Struct, frozen=True):
 
     @property
     def goes_on(self) -> bool:
-        """Tell whether the run goes on after a failure of the step."""
+        """Tell whether the run continues after a failure of the step."""
         return self.on_error is not None and self.on_error.goes_on
 
 

@@ -30,7 +30,7 @@ def require_known(allow: Sequence[str], settings: Settings, option: str = "--all
     for name in allow:
         tool = name.partition("=")[0]
         if not _is_capability(tool) and not _is_known(tool, settings):
-            problem = f"{option} {' '.join(name.split())}: there is no tool and no capability of that name"
+            problem = f"{option} {' '.join(name.split())}: no tool or capability of that name exists"
             problems.append(problem + _hint(tool, settings))
     if problems:
         raise BadInputs(problems)

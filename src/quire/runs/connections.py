@@ -47,7 +47,7 @@ _INPUT: dict[str, Value] = {
 
 
 class LaunchConnection:
-    """Launch tools for the threads of one run, with the grants of the calling thread. Launched runs go on when the
+    """Launch tools for the threads of one run, with the grants of the calling thread. Launched runs continue when the
     thread ends; closing waits for them."""
 
     def __init__(self, runtime: Runtime, run: str, grants: Grants, launching: Launching, tools: KnownTools) -> None:
@@ -175,8 +175,8 @@ class ServerListing(Struct, frozen=True):
 
     pins: Mapping[str, LockedTool] = field(default_factory=dict)
     not_asked: Mapping[str, str] = field(default_factory=dict)
-    descriptions: Mapping[str, str] = field(default_factory=dict)
-    """The descriptions that tools give of themselves, by the names of their pins."""
+    specs: Mapping[str, ToolSpec] = field(default_factory=dict)
+    """The tools as they describe themselves, by the names of their pins."""
 
 
 async def ask_servers(settings: Settings, names: Iterable[str]) -> ServerListing:
@@ -192,7 +192,7 @@ async def ask_servers(settings: Settings, names: Iterable[str]) -> ServerListing
     from quire.tools.mcp import McpConnection, in_one_line
 
     redact = redactor_of(settings).text
-    descriptions: dict[str, str] = {}
+    listed: dict[str, ToolSpec] = {}
 
     async def ask(name: str) -> dict[str, LockedTool] | str:
         server = settings.servers[name]
@@ -200,7 +200,9 @@ async def ask_servers(settings: Settings, names: Iterable[str]) -> ServerListing
         connection = McpConnection(server, settings.workspace.folder, os.environ, confirmed=files, redact=redact)
         try:
             specs = list((await asyncio.wait_for(connection.tools(), PATIENCE)).values())
-            descriptions.update((f"{name}/{spec.name}", redact(spec.description)) for spec in specs)
+            listed.update(
+                (f"{name}/{spec.name}", replace(spec, description=redact(spec.description))) for spec in specs
+            )
             return server_pins(name, specs)
         except QuireError as error:
             return redact(in_one_line(error))
@@ -216,11 +218,11 @@ async def ask_servers(settings: Settings, names: Iterable[str]) -> ServerListing
             not_asked[name] = answer
         else:
             pins |= answer
-    return ServerListing(pins, not_asked, descriptions)
+    return ServerListing(pins, not_asked, listed)
 
 
 class PinnedConnection:
-    """A `Connection` whose tools have to be those of a lock. A tool without a pin was not there when it was locked; one
+    """A `Connection` whose tools have to be those of a lock. A tool without a pin did not exist when it was locked; one
     that was never asked about has nothing to be compared with."""
 
     def __init__(self, name: str, inner: Connection, pins: Mapping[str, LockedTool]) -> None:
@@ -259,5 +261,5 @@ class PinnedConnection:
         pin = self._pins.get(key)
         if pin is not None and (pin.digest == NOT_ASKED or pin.digest == pin_of(spec).digest):
             return spec
-        what = "was not there when it was locked" if pin is None else "is not the tool that was locked (LK107)"
+        what = "did not exist when it was locked" if pin is None else "is not the tool that was locked (LK107)"
         return replace(spec, changed=f"{key} {what}: look at it, then run quire lock, which writes {FILE_NAME} again")

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from quire.errors import BadConfiguration, QuireError, ToolFailed
 from quire.installed import add_extra, other_owners
+from quire.os_flags import IS_WINDOWS, WINDOWS_VERBS
 from quire.versions import format_numbers, version_line
 from quire.wording import pluralize
 from quire.workspace.locate import Workspace, user_space
@@ -38,12 +39,13 @@ def examine(workspace: Workspace, environ: Mapping[str, str] | None = None) -> I
     """Yield all findings about a workspace, the most general first. `environ` is the environment of its user."""
     yield Finding("python", "ok", f"{platform.python_version()} ({sys.executable})")
     yield Finding("quire", "ok", version_line().removeprefix("quire "))
+    yield _system()
     if strangers := other_owners():
         named = " and ".join(strangers)
         yield Finding("quire", "problem", f"{named} is installed too, with files of the same names: uninstall it")
     numbers = (f"{name.replace('_', ' ')} {number}" for name, number in format_numbers().items())
     yield Finding("formats", "ok", ", ".join(numbers))
-    made = f"made by {workspace.marker.name}" if workspace.marker else "nothing here marks a workspace"
+    made = f"found by its {workspace.marker.name}" if workspace.marker else "nothing here marks a workspace"
     yield Finding("workspace", "ok", f"{workspace.folder} ({made})")
     space = user_space(environ)
     yield Finding("user space", "ok" if space.is_dir() else "missing", str(space))
@@ -66,6 +68,14 @@ def examine(workspace: Workspace, environ: Mapping[str, str] | None = None) -> I
     yield from models_here()
 
 
+def _system() -> Finding:
+    if IS_WINDOWS:
+        return Finding("system", "missing", f"on Windows only {', '.join(WINDOWS_VERBS)} work: use WSL for all else")
+    if sys.platform == "linux":
+        return Finding("system", "ok", "Linux: everything works")
+    return Finding("system", "ok", f"{platform.system()}: everything works but the sandbox for commands")
+
+
 def _sandbox() -> Finding:
     """Look for bubblewrap without trying it: only running a command shows whether the system allows namespaces."""
     import shutil
@@ -76,8 +86,8 @@ def _sandbox() -> Finding:
     return Finding(
         "sandbox",
         "missing",
-        "there is no bubblewrap, so commands (shell, rye/bash, shell steps of pipelines) are refused: install it, or "
-        "grant them without one with --allow shell=unsandboxed",
+        "bubblewrap is not installed, so commands (shell, rye/bash, shell steps of pipelines) are refused: install it, "
+        "or grant them without one with --allow shell=unsandboxed",
     )
 
 
@@ -201,7 +211,7 @@ def _server(server: McpServer) -> Finding:
     if server.url:
         return Finding(what, "ok", f"at {urlsplit(server.url).hostname}")
     if "${" not in server.command and shutil.which(server.command) is None:
-        return Finding(what, "missing", f"there is no command {server.command}")
+        return Finding(what, "missing", f"command not found: {server.command}")
     return Finding(what, "ok", f"started by {server.command}")
 
 
@@ -210,7 +220,7 @@ def _notify(command: Sequence[str]) -> Finding:
     import shutil
 
     if "/" not in command[0] and shutil.which(command[0]) is None:
-        return Finding("notify", "problem", f"there is no program {command[0]}")
+        return Finding("notify", "problem", f"program not found: {command[0]}")
     return Finding("notify", "ok", f"{command[0]} is told when runs wait or end")
 
 
@@ -245,7 +255,7 @@ def _store(settings: Settings) -> Finding:
     if shut := _not_writable(path):
         return Finding("store", "problem", f"{shut} may not be written, so nothing can run here")
     if not path.is_file():
-        return Finding("store", "missing", f"{path} is made by the first run")
+        return Finding("store", "missing", f"{path} does not exist yet; the first run creates it")
     import sqlite3
 
     from quire.stores.sqlite.database import explain

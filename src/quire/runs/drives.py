@@ -1,11 +1,11 @@
-"""Drive one run: take it over, connect it to its model, tools and people, and go on until it ends or waits.
+"""Drive one run: take it over, connect it to its model, tools and people, and continue until it ends or waits.
 
 The first write removes the records of the effects that ended the run, so that they are performed again; or, if the run
 stopped at a breakpoint, it records that the breakpoint was passed, with the values that a person set there. Names of
 such values must occur in the document, and inputs are checked as at the start.
 
 On resume the user may change budget, limits, model, answers, breakpoints, and `unattended`. Pins never change, so the
-change is an effect at the path `terms`, valid until the next one, in whatever process the run goes on. It never
+change is an effect at the path `terms`, valid until the next one, in whatever process the run continues. It never
 invalidates recorded effects; limits apply only to effects still to be performed.
 """
 
@@ -74,7 +74,7 @@ async def drive_run(
     await runtime.store.check_seal(run, whole=False)
     held = await runtime.stored(row)
     if held.pins.imported:
-        raise RunState(f"run {run} is imported and only to be looked at: `quire fork {run} --from STEP` goes on")
+        raise RunState(f"run {run} is imported and read-only: `quire fork {run} --from STEP` continues in a new run")
     pins = held.pins
     check_step_labels(held.plan, given.breakpoints, given.answers, held.setting.documents)
     if given.model:
@@ -289,7 +289,7 @@ _FURTHER = ("instead", "answers", "unattended", "breakpoints")
 
 
 class Given(Struct, frozen=True):
-    """Changes that the user makes when a run goes on. `unlimited` removes its budget; `model` is called in place of
+    """Changes that the user makes when a run continues. `unlimited` removes its budget; `model` is called in place of
     every other."""
 
     limits: Mapping[str, Value] = field(default_factory=dict)

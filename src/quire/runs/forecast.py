@@ -264,7 +264,7 @@ class _Looking:
         if not any(map(sum, rates)):
             return PriceBound(0.0, "the model costs nothing")
         if calls is None or calls > _MOST_CALLS:
-            return PriceBound(None, "there is no bound on the model calls")
+            return PriceBound(None, "the model calls are not bounded")
         if has_threads(plans) or self._agents_have_tools(plans):
             return PriceBound(None, "an agent reads what its tools return, and that has no bound")
         if self._outlook.bounds.tool_calls.most != 0:
@@ -298,7 +298,7 @@ def _proven_price(proof: RunProof) -> PriceBound:
     most = proof.most("money")
     if most is None:
         reasons = "; ".join(reason.text for reason in money.most.reasons)
-        return PriceBound(None, reasons or "there is no bound on what the models read and write")
+        return PriceBound(None, reasons or "the tokens that the models read and write are not bounded")
     why = list(money.premises)
     if money.ceiling is not None and most == money.ceiling.most:
         why.append(money.ceiling.why)

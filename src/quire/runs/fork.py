@@ -123,7 +123,7 @@ def _no_step(plan: Plan, named: str, steps: Mapping[str, str]) -> CannotStart:
         top = inside.partition("/")[0]
         return CannotStart(f"step {named} is inside of step {top}: a pipeline is forked between its own steps")
     hint = did_you_mean(nearest(named, labels), f"the steps are {', '.join(labels)}")
-    return CannotStart(f"there is no step {named}: {hint}")
+    return CannotStart(f"unknown step {named}: {hint}")
 
 
 FORKED = "run_forked"

@@ -73,7 +73,7 @@ def read_export(path: Path) -> Exported:
             raise CannotStart(f"{path} cannot be read: it is not a file, or larger than {MAX_EXPORT_BYTES:,} bytes")
         data = path.read_bytes()
     except FileNotFoundError:
-        raise CannotStart(f"there is no file {path}") from None
+        raise CannotStart(f"the file {path} does not exist") from None
     except OSError as error:
         raise CannotStart(f"{path} cannot be read: {error.strerror or error}") from None
     return parse_export(data, path)
@@ -146,7 +146,7 @@ def _check_end(path: Path, lines: Sequence[bytes], entries: Sequence[Entry]) -> 
         raise BadExport(path, len(lines), "is the last, and not the end: the file is cut off")
     expected = {"prev": last["prev"], "type": "end", "lines": len(lines), "head": last["prev"]}
     if encode(expected).encode() != lines[-1]:
-        raise BadExport(path, len(lines), "has been changed: it does not count the lines that there are")
+        raise BadExport(path, len(lines), "has been changed: its number of lines is wrong")
 
 
 class _Reading:
@@ -317,8 +317,8 @@ def _question(run: str, entry: Entry) -> Question:
 
 
 def as_imported(row: RunRow) -> RunRow:
-    """Return the row under which an imported run is kept. It cannot go on, so a run that had not ended gets the status
-    expired."""
+    """Return the row under which an imported run is kept. It cannot continue, so a run that had not ended gets the
+    status expired."""
     ended = (Status.COMPLETED, Status.FAILED, Status.CANCELLED, Status.EXPIRED)
     status = row.status if row.status in ended else Status.EXPIRED
     pins = {**row.pins, "folder": None, "out": "", "imported": {"status": str(row.status)}}
@@ -343,7 +343,9 @@ async def prove(exported: Exported, settings: Settings) -> None:
             raise NotProved(f"the document of the run cannot be walked: {error}") from None
         except (KeyError, TypeError, ValueError, AttributeError, StopIteration) as error:
             # Pins in a file from elsewhere may have any shape.
-            raise NotProved(f"what the run holds on to cannot be read: {type(error).__name__}: {error}") from None
+            raise NotProved(
+                f"the pinned documents of the run cannot be read: {type(error).__name__}: {error}"
+            ) from None
         finally:
             await runtime.close()
     for name in dict.fromkeys((*exported.result, *replayed)):

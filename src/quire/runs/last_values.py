@@ -52,7 +52,7 @@ class LastValues(Struct, frozen=True):
 
     run: str
     at: float
-    """When the run last went on, in seconds since 1970."""
+    """When the run last continued, in seconds since 1970."""
     sha256: str
     """Of the text of the document that was run."""
     groups: Mapping[str, Mapping[str, Value]]

@@ -110,7 +110,7 @@ class Launching:
         """Perform one call of one of the four tools. Errors of the caller or of the pipeline are returned, never
         raised."""
         if tool not in LAUNCHING:
-            return LaunchResult("error", {"error": f"there is no tool {tool}"})
+            return LaunchResult("error", {"error": f"unknown tool {tool}"})
         names = ["definition" if INLINE in tool else "name", "input"]
         if unknown := unknown_argument(tool, arguments, names, SUBJECTS):
             return LaunchResult("error", {"error": unknown})
@@ -211,7 +211,7 @@ class Launching:
             except QuireError as error:
                 if failed is None:
                     raise
-                failed(f"the run {run} cannot go on: {error}")
+                failed(f"the run {run} cannot continue: {error}")
 
         task = asyncio.create_task(drive())
         self._driving.add(task)
@@ -339,7 +339,7 @@ class KnownTools:
                 try:
                     await gate.offers([name])
                 except ToolFailed as error:
-                    # "there is no tool X; did you mean Y?": the gate says the first part itself.
+                    # "unknown tool X; did you mean Y?": the gate says the first part itself.
                     self._hints[name] = error.message.partition("; ")[2] or error.message
                     continue
                 self._known.add(name)

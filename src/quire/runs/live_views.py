@@ -123,7 +123,7 @@ class LiveViews:
 
     async def head(self, run: str) -> SeenView:
         """Return a view for the head of a run. Of a run that this process drives, it has neither requests nor the
-        origins of values, and changes while the run goes on: read it at once."""
+        origins of values, and changes while the run continues: read it at once."""
         driven = self._driven.get(run)
         if driven is None or driven.drive is None:
             return await self.of(run)

@@ -139,7 +139,7 @@ def _event(
 
 
 def _summary(type: str, row: RunRow, ended: DriveResult, questions: Collection[Question]) -> str:
-    """Return one line for people. It holds no text that a model or a person has written while the run went on."""
+    """Return one line for people. It holds no text that a model or a person has written while the run continued."""
     name = " ".join((row.title or row.id).split())[:200]
     where = f" at step {ended.position}" if ended.position else ""
     if type == "run.completed":

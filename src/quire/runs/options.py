@@ -171,7 +171,7 @@ def _follow(
     steps = {step.label: step for _, step in plan.steps()}
     step = steps.get(label)
     if step is None:
-        return [f"there is no step {above}{label}{_instead(label, steps, above)}"]
+        return [f"unknown step {above}{label}{_instead(label, steps, above)}"]
     here = f"{above}{label}"
     if not rest:
         if stop and label not in _stops(plan):
@@ -179,7 +179,7 @@ def _follow(
         return [] if answer is None else list(_asks(step, here, answer))
     names = _called(step, documents)
     if not names:
-        return [f"step {here} calls no document, so there is no step {here}{JOINT}{JOINT.join(rest)}"]
+        return [f"step {here} calls no document, so step {here}{JOINT}{JOINT.join(rest)} does not exist"]
     tried = [
         _follow(documents[name], rest, f"{here}{JOINT}", documents, answer, stop) for name in names if name in documents
     ]
@@ -198,7 +198,7 @@ def _no_stop(plan: Plan, name: str) -> str:
     for path, step in plan.steps():
         if step.label == name:
             return f"a run does not stop inside of step {path.partition('/')[0]}"
-    return f"there is no step {name}"
+    return f"unknown step {name}"
 
 
 def _stops(plan: Plan) -> list[str]:
@@ -220,17 +220,17 @@ def _own(plan: Plan, label: str, answer: str, documents: Documents | None) -> It
         if label in labels:
             yield from _asks(labels[label], label, answer)
         else:
-            yield f"there is no step {label}{_instead(label, labels)}"
+            yield f"unknown step {label}{_instead(label, labels)}"
         return
     head = label.partition("/")[0]
     calls = any(step.calls() for step in labels.values())
     if "/" in label:
         if head not in labels and not calls:
-            yield f"there is no step {head}"
+            yield f"unknown step {head}"
     elif label in labels:
         yield from _asks(labels[label], label, answer)
     elif not calls or not _somewhere(label, documents):
-        yield f"there is no step {label}{_instead(label, labels)}"
+        yield f"unknown step {label}{_instead(label, labels)}"
 
 
 def _somewhere(label: str, documents: Documents | None) -> bool:

@@ -164,7 +164,7 @@ def returned(ended: DriveResult) -> Mapping[str, Value]:
 
 
 def limit_to_raise(row: RunRow) -> str:
-    """Return the thread limit at which a run stopped and with more of which it goes on; empty if there is none. The
+    """Return the thread limit at which a run stopped and with more of which it continues; empty if there is none. The
     limits of a directive that a run calls are not those of the run."""
     return limit_of(row.failure.kind) if row.failure and row.format == "directive" else ""
 

@@ -240,7 +240,7 @@ class PinnedState(Struct, frozen=True):
     def of(cls, stored: Mapping[str, Value]) -> PinnedState:
         """Read stored pins. Raises `RunState` for anything that `as_json` would not write."""
         if wrong := misshapen_pin(stored):
-            raise RunState(f"the run cannot be read: what it was started with has no proper {wrong!r}")
+            raise RunState(f"the run cannot be read: its start record has no valid {wrong!r}")
         pins = {name: stored[name] for name in cls.__struct_fields__ if name in stored}
         pins.setdefault("semantics_version", KNOWN_VERSIONS[0])
         for name in ("breakpoints", "allow", "grants", "keys", "warnings", "forced"):

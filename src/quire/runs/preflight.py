@@ -229,12 +229,12 @@ def _unknown_name(library: Library, at: Reached, plan: Plan, documents: Mapping[
     work = at.step.work
     if isinstance(work, Call) and work.document not in documents:
         broken = library.registry().problems
-        return f"there is no pipeline {work.document}" + (f"; not loaded: {'; '.join(broken[:3])}" if broken else "")
+        return f"unknown pipeline {work.document}" + (f"; not loaded: {'; '.join(broken[:3])}" if broken else "")
     if isinstance(work, Agent | Invoke) and work.schema is not None and work.schema not in plan.schemas:
-        return f"there is no schema {work.schema} in this file"
+        return f"unknown schema {work.schema}: it is not in this file"
     identities = {"default", *library.settings.agents}
     if isinstance(work, Agent) and work.identity and work.identity not in identities:
-        return f"there is no identity {work.identity} (known: {', '.join(sorted(identities))})"
+        return f"unknown identity {work.identity} (known: {', '.join(sorted(identities))})"
     return ""
 
 
@@ -275,7 +275,7 @@ def _missing_prompt(at: Reached, folder: Path | None, inputs: Mapping[str, Value
         )
     if folder is not None and _is_file(folder / where.replace("\\", "/")):
         return ""
-    why = "there is no such file" if folder is not None else "the document has no folder"
+    why = "the file does not exist" if folder is not None else "the document has no folder"
     return f"step {at.place}: prompt file:{where}: {why}"
 
 

@@ -119,7 +119,7 @@ class ThreadLook(Struct):
                 yield f"its instructions run {target.name}: {error}"
                 continue
             if missing:
-                yield f"its instructions run {target.name}: there is no such {target.kind or 'document'}"
+                yield f"its instructions run {target.name}, which does not exist as a {target.kind or 'document'}"
 
     async def _look_at_tools(self, at: Reached, bundle: Bundle, grants: Grants) -> None:
         """Check the tools of a thread. It is offered all of them before its first turn, so a server that cannot list

@@ -130,7 +130,7 @@ def prompt_of_run(view: RunView, named: str, settings: Settings) -> Preview:
         records=view.effects,
         context_budget=view.pins.context_budget,
     )
-    note = f"step {step.label} has not asked its model in this run: what is not recorded has a stand-in in brackets"
+    note = f"step {step.label} has not asked its model in this run: unrecorded values have a stand-in in brackets"
     return replace(shown, notes=(note, *shown.notes))
 
 
@@ -148,7 +148,7 @@ def _prompt_of_turn(view: RunView, named: str) -> Preview:
         if typed_way(named) in names or turn_of(path) == f"thread/turn[{number}]":
             return Preview(request)
     turns = ", ".join(dict.fromkeys(request.label for request in requests.values())) or "none"
-    raise CannotStart(f"there is no turn {named} in this run: it has {turns}")
+    raise CannotStart(f"turn {named} does not exist in this run: it has {turns}")
 
 
 def _model_requests(view: RunView) -> dict[str, ModelRequest]:
@@ -185,7 +185,7 @@ def _prompt_of_pipeline_run(view: RunView, named: str) -> Preview:
     preview = preview_agent(
         plan, path, view.stores, Environment(identity=view.pins.identity, profiles=profiles), view.pins.files
     )
-    note = f"step {step.label} has not asked its model in this run: what is not recorded has its name in brackets"
+    note = f"step {step.label} has not asked its model in this run: unrecorded values have their names in brackets"
     return replace(preview, notes=(note, *preview.notes))
 
 

@@ -45,7 +45,7 @@ class Repaired(Struct, frozen=True):
     misfit: tuple[str, str]
     """The label and path of the first effect that does not fit; empty if all fit."""
     next: tuple[str, str]
-    """The label and path of the effect with which the run goes on; empty if there is none."""
+    """The label and path of the effect with which the run continues; empty if there is none."""
     reason: str
     """The reason for the choice of its model."""
 
@@ -129,7 +129,7 @@ def _came_from(old: _Old) -> Path:
         raise CannotStart(f"run {old.row.id} did not come from a file: say --document FILE")
     path = Path(old.pins.folder) / written.name
     if not path.is_file():
-        raise CannotStart(f"{path}, which run {old.row.id} came from, is not there: say --document FILE")
+        raise CannotStart(f"{path}, which run {old.row.id} came from, does not exist: add --document FILE")
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
 

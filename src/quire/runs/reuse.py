@@ -41,7 +41,7 @@ async def find_earlier(runtime: Runtime, named: str, document: Document, folder:
         own = (row for row in rows if not row.pins.get("imported") and is_run_of(row, document, folder))
         row = next(own, None)
         if row is None:
-            raise NoSuchRun(f"no run of {document.name} is stored here, so there is nothing to reuse")
+            raise NoSuchRun(f"no run of {document.name} is stored here, so no reply can be reused")
     else:
         row = await runtime.row(await runtime.find(named))
     if row.format != document.format:
@@ -79,7 +79,7 @@ def is_run_of(row: RunRow, document: Document, folder: str | None) -> bool:
 async def earlier_replies(
     runtime: Runtime, pins: PinnedState, own: Sequence[EffectRecord]
 ) -> tuple[EarlierReplies | None, str]:
-    """Return the replies that a drive may take, and a warning if they are not there any more. The run goes on without
+    """Return the replies that a drive may take, and a warning if they are not there any more. The run continues without
     them: those that it has taken are its own."""
     try:
         row = await runtime.row(pins.reuse)

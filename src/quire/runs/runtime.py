@@ -197,7 +197,7 @@ class Runtime(StoredRuns):
         if not open_questions:
             row = await self.row(run)
             if row.status is Status.AWAITING_INPUT and not questions:
-                raise RunState(f"run {run} has its answer already: `quire resume {run}` goes on")
+                raise RunState(f"run {run} has its answer already: `quire resume {run}` continues it")
             raise RunState(f"run {run} asks nothing{f' at step {label}' if label else ''} (it is {row.status.words})")
         if len(open_questions) > 1:
             ways = [question.way for question in open_questions]

@@ -69,12 +69,12 @@ class StoredRuns:
         if prefix == "last":
             newest = await self.store.list(limit=_LOOKED_AT)
             if not newest:
-                raise NoSuchRun("there are no runs yet")
+                raise NoSuchRun("no runs exist yet")
             return next((row.id for row in newest if not row.pins.get("reply_to")), newest[0].id)
         ids = await self.store.find(prefix)
         if not ids:
             close = nearest(prefix, [row.id for row in await self.store.list(limit=200)])
-            raise NoSuchRun(f"there is no run {prefix}" + did_you_mean(close, lead=": "))
+            raise NoSuchRun(f"unknown run {prefix}" + did_you_mean(close, lead=": "))
         if len(ids) > 1 and prefix not in ids:
             raise NoSuchRun(f"{prefix} stands for several runs: {', '.join(ids[:5])}")
         return prefix if prefix in ids else ids[0]
@@ -89,13 +89,13 @@ class StoredRuns:
         runs = list(dict.fromkeys(runs))
         if len(runs) == 1:
             return runs[0]
-        several = f"there are several runs to {verb}, say which: {', '.join(runs)}"
-        raise NoSuchRun(several if runs else f"there is no run to {verb}")
+        several = f"several runs could be meant to {verb}, say which: {', '.join(runs)}"
+        raise NoSuchRun(several if runs else f"no run to {verb} exists")
 
     async def row(self, run: str) -> RunRow:
         row = await self.store.get(run)
         if row is None:
-            raise NoSuchRun(f"there is no run {run}")
+            raise NoSuchRun(f"unknown run {run}")
         return row
 
     async def broken_seal(self, run: str) -> BrokenSeal | None:

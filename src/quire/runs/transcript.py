@@ -58,7 +58,7 @@ class Transcript(Struct, frozen=True):
     hooks: tuple[HookView, ...]
     """The hooks before its first turn and after its last."""
     ended: Mapping[str, Value]
-    """Empty while the thread goes on."""
+    """Empty while the thread continues."""
 
 
 def transcripts(view: RunView) -> tuple[Transcript, ...]:

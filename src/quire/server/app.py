@@ -283,7 +283,7 @@ def _unknown(endpoints: Iterable[Route], request: Request) -> Problem:
         allowed = ", ".join(sorted(methods))
         detail = f"{request.url.path} has no method {request.method}: it has {allowed}"
         return Problem.of("wrong-method", detail, headers={"Allow": allowed})
-    return Problem.of("unknown-path", f"there is nothing at {request.url.path}")
+    return Problem.of("unknown-path", f"nothing exists at {request.url.path}")
 
 
 async def _problem_page(request: Request) -> Response:
@@ -291,5 +291,5 @@ async def _problem_page(request: Request) -> Response:
     code = request.path_params["code"]
     kind = KINDS.get(code)
     if kind is None:
-        return PlainTextResponse(f"there is no problem {code}\n", 404)
+        return PlainTextResponse(f"unknown problem {code}\n", 404)
     return PlainTextResponse(f"{code}\n\n{kind.title}. (status {kind.status})\n{kind.meaning}\n")

@@ -211,7 +211,7 @@ async def _bytes(frames: AsyncIterator[Frame]) -> AsyncIterator[bytes]:
 
 MOST_WAITING = 20_000
 """Frames that may wait for a slow client. Beyond that deltas are left out, then the stream is ended: the client comes
-back and goes on where it was."""
+back and continues where it was."""
 SECONDS_TO_COLLECT = 0.1
 """Changes of runs are collected for so long and sent together."""
 SECONDS_AFTER_TROUBLE = 1.0

@@ -38,7 +38,7 @@ LONGEST = 400_000
 PIECE = 20_000
 """Markdown is rendered in pieces of about so many characters, so that the time can be looked at in between."""
 MOST_SECONDS = 1.5
-"""Markdown that takes longer goes on as plain text."""
+"""Markdown that takes longer continues as plain text."""
 DEADLINE_SECONDS = 2.0
 """Time for all texts of a request; then the helper process is killed, and what is left stays plain text."""
 START_SECONDS = 20.0
@@ -184,7 +184,7 @@ def _left_out(text: str) -> str:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Split Markdown at blank lines outside of code. A list that is split goes on as a list of its own."""
+    """Split Markdown at blank lines outside of code. A list that is split continues as a list of its own."""
     piece: list[str] = []
     size, fence = 0, ""
     for line in text.splitlines(keepends=True):

@@ -1,7 +1,7 @@
 """The runs that this server drives: started, resumed and answered in the page, each in a task of its own.
 
 A run belongs to the server and not to the request. When the server stops, each run rests at its next boundary, with
-everything that it did recorded; a run that was to go on continues in a process of its own. The others are noted for
+everything that it did recorded; a run that was to continue continues in a process of its own. The others are noted for
 the next server, which continues them. A run that a user paused is not among them; a run that another process has
 continued meanwhile has a higher epoch.
 """
@@ -213,7 +213,7 @@ class OwnRuns:
             except (RunBusy, Fenced):
                 continue
             except (QuireError, Problem) as error:
-                self._report(f"run {run} was left by the last server, and cannot go on: {error}")
+                self._report(f"run {run} was left by the last server, and cannot continue: {error}")
                 continue
             if own.task is not None:
                 under_way.add(own.task)

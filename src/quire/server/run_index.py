@@ -5,8 +5,8 @@ cannot bring one: a database that others wrote can hold programs. A file that is
 replaced by an empty one.
 
 It is filled a little at each request: the newest runs first, each when it has ended or comes to rest. A request waits a
-fraction of a second at most; the rest goes on behind it. A run is replayed for its prompts and its artifact, unless its
-journal is long: then its replies and answers are found, and its prompts are not.
+fraction of a second at most; the rest continues behind it. A run is replayed for its prompts and its artifact, unless
+its journal is long: then its replies and answers are found, and its prompts are not.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +25,6 @@ from quire.server.webhooks import Webhooks
 
 if TYPE_CHECKING:
     from quire.runs.runtime import Runtime
-    from quire.server.document_files import DocumentTests
 
 ANSWERED_BY = "web"
 DOOR = "serve"
@@ -99,13 +97,6 @@ class Site:
     @property
     def folder(self) -> Path:
         return self.runtime.settings.workspace.folder
-
-    @cached_property
-    def tests(self) -> DocumentTests:
-        """The tests of documents; their code is loaded when they are first asked for."""
-        from quire.server.document_files import DocumentTests
-
-        return DocumentTests(self.folder)
 
     def report(self, text: str) -> None:
         """Print a line for the user, and keep it for the page."""

@@ -46,7 +46,7 @@ def secret_of(name: str, hook: WebhookSettings, environ: Mapping[str, str]) -> b
             base64.b64decode(text.removeprefix(PREFIX), validate=True) if text.startswith(PREFIX) else text.encode()
         )
     except binascii.Error:
-        raise CannotStart(f"[webhooks.{name}]: what follows {PREFIX} in {place} is not Base64") from None
+        raise CannotStart(f"[webhooks.{name}]: the text after {PREFIX} in {place} is not Base64") from None
     if len(secret) < SHORTEST:
         raise CannotStart(f"[webhooks.{name}]: the secret in {place} is shorter than {SHORTEST} bytes")
     return secret

@@ -71,9 +71,7 @@ class Webhooks:
     def open(self) -> None:
         """Read the secrets and open the outbox. Raises `CannotStart` or `Refused`."""
         if not self.hooks:
-            raise CannotStart(
-                f"--webhooks: there is no table [webhooks.NAME] in {self._runtime.settings.user}/quire.toml"
-            )
+            raise CannotStart(f"--webhooks: {self._runtime.settings.user}/quire.toml has no table [webhooks.NAME]")
         self._secrets = {name: secret_of(name, hook, self._runtime.environ) for name, hook in self.hooks.items()}
         self.outbox.open()
 

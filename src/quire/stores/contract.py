@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ANSWERABLE = (Status.RUNNING, *WAITING)
 CANCELLABLE = (Status.PENDING, Status.RUNNING, *WAITING)
 RESUMABLE = (Status.PENDING, Status.PAUSED, Status.INTERRUPTED, Status.FAILED, Status.CANCELLED)
-"""The statuses of runs that go on when they are resumed. One that waits for an answer goes on with the answer."""
+"""The statuses of runs that continue when they are resumed. One that waits for an answer continues with the answer."""
 
 
 def status_at(now: float, status: Status, expires_at: float | None) -> Status:
@@ -54,7 +54,7 @@ def check_question(seal: Seal, question: Question, sealed: str | None) -> None:
 
 
 def no_such_run(run: str) -> NoSuchRun:
-    return NoSuchRun(f"there is no run {run}: `quire runs` lists them")
+    return NoSuchRun(f"unknown run {run}: `quire runs` lists them")
 
 
 def busy(run: str) -> RunBusy:
@@ -84,11 +84,11 @@ def check_open(run: str, path: str, hash: str, *, state: str, current: str) -> N
 
 
 def cannot_go_on(run: str, status: Status) -> RunState:
-    return RunState(f"run {run} is {status.words} and cannot go on: fork it instead")
+    return RunState(f"run {run} is {status.words} and cannot continue: fork it instead")
 
 
 def cannot_be_cancelled(run: str, status: Status) -> RunState:
-    return RunState(f"run {run} is {status.words} already: there is nothing to cancel")
+    return RunState(f"run {run} is {status.words} already: nothing is left to cancel")
 
 
 ENDED = (Status.COMPLETED, Status.FAILED, Status.CANCELLED, Status.EXPIRED)
@@ -141,8 +141,8 @@ class Keeper(Protocol):
         ...
 
     async def backup(self, to: Path) -> int:
-        """Write a complete and consistent copy while other processes go on writing, and return its size in bytes. Never
-        overwrites a file."""
+        """Write a complete and consistent copy while other processes continue writing, and return its size in bytes.
+        Never overwrites a file."""
         ...
 
 

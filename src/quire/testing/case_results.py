@@ -20,6 +20,7 @@ import msgspec
 from msgspec import Struct, field
 
 from quire.diagnostics import Severity
+from quire.os_flags import NO_LINK, NO_WAIT
 from quire.source import written_beside
 
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ def _path(workspace: Path) -> Path:
 def _read_file(path: Path) -> bytes:
     if not _is_own_folder(path.parent):
         raise OSError("it is a link")
-    opened = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    opened = os.open(path, os.O_RDONLY | NO_LINK | NO_WAIT)
     with os.fdopen(opened, "rb") as file:
         if not stat.S_ISREG(os.fstat(opened).st_mode):
             raise OSError("it is not a file")

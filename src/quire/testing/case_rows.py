@@ -87,7 +87,7 @@ def read_rows(folder: Path, name: str) -> list[Row]:
     rows: list[Row] = []
     for line, values in numbered:
         if len(rows) == MAX_ROWS:
-            problems.append(RowProblem(f"there are more than {MAX_ROWS:,} rows", line))
+            problems.append(RowProblem(f"it has more than {MAX_ROWS:,} rows", line))
             break
         rows.append(Row(f"row {len(rows) + 1}", values, line))
         if len(problems) >= MOST_PROBLEMS:
@@ -112,9 +112,9 @@ def file_within(folder: Path, name: str) -> Path:
 def inline_rows(items: Sequence[Value]) -> list[Row]:
     """Return the rows of a list that stands in the test itself. Raises `BadRows`."""
     if not items:
-        _refuse("there are no rows")
+        _refuse("it has no rows")
     if len(items) > MAX_ROWS:
-        _refuse(f"there are more than {MAX_ROWS:,} rows")
+        _refuse(f"it has more than {MAX_ROWS:,} rows")
     wrong = [place for place, item in enumerate(items, 1) if not isinstance(item, Mapping)]
     if wrong:
         help = "write a mapping of names and values, as in {text: hello}"
@@ -221,7 +221,7 @@ def _csv(text: str, problems: list[RowProblem]) -> Iterator[tuple[int, dict[str,
 
 def _good_header(header: list[str], line: int, problems: list[RowProblem]) -> bool:
     if len(header) > MAX_COLUMNS:
-        problems.append(RowProblem(f"there are more than {MAX_COLUMNS} columns", line))
+        problems.append(RowProblem(f"it has more than {MAX_COLUMNS} columns", line))
     elif "" in header:
         place = header.index("") + 1
         help = "the first line names the columns"

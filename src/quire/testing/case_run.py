@@ -232,7 +232,7 @@ class _Driven(Struct, frozen=True):
 class CaseRun:
     """One case, or one row of it, that is being run.
 
-    `dies_at` is the moment at which its first process dies; then a second one goes on. 0 for never. With a `start`,
+    `dies_at` is the moment at which its first process dies; then a second one continues. 0 for never. With a `start`,
     the run begins there.
     """
 
@@ -463,7 +463,7 @@ class CaseRun:
                 assert_never(act.kind)
 
     async def _answer(self, runtime: CaseRuntime, act: Act) -> None:
-        """Answer open questions through the inbox, and let the run go on."""
+        """Answer open questions through the inbox, and let the run continue."""
         for name, answers in act.answers.items():
             answer = self.world.people.answers.take(name, name, name) or answers[0]
             if answer.after is not None:

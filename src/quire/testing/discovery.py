@@ -95,7 +95,7 @@ class _Reader:
         if self._take("("):
             self.depth += 1
             if self.depth > DEEPEST_EXPRESSION:
-                raise self._error("there are too many brackets")
+                raise self._error("too many brackets")
             test = self._any()
             if not self._take(")"):
                 raise self._error("a bracket is not closed")

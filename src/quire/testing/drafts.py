@@ -152,7 +152,7 @@ def _read(step: Step) -> Iterator[str]:
 
 _HEAD = """\
 # The replies, answers and inputs are placeholders: put in what a model and a person would really say.
-# {next} Keys: docs/reference/test-files.md, or quire test --schema.
+# {next} Keys: quire docs test-files, or quire test --schema.
 document: {document}
 """
 _WRITE = "Then write the expectations in place of each `todo`."

@@ -101,7 +101,7 @@ def _check(check: Check, observation: Observation, scope: Scope) -> Problem | No
     wrong = mismatch(check.matcher, value, scope)
     if wrong is None:
         return None
-    if value is MISSING and wrong.message == "it is not there":
+    if value is MISSING and wrong.message == "it is missing":
         wrong.message += _instead(check, observation)
     title = f"step {check.name}" if check.name and check.subject == "steps" else scope.place
     if check.subject in ("status", "exit") and observation.error is not None:
@@ -257,7 +257,7 @@ def _events(check: Check, observation: Observation, scope: Scope) -> Problem | N
     left: Iterator[Mapping[str, Value]] = (event.as_json() for event in observation.events)
     for matcher in _each(check.matcher):
         if not any(_event_fits(matcher, event, scope) for event in left):
-            wrong = Mismatch("there is no such event, or none after the one before", matcher.span)
+            wrong = Mismatch("no such event occurred, or not after the one before", matcher.span)
             return _problem(wrong, "events")
     return None
 
@@ -278,7 +278,7 @@ def _warnings(checks: Sequence[Check], judging: Judging, scope: Scope) -> list[P
     for matcher in matchers:
         fitting = next((message for message in left if mismatch(matcher, message, scope) is None), None)
         if fitting is None:
-            wrong = Mismatch("there was no such warning", matcher.span)
+            wrong = Mismatch("no such warning was given", matcher.span)
             messages = [message for _, message in judging.observation.warnings]
             problems.append(_problem(wrong, "warnings", "\n".join(messages) or "no warnings"))
         else:

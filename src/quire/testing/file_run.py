@@ -104,7 +104,7 @@ class FileOptions(Struct, frozen=True):
     """True to keep the observations in the results."""
     snapshots: SnapshotMode = SnapshotMode()
     keep_replies: bool = False
-    """True to go on with a recorded reply although its prompt has changed."""
+    """True to continue with a recorded reply although its prompt has changed."""
     coverage: bool = False
     """True to measure the coverage of every document. A file that asks for some is measured always."""
 

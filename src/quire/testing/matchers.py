@@ -90,9 +90,9 @@ def mismatch(matcher: Matcher, actual: Seen, scope: Scope) -> Mismatch | None:
     if isinstance(matcher, Absent):
         if isinstance(actual, Missing) == matcher.wanted:
             return None
-        return Mismatch("it is there" if matcher.wanted else "it is not there", matcher.span)
+        return Mismatch("it exists" if matcher.wanted else "it is missing", matcher.span)
     if isinstance(actual, Missing):
-        return Mismatch("it is not there", matcher.span)
+        return Mismatch("it is missing", matcher.span)
     match matcher:
         case Equal():
             return _equal(matcher, actual)

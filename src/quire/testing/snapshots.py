@@ -62,7 +62,7 @@ class CaseSnapshots:
         if place not in self._kept:
             if not self._mode.ci:
                 return None
-            message = "there is no snapshot yet: run `quire test` on your own machine, and commit the file"
+            message = "the snapshot does not exist yet: run `quire test` on your own machine, and commit the file"
             return Mismatch(message, span, code=codes.SNAPSHOT_NEW.id)
         stored = self._kept[place]
         if same(stored, value) or self._mode.update:

@@ -1,6 +1,6 @@
 """An event loop whose time is a number: nothing waits, and the same program takes the same turns again.
 
-Where another loop would sleep, the time of this one goes on at once. It has no files, no sockets, no threads and no
+Where another loop would sleep, the time of this one continues at once. It has no files, no sockets, no threads and no
 processes: blocking work is done in its turn, and a program that waits for something else is stuck. One loop serves any
 number of cases, one after the other: each `run` leaves nothing behind for the next.
 """

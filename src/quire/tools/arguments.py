@@ -208,7 +208,7 @@ class PlannedCall(Struct, frozen=True):
         if spec.schema.get("additionalProperties") is False:
             for name in self.names:
                 if name not in properties:
-                    problems.append(f"there is no argument {name}" + did_you_mean(nearest(name, properties), lead="; "))
+                    problems.append(f"unknown argument {name}" + did_you_mean(nearest(name, properties), lead="; "))
         return problems
 
     def wrong_values(self, spec: ToolSpec) -> list[str]:

@@ -149,8 +149,8 @@ class ConfirmedImports(MetaPathFinder):
 
     def _refuse(self, fullname: str) -> ModuleSpec | None:
         raise NotConfirmed(
-            f"No module named {fullname!r} was confirmed in {self._root}: what is imported from a workspace has to be "
-            "there, and written as an import statement, when it is confirmed",
+            f"No module named {fullname!r} was confirmed in {self._root}: a module of a workspace must exist, and be "
+            "imported by an import statement, when the workspace is confirmed",
             name=fullname,
         )
 

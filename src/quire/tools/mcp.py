@@ -192,7 +192,7 @@ class McpConnection:
             await self._discard(session)
             if not repeat:
                 raise ToolFailed(
-                    self._said(session, "stopped; whether it still did the call is not known"), kind="server_stopped"
+                    self._said(session, "stopped; it may still have done the call"), kind="server_stopped"
                 ) from None
         session = await self._open()
         try:

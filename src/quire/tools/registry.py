@@ -146,6 +146,6 @@ def is_disabled(server: str) -> str:
 
 def unknown(what: str, name: str, names: Mapping[str, object], where: str = "") -> str:
     """Return the message about an unknown name."""
-    others = f"there are: {', '.join(sorted(names)[:20])}" if names else "there are none"
+    others = f"there are: {', '.join(sorted(names)[:20])}" if names else "none exist"
     hint = did_you_mean(nearest(name, names), others, form='"{}"')
-    return f'there is no {what} "{name}"{where}; {hint}'
+    return f'unknown {what} "{name}"{where}; {hint}'

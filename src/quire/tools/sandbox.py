@@ -158,8 +158,8 @@ def _usable() -> tuple[str, frozenset[str]]:
         return _probe(shutil.which("bwrap"))
     except OSError as error:
         raise Denied(
-            f"permission denied: shell runs in a sandbox, and there is none here ({error}); install bubblewrap, or "
-            "grant it without one: --allow shell=unsandboxed, or under [tools] allow in the quire.toml of your space"
+            f"permission denied: shell runs in a sandbox, which is not available here ({error}); install bubblewrap, "
+            "or grant it by --allow shell=unsandboxed, or [tools] allow in the quire.toml of your user folder"
         ) from None
 
 

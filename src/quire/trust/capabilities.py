@@ -303,7 +303,7 @@ class Grants(Struct, frozen=True, eq=False):
         name = item_id or item_type
         why = f"{name} needs the capability {needed}"
         if not self.patterns:
-            why += ", and there are no capabilities at all"
+            why += ", and it has no capabilities at all"
         if self.declared:
             raise Denied(
                 f"permission denied: {why}, which the permissions at {self.declared} do not cover; "
@@ -316,7 +316,7 @@ class Grants(Struct, frozen=True, eq=False):
             name_to_allow += "=HOST"
         raise Denied(
             f"permission denied: {why}; grant it with --allow {name_to_allow}, "
-            "or under [tools] allow in the quire.toml of your own space"
+            "or under [tools] allow in the quire.toml of your user folder"
         )
 
 

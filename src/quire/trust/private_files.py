@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from quire.errors import BadConfiguration, CannotStart, Refused
+from quire.os_flags import NO_LINK, NO_WAIT
 from quire.patterns import late_pattern
 
 MAX_KEY_BYTES = 16_384
@@ -51,7 +52,7 @@ def read_private(path: Path, what: str = "private key", remedy: str = "") -> str
     """
     make_folder(path.parent)
     try:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        handle = os.open(path, os.O_RDONLY | NO_LINK | NO_WAIT)
     except OSError as error:
         raise CannotStart(f"the {what} {path} cannot be read: {error.strerror or error}") from None
     with os.fdopen(handle, "rb") as file:

@@ -59,7 +59,7 @@ _MEANING = {
     Tier.SAFE: "only looks, asks you, or signs what was validated",
     Tier.WRITE: "changes files of the workspace",
     Tier.ELEVATED: "reaches out of the workspace, or starts programs",
-    Tier.UNRESTRICTED: "everything that there is",
+    Tier.UNRESTRICTED: "everything",
 }
 
 

@@ -75,7 +75,7 @@ def signable(path: Path, workspace: Path) -> Signable:
         return Signable(path, "lock", LOCK_FILE, "yaml", PurePath(LOCK_FILE))
     suffix = whole.suffix.lower()
     if suffix not in (*MARKDOWN, *YAML):
-        raise CannotStart(f"{path} is not a document that can be signed: those end in .md or .yaml")
+        raise CannotStart(f"{path} cannot be signed: signed documents end in .md or .yaml")
     syntax: Syntax = "yaml" if suffix in YAML else "markdown"
     parts = whole.parts
     at = max((at for at, part in enumerate(parts) if part == ".ai"), default=-1)

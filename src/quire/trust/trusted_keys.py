@@ -69,7 +69,7 @@ class TrustedKeys(Struct, frozen=True):
     def load(cls, settings: UserSpace) -> TrustedKeys:
         """Read the keys of the user.
 
-        Raises `BadKey` for a damaged file: going on without it would only hide the problem.
+        Raises `BadKey` for a damaged file: continuing without it would only hide the problem.
         """
         user = settings.user
         added = _read_folder(user / "trusted", "added")
@@ -260,7 +260,7 @@ def _load(settings: UserSpace, note: KeyNote) -> SigningKey:
     if note.fact("private") == "keyring":
         from quire.trust.keys import get
 
-        where, text = f"what the keyring holds for {note.public.key_id}", get(note.public.key_id)
+        where, text = f"the entry of the keyring for {note.public.key_id}", get(note.public.key_id)
     else:
         file = _folder(settings) / f"{note.name}.pem"
         where, text = str(file), read_private(file)

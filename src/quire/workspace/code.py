@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from quire.errors import BadConfiguration
+from quire.os_flags import NO_WAIT
 
 if TYPE_CHECKING:
     import ast
@@ -107,7 +108,7 @@ def read_hashed(file: Path) -> tuple[str, bytes]:
     limit = MAX_SOURCE_BYTES if file.suffix == ".py" else MAX_LIBRARY_BYTES
     digest, content, size = hashlib.sha256(), bytearray(), 0
     try:
-        opened = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+        opened = os.open(file, os.O_RDONLY | NO_WAIT)
         with os.fdopen(opened, "rb") as stream:
             if not stat.S_ISREG(os.fstat(opened).st_mode):
                 return "not a regular file", b""

@@ -23,8 +23,8 @@ UNKNOWN_SETTING = _error(
     "CF002",
     "unknown-setting",
     "A key or a table that settings do not have.",
-    "It would have no effect, and a limit that is not there limits nothing. The nearest known key is named;\n"
-    "[configuration](configuration.md#keys) lists all.",
+    "It would have no effect, and a limit that does not exist limits nothing. The nearest known key is named;\n"
+    "`quire docs configuration` lists all.",
     '[runs]\nexpires = "7d"',
     '[runs]\nexpiry = "7d"',
 )
@@ -41,9 +41,9 @@ MISPLACED_SETTING = _error(
     "setting-place",
     "A setting stands in the wrong one of the two files.",
     "A workspace may come from others: programs that are started, headers that are sent, prices and trusted servers\n"
-    "are read from the `quire.toml` of your own space only.",
+    "are read from the `quire.toml` of your user folder only.",
     "# quire.toml of a workspace\n[sandbox]\nmemory = 64000",
-    "# quire.toml of your own space, such as ~/.config/quire/quire.toml\n[sandbox]\nmemory = 64000",
+    "# quire.toml of your user folder, such as ~/.config/quire/quire.toml\n[sandbox]\nmemory = 64000",
 )
 CANNOT_ALLOW = _error(
     "CF005",

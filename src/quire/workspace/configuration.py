@@ -221,7 +221,7 @@ def _misplaced(own_file: Path, own: Mapping[str, object], file: Path, theirs: Ma
     """Yield the problems of settings that stand in the wrong one of the two files."""
     if "modules" in table_in(own, "tools"):
         yield f"{own_file}: [tools] modules are read from a workspace's quire.toml, not from here"
-    elsewhere = "is read from the quire.toml of your own space, not from"
+    elsewhere = "is read from the quire.toml of your user folder, not from"
     if "prices" in table_in(theirs, "models"):
         yield f"{file}: [models.prices] {elsewhere} a workspace"
     if "shell_env" in table_in(theirs, "tools"):

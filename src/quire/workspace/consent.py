@@ -123,7 +123,7 @@ def changes(settings: Settings) -> tuple[str, ...]:
     for line in now:
         if line in before and before[line] != now[line]:
             names = [name for name, hash in _files([asked_for[line]]).items() if files and files.get(name) != hash]
-            differences.append(f"changed: {_shown(', '.join(names))}" if names else f"other content: {line}")
+            differences.append(f"changed: {_shown(', '.join(names))}" if names else f"changed content: {line}")
     return (*differences, *(f"no longer: {line}" for line in before if line not in now))
 
 

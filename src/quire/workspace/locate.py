@@ -14,7 +14,7 @@ from quire.errors import CannotStart, Refused
 from quire.patterns import late_pattern
 from quire.source import read_bytes
 
-GONE = "the current folder is not there any more: go to another one"
+GONE = "the current folder does not exist any more: change to another one"
 SAFE_FOLDERS = "safe_folders"
 MCP_FILE = ".mcp.json"
 MARKERS = ("quire.toml", "pyproject.toml", ".ai", MCP_FILE, ".git")
@@ -146,7 +146,7 @@ def _require_own(folder: Path, paths: Iterable[str], environ: Mapping[str, str])
         if folder in _safe_folders(user):
             return
         raise Refused(
-            f"{path} belongs to {_account(owner)}, not to you: what is set there would act in your name\n"
+            f"{path} belongs to {_account(owner)}, not to you: its settings would act in your name\n"
             f"if you trust that account, write this into {user / 'quire.toml'}:\n"
             f'[trust]\n{SAFE_FOLDERS} = ["{folder}"]'
         )

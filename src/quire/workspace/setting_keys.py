@@ -17,8 +17,20 @@ from quire.workspace.settings import NOTIFY_EVENTS, WEBHOOK_EVENTS, WEBHOOK_TEXT
 
 _FLAG = ("true", "false")
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
-_CHOSEN = frozenset(("NAME", "PROVIDER", "KEY", "STEP"))
+CHOSEN = frozenset(("NAME", "PROVIDER", "KEY", "STEP"))
 """Parts of keys that the user chooses."""
+_FORMS = {
+    "texts": "allow deny modules shell_env files tools events include command folders safe_folders",
+    "count": "context_budget pure_work max_pipeline_spawns max_pipeline_fan_out_depth memory processes file",
+    "positive": "max_tokens at_once calls_per_minute tokens_per_minute window reply_tokens turns listeners",
+    "flag": "trusted private enabled tls documents locked",
+    "duration": "timeout expiry heartbeat",
+    "amount": "input output",
+    "temperature": "temperature",
+    "date": "date",
+    "headers": "headers",
+}
+"""The forms of values that are not text, with the last parts of the keys that take them."""
 
 
 class SettingKey(Struct, frozen=True):
@@ -38,6 +50,13 @@ class SettingKey(Struct, frozen=True):
     @property
     def parts(self) -> tuple[str, ...]:
         return tuple(self.key.split("."))
+
+    @property
+    def form(self) -> str:
+        """How its value is written: `text`, `size` or one of `_FORMS`."""
+        if self.key == "assume.NAME":
+            return "size"
+        return next((form for form, names in _FORMS.items() if self.parts[-1] in names.split()), "text")
 
     @property
     def text(self) -> str:
@@ -110,7 +129,7 @@ SETTING_KEYS = (
         "`[]`",
         (
             "tools to grant, with [how far they may go](../guides/tools.md#how-far-they-may-go); in the "
-            "workspace a request, in your own space a grant"
+            "workspace a request, in your user folder a grant"
         ),
         names="tool",
     ),
@@ -126,10 +145,7 @@ SETTING_KEYS = (
     SettingKey(
         "tools.modules",
         "`[]`",
-        (
-            "Python modules with [`@quire.tool`](../guides/tools.md#python-functions) functions; in a "
-            "workspace only"
-        ),
+        ("Python modules with [`@quire.tool`](../guides/tools.md#python-functions) functions; in a workspace only"),
     ),
     SettingKey(
         "tools.shell_env", "`[]`", "variables of the environment that commands get, by name; in your own file only"
@@ -175,18 +191,18 @@ SETTING_KEYS = (
     SettingKey(
         "runs.on_uncertain",
         '`"rerun"`',
-        'what to do about a writing tool that was under way at a crash: `"rerun"`, `"ask"`, `"fail"`',
+        'the policy for a writing tool that was interrupted by a crash: `"rerun"`, `"ask"`, `"fail"`',
         words=("rerun", "ask", "fail"),
     ),
     SettingKey(
         "runs.durability",
         '`"power"`',
-        'what a recorded step survives: `"power"`, a power cut; `"process"`, a crash of the process, and faster',
+        'a recorded step survives: `"power"`, a power cut; `"process"`, a crash of the process, and faster',
         words=("power", "process"),
     ),
     SettingKey(
         "runs.context_budget",
-        "what the model's window has beside a reply, 3 characters a token; else 400000; 12000 for `local:` models",
+        "the model's window without a reply, 3 characters a token; else 400000; 12000 for `local:` models",
         (
             "how many characters of earlier results go into a prompt; the oldest are left out first, with a warning; "
             "playbooks that a document calls keep to it too; a run keeps what held when it started"
@@ -255,7 +271,9 @@ SETTING_KEYS = (
     SettingKey(
         "safety.spawn.max_pipeline_spawns", "`100`", "how many model calls a run of a pipeline may make; 0 for no limit"
     ),
-    SettingKey("safety.spawn.max_pipeline_fan_out_depth", "`5`", "how deep fans may stand in fans; 0 for no limit"),
+    SettingKey(
+        "safety.spawn.max_pipeline_fan_out_depth", "`5`", "how deeply for_each and parallel may nest; 0 for no limit"
+    ),
     SettingKey(
         "sandbox.memory",
         "`4096`",
@@ -310,7 +328,7 @@ SETTING_KEYS = (
     SettingKey(
         "cluster.tls",
         "`true` where one of the next is set",
-        "whether the way to [Temporal](../guides/deployment.md#a-temporal-server-that-is-locked) is encrypted",
+        "encrypt the connection to [Temporal](../guides/deployment.md#a-temporal-server-that-is-locked)",
         words=_FLAG,
     ),
     SettingKey("cluster.tls_ca", "those of the system", "a file with the CAs that may have signed its certificate"),
@@ -322,27 +340,24 @@ SETTING_KEYS = (
     SettingKey(
         "trust.safe_folders",
         "`[]`",
-        "[workspaces of other accounts](../guides/tools.md#trust) that may be used; in your own space only",
+        "[workspaces of other accounts](../guides/permissions.md#trust) that may be used; in your user folder only",
     ),
     SettingKey(
         "trust.mode",
         '`"require"`',
-        'whether unsigned directives are [refused or warned about](../guides/permissions.md#signing): `"require"`, `"warn"`',
+        'unsigned directives are [refused or warned about](../guides/permissions.md#signing): `"require"`, `"warn"`',
         words=("require", "warn"),
     ),
     SettingKey(
         "trust.documents",
         "`false`",
-        "whether playbooks and pipelines must be [signed](../guides/permissions.md#signing) too",
+        "playbooks and pipelines must be [signed](../guides/permissions.md#signing) too",
         words=_FLAG,
     ),
     SettingKey(
         "trust.locked",
         "`false`",
-        (
-            "whether a run is refused that may do or cost more than "
-            "[`quire.lock`](../guides/lock.md#holding-runs-to-the-lock) says"
-        ),
+        ("refuse a run that may do or cost more than [`quire.lock`](../guides/lock.md#holding-runs-to-the-lock) says"),
         words=_FLAG,
     ),
     SettingKey("knowledge.folders", "`[]`", "folders of knowledge items", names="folder"),
@@ -366,7 +381,7 @@ def below(path: tuple[str, ...]) -> dict[str, SettingKey | None]:
     keys: dict[str, SettingKey | None] = {}
     for key in SETTING_KEYS:
         parts = key.parts
-        if len(parts) > len(path) and _fits(parts[: len(path)], path) and parts[len(path)] not in _CHOSEN:
+        if len(parts) > len(path) and _fits(parts[: len(path)], path) and parts[len(path)] not in CHOSEN:
             keys.setdefault(parts[len(path)], key if len(parts) == len(path) + 1 else None)
     return keys
 
@@ -374,12 +389,12 @@ def below(path: tuple[str, ...]) -> dict[str, SettingKey | None]:
 def takes_names(path: tuple[str, ...]) -> bool:
     """Tell whether the user chooses the names of the keys in the table at a path: `[agents]`, `[models.tiers]`."""
     return any(
-        len(key.parts) > len(path) and _fits(key.parts[: len(path)], path) and key.parts[len(path)] in _CHOSEN
+        len(key.parts) > len(path) and _fits(key.parts[: len(path)], path) and key.parts[len(path)] in CHOSEN
         for key in SETTING_KEYS
     )
 
 
 def _fits(parts: tuple[str, ...], path: tuple[str, ...]) -> bool:
     return len(parts) == len(path) and all(
-        part == other or part in _CHOSEN for part, other in zip(parts, path, strict=True)
+        part == other or part in CHOSEN for part, other in zip(parts, path, strict=True)
     )

@@ -16,7 +16,7 @@ CREATE = "rye.execute.tool.mcp.tickets.create"
     ("change", "words"),
     [
         (Change("a", "document", "wider", "a", new="new"), "new document"),
-        (Change("a", "document", "narrower", "a", old="locked"), "not there any more"),
+        (Change("a", "document", "narrower", "a", old="locked"), "removed"),
         (Change("a", "plan", "other", "plan", "x", "y"), "its steps or prompts have changed"),
         (Change("a", "may", "wider", CREATE, new="elevated, write"), "may mcp.tickets.create (elevated, write)"),
         (Change("a", "may", "wider", "rye.fetch.*", new="safe, read", example="rye.fetch.knowledge.x"),

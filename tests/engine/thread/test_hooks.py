@@ -255,7 +255,7 @@ hooks:
         ),
         (
             "- {event: error, condition: {path: a, op: regex, value: '('}, action: {item_id: a}}\n",
-            ("h:1:29: the pattern ( is not one of RE2",),
+            ("h:1:29: the pattern ( is not valid RE2",),
         ),
         ("- {event: error, action: {item_id: a}, id: 5}\n", ("h:1:44: id must be text, not the number 5",)),
         ("- {event: error, action: {item_id: a, params: x}}\n", ("h:1:47: params is a mapping, not text",)),

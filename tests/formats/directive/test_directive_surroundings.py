@@ -44,16 +44,16 @@ def hook(inside: str, event: str = "error") -> str:
         ([Parent("team/top", "team/base")], []),
         (
             [],
-            [("DR024", "there is no directive team/top", "spaces have it at .ai/directives/team/top.md")],
+            [("DR024", "unknown directive team/top", "it would be at .ai/directives/team/top.md")],
         ),
-        ([Parent("team/tops", "")], [("DR024", "there is no directive team/top", "did you mean team/tops?")]),
+        ([Parent("team/tops", "")], [("DR024", "unknown directive team/top", "did you mean team/tops?")]),
         (
             [Parent("team/top", "team/roof")],
             [
                 (
                     "DR024",
-                    "there is no directive team/roof, which team/top extends",
-                    "spaces have it at .ai/directives/team/roof.md",
+                    "unknown directive team/roof, which team/top extends",
+                    "it would be at .ai/directives/team/roof.md",
                 )
             ],
         ),
@@ -118,7 +118,7 @@ def test_without_surroundings_nothing_is_looked_for() -> None:
         ),
         (
             "<context><after>else/where</after></context>",
-            [("DR113", "else/where", "spaces have it at .ai/knowledge/else/where.md")],
+            [("DR113", "else/where", "it would be at .ai/knowledge/else/where.md")],
         ),
         (
             "<context><after>../names</after></context>",
@@ -131,7 +131,7 @@ def test_without_surroundings_nothing_is_looked_for() -> None:
                 (
                     "DR113",
                     '<action primary="fetch" item_type="knowledge" item_id="n" />',
-                    "spaces have it at .ai/knowledge/n.md",
+                    "it would be at .ai/knowledge/n.md",
                 )
             ],
         ),
@@ -304,7 +304,7 @@ def running(item_id: str, event: str) -> str:
     ("item_id", "message", "help"),
     [
         ("team/base", "", ""),
-        ("team/bas", "there is no directive team/bas", "did you mean team/base?"),
+        ("team/bas", "unknown directive team/bas", "did you mean team/base?"),
         (
             "team/changed",
             "the directive team/changed was changed since it was signed",

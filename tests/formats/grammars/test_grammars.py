@@ -11,9 +11,10 @@ from quire.formats.grammars import GRAMMARS, NAMES, PIPELINE, Grammar, find
 from quire.formats.pipeline.language import ALL_KINDS, KEYS, kinds
 from quire.formats.pipeline.schemas import OF_DIALECT
 from quire.formats.test import fields
+from quire.plan.built_in_tools import BUILT_IN_TOOLS
 from quire.plan.vocabulary import INTEGER_LIMITS, ITEM_TYPES, OPERATORS, PRIMARIES, SENT_EVENTS
 
-MOST_CHARACTERS = {"": 5_200, "quire": 7_000}
+MOST_CHARACTERS = {"": 5_900, "quire": 7_450}
 
 found = find("pipeline", "quire")
 assert found is not None
@@ -56,6 +57,23 @@ def test_they_name_every_function() -> None:
 
 def test_the_dialect_grammar_names_every_key_of_a_field() -> None:
     assert [key for key in OF_DIALECT if f"`{key}`" not in QUIRE.text] == []
+
+
+@pytest.mark.parametrize("key", ["pipeline", "pipeline/quire", "playbook", "directive"])
+def test_it_names_every_argument_of_the_built_in_tools(key: str) -> None:
+    text = next(grammar.text for grammar in GRAMMARS if grammar.key == key)
+    for tool in BUILT_IN_TOOLS:
+        name = tool.id.replace("/", ".") if key == "directive" else tool.name
+        call = re.search(rf"`{re.escape(name)}\((.*?)\)`", text, re.DOTALL)
+        properties = tool.schema["properties"]
+        assert call and isinstance(properties, dict)
+        assert set(re.findall(r"(\w+)(?=[,\]:]|\Z)", re.sub(r":\s[\w|\n]+", ":", call[1]))) == set(properties)
+    assert "file__read(path, [offset" in text or "rye.file-system.read(path, [offset" in text
+
+
+@each
+def test_a_grammar_ends_with_the_command_that_checks(grammar: Grammar) -> None:
+    assert "`quire check - --json`" in grammar.text.splitlines()[-1]
 
 
 @each

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.docs.codes_page import codes_page
+from tests.docs.codes_page import codes_pages
 
 from quire.diagnostics import Severity
 from quire.formats import all_codes
@@ -32,7 +32,11 @@ def test_every_page_has_the_wrong_and_the_right() -> None:
 
 
 def test_the_docs_are_made_of_the_code() -> None:
-    assert (ROOT / "docs" / "reference/codes.md").read_text() == codes_page()
+    pages = codes_pages()
+    assert {path: (ROOT / path).read_text() for path in pages} == pages, "python -m tests.docs.codes_page"
+    assert {path.name for path in (ROOT / "docs/reference/codes").iterdir()} == {
+        path.rpartition("/")[2] for path in pages if "/codes/" in path
+    }
 
 
 def test_every_code_is_expected_by_some_test() -> None:

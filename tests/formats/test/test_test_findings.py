@@ -93,7 +93,7 @@ IN_CASE = {
     "then: [{resume: {}, cancel: true}]": ("TS001", "the entry of then has both resume and cancel", "cancel", "after"),
     "then: [{cancel: false}]": ("TS001", "cancel can only be true", "false", ""),
     "then: [{advance: 10}]": ("TS001", 'advance must be a time such as 20ms, 30m, 48h or 7d, not "10"', "10", ""),
-    "then: [{fork: {}}]": ("TS001", "fork needs the step that it goes on from", "{}", "from"),
+    "then: [{fork: {}}]": ("TS001", "fork needs the step that it continues from", "{}", "from"),
     "then: [{resume: {limits: {}}}]": ("TS002", '"limits" is not a key of resume', "limits", "did you mean limit?"),
     "live: {pass: 90}": ("TS001", "pass must be a number from 0 to 1, not the number 90", "90", ""),
     "live: {repeat: 0}": ("TS001", "repeat must be a whole number of at least 1", "0", ""),

@@ -19,41 +19,41 @@ from quire.formats.yaml import EXPR, TEST_TAGS, Mapping, Node, Scalar, read_yaml
 from quire.source import Source
 
 SCHEMA: dict[str, Any] = json.loads(schema_text())
-VALIDATOR = jsonschema_rs.Draft202012Validator(SCHEMA)
+VALIDATOR = jsonschema_rs.Draft7Validator(SCHEMA)
 
 KEYS = {
     "": "KEY: 1",
-    "$defs/setting": "defaults: {KEY: 1}",
-    "$defs/case": "cases: [{name: a, KEY: 1}]",
-    "$defs/step_entry": "cases: [{name: a, model: {a: {reply: b, KEY: 1}}}]",
-    "$defs/entry": "cases: [{name: a, model: [{reply: b, KEY: 1}]}]",
-    "$defs/entry/properties/usage": "cases: [{name: a, model: [{reply: a, usage: {KEY: 1}}]}]",
-    "$defs/entry/properties/tool_calls/items": "cases: [{name: a, model: [{tool_calls: [{name: b, KEY: 1}]}]}]",
-    "$defs/error/oneOf/1": "cases: [{name: a, model: [{error: {KEY: 1}}]}]",
-    "$defs/tool": "cases: [{name: a, tools: {a: {returns: 1, KEY: 1}}}]",
-    "$defs/when": "cases: [{name: a, tools: {a: {when: [{args: {}, returns: 1, KEY: 1}]}}}]",
-    "$defs/answer/oneOf/1": "cases: [{name: a, answers: {a: {answer: b, KEY: 1}}}]",
-    "$defs/files/additionalProperties/oneOf/1": "cases: [{name: a, files: {a: {KEY: 1}}}]",
-    "$defs/act": "cases: [{name: a, then: [{cancel: true, KEY: 1}]}]",
-    "$defs/act/properties/resume/oneOf/2": "cases: [{name: a, then: [{resume: {KEY: 1}}]}]",
-    "$defs/act/properties/fork": "cases: [{name: a, then: [{fork: {KEY: 1}}]}]",
-    "$defs/case/properties/live": "cases: [{name: a, live: {KEY: 1}}]",
-    "$defs/case/properties/live/properties/judge/oneOf/1": "cases: [{name: a, live: {judge: {KEY: 1}}}]",
-    "$defs/case/properties/live/properties/similar": "cases: [{name: a, live: {similar: {to: b, KEY: 1}}}]",
-    "$defs/expect": "cases: [{name: a, expect: {KEY: 1}}]",
-    "$defs/expect/properties/used": "cases: [{name: a, expect: {used: {KEY: 1}}}]",
-    "$defs/matcher": "cases: [{name: a, expect: {output: {contains: a, KEY: 1}}}]",
+    "definitions/setting": "defaults: {KEY: 1}",
+    "definitions/case": "cases: [{name: a, KEY: 1}]",
+    "definitions/step_entry": "cases: [{name: a, model: {a: {reply: b, KEY: 1}}}]",
+    "definitions/entry": "cases: [{name: a, model: [{reply: b, KEY: 1}]}]",
+    "definitions/entry/properties/usage": "cases: [{name: a, model: [{reply: a, usage: {KEY: 1}}]}]",
+    "definitions/entry/properties/tool_calls/items": "cases: [{name: a, model: [{tool_calls: [{name: b, KEY: 1}]}]}]",
+    "definitions/error/oneOf/1": "cases: [{name: a, model: [{error: {KEY: 1}}]}]",
+    "definitions/tool": "cases: [{name: a, tools: {a: {returns: 1, KEY: 1}}}]",
+    "definitions/when": "cases: [{name: a, tools: {a: {when: [{args: {}, returns: 1, KEY: 1}]}}}]",
+    "definitions/answer/oneOf/1": "cases: [{name: a, answers: {a: {answer: b, KEY: 1}}}]",
+    "definitions/files/additionalProperties/oneOf/1": "cases: [{name: a, files: {a: {KEY: 1}}}]",
+    "definitions/act": "cases: [{name: a, then: [{cancel: true, KEY: 1}]}]",
+    "definitions/act/properties/resume/oneOf/2": "cases: [{name: a, then: [{resume: {KEY: 1}}]}]",
+    "definitions/act/properties/fork": "cases: [{name: a, then: [{fork: {KEY: 1}}]}]",
+    "definitions/case/properties/live": "cases: [{name: a, live: {KEY: 1}}]",
+    "definitions/case/properties/live/properties/judge/oneOf/1": "cases: [{name: a, live: {judge: {KEY: 1}}}]",
+    "definitions/case/properties/live/properties/similar": "cases: [{name: a, live: {similar: {to: b, KEY: 1}}}]",
+    "definitions/expect": "cases: [{name: a, expect: {KEY: 1}}]",
+    "definitions/expect/properties/used": "cases: [{name: a, expect: {used: {KEY: 1}}}]",
+    "definitions/matcher": "cases: [{name: a, expect: {output: {contains: a, KEY: 1}}}]",
     "properties/coverage": "coverage: {KEY: 1}",
 }
 """A file with a key at each place of the schema that has keys of its own, beside those that it needs."""
 
 WORDS = {
-    "$defs/expect/properties/status/enum": expected.STATUSES,
-    "$defs/expect/properties/steps/additionalProperties/enum": expected.STEP_STATUSES,
-    "$defs/match/anyOf/1/propertyNames/not/enum": expected.TESTS,
-    "$defs/entry/properties/crash/enum": scripts.MOMENTS,
-    "$defs/entry/properties/finish_reason/enum": scripts.FINISH_REASONS,
-    "$defs/tool/properties/class/enum": scripts.EFFECTS,
+    "definitions/expect/properties/status/enum": expected.STATUSES,
+    "definitions/expect/properties/steps/additionalProperties/enum": expected.STEP_STATUSES,
+    "definitions/match/anyOf/1/propertyNames/not/enum": expected.TESTS,
+    "definitions/entry/properties/crash/enum": scripts.MOMENTS,
+    "definitions/entry/properties/finish_reason/enum": scripts.FINISH_REASONS,
+    "definitions/tool/properties/class/enum": scripts.EFFECTS,
 }
 
 NOT_IN_THE_SCHEMA = ("YM", "EX", "TS004", "TS012")

@@ -56,8 +56,8 @@ async def test_one_id_of_two_types_is_ambiguous(shelf: Shelf) -> None:
         ({"query": "b", "scope": "widget"}, "scope must name an item_type"),
         ({"query": "b", "scope": "tool", "item_type": "directive"}, "leave item_type out"),
         ({"item_type": "directive", "item_id": "demo/nope"}, "directive not found: demo/nope"),
-        ({"item_type": "directive", "item_id": "demo/nope", "source": "user"}, "not in the user space"),
-        ({"item_id": "demo/nope"}, "not found: there is nothing of the id demo/nope"),
+        ({"item_type": "directive", "item_id": "demo/nope", "source": "user"}, "not in the user folder"),
+        ({"item_id": "demo/nope"}, "not found: unknown id demo/nope"),
         ({"item_type": "tool", "item_id": "rye/nope"}, "tool not found: rye/nope"),
         ({"item_type": "knowledge", "item_id": "../../etc/passwd"}, "is not an item's id"),
         ({"item_type": "tool", "item_id": "rye/bash", "destination": "project"}, "a tool is not a file"),
@@ -177,7 +177,7 @@ async def test_copy_to_the_project(shelf: Shelf) -> None:
     assert again["status"] == "success", "the same text is there already"
     copy.write_text("mine")
     answer = await shelf.call("fetch", OPEN, item_type="knowledge", source="system", **arguments)
-    assert answer["status"] == "error" and "says something else" in str(answer["error"])
+    assert answer["status"] == "error" and "exists already with another content" in str(answer["error"])
     assert copy.read_text() == "mine"
 
 

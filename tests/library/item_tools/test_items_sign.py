@@ -54,8 +54,8 @@ async def test_what_is_not_valid_is_not_signed(shelf: Shelf) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"item_type": "directive", "item_id": "rye/core/create_directive"}, "comes with Quire and is never signed"),
-        ({"item_type": "directive", "item_id": "demo/d", "source": "system"}, "comes with Quire"),
+        ({"item_type": "directive", "item_id": "rye/core/create_directive"}, "built-in items are never signed"),
+        ({"item_type": "directive", "item_id": "demo/d", "source": "system"}, "built-in items"),
         ({"item_type": "directive", "item_id": "demo/none"}, "directive not found: demo/none"),
         ({"item_type": "pipeline", "item_id": "p"}, "sign it by hand: quire sign PATH"),
         ({"item_type": "tool", "item_id": "rye/bash"}, "sign it by hand"),

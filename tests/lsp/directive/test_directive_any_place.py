@@ -1,4 +1,4 @@
-"""Every feature answers at every place of a directive or a knowledge file, however much of it is there."""
+"""Every feature answers at every place of a directive or a knowledge file, however much of it exists."""
 
 from __future__ import annotations
 

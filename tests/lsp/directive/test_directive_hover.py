@@ -64,7 +64,7 @@ def test_a_parameter_of_a_callee(team: Editor) -> None:
 
 
 def test_an_item_that_is_not_there(team: Editor) -> None:
-    assert "It is in no space." in team.hover(NAME, xml("<context><system>team/no‸thing</system></context>"))
+    assert "It does not exist." in team.hover(NAME, xml("<context><system>team/no‸thing</system></context>"))
 
 
 def test_everything(team: Editor) -> None:

@@ -140,7 +140,7 @@ def test_the_written_test_takes_its_arm(editor: Editor, name: str, at: int) -> N
     [action] = [
         one
         for one in editor.ask("textDocument/codeAction", asked)
-        if one["title"].startswith("Write a test for the arm")
+        if one["title"].startswith("Write a test for the branch")
     ]
     written = editor.edited(editor.chosen(action))["main.test.yaml"]
     reading = parse(Source.of(written, str(editor.folder / "main.test.yaml")))

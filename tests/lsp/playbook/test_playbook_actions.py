@@ -110,7 +110,7 @@ def test_a_known_name_is_not_declared(editor: Editor) -> None:
 
 @pytest.mark.parametrize("word", ['```if kind == "b"', "Write more.", '```elif loud == "true"```'])
 def test_an_else_can_be_added(editor: Editor, word: str) -> None:
-    text = chosen(editor, at(word), "Add an else arm")[NAME]
+    text = chosen(editor, at(word), "Add an else branch")[NAME]
     assert "Write loudly.\n\n```else```\n\n### STEP 3d: Otherwise\n\nSay what to do otherwise.\n\n```endif```" in text
     before = editor.codes(NAME)
     editor.replace(NAME, text)
@@ -119,7 +119,7 @@ def test_an_else_can_be_added(editor: Editor, word: str) -> None:
 
 @pytest.mark.parametrize("word", ["Sort {{topic", "Go on.", "## STEP 3"])
 def test_no_else_where_none_is_missing(editor: Editor, word: str) -> None:
-    assert "Add an else arm" not in offered(editor, at(word))
+    assert "Add an else branch" not in offered(editor, at(word))
 
 
 def test_a_finding_can_be_allowed(editor: Editor) -> None:
@@ -149,11 +149,15 @@ def test_an_error_cannot_be_allowed(editor: Editor) -> None:
 @pytest.mark.parametrize(
     ("word", "title", "parts"),
     [
-        ('```if kind == "b"', "Write a test for this arm", ["step 3: if kind", '"1": "b"', '"3a": "completed"']),
-        ("### STEP 3b", "Write a test for this arm", ['"1": "a"', '"2": "two"', '"3b": "completed"']),
-        ('```elif loud == "true"```', "Write a test for this arm", ['loud: true', '"2": "one"', '"3c": "completed"']),
-        ('```if __elicit_step_4 == "no"```', "Write a test for this arm", ['"4": "no"', '"4a": "completed"']),
-        ("```else```", "Write a test for this arm", ['"4": "yes"', '"4b": "completed"']),
+        ('```if kind == "b"', "Write a test for this branch", ["step 3: if kind", '"1": "b"', '"3a": "completed"']),
+        ("### STEP 3b", "Write a test for this branch", ['"1": "a"', '"2": "two"', '"3b": "completed"']),
+        (
+            '```elif loud == "true"```',
+            "Write a test for this branch",
+            ["loud: true", '"2": "one"', '"3c": "completed"'],
+        ),
+        ('```if __elicit_step_4 == "no"```', "Write a test for this branch", ['"4": "no"', '"4a": "completed"']),
+        ("```else```", "Write a test for this branch", ['"4": "yes"', '"4b": "completed"']),
         ("## STEP 1", "Write a test for step 1", ["step 1", 'steps: {"1": "completed"}']),
     ],
 )  # fmt: skip
@@ -173,7 +177,7 @@ def test_a_test_can_be_written(
 def test_a_case_is_added_to_the_test_that_is_there(editor: Editor) -> None:
     before = "# About\ncases:\n  - name: one\n    expect: {status: completed}\n\ncoverage: {all: 10}\n"
     editor.write("note.test.yaml", before)
-    text = chosen(editor, at("### STEP 4a"), "Write a test for this arm")["note.test.yaml"]
+    text = chosen(editor, at("### STEP 4a"), "Write a test for this branch")["note.test.yaml"]
     assert text.startswith("# About\ncases:\n  - name: one\n    expect: {status: completed}\n  - name: ")
     assert text.endswith("}}\n\ncoverage: {all: 10}\n")
     from quire.formats.test.parse import parse

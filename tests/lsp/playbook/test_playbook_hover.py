@@ -60,7 +60,7 @@ def marked(before: str, word: str, text: str = HEAD + BODY) -> str:
         ("```if", "if", ["**`if`**", "first arm"]),
         ("## STEP 1", "STEP", ["**STEP 1: Sort**", "asks a model", "Sort {{topic}}.", "--- user ---"]),
         ("## STEP 2", "Ask", ["asks a person", "`one` or `two`"]),
-        ("## STEP 3:", "3", ['`kind == "a"` → 3a', "otherwise no arm is taken", "The document takes"]),
+        ("## STEP 3:", "3", ['`kind == "a"` → 3a', "otherwise no branch is taken", "The document takes"]),
         ("### STEP 3a", "3a", ["**STEP 3a: First**", "Write it as"]),
         ("# Note", "Note", ["**Note** · playbook", "Writes a note.", "A run takes ≤ 3 calls, 1 question."]),
     ],

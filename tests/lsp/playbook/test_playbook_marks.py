@@ -178,7 +178,7 @@ def test_hints_have_types_models_arms_and_the_bound(editor: Editor) -> None:
         '```if kind == "a"```[→ 3a]',
         "@output(text[: text])",
         '```elif gone != "b"```[→ 3b]',
-        "```endif```[otherwise no arm]",
+        "```endif```[otherwise no branch]",
     ]:
         assert part in found, found
     assert 'kind: enum, "a", "b")' in found

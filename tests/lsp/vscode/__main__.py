@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.lsp.vscode.bookshop import write_bookshop
 from tests.lsp.vscode.code_server import EXTENSION, ROOT, CodeServer
-from tests.lsp.vscode.failures import trusted_elsewhere, without_a_program, without_trust
+from tests.lsp.vscode.failures import beside_other_files, trusted_elsewhere, without_a_program, without_trust
 from tests.lsp.vscode.golden_path import golden_path
 from tests.lsp.vscode.window import window
 
@@ -29,7 +29,10 @@ def main(arguments: list[str]) -> int:
         with server.running(trusts=True) as url, window(url, folder, server.environment, pictures) as opened:
             golden_path(opened)
 
-    parts = {"golden_path": way, **{one.__name__: one for one in (without_a_program, without_trust, trusted_elsewhere)}}
+    parts = {
+        "golden_path": way,
+        **{one.__name__: one for one in (without_a_program, without_trust, trusted_elsewhere, beside_other_files)},
+    }
     for name, part in parts.items():
         if not named or name in named:
             print(name, flush=True)

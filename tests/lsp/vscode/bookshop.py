@@ -1,4 +1,4 @@
-"""The folder that the window shows: documents of all formats, a test that fails, and a question that waits."""
+"""The folder that the window shows: documents of all formats, a test that fails, and two runs that ask."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ QUESTION = """# Approve the replies
 
 
 def write_bookshop(server: CodeServer) -> Path:
-    """Write the folder, start a run that asks, and return the folder."""
+    """Write the folder, start two runs that ask, and return the folder."""
     folder = server.place / "bookshop"
     folder.mkdir()
     (folder / "quire.toml").write_text("")
@@ -103,13 +103,14 @@ def write_bookshop(server: CodeServer) -> Path:
     (folder / "digest.yaml").write_text(PIPELINE)
     (folder / "approve.playbook.md").write_text(QUESTION)
     link_program(folder)
-    waits = subprocess.run(
-        [folder / ".venv/bin/quire", "run", "approve.playbook.md"],
-        cwd=folder,
-        env=server.environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-    )
-    assert waits.returncode == 4, waits.stderr.decode()
+    for _ in range(2):
+        waits = subprocess.run(
+            [folder / ".venv/bin/quire", "run", "approve.playbook.md"],
+            cwd=folder,
+            env=server.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+        assert waits.returncode == 4, waits.stderr.decode()
     return folder

@@ -15,6 +15,8 @@ from pathlib import Path
 
 from tests.given import given
 
+from quire import __version__
+
 ROOT = Path(__file__).parents[3]
 EXTENSION = ROOT / "editors" / "vscode"
 VERSION = "4.100.3"
@@ -53,7 +55,7 @@ class CodeServer:
         self.environment = {**os.environ, "HOME": str(place), "QUIRE_HOME": str(place / "quire-home"), "PATH": path}
         self.environment.pop("VIRTUAL_ENV", None)
         given({"data/User/settings.json": SETTINGS}, place)
-        package = EXTENSION / "dist" / "quire-0.1.0.vsix"
+        package = EXTENSION / "dist" / f"quire-{__version__}.vsix"
         subprocess.run(
             [self._program, *self._data, "--install-extension", str(package)],
             check=True,
@@ -107,7 +109,7 @@ def _wait(url: str, server: subprocess.Popen[bytes]) -> None:
 
 
 def _installed() -> Path:
-    """Return the program, which is installed from npm if it is not there yet."""
+    """Return the program, which is installed from npm if it is missing yet."""
     folder = Path(os.environ.get("QUIRE_CODE_SERVER", EXTENSION / ".code-server"))
     program = folder / "node_modules" / ".bin" / "code-server"
     ready = folder / ".ready"

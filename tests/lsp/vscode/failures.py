@@ -135,3 +135,17 @@ def _kill_server(folder: Path) -> None:
     process = _servers(folder)[0]
     os.kill(process, signal.SIGKILL)
     eventually(lambda: process not in _servers(folder), "the server did not end")
+
+
+def beside_other_files(server: CodeServer) -> None:
+    """A folder that has nothing of Quire starts no server, until the user asks for a check of a file."""
+    folder = given({"readme.md": NOTE, "values.yaml": "a: 1\n"}, server.place / "other")
+    link_program(folder)
+    with server.running(trusts=True) as url, window(url, folder, server.environment) as opened:
+        opened.open("values.yaml", served=False)
+        opened.open("readme.md", served=False)
+        opened.page.wait_for_timeout(3000)
+        assert _servers(folder) == []
+        opened.command("Quire: Check This File")
+        expect(opened.page.locator(".markers-panel")).to_contain_text("Nothing sets {{name}}")
+        assert len(_servers(folder)) == 1

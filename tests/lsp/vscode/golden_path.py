@@ -180,7 +180,7 @@ def run(window: Window) -> None:
     expect(window.terminal).to_contain_text(re.compile(r"[#$] \.venv/bin/quire run reply\.playbook\.md\s*$"))
     window.picture("run")
     expect(window.page.locator(".terminal-tabs-entry")).to_have_count(0)  # one terminal needs no list of them
-    assert len(_json(window, "runs", "--json")) == 1, "the run was started"
+    assert len(_json(window, "runs", "--json")) == 2, "the run was started"
     window.press("Enter")
     expect(window.terminal).to_contain_text("message")  # it asks for the input: now it was sent
     window.press("Control+c")
@@ -216,23 +216,46 @@ def graph(window: Window) -> None:
     window.picture("graph")
 
 
+def inbox(window: Window) -> None:
+    """A question is answered by a click on its row; its run continues, and is listed as completed."""
+    window.command("Quire: Focus on Questions and Runs View")
+    rows = window.page.locator(".pane-body .monaco-list-row")
+    waiting = rows.filter(has_text="When do the replies go out?")
+    expect(waiting).to_have_count(2)
+    expect(rows.filter(has_text="awaiting input")).to_have_count(2)
+    window.picture("inbox", documented=True)
+    window.rest_mouse()
+    waiting.first.click()
+    window.answer("tomorrow")
+    expect(waiting).to_have_count(1)
+    expect(rows.filter(has_text="completed")).to_have_count(1)
+    expect(window.page.locator(".statusbar-item", has_text=re.compile(r"^\s*1$"))).to_be_visible()
+    assert len(_json(window, "inbox", "--json")) == 1
+    window.rest_mouse()
+    rows.filter(has_text="completed").click()
+    _text_beside(window, "Run ", "completed", "tomorrow")
+
+
 def answer(window: Window) -> None:
-    """The answer stands in a terminal, and the question waits until it is sent."""
     window.command("Quire: Answer a Question")
     window.answer("When do the replies")
-    window.answer("tomorrow")
-    expect(window.terminal).to_contain_text(re.compile(r"quire answer \S+ -- 1/ask tomorrow"))
-    window.picture("answer")
-    assert len(_json(window, "inbox", "--json")) == 1
-    window.press("Enter")
+    window.answer("now")
     eventually(lambda: _json(window, "inbox", "--json") == [], "the answer did not arrive")
+    window.picture("answer")
     window.command("Quire: Answer a Question")
-    expect(window.messages).to_contain_text("nothing waits for an answer")
+    expect(window.messages).to_contain_text("no question is waiting for an answer")
+
+
+def new_playbook(window: Window) -> None:
+    window.command("Quire: New Playbook")
+    window.answer("fresh")
+    expect(window.page.locator(".tab.active", has_text="fresh.playbook.md")).to_be_visible()
+    expect(window.editor.locator(".codelens-decoration a").first).to_be_visible()
 
 
 STATIONS = (
     findings, hover, completion, quick_fix, lenses, rename, formatting, tests, colours, run, test_command, shown, graph,
-    answer,
+    inbox, answer, new_playbook,
 )  # fmt: skip
 
 

@@ -131,7 +131,7 @@ def test_the_cases_of_a_pipeline(tmp_path: Path) -> None:
     assert coverage is not None
     assert [one.label for one in coverage.missing()] == [
         "step 1: 1 item",
-        "step 1: an item is tried again, and well",
+        "step 1: a retry of an item succeeds",
         "step 2 (transform)",
         "step 2: `n > 1` true",
     ]

@@ -82,10 +82,10 @@ def test_a_list_that_is_written_down_decides_nothing() -> None:
     [
         ("continue", 0, ["step 1: an item is dropped"]),
         ("continue", 1, []),
-        ("retry(2)", 0, ["step 1: an item is tried again, and well", "step 1: an item has used up its tries"]),
-        ("retry(2)", 2, ["step 1: an item has used up its tries"]),
-        ("retry(2)", 3, ["step 1: an item is tried again, and well"]),
-        ("retry(1), continue", 2, ["step 1: an item is tried again, and well"]),
+        ("retry(2)", 0, ["step 1: a retry of an item succeeds", "step 1: an item fails after all retries"]),
+        ("retry(2)", 2, ["step 1: an item fails after all retries"]),
+        ("retry(2)", 3, ["step 1: a retry of an item succeeds"]),
+        ("retry(1), continue", 2, ["step 1: a retry of an item succeeds"]),
         ("abort", 1, []),
     ],
 )
@@ -98,9 +98,9 @@ def test_failures_of_items(policy: str, times: int, left: list[str]) -> None:
     ("policy", "times", "left"),
     [
         ("continue", 1, []),
-        ("retry(2)", 1, ["step 1: a failure has used up its tries"]),
-        ("retry(2)", 3, ["step 1: a failure is tried again, and well"]),
-        ("retry(2)", 0, ["step 1: a failure is tried again, and well", "step 1: a failure has used up its tries"]),
+        ("retry(2)", 1, ["step 1: a failure fails after all retries"]),
+        ("retry(2)", 3, ["step 1: a retry of a failure succeeds"]),
+        ("retry(2)", 0, ["step 1: a retry of a failure succeeds", "step 1: a failure fails after all retries"]),
     ],
 )
 @pytest.mark.parametrize("deep", [False, True])
@@ -119,7 +119,7 @@ def test_a_step_whose_time_is_over_has_failed() -> None:
 
 
 def test_labels_of_match_its_default_and_its_failure() -> None:
-    none = "step 1: none of the cases (there is no default)"
+    none = "step 1: none of the cases (without default)"
     assert labels(MATCH, "arms") == ["step 1: case bug", "step 1: case 5", none]
     assert missing(MATCH, "arms", run(kind="bug")) == labels(MATCH, "arms")[1:]
     assert missing(MATCH, "arms", run(kind=5), run(kind="other")) == ["step 1: case bug"]
@@ -144,7 +144,7 @@ def test_labels_of_match_its_default_and_its_failure() -> None:
 def test_a_match_on_something_true_or_false_has_no_other_label(first: str, on: str, both: bool) -> None:
     cases = "'True': {steps: [{transform: {value: '1'}}]}, 'False': {steps: [{transform: {value: '2'}}]}"
     text = dialect(f'transform: {{value: "{first}", output: many}}', f'match: {{on: "{on}", cases: {{{cases}}}}}')
-    none = [] if both else ["step 2: none of the cases (there is no default)"]
+    none = [] if both else ["step 2: none of the cases (without default)"]
     assert labels(text, "arms") == ["step 2: case True", "step 2: case False", *none]
     assert len(labels(text.replace("'False'", "'no'"), "arms")) == 3
 

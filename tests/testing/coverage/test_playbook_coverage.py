@@ -94,8 +94,8 @@ def test_two_answers_take_both_arms() -> None:
 @pytest.mark.parametrize(
     ("said", "arms", "steps"),
     [
-        ("a", ['step 2: elif said == "b"', "step 2: no arm (there is no else)"], ["step 2a: B"]),
-        ("b", ['step 2: if said == "a"', "step 2: no arm (there is no else)"], []),
+        ("a", ['step 2: elif said == "b"', "step 2: no branch (without else)"], ["step 2a: B"]),
+        ("b", ['step 2: if said == "a"', "step 2: no branch (without else)"], []),
         ("c", ['step 2: if said == "a"', 'step 2: elif said == "b"'], ["step 2: Sort", "step 2a: B"]),
     ],
 )

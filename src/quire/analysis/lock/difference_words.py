@@ -19,7 +19,7 @@ _NAMES = {
     "tool_calls": "tool calls",
     "input_tokens": "input tokens",
     "output_tokens": "output tokens",
-    "minutes": "minutes without people",
+    "minutes": "minutes, not counting people",
 }
 
 
@@ -27,7 +27,7 @@ def told(change: Change, sizes: Assumptions = NOT_ASSUMED, *, bars: bool = True)
     """Return one difference in words. Without `bars` sizes are written as `readers`, not as `|readers|`."""
     match change.kind:
         case "document":
-            return "new document" if change.new else "not there any more"
+            return "new document" if change.new else "removed"
         case "plan":
             return "its steps or prompts have changed"
         case "may":

@@ -65,7 +65,7 @@ BAD_LOCK = _error(
     "LK001",
     "bad-lock",
     "The lock is not as `quire lock` writes it.",
-    "It was edited by hand, or two branches were merged line by line. Half of a lock is not read: what is missing\n"
+    "It was edited by hand, or two branches were merged line by line. Half of a lock is not read: missing entries\n"
     "would count as authority that was never agreed to. Write it again, and review the difference.",
     "documents: {a.yaml: {plan: sha256:9f3c, may: everything}}",
     "documents:\n  a.yaml:\n    plan: sha256:9f3c…",
@@ -91,7 +91,7 @@ NO_LOCK = _error(
     "LK101",
     "no-lock",
     "The workspace has no lock, or the document is not in it.",
-    "What a document may do is not reviewed before it is in the lock.",
+    "The permissions of a document are not reviewed until it is in the lock.",
     "$ quire check --locked   # no quire.lock",
     "$ quire lock && git add quire.lock",
 )

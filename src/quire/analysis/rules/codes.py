@@ -114,7 +114,7 @@ UNBOUNDED_FAN = _lint(
     "A fan-out or a loop with tools or model calls goes through a list whose length nothing in the document limits.",
     "The list comes from an input, a tool or a model, so one run may do the work ten thousand times: only there does\n"
     "the engine stop it. `max_items` at the step, or `max_items` of the input or the schema field that has the list,\n"
-    "says how many are meant. A fan whose model calls may pass the limit of a run is BD105.",
+    "says how many are meant. A step with parallel items whose model calls may pass the limit of a run is BD105.",
     _FAN.format(limit=""),
     _FAN.format(limit="      max_items: 100\n"),
 )
@@ -130,7 +130,7 @@ UNBOUNDED_REPLY = _lint(
 UNBOUNDED_TURN = _lint(
     "BD103",
     "unbounded-turn",
-    "Nothing limits how many calls, questions or threads there are, or how long they take.",
+    "Nothing limits the number of calls, questions or threads, or their time.",
     "A thread has turns, spawns and a duration; an agent has turns and 200 calls in each; each call has a time-out.\n"
     "The finding names the one that is missing and the line that sets it.",
     '<limits turns="8"/>',
@@ -203,8 +203,8 @@ ANSWER_IGNORED = make(
     "GA102",
     "answer-ignored",
     "A question stands before an effect, but the effect happens after a *no* as well.",
-    "Asking alone stops nothing: the answer is a value, and the steps after the question run whatever it is. Give the\n"
-    "step a condition that only a yes fulfils, or end the run after a no.",
+    "Asking alone stops nothing: the answer is a value, and the steps after the question run after a *no* too. Give\n"
+    "the step a condition that only a yes fulfils, or end the run after a no.",
     _DRAFT + _ASK + _SEND,
     _DRAFT + _ASK + "- stop: {when: approved != 'yes'}\n" + _SEND,
 )
@@ -232,7 +232,7 @@ ONE_YES_FOR_MANY = make(
     Severity.NOTE,
     "GA105",
     "one-yes-for-many",
-    "One yes opens the gate for every item of a list, or for every round of a loop.",
+    "One approval counts for every item of a list, or for every round of a loop.",
     "That is often meant. If each of them has to be looked at, ask inside of the loop.",
     _ASK.replace("!expr draft", "!expr ctx.mails")
     + "- for_each:\n    over: ctx.mails\n    max_items: 20\n    on_error: abort\n"
@@ -259,7 +259,7 @@ OPENS_ITSELF = make(
 DEAD_ARM = _lint(
     "DD101",
     "dead-arm",
-    "An arm of a choice can never be taken, because of the arms before it or the choice around it.",
+    "A branch of a choice can never be taken, because of the branches before it or the choice around it.",
     "Its steps never run. A `default` is meant too where the cases name every value that the schema allows: leave it\n"
     "out, and `check` says so when the schema gets another value. A case whose label the schema does not have is\n"
     "PL107, and a condition of a playbook on a value that the variable cannot have is PB206.",
@@ -279,9 +279,9 @@ CONSTANT_CONDITION = _lint(
     "DD103",
     "constant-condition",
     "A condition has the same outcome in every run.",
-    "It reads nothing, compares a value with itself, or repeats a condition around it. Leave the condition out, or\n"
-    "what it guards. A loop that says `until: false` and keeps its last value runs a number of rounds, and is\n"
-    "not meant.",
+    "It reads nothing, compares a value with itself, or repeats a condition around it. Remove the condition, or\n"
+    "the step that it guards. A loop that says `until: false` and keeps its last value runs a number of rounds, and\n"
+    "is not meant.",
     "- agent: {prompt: hi, when: \"'a' == 'b'\"}",
     "- agent: {prompt: hi, when: \"ctx.kind == 'b'\"}",
 )
@@ -314,7 +314,7 @@ WILDCARD_GRANT = _lint(
     "wildcard-grant",
     "A model may use every tool that fits a pattern, and some of them change something.",
     "A server can add tools later, and they fit as well. Name the tools that the step needs. Patterns in the\n"
-    "permissions of directives are signed by a person; DR117 reports those that cover everything there is.",
+    "permissions of directives are signed by a person; DR117 reports the patterns that cover everything.",
     '- agent: {prompt: hi, capabilities: {tools: ["tickets__*"]}}',
     "- agent: {prompt: hi, capabilities: {tools: [tickets__list, tickets__create]}}",
 )
@@ -322,9 +322,9 @@ INCOMPLETE = _lint(
     "EV103",
     "incomplete",
     "A document that is called leads to one that is not found, or the document does too much to list all of it.",
-    "Then nothing is proven of it: bounds are infinite and the envelope is not all. A document that is called\n"
-    "directly and not found is PL101 or PB225.",
-    "- call: {pipeline: report}  # which calls mial, and there is no mial",
+    "Then nothing is proven of it: bounds are infinite and the permissions it needs are incomplete. A document that\n"
+    "is called directly and not found is PL101 or PB225.",
+    "- call: {pipeline: report}  # which calls mial, an unknown document",
     "- call: {pipeline: report}  # which calls mail",
 )
 NETWORK_SHELL = _lint(

@@ -31,7 +31,7 @@ _HELP = {
     "command": "pass on a number, or a word of an enum or of an anchored pattern, put `--` before data, or ask a "
     "person who is shown the value",
     "path": "write the path out, or let the value choose between paths of the document",
-    "address": "write the host at the beginning of this argument, `'https://HOST/…' + value`: one in a store or in "
+    "address": "write the host at the beginning of this argument, `'https://HOST/…' + value`: one in a variable or in "
     "format() is not seen",
     "item": "write the id out, or let the value choose between ids of the document",
 }

@@ -151,7 +151,7 @@ async def _list(runs: StoredRuns, status: Status | None, limit: int, page: int, 
         if len(rows) == limit or page > 1:
             await _count(runs, status, limit, page, len(rows))
     elif page > 1:
-        tell(f"there is no page {page}: the list has ended before")
+        tell(f"page {page} does not exist: the list is shorter")
     else:
         which = f"no run is {status.words}" if status else "no runs yet: `quire run DOCUMENT` makes one"
         tell(which)
@@ -319,16 +319,16 @@ def _say_next(row: RunRow, waits: bool, *, several: bool = False) -> None:
     """Print what the user can do with a run that rests."""
     words = "STEP|PATH VALUE" if several and row.format == "pipeline" else "STEP VALUE" if several else "VALUE"
     if row.pins.get("imported"):
-        tell(f"imported: quire fork {row.id} --from STEP goes on in a new run")
+        tell(f"imported: quire runs fork {row.id} --from STEP continues in a new run")
         return
     match row.status:
         case Status.EXPIRED:
-            tell(f"expired: quire fork {row.id} --from STEP goes on in a new run")
+            tell(f"expired: quire runs fork {row.id} --from STEP continues in a new run")
         case Status.AWAITING_INPUT if not waits:
-            tell(f"answered: quire resume {row.id} goes on")
+            tell(f"answered: quire resume {row.id} continues it")
         case Status.AWAITING_INPUT:
             tell(f"waiting for a person: quire answer {row.id} {words}")
         case Status.RUNNING if waits:
-            tell(f"it goes on, but asks: quire answer {row.id} {words}")
+            tell(f"it continues, but asks: quire answer {row.id} {words}")
         case Status.PAUSED | Status.INTERRUPTED | Status.CANCELLED | Status.PENDING:
-            tell(f"{row.status}: quire resume {row.id} goes on")
+            tell(f"{row.status}: quire resume {row.id} continues it")

@@ -230,7 +230,7 @@ class WaitingBranches:
     """The branches of one drive that wait for an answer.
 
     `waking` counts the branches that were woken and do not move yet: while it is above 0, a run whose branches all rest
-    still goes on.
+    still continues.
     """
 
     def __init__(self, ledger: Ledger) -> None:

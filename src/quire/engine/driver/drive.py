@@ -182,7 +182,7 @@ class Drive:
         amount = sum(record.usage.cost or 0.0 for record in lost if record.usage is not None)
         message = (
             f"{len(lost)} model call{'s were' if len(lost) > 1 else ' was'} under way when the run was interrupted: "
-            f"what was set aside for {'them' if len(lost) > 1 else 'it'} counts as spent (${amount:.4f})"
+            f"the amount set aside for {'them' if len(lost) > 1 else 'it'} counts as spent (${amount:.4f})"
         )
         self._ledger.feed.say("warning", data={"message": message})
 
@@ -227,7 +227,7 @@ class Drive:
         return DriveResult(Status.PAUSED, position)
 
     async def _abandon(self) -> None:
-        """Pause the run at once: recorded effects stay, and the row says that the run can go on."""
+        """Pause the run at once: recorded effects stay, and the row says that the run can continue."""
         if self._ledger.closed:
             return
         self._ledger.feed.say("run_paused", label=self._ledger.position)

@@ -201,7 +201,7 @@ class Budget:
 
     def hold(self, amount: float, calls: int) -> None:
         """Set an amount aside for a run that is launched; a negative amount gives it back. `calls` counts the launches
-        that begin: other calls wait for these to end, and not for runs that go on by themselves."""
+        that begin: other calls wait for these to end, and not for runs that continue by themselves."""
         self._held += amount
         self._calls += calls
         self._ended.set()
@@ -212,7 +212,7 @@ class Budget:
             spent = self._ledger.cost
             if spent is None:
                 raise LimitReached(
-                    "the price of this model is not known, so a budget cannot be kept: go on with --budget none"
+                    "the price of this model is not known, so a budget cannot be kept: continue with --budget none"
                 )
             dearest = self._ledger.journal.dearest()
             amount = (dearest or 0.0) if estimate is None else estimate

@@ -161,6 +161,7 @@ class Performer:
             allow=request.allow,
             on_retry=lambda wait, reason: self._feed.waiting(request.path, request.label, wait, reason),
             on_wait=lambda reason: self._feed.queued(request.path, request.label, reason),
+            on_reading=lambda processed, total: self._feed.reading(request.path, request.label, processed, total),
         )
 
     async def _reply(self, request: ModelRequest) -> ModelReply:

@@ -225,7 +225,7 @@ class Refit(Struct, frozen=True):
     misfit: Recorded | None
     """The first request for which a different one was recorded, or None."""
     next: Effect | None
-    """The first request without a record, where the walk goes on; None if there is none."""
+    """The first request without a record, where the walk continues; None if there is none."""
 
 
 class _Fitting(Journal):

@@ -86,8 +86,8 @@ class Children:
         self.broken: BaseException | None = None
         self.on_break: Callable[[], None] = lambda: None
         self.ending = False
-        """True once a limit ends the run, as soon as calls under way have ended: no branch goes on because its time is
-        up."""
+        """True once a limit ends the run, as soon as calls under way have ended: no branch continues because its time
+        is up."""
         self._journal = journal
         self._performer = performer
         self._resting = resting

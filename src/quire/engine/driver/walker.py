@@ -1,7 +1,7 @@
 """Walk through a document branch by branch, one request at a time, looking in the journal first.
 
 An effect that is not recorded is performed, and its answer is recorded before the interpreter sees it. A branch that
-can only wait is suspended; its siblings go on.
+can only wait is suspended; its siblings continue.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class DriveLimits(Struct, frozen=True):
 class Walker:
     """Move the branches of one drive. `stopping` makes each of them rest before its next effect.
 
-    `grace` is the time that a tool which changes the world may go on after its branch was stopped.
+    `grace` is the time that a tool which changes the world may continue after its branch was stopped.
     """
 
     def __init__(self, ledger: Ledger, ports: Ports, terms: DriveLimits, answers: dict[str, Answer]) -> None:

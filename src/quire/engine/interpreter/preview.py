@@ -63,7 +63,7 @@ def find_step(plan: Plan, named: str) -> tuple[str, Step]:
     steps = dict(plan.steps())
     path = path_named(named, {path: step.label for path, step in steps.items()})
     if path is None:
-        raise CannotStart(f"there is no step {named}: the steps are {', '.join(step.label for step in steps.values())}")
+        raise CannotStart(f"unknown step {named}: the steps are {', '.join(step.label for step in steps.values())}")
     return path, steps[path]
 
 
@@ -180,7 +180,7 @@ class _Looking:
             self.notes.append(f"step {request.label} would fail: {error.message}")
             return f"[prompt {name}]"
         if text is None and own:
-            self.notes.append(f"there is no prompt {name}: the step runs on its own text")
+            self.notes.append(f"unknown prompt {name}: the step runs on its own text")
         return text
 
 

@@ -102,7 +102,7 @@ def _no_room(directive: Directive) -> Iterator[Diagnostic]:
     declared = dict(cost_values(directive.cost)) if directive.cost else {}
     for name, value in {**declared, **dict(directive.limits or ())}.items():
         if leaves_no_room(name, value.text):
-            yield Diagnostic(all_codes.NO_ROOM, f"{name} is 0, so there is no room for a first turn", value.span)
+            yield Diagnostic(all_codes.NO_ROOM, f"{name} is 0, which leaves no room for a first turn", value.span)
 
 
 def errors_of(reading: ParseResult) -> tuple[Diagnostic, ...]:
@@ -130,13 +130,13 @@ def _warnings(directive: Directive) -> Iterator[Diagnostic]:
         help = 'write <model tier="low" /> in <metadata>'
         yield Diagnostic(all_codes.NO_MODEL, "no model is asked for", root, "", help)
     if does_something and "permissions" in missing:
-        message = "no permissions are asked for, and there is no parent to inherit them from"
+        message = "it requests no permissions, and has no parent to inherit them from"
         yield Diagnostic(all_codes.NO_PERMISSIONS, message, root, "", "write <permissions> in <metadata>, or extends")
     yield from _unacknowledged(directive)
     for hook in directive.hooks:
         yield from _unknown_paths(hook.tests)
     if not does_something and (directive.model is not None or directive.inputs or directive.outputs):
-        message = "there are no instructions for the model"
+        message = "it has no instructions for the model"
         yield Diagnostic(all_codes.EMPTY, message, root, "", "write them after the fence")
     rest = [name for name in missing if name not in ("name", "model", "permissions")]
     if rest:
@@ -154,7 +154,7 @@ def _unacknowledged(directive: Directive) -> Iterator[Diagnostic]:
         return
     everything = next((grant for grant in permissions.grants if grant.capability == EVERYTHING), None)
     if everything is not None:
-        message = "the permissions cover everything there is, and that is not acknowledged: it does not start"
+        message = "the permissions cover everything, and that is not acknowledged: it does not start"
         help = 'if it is meant, write <acknowledge risk="unrestricted">why</acknowledge> into <permissions>'
         yield Diagnostic(all_codes.UNACKNOWLEDGED, message, everything.span, "", help)
 
@@ -216,7 +216,7 @@ def foreign(directive: Directive, source: Source) -> Iterator[Diagnostic]:
         fix, place = replacing(span, match[0], meant), declared[name].span
         if new not in declared and (at := source.text.find(f'"{name}"', place.start, place.end) + 1):
             fix = replace(fix, edits=(*fix.edits, Edit(Span(at, at + len(name)), name, new)), safe=False)
-        message = f"{shown(match[0])} is not how a directive refers to an input: the model is sent it as it stands"
+        message = f"{shown(match[0])} is not how a directive refers to an input: it is sent to the model literally"
         yield Diagnostic(all_codes.FOREIGN, message, span, "", f"write {meant}", fix)
 
 
@@ -360,7 +360,7 @@ class _Items:
         try:
             if self._resolver.directive(item_id) is None:
                 help = self._hint("directives", item_id, self._resolver.ids("directive"))
-                return f"there is no directive {shown(item_id)}", help
+                return f"unknown directive {shown(item_id)}", help
             problem = self._resolver.distrust(item_id)
         except BadConfiguration:
             raise
@@ -383,7 +383,7 @@ class _Items:
             if parent is None:
                 self._whole_chain = False
                 through = f", which {chain[-1]} extends" if len(chain) > 1 else ""
-                message = f"there is no directive {shown(parent_id)}{through}"
+                message = f"unknown directive {shown(parent_id)}{through}"
                 others = [item_id for item_id in self._resolver.ids("directive") if item_id not in chain]
                 help = self._hint("directives", parent_id, others)
                 yield Diagnostic(all_codes.PARENT, message, extends.span, "", help)
@@ -429,12 +429,12 @@ class _Items:
             raise
         except QuireError as error:
             return all_codes.KNOWLEDGE if when == "start" else missing, str(error), _MEND
-        message = f"there is no knowledge {shown(item_id)} in any space"
+        message = f"unknown knowledge {shown(item_id)}: it is not in the project folder, the user folder or built in"
         return missing, message, self._hint("knowledge", item_id, self._resolver.ids("knowledge"))
 
     def _hint(self, folder: str, name: str, known: Collection[str]) -> str:
         close = self._suggestions.nearest(name, known)
-        return did_you_mean(close, f"spaces have it at .ai/{folder}/{shown(name)}.md")
+        return did_you_mean(close, f"it would be at .ai/{folder}/{shown(name)}.md")
 
 
 def layers(directive: Directive) -> Iterator[str]:

@@ -36,7 +36,7 @@ STRAY = _warning(
 REPEATED = _warning(
     "DR102",
     "repeated-element",
-    "An element is there twice.",
+    "An element is given twice.",
     "The first one counts.",
     '<limits turns="6" /><limits tokens="4096" />',
     '<limits turns="6" tokens="4096" />',
@@ -89,7 +89,7 @@ UNKNOWN_INPUT = _warning(
     "DR108",
     "unknown-input",
     "A text refers to an input that is not declared.",
-    "Without a default it is sent to the model as it stands, braces and all.",
+    "Without a default it is sent to the model literally, braces included.",
     "Say hello to {input:name}.",
     "Say hello to {input:who}.",
 )
@@ -112,7 +112,7 @@ NO_PERMISSIONS = _warning(
 EMPTY = _warning(
     "DR111",
     "no-instructions",
-    "There is nothing for the model to do.",
+    "The model has no task.",
     "Instructions stand after the fence, or in a `<process>` inside it. A directive that others extend needs none.",
     '```xml\n<directive name="greet" version="1.0.0">\n<metadata><model tier="low" /></metadata>\n</directive>\n```',
     '```xml\n<directive name="greet" version="1.0.0">\n<metadata><model tier="low" /></metadata>\n</directive>\n```\n\n'
@@ -130,7 +130,7 @@ HOOK = _warning(
 UNKNOWN_KNOWLEDGE = _warning(
     "DR113",
     "unknown-knowledge",
-    "`<context>` or a hook names a knowledge item that is in no space.",
+    "`<context>` or a hook names a knowledge item that does not exist.",
     "It is looked for in the project's `.ai/knowledge`, in the user's and in what comes with Quire. The thread does\n"
     "without that text.",
     "<context><before>team/nmaes</before></context>",
@@ -149,8 +149,8 @@ CIRCLE = _warning(
 HOOK_TARGET = _warning(
     "DR115",
     "unknown-hook-target",
-    "A hook names a directive that is not there, or that cannot be used.",
-    "When the event happens the action fails with a warning, and the thread goes on as if there were no hook.",
+    "A hook names a directive that does not exist, or that cannot be used.",
+    "When the event happens the action fails with a warning, and the thread continues without it.",
     '<hooks><hook id="warn" event="limit">'
     '<action primary="execute" item_type="directive" item_id="team/bas" /></hook></hooks>',
     '<hooks><hook id="warn" event="limit">'
@@ -167,7 +167,7 @@ SUPPRESSES_NOTHING = _warning(
 UNACKNOWLEDGED = _warning(
     "DR117",
     "unacknowledged-risk",
-    "A permission is elevated, or covers everything there is, and that is not acknowledged.",
+    "A permission is elevated, or covers everything, and that is not acknowledged.",
     "An elevated one reaches out of the workspace or starts programs: signing and running warn about it. With an\n"
     "unrestricted one the directive does not start. An `<acknowledge>` in `<permissions>` says why it is meant.",
     "<permissions>*</permissions>",
@@ -195,7 +195,7 @@ FOREIGN = _warning(
     "foreign-placeholder",
     "A declared input is referred to as another format does: `{{name}}` or `${name}`; or its name has a sign that\n"
     "`{input:name}` cannot hold.",
-    "The model is sent it as it stands. Names of inputs have letters, digits and underscores. Braces are reported\n"
+    "It is sent to the model literally. Names of inputs have letters, digits and underscores. Braces are reported\n"
     "only around the name of a declared input.",
     "Say hello to {{who}}.",
     "Say hello to {input:who}.",
@@ -278,7 +278,7 @@ NAMESPACE = _error(
     "DR009",
     "xml-namespace",
     "A tag or an attribute has a namespace.",
-    "What is granted must be plain to see: `<x:permissions>` is neither the element that it looks like nor text.",
+    "Permissions must be plain to see: `<x:permissions>` is neither the element that it looks like nor text.",
     "<metadata><x:permissions>*</x:permissions></metadata>",
     "<metadata><permissions><fetch>*</fetch></permissions></metadata>",
 )
@@ -286,7 +286,7 @@ PERMISSION_TAG = _error(
     "DR010",
     "permission-tag",
     "An element inside `<permissions>` is not known.",
-    "There are `<execute>`, `<fetch>`, `<sign>` and `<acknowledge>`. What older files call `search` or `load` is\n"
+    "The elements are `<execute>`, `<fetch>`, `<sign>` and `<acknowledge>`. `search` and `load` of older files are\n"
     "`fetch`.",
     "<permissions><search><directive>*</directive></search></permissions>",
     "<permissions><fetch><directive>*</directive></fetch></permissions>",
@@ -338,7 +338,7 @@ PARAMETER = _error(
 PARENT = _error(
     "DR024",
     "unknown-parent",
-    "`extends` leads to a directive that is not there, or that cannot be used.",
+    "`extends` leads to a directive that does not exist, or that cannot be used.",
     "A parent is looked for in the project's `.ai/directives`, in the user's and in what comes with Quire. Without it\n"
     "it is not known what the directive inherits, so it does not start; neither do those that extend it.",
     '```xml\n<directive name="greet" version="1.0.0" extends="team/bas">\n</directive>\n```\n\nSay hello.',
@@ -355,7 +355,7 @@ EXTENDS_CIRCLE = _error(
 KNOWLEDGE = _error(
     "DR026",
     "unusable-knowledge",
-    "`<context>` or a hook names a knowledge item that is there and cannot be used.",
+    "`<context>` or a hook names a knowledge item that exists and cannot be used.",
     "Its file cannot be read, its name means several items, or it is a link to elsewhere. The directive does not\n"
     "start.",
     "<context><before>../names</before></context>",
@@ -364,7 +364,7 @@ KNOWLEDGE = _error(
 CHECKER = _error(
     "DR027",
     "unknown-checker",
-    "A hook on `directive_return` names a directive or a knowledge item that is not there, or that cannot be used.",
+    "A hook on `directive_return` names a directive or a knowledge item that does not exist, or that cannot be used.",
     "Such a hook judges the outputs. No outputs could pass a check that cannot be made, so the directive does not\n"
     "start.",
     '<hooks><hook id="judge" event="directive_return">'
@@ -550,7 +550,7 @@ NO_METADATA = _warning(
     "KN101",
     "no-metadata",
     "The file has no `yaml` fence.",
-    "Without metadata there is no knowledge in it: the body is what follows the fence.",
+    "Without metadata the file is not knowledge: the body follows the fence.",
     "Ada, Grace.",
     _RIGHT,
 )

@@ -75,8 +75,9 @@ def _hook(element: Element, findings: DirectiveFindings) -> Hook:
 def _action(element: Element, findings: DirectiveFindings) -> Action:
     primary = element.attributes.get("primary", "").strip()
     if primary not in PRIMARIES:
-        what = f'has the primary "{shown(primary)}"' if primary else "has no primary"
-        message = f"the action of a hook {what}, which is not one of {', '.join(PRIMARIES)}"
+        message = 'the hook\'s action needs primary="execute", "fetch" or "sign"' + (
+            primary and f", not {shown(primary)}"
+        )
         findings.report(codes.HOOK, message, element.opening, _ACTION)
     return _checked(element, primary, findings)
 
@@ -124,11 +125,11 @@ def _test(element: Element, findings: DirectiveFindings) -> list[Test]:
     if text is None:
         text = element.own_text or None
     if op == "regex" and text is not None and not can_match(text):
-        message = f'the pattern "{shown(text)}" is not one of RE2, so the hook never acts'
+        message = f'the pattern "{shown(text)}" is not valid RE2, so the hook never acts'
         findings.report(codes.HOOK_WORD, message, element.opening, "patterns have no lookaround and no back references")
     value = None if text is None else _value(text, op)
     if op == "in" and not isinstance(value, list):
-        what = f'the value "{shown(text)}" is not' if text else "there is no value that is"
+        what = f'the value "{shown(text)}" is not' if text else "a missing value is not"
         message = f"{what} a list in JSON, so the hook never acts"
         findings.report(codes.HOOK_WORD, message, element.opening, """write value='["a", "b"]'""")
     return [Condition(path, op, value, element.opening), *inner]

@@ -171,7 +171,7 @@ def condition_problems(condition: Value) -> list[str]:
                 problems.append(f"the key {name} of a condition is not known: {_hint(name, keys)}")
     pattern = condition.get("value") if condition.get("op") == "regex" else None
     if isinstance(pattern, str) and compiled(pattern) is None:
-        problems.append(f"the pattern {pattern} is not one of RE2")
+        problems.append(f"the pattern {pattern} is not valid RE2")
     return problems
 
 

@@ -65,13 +65,13 @@ def read_knowledge(source: Source, *, limit: int = MAX_DOCUMENT_BYTES) -> Knowle
             return _refused(source, kinds.KNOWLEDGE_UNCLOSED, message, fence.near or NOWHERE, help)
         if _is_plain_yaml(text[begin:]):
             return _yaml_file(source)
-        message = "there is no yaml fence in this file, and so no metadata and no body"
+        message = "this file has no yaml fence, so it has no metadata and no body"
         return _refused(source, kinds.NO_METADATA, message, NOWHERE, _SHAPE)
     metadata, findings = _metadata(source, fence.content)
     before = text[begin : fence.whole.start]
     if before.strip():
         start = begin + len(before) - len(before.lstrip())
-        message = "what stands before the yaml fence is not part of the body"
+        message = "the text before the yaml fence is not part of the body"
         span = Span(start, begin + len(before.rstrip()))
         findings.append(Diagnostic(kinds.BEFORE, message, span, "", "move it below the fence"))
     return Knowledge(source, metadata, clean(text[fence.whole.end :].strip()), tuple(findings))

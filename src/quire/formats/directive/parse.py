@@ -129,7 +129,7 @@ def read_text(element: Element, findings: DirectiveFindings) -> Text:
 def read_attributes(element: Element, findings: DirectiveFindings) -> syntax.Attributes:
     """Read an element that has only attributes."""
     if element.all_text or element.children:
-        message = f"<{element.tag}> is read from its attributes only: what stands in it has no effect"
+        message = f"<{element.tag}> is read from its attributes only: its content has no effect"
         form = 'model tier="low" /> or <model id="NAME"' if element.tag == "model" else f'{element.tag} name="value"'
         findings.report(codes.IGNORED_TEXT, message, element.opening, f"write <{form} />")
     return _attributes(element, findings)
@@ -268,13 +268,13 @@ def _report_missing(missing: Missing, findings: DirectiveFindings) -> None:
     if missing.reason == "unclosed":
         findings.report(codes.UNCLOSED, "the xml fence is never closed", near, "close it with a line of ```")
     elif missing.reason == "hidden":
-        message = f"there is no xml fence outside of the fence that line {line} opens and nothing closes"
+        message = f"no xml fence outside of the fence that line {line} opens and that is never closed"
         findings.report(codes.NO_FENCE, message, near, "close that fence")
     elif missing.reason == "other":
-        message = "there is no xml fence: this line opens another one"
+        message = "no xml fence: this line opens another kind of fence"
         findings.report(codes.NO_FENCE, message, near, "write ```xml at the start of the line, and nothing after it")
     else:
-        message = "there is no xml fence in this file, and so no directive"
+        message = "this file has no xml fence, so it is not a directive"
         help = "put the <directive> element between a line ```xml and a line ```"
         findings.report(codes.NO_FENCE, message, near, help)
 

@@ -258,7 +258,7 @@ def _sign_last(directive: Directive) -> Iterator[Diagnostic]:
     writes = [call for call in calls if call.needs.endswith("file-system.write")]
     signs = [call.span.start for call in calls if call.primary == "sign"]
     if writes and (not signs or signs[-1] < writes[-1].span.start):
-        message = "what is written here is not signed afterwards"
+        message = "values written here are not signed afterwards"
         yield Diagnostic(codes.SIGN_LAST, message, writes[-1].span, "", "make rye_sign the last step")
 
 

@@ -52,7 +52,7 @@ def explain(code: int, message: str, text: str, at: int) -> Wrong:
     if code == _EMPTY:
         return Wrong("the XML fence holds no element", Span(0, min(1, len(text))), "it holds one <directive> element")
     if code == _AFTER_ROOT:
-        return Wrong("the XML goes on after the root element", Span(at, at + 1), "one fence holds one <directive>")
+        return Wrong("the XML continues after the root element", Span(at, at + 1), "one fence holds one <directive>")
     if code in (_BAD_REFERENCE, _NO_SEMICOLON, _UNKNOWN_ENTITY):
         start = max(text.rfind("&", 0, at), 0)
         reference = _REFERENCE.match(text[start : start + 20])

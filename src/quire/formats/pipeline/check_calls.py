@@ -110,7 +110,7 @@ class CallChecker:
                 if document is not None:
                     self._check_inputs(target, document)
                 else:
-                    message = f"there is no pipeline, playbook or directive {quoted(target.pipeline.text)}"
+                    message = f"unknown pipeline, playbook or directive {quoted(target.pipeline.text)}"
                     fields.report(warnings.UNKNOWN_PIPELINE, message, target.pipeline.span)
             earlier: set[str] = set()
             for name in (passed.name for passed in target.passes):

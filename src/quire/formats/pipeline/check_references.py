@@ -83,7 +83,7 @@ def _check_prompt(prompt: Text, names: Collection[str], fields: Fields) -> None:
         inside = text[1:-1].strip()
         is_path = any(reference.span.end == len(inside) + 2 for reference in references(f"{{{inside}}}"))
         help = f"write {{{inside}}}" if is_path else "compute it in a transform step, and refer to its output"
-        message = f"{quoted(text)} is not a reference: the model is sent it as it stands"
+        message = f"{quoted(text)} is not a reference: it is sent to the model literally"
         place = fields.at(prompt, part)
         fix = replacing(place, text, f"{{{inside}}}") if is_path else None
         fields.report(warnings.NO_REFERENCE, message, place, help, fix)
@@ -114,7 +114,7 @@ def _check_foreign(
         is_foreign = exists or text[:5].lower() == "{ctx."
         if text[1:].partition(".")[0] in names or not (is_foreign or text.startswith("{input:")):
             return  # a store or an input has the name of the root; or other braces
-        message = f"{quoted(text)} is not how a pipeline refers to a value: the model is sent it as it stands"
+        message = f"{quoted(text)} is not how a pipeline refers to a value: it is sent to the model literally"
         code = warnings.FOREIGN if is_foreign else warnings.NO_REFERENCE
     place = fields.at(prompt, part)
     fix = replacing(place, text, f"{{{path}}}") if code is warnings.FOREIGN else None
@@ -195,7 +195,7 @@ def check_tool_names(file: PipelineFile, known: Collection[str], fields: Fields)
             # An agent may name several tools with `*`.
             is_pattern = name in offered and "*" in name.text
             if not (any(fnmatchcase(tool, name.text) for tool in there) if is_pattern else name.text in there):
-                message = f"there is no tool {quoted(name.text)} in this workspace"
+                message = f"unknown tool {quoted(name.text)} in this workspace"
                 help = did_you_mean(MEANT_TOOLS.get(name.text)) or fields.suggestion(name.text, there)
                 fields.report(warnings.UNKNOWN_TOOL, message, name.span, help)
 
@@ -213,7 +213,7 @@ def check_identities(file: PipelineFile, known: Collection[str] | None, fields: 
         return
     for identity in (identity for step in _steps(file) for identity in in_role(step, "identity")):
         if identity.text not in known:
-            message = f"there is no identity {quoted(identity.text)} in this workspace"
+            message = f"unknown identity {quoted(identity.text)} in this workspace"
             help = fields.suggestion(identity.text, known) or f"[agents.{identity.text}] in quire.toml declares it"
             fields.report(warnings.UNKNOWN_IDENTITY, message, identity.span, help)
 

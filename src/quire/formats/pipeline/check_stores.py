@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 
-HIDES_ERRORS = "this store hides the errors that a collect can read"
+HIDES_ERRORS = "this variable hides the errors that a collect can read"
 _MISSPELT = replace(warnings.LIKELY_SLIP, severity=Severity.WARNING)
 _WHERE = {
     "item": "item exists in the do of a for_each or a fold; pass: {NAME: item} hands it on",
@@ -70,7 +70,7 @@ class _StoreCheck:
     def use(self, use: Use) -> None:
         root = use.path[0]
         if root in _WHERE and root not in use.bindings:
-            message = f"there is no {root} in this place"
+            message = f"{root} does not exist here"
             self._fields.report(warnings.UNBOUND, message, _place(use, self._fields), _WHERE[root])
         name = use.store
         if name is None or use.optional or self._any_store or name in (self.declared or ()):
@@ -88,13 +88,13 @@ class _StoreCheck:
             message = f"{name} is read here, but step {at.label} writes it, later"
             fields.report(warnings.UNWRITTEN, message, _place(use, fields), "else it has to be an input")
         elif at is None and name in self._inner:
-            message = f"{name} is written only inside of another step, which is not seen here"
+            message = f"{name} is written only inside of another step, and does not exist here"
             help = "give the whole step an output, or read it with get(ctx, …)"
             fields.report(warnings.UNWRITTEN, message, _place(use, fields), help)
         elif at is None and fields.suggestions.are_left:
             help = fields.suggestion(name, [*self._stores.before(use), *(self.declared or ())])
             if help and use.in_prompt and use.path[0] != "ctx":
-                sent = f"the model is sent {{{'.'.join(use.path)}}} as it stands"
+                sent = f"{{{'.'.join(use.path)}}} is sent to the model literally"
                 message = f"no step writes {name}: unless it is an input, {sent}"
                 fields.report(_MISSPELT, message, _place(use, fields), help)
             elif help and self.declared is None:
@@ -128,7 +128,7 @@ def _check_uncertain(name: str, use: Use, fields: Fields) -> None:
     when = guard.when if guard is not None else None
     if when is not None and when.text == at.when and use.text is not when:
         return
-    message = f"{name} may not be there: step {at.label}, which writes it, can be skipped"
+    message = f"{name} may be missing: step {at.label}, which writes it, can be skipped"
     help = f"give step {at.label} a default if its kind has one, or let the step that reads it have the same when"
     help = help if use.in_prompt else f"read it with get(ctx, '{name}'), {help}"
     where = _place(use, fields)
@@ -158,7 +158,7 @@ def _check_output(step: Step, lost: bool, fields: Fields) -> None:
         return
     # The output of a fold is mandatory.
     if lost and not isinstance(step.body, FoldBody):
-        message = f"{step.output.text} cannot be read: the copy of the stores that it is written to ends here"
+        message = f"{step.output.text} cannot be read: the copy of the variables that it is written to ends here"
         fields.report(warnings.LOST_OUTPUT, message, step.output.span, "the output of the whole step keeps the result")
     _check_hidden(step.output.text, "store", step.output.span, fields)
 

@@ -340,7 +340,7 @@ class TypeWalker:
         named = {label.text for label, _ in body.cases}
         missing = [label for label in dict.fromkeys(labels) if label not in named]
         if missing and body.default is None:
-            message = f"there is no case for {', '.join(missing[:12])}, and no default"
+            message = f"no case covers {', '.join(missing[:12])}, and no `default` exists"
             self._fields.report(warnings.NOT_COVERED, message, body.on.span)
 
 

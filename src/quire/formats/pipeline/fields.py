@@ -204,7 +204,7 @@ class Fields(PipelineFindings):
     def _function_fix(self, text: str, error: ExprSyntaxError, where: Span) -> Fix | None:
         """Return the edit that corrects the misspelled name of a function, if that is all that is wrong."""
         name = text[error.span.start : error.span.end]
-        if error.message != f"there is no function {name}" or self._guesses <= 0:
+        if error.message != f"unknown function {name}" or self._guesses <= 0:
             return None
         from quire.expr.functions import FUNCTIONS  # Only a wrong document needs them.
         from quire.expr.parse import SEED_FUNCTIONS

@@ -199,7 +199,7 @@ class _UseWalk:
                 written.setdefault(name, at)
 
     def _certain(self, step: Step) -> Iterator[tuple[str, int]]:
-        """Yield the stores that a step writes whenever the run goes on after it."""
+        """Yield the stores that a step writes whenever the run continues after it."""
         if step.guard is not None and step.guard.when is not None and step.guard.default is None:
             return
         if isinstance(step.body, syntax.StepsBody) and not (

@@ -182,11 +182,11 @@ DIALECT_KEYS = {
 NEEDED = {kind.name: tuple(key.name for key in kind.keys if key.needed) for kind in KINDS}
 
 WHY = {
-    "on_error": "add on_error: continue, or abort, or retry(2): there is no default",
-    "output": "add output: NAME, which names the store for the result",
+    "on_error": "add on_error: continue, or abort, or retry(2): the key has no default",
+    "output": "add output: NAME, which names the variable for the result",
     "do": "add do: and the one step that is done each time",
     "collect": 'add a step on all the results, such as collect: {transform: {value: "pipe"}}',
-    "max": "say how many rounds there are at most: a loop always ends",
+    "max": "give the most rounds: a loop always ends",
     "until": "an expression on acc, the result of the round, that ends the loop when it holds",
 }
 """The help for a key that is missing, by the key."""

@@ -23,14 +23,14 @@ KIND_MEANINGS = {
 
 KEYS = {
     "pipeline": "The name of the pipeline.",
-    "description": "What it is for, in a sentence.",
+    "description": "Its purpose, in a sentence.",
     "dialect": "`quire` allows what only Quire has: blocks, conditions, loops, typed inputs, more functions.",
     "input": "The inputs with their types. Without it, every `ctx.NAME` that no step has written is an input.",
     "steps": "The steps, one after the other. Each begins with `- ` and has one key, its kind.",
     "schema": "The name of a schema of this file, which the result has to fit.",
     "fields": "The fields, each with its type.",
     "value": "An expression: the value of the step.",
-    "output": "The name of the store that gets the result.",
+    "output": "The name of the variable that gets the result.",
     "name": "The name of the tool.",
     "args": "The arguments: literal values, or `!expr` and an expression.",
     "command": "A text for `/bin/sh`, a list of a program and its arguments, or `!expr` and such a list.",
@@ -38,7 +38,7 @@ KEYS = {
     "identity": "The agent of `[agents.NAME]` in quire.toml: its model, its system prompt and its tools.",
     "capabilities": "Reduces the tools of the agent to those that match `tools`.",
     "tools": "Names of tools, or patterns such as `file__*`.",
-    "pass": "The values that the callee sees: a list of stores, or names with expressions.",
+    "pass": "The values for the called document: a list of variables, or names with expressions.",
     "on": "An expression; its text chooses the case.",
     "cases": "Targets by label. Labels are written as Python writes values: `True`, `None`, `3`.",
     "over": "An expression that gives the list.",
@@ -48,7 +48,7 @@ KEYS = {
     "collect": "A step on all results, which are its `pipe`.",
     "branches": "Steps by name, done side by side.",
     "max_parallel": "How many items are under way at once; 8 without it.",
-    "max_items": "How many items there may be. It makes the cost of the fan known.",
+    "max_items": "The most items. It bounds the cost of the parallel items.",
     "on_error": "After a failure: `abort`, `continue`, `retry(N)`, or in the dialect `retry(N), continue`.",
     "when": "An expression: if it does not hold, the step is skipped.",
     "timeout": "The time that the step may take: `30s`, `5m`, `1h`.",
@@ -56,7 +56,7 @@ KEYS = {
     "max": "The most rounds.",
     "on_max": "`fail` (without it), or `keep` the last result, if `until` never held.",
     "message": "The message of the failure: a text, or `!expr` and an expression.",
-    "stdin": "What the command reads instead of the incoming value.",
+    "stdin": "The input of the command, instead of the incoming value.",
     "env": "Names of environment variables that the command needs. Values are never written into a document.",
     "cwd": "A folder of the workspace.",
     "check": "`false`: the value is `{code, out, err}`, and another code than 0 is not a failure.",
@@ -80,7 +80,7 @@ _OWN = {
     ("body", "default"): "An expression: the value after a failure that is survived.",
     ("field", "default"): "The value of an input that is not given.",
     ("field", "schema"): "The schema that a `ref` means.",
-    ("field", "description"): "What the value means; models read it.",
+    ("field", "description"): "The meaning of the value; models read it.",
     ("target", "pipeline"): "The name of the pipeline, playbook or directive to run. It is never computed.",
     ("target", "steps"): "Steps to run in this case.",
     ("match", "default"): "The target if no case fits; in the dialect also an expression, the value itself.",
@@ -143,7 +143,7 @@ IN_SNIPPETS: dict[str, tuple[str, ...]] = {
 """The keys that the snippet of a kind has beside those that it needs."""
 
 BINDINGS = {
-    "ctx": "The named stores: the inputs, and the outputs of earlier steps.",
+    "ctx": "The variables: the inputs, and the outputs of earlier steps.",
     "pipe": "The value of the step before; in `collect` of a `for_each`, the list of all results.",
     "item": "The item of the `for_each` or `fold` around.",
     "acc": "The result so far: of the items before in a `fold`, of the round before in a `repeat`.",
@@ -157,10 +157,10 @@ SEED_FUNCTIONS = {
     "all": ("all(list, item -> test)", "True if the test holds for all items."),
     "any": ("any(list, item -> test)", "True if the test holds for an item."),
     "find": ("find(list, item -> test)", "The first item for which the test holds; null without one."),
-    "count": ("count(value)", "How many items, keys or characters there are."),
+    "count": ("count(value)", "The number of items, keys or characters."),
     "sum": ("sum(list)", "The sum of numbers."),
     "join": ("join(list, separator)", "The items as one text."),
-    "get": ("get(map, 'a.b', default)", "The value at a path of keys; null or the default if it is not there."),
+    "get": ("get(map, 'a.b', default)", "The value at a path of keys; null or the default if it is missing."),
 }
 """The functions that every pipeline has."""
 

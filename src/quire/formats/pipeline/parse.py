@@ -106,7 +106,7 @@ class _DocumentReader:
         if not self._declared and not self._strange:
             mixed = any(isinstance(node, Mapping) and node.find("pipeline") for node in yaml.documents)
             if not mixed and not any(diagnostic.code in _NOTHING_TO_READ for diagnostic in yaml.diagnostics):
-                report(codes.NO_PIPELINE, "there is no pipeline: document in this file", NOWHERE, _SHAPE)
+                report(codes.NO_PIPELINE, "this file has no `pipeline:` document", NOWHERE, _SHAPE)
             return
         first: dict[str, Entry] = {}
         for at, entry in enumerate(self._declared):
@@ -152,4 +152,4 @@ class _DocumentReader:
 
 _INSTEAD = "inputs need no declaration: a step reads ctx.NAME"
 _ADD_NAME = "begin with a line pipeline: NAME, before steps:"
-_SHAPE = "a pipeline document begins with pipeline: NAME and goes on with steps:"
+_SHAPE = "a pipeline document begins with pipeline: NAME, followed by steps:"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 
-_PARTS = {"bool": "", "string": "", "number": "", "enum": "values", "list": "of", "object": "fields", "ref": "schema"}
+TYPES = {"bool": "", "string": "", "number": "", "enum": "values", "list": "of", "object": "fields", "ref": "schema"}
 """Each type, and the one other key that it needs."""
 _LIMITS = {"number": ("minimum", "maximum"), "string": ("max_length", "pattern"), "list": ("max_items",)}
 """Limits that a type may have in the Quire dialect."""
@@ -48,7 +48,7 @@ _SAME = ("boolean", "str", "text", "int", "integer", "float", "double", "decimal
 Others mean more: a date is more than a text, an array has items.
 """
 _OWNERS = {
-    **{part: type for type, part in _PARTS.items() if part},
+    **{part: type for type, part in TYPES.items() if part},
     **{limit: type for type, limits in _LIMITS.items() for limit in limits},
 }
 OF_DIALECT = ("description", *(limit for limits in _LIMITS.values() for limit in limits))
@@ -150,10 +150,10 @@ class FieldReader(PipelineFindings):
             return None, {}
         of_type = node.find("type")
         type = text_of(of_type.value) if of_type else None
-        if of_type is None or type not in _PARTS:
+        if of_type is None or type not in TYPES:
             self._unknown_type(of_type, node, what)
             return None, {}
-        needed = _PARTS[type]
+        needed = TYPES[type]
         known = ("type", *([needed] if needed else []), *self._of_dialect(*_LIMITS.get(type, ())), *more)
         entries = self.entries(node, known, of or f"a {type}")
         read = self._of(type, entries.get(needed), node, what)
@@ -163,7 +163,7 @@ class FieldReader(PipelineFindings):
         if type == "object":
             fields = self.fields(part, node.span, what, codes.PART)
             return None if fields is None else Object(fields)
-        if needed := _PARTS[type]:
+        if needed := TYPES[type]:
             if part is None:
                 self.report(codes.PART, f"{what} is of type {type} and needs the key {needed}", node.span)
                 return None
@@ -280,16 +280,16 @@ class FieldReader(PipelineFindings):
 
     def _unknown_type(self, entry: Entry | None, node: Mapping, what: str) -> None:
         if entry is None:
-            self.report(codes.TYPE, f"{what} has no type", node.span, f"the key type is one of {', '.join(_PARTS)}")
+            self.report(codes.TYPE, f"{what} has no type", node.span, f"the key type is one of {', '.join(TYPES)}")
             return
         text = text_of(entry.value)
         meant = _MEANT.get(text.lower()) if text and len(text) <= LONGEST_QUOTED else None
-        help = did_you_mean(meant) or self.suggestion(text or "", _PARTS)
-        message = f"{what} has the type {self.described(entry.value)}; the types are {', '.join(_PARTS)}"
+        help = did_you_mean(meant) or self.suggestion(text or "", TYPES)
+        message = f"{what} has the type {self.described(entry.value)}; the types are {', '.join(TYPES)}"
         place = entry.visible
         fix: Fix | None = None
         if help and text:
-            fix = replacing(place, text, meant) if meant and text in _SAME else word_fix(text, _PARTS, place)
+            fix = replacing(place, text, meant) if meant and text in _SAME else word_fix(text, TYPES, place)
         self.report(codes.TYPE, message, place, help, fix)
 
 

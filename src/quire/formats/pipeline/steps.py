@@ -84,12 +84,12 @@ class StepReader:
                 self._fields.report(codes.MISSING, message, entry.key.span, language.WHY.get(key, ""), fix)
         if kind == "stop" and self._fans:
             message = "stop would end the whole pipeline while its other items or branches are under way"
-            help = "stop after the fan; inside of one, the value of an item is what its last step gives"
+            help = "stop after the for_each or parallel; the value of an item is the result of its last step"
             self._fields.report(codes.STOP_IN_FAN, message, entry.key.span, help)
         special = self._special.get(kind)
         made = special(entries) if special else self._by_roles(_ROWS[kind], entries)
         guard = self._dialect.guard(kind, entries)
-        output = self._name(entries, "output", "the name of a store (output)")
+        output = self._name(entries, "output", "the name of a variable (output)")
         return Step(kind, made, output, entry.key.span, guard) if made else None
 
     def _kind(self, node: Node, where: str) -> Entry | None:

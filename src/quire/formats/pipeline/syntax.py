@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*+")
-RULE = "a name begins with a letter or _ and goes on with letters, digits, _ and -, all of them ASCII"
+RULE = "a name begins with a letter or _, followed by letters, digits, _ and -, all ASCII"
 
 
 def is_name(text: str) -> bool:

@@ -153,13 +153,13 @@ class _Lint:
             label = self._facts.outputs.get(name, "")
             message = f"{{{{{name}}}}} is read before it is set"
             help = f"step {label} captures it" if label else "the question is asked later"
-            return Diagnostic(lints.READ_EARLY, message, span, "nothing is there yet", help)
+            return Diagnostic(lints.READ_EARLY, message, span, "has no value yet", help)
         missing = self._missing.get(name) or self._look_for(name)
         fix: Fix | None = None
         if missing.fix is not None and any(missing.fix.edits[0].new in names for names in available):
             edit = replace(missing.fix.edits[0], span=Span(span.start + 2, span.start + 2 + len(name)))
             fix = replace(missing.fix, edits=(edit,))
-        return Diagnostic(missing.code, missing.message, span, "sent as it stands", missing.help, fix)
+        return Diagnostic(missing.code, missing.message, span, "sent to the model literally", missing.help, fix)
 
     def _look_for(self, name: str) -> _Missing:
         """Note what to say of a name that nothing sets: it may be read at many places."""
@@ -371,7 +371,7 @@ def missing_prompt_files(playbook: Playbook, has_file: HasFile) -> Iterator[Diag
             inside = [choice for choice in _paths(path, values or {}) if not leaves_folder(choice)]
             missing = [choice for choice in inside if not has_file(choice.replace("\\", "/"))]
             if missing:
-                message = f"there is no file {missing[0]} beside the playbook"
+                message = f"the file {missing[0]} does not exist beside the playbook"
                 label = "refused when the run starts" if missing == [path] else "the step fails with this value"
                 yield Diagnostic(lints.PROMPT_FILE, message, step.prompt.span, label)
 

@@ -117,7 +117,7 @@ def _system_placeholders(text: str, result: Scan) -> Iterator[Diagnostic]:
         if head.lastindex == SECTION and _known(head) in ("SYSTEM", "SYSTEM PROMPT"):
             end = following.start() if following else len(text)
             for match in PLACEHOLDER.finditer(text, head.end(), end):
-                message = f"{match[0]} in the system prompt is sent as it stands"
+                message = f"{match[0]} in the system prompt is sent to the model literally"
                 help = "values are put into steps only"
                 yield Diagnostic(lints.SYSTEM_PLACEHOLDER, message, Span(*match.span()), "", help)
 

@@ -62,7 +62,7 @@ def marker_look_alike(text: str, word: str, at: int) -> Diagnostic:
         if sign not in ("==", "!="):
             code = reader.OPERATOR
             message = f'Unknown operator "{sign}" in a condition: {shown}'
-            help = "only == and != are there, and they compare exact text"
+            help = "only == and != exist; they compare exact text"
     label, fix = "read as text, no branch here", marker_fix(text, word, at)
     return Diagnostic(code, message, Span(at, at + len(text)), label, help, fix)
 
@@ -111,10 +111,10 @@ def marker_as_text(line: Match[str], word: str, nested: int, findings: list[Diag
         return nested + {"if": 1, "endif": -1}.get(word, 0)
     if word == "if":
         message = "An if inside another if: branches do not nest"
-        help = "decide in a step of its own, or write elif for another arm"
+        help = "decide in a step of its own, or write elif for another branch"
         findings.append(Diagnostic(reader.NESTED_IF, message, line_span(line), "kept as text, up to its endif", help))
         return 1
-    message = f"This {word} belongs to no if"
+    message = f"`{word}` without `if`"
     help = 'a branch begins with ```if NAME == "value"```'
     findings.append(Diagnostic(reader.STRAY_MARKER, message, line_span(line), "read as text", help))
     return 0
@@ -143,7 +143,7 @@ def warn_of_no_end(line: Match[str], end: int, findings: list[Diagnostic]) -> No
             "This if has no ```endif```",
             line_span(line),
             "closed where the step ends",
-            "put ```endif``` on a line of its own after the last arm",
+            "put ```endif``` on a line of its own after the last branch",
             fix=None if has_end else fix,
         )
     )
@@ -156,9 +156,9 @@ def warn_of_arm(line: Match[str], word: str, after_else: bool, findings: list[Di
         help = "put the else last, or give the second decision a step of its own"
         findings.append(Diagnostic(reader.AFTER_ELSE, message, line_span(line), "its sub-steps never run", help))
     elif word == "if":
-        message = "A second if in one step is read as one more arm of the first"
+        message = "A second if in one step is read as one more branch of the first"
         help = "give the second decision a step of its own"
-        label = "runs only if no arm before it does"
+        label = "runs only if no branch before it does"
         findings.append(Diagnostic(reader.SECOND_CHAIN, message, line_span(line), label, help))
 
 
@@ -195,7 +195,7 @@ def name_leads(parent: Step, leads: list[Step], findings: list[Diagnostic]) -> N
     for step in leads:
         _place(step)
         step.label = next(free, f"{parent.number}zz")
-        message = f"Text before the first sub-step of this arm: read as a sub-step {step.label}"
+        message = f"Text before the first sub-step of this branch: read as a sub-step {step.label}"
         help = f"give it a heading: ### STEP {step.label}: Title"
         findings.append(Diagnostic(reader.LEAD_TEXT, message, step.span, "", help))
 

@@ -60,7 +60,7 @@ class _Names:
         close = self._suggestions.nearest(name, self._known)
         help = did_you_mean(close, "declare it in ## INPUTS or capture it with @output before", form='"{}"')
         if name in self._captured_by:
-            help = f"step {self._captured_by[name]} captures it, which comes later or is an arm of this step"
+            help = f"step {self._captured_by[name]} captures it, which comes later or is a branch of this step"
         is_certain = close and name not in self._captured_by
         fix = name_fix(name, self._known, condition.variable_span) if is_certain else None
         message = f'Undeclared branch variable: "{name}"'

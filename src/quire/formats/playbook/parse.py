@@ -243,7 +243,7 @@ class _BodyReader:
             note_replaced(replaced, line, self._found)
 
     def _cut_out(self, line: Match[str], parent: Step) -> None:
-        """Give the text before a line to the current step. Its text goes on after the line."""
+        """Give the text before a line to the current step. Its text continues after the line."""
         start = self._text_start
         stop, self._text_start = line.span()
         if start < stop:

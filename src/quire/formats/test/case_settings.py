@@ -181,7 +181,7 @@ class Defaults:
             spans=self._both(base.spans, own.spans),
         )
         if self._merged > MOST_MERGED:
-            message = "the defaults have too many entries for so many cases"
+            message = "the defaults have too many entries for the number of cases"
             self._fields.report(codes.SYNTAX, message, span, "move cases, or large inputs, to another file")
         return setting
 

@@ -113,7 +113,7 @@ class _Checks:
             names = self._steps.names
             listed = ", ".join(first_of(names, _MOST_NAMED))
             help = did_you_mean(self._suggestions.nearest(name, names), f"the steps are {listed}")
-        self._report(all_codes.UNKNOWN_STEP, f"there is no step {quoted(name)}", span, help)
+        self._report(all_codes.UNKNOWN_STEP, f"unknown step {quoted(name)}", span, help)
         return False
 
     def _script(self, script: Script | None, spans: Mapping[str, Span], case: Case) -> None:

@@ -132,7 +132,7 @@ NEVER_MADE = _error(
     "never-made",
     "An expectation about a value that the document never makes.",
     "Values of playbooks are `named`, those of pipelines are in `stores`, those of directives are `outputs`. If it is\n"
-    "meant that the value is not there, write `{absent: true}`.",
+    "meant that the value is missing, write `{absent: true}`.",
     "cases:\n  - name: greets\n    expect: {named: {bst: Bread.}}",
     "cases:\n  - name: greets\n    expect: {named: {best: Bread.}}",
 )
@@ -237,8 +237,8 @@ ASSERTS_NOTHING = _lint(
     "TS112",
     "asserts-nothing",
     "A case expects nothing but that its run completes.",
-    "A scripted model answers whatever it is asked. Look at the prompts: `prompts`, `output`, `calls` and `asked`\n"
-    "tell whether the document does what it should.",
+    "A scripted model gives the same answers to any prompt. Check the prompts: `prompts`, `output`, `calls` and\n"
+    "`asked` tell whether the document does what it should.",
     'model: {"1": Hello.}\nexpect: {status: completed}',
     'model: {"1": Hello.}\nexpect: {prompts: {"1": {contains: a bakery}}}',
 )
@@ -276,8 +276,8 @@ COVERAGE_BELOW = _error(
     "TS140",
     "coverage-below",
     "The cases cover less than `coverage` asks for.",
-    "What counts is decisions: arms, answers, errors, and prompts that some case looks at. Those that no case takes\n"
-    "are listed with their lines.",
+    "Coverage counts decisions: branches, answers, errors, and prompts that some case checks. Those that no case\n"
+    "takes are listed with their lines.",
     "coverage: {arms: 100}   # no case answers no",
     'coverage: {arms: 100}\ncases:\n  - {name: a no, answers: {"2": "no"}, expect: {output: Another.}}',
 )

@@ -1,6 +1,6 @@
 """Read keys and values of a test file, and ask its published JSON Schema what can stand at a place.
 
-The methods of `TestFields` report a problem and return None or an empty value, so that a reader goes on and finds the
+The methods of `TestFields` report a problem and return None or an empty value, so that a reader continues and finds the
 next problem too. The reader, editors and the documentation have keys, words and their meanings from the schema.
 """
 

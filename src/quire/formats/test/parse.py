@@ -224,7 +224,7 @@ class ActReader:
             return {}
         entries = fields.keys(mapping, f"cases.-.then.-.{kind.value}", kind.value)
         if kind is ActKind.FORK and "from" not in entries:
-            fields.missing("fork needs the step that it goes on from", mapping, entries, "write {from: STEP}")
+            fields.missing("fork needs the step that it continues from", mapping, entries, "write {from: STEP}")
         return {key: self._option(key, option) for key, option in entries.items()}
 
     def _option(self, key: str, entry: Entry) -> Value:

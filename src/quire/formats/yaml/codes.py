@@ -12,7 +12,7 @@ SYNTAX = _error(
     "YM001",
     "yaml-syntax",
     "The text is not YAML.",
-    "Nothing of the document can be trusted from there on; reading goes on at the next `---` line. Most often a\n"
+    "Nothing of the document can be trusted from there on; reading continues at the next `---` line. Most often a\n"
     "text that holds `: `, ` #` or begins with one of `@ % { [ * & !` needs quotes, or a line is indented by a tab.",
     "prompt: Review this: be short",
     'prompt: "Review this: be short"',
@@ -71,7 +71,7 @@ MERGE_KEY = _error(
 ALIAS = _error(
     "YM008",
     "anchor-or-alias",
-    "An alias (`*name`) that cannot be followed, or an anchor (`&name`) that is there twice.",
+    "An alias (`*name`) that cannot be followed, or an anchor (`&name`) that is defined twice.",
     "An alias stands for what comes after the anchor of its name. That must be above it in the same document, between\n"
     "one `---` and the next, and cannot contain it. Aliases count as if they were written out: one that would make\n"
     "more than 200,000 characters of the text is refused. Text that begins with `&` or `*` needs quotes.",
@@ -100,7 +100,7 @@ NUMBER = _error(
     "YM011",
     "yaml-number",
     "A number that JSON cannot hold: not-a-number, an infinity, or too many digits.",
-    "Values go through JSON wherever they are stored or sent. In quotes it is text.",
+    "Stored and sent values are written as JSON. In quotes it is text.",
     "args: {limit: .inf}",
     'args: {limit: ".inf"}',
 )

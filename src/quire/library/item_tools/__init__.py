@@ -1,5 +1,5 @@
 """The three actions of directives as tools: fetch, execute and sign an item. Their answers have a form in common: an
-action that cannot be done is answered with an error too, which the caller reads and goes on."""
+action that cannot be done is answered with an error too, which the caller reads and continues."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def missing(grants: Grants, primary: Primary, item_type: ItemType, item_id: str,
     """Return the answer about a missing item. Raises `Denied` if the caller may not ask for it, so that it does not
     learn that the item is missing."""
     grants.require(primary, item_type, item_id)
-    where = f"the {source} space" if space_of(source) else "the project's, the user's or the built-in space"
+    every = {"project": "the project folder", "user": "the user folder", "system": "the built-in items"}
+    where = every[space] if (space := space_of(source)) else "the project folder, the user folder or the built-in items"
     return error(f"{item_type} not found: {item_id} is not in {where}", item_type=item_type, item_id=item_id)
 
 

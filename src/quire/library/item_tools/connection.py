@@ -235,7 +235,7 @@ class ItemsConnection:
             if USER_FOLDER not in folders:
                 grant = f"--allow file__write={USER_FOLDER}"
                 how = new_run_with(grant) if self._grants.declared else f"grant it with {grant}"
-                raise Denied(f"permission denied: copying into your own space needs a grant; {how}")
+                raise Denied(f"permission denied: copying into your user folder needs a grant; {how}")
             return self._files(space, frozenset({".ai"}))
         return self._files(space, folders)
 

@@ -68,7 +68,7 @@ class Fetch(Struct, frozen=True):
                     f"{item_id} is ambiguous, there are several types: {', '.join(types)}; say which item_type"
                 )
             if not types:
-                return error(f"item not found: there is nothing of the id {item_id}", item_id=item_id)
+                return error(f"item not found: unknown id {item_id}", item_id=item_id)
             item_type = types[0]
         if item_type == "tool":
             return self._tool(item_id, arguments)
@@ -184,7 +184,7 @@ class Fetch(Struct, frozen=True):
                 raise
         else:
             if there != item.stored:
-                return error(f"{shown} is there already and says something else; look at it first", item_id=item.id)
+                return error(f"{shown} exists already with another content; look at it first", item_id=item.id)
             return {"copied_to": shown}
         files.write({"path": path, "content": item.stored})
         return {"copied_to": shown}
@@ -201,9 +201,9 @@ def impossible(arguments: Mapping[str, Value]) -> str | None:
     if item_type is None:
         return f"unknown item type {arguments.get('item_type')!r}; it is one of {', '.join(ITEM_TYPES)}"
     if mode.startswith("remote"):
-        return "there are no remote threads here; leave thread out, or use fork"
+        return "remote threads are not supported; leave thread out, or use fork"
     if mode not in MODES:
-        return f'there is no thread mode "{mode[:40]}"; it is inline or fork'
+        return f'unknown thread mode "{mode[:40]}"; it is inline or fork'
     if mode == "fork" and item_type != "directive":
         return f"thread: fork is for directives; a {item_type} has no thread of its own, so leave it out"
     if arguments.get("async") is not True:
@@ -211,9 +211,9 @@ def impossible(arguments: Mapping[str, Value]) -> str | None:
     if arguments.get("dry_run") is True:
         return "async and dry_run do not go together: a check is over at once"
     if item_type == "knowledge":
-        return "async is not for knowledge: its text is there at once"
+        return "async is not for knowledge: its text is returned at once"
     if item_type == "directive" and mode == "inline":
-        return "async is not for a directive inline: its directions are there at once; use thread: fork"
+        return "async is not for a directive inline: its directions are returned at once; use thread: fork"
     return None
 
 

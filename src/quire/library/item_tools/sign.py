@@ -153,7 +153,7 @@ class Sign(Struct, frozen=True):
         for space in spaces:
             hidden = self.items.spaces.find("directive", item.id, space)
             if hidden is not None and hidden.id == item.id and self.items.verdict(hidden).ok:
-                why = f"it may do more than the one of that id in the {space}'s space, which it would hide"
+                why = f"it may do more than the directive of that id in the {space} folder, which it would hide"
                 yield why, authority_of(read_thread(hidden), self.items)
 
 
@@ -166,7 +166,7 @@ def _fitting(pattern: str, entries: list[Entry]) -> list[Entry]:
 
 def _immutable(item_type: str, item_id: str) -> dict[str, Value]:
     return error(
-        f"the system space comes with Quire and is never signed; copy {item_id} to the project first: "
+        f"built-in items are never signed; copy {item_id} to the project first: "
         f'rye_fetch(item_type="{item_type}", item_id="{item_id}", destination="project")',
         item_id=item_id,
     )

@@ -76,8 +76,8 @@ ELEMENTS: Mapping[str, ElementMeaning] = {
         ROOT[:5],
         ("name", "version"),
     ),
-    "metadata": ElementMeaning("What the directive is, and what it may use.", {}, METADATA),
-    "description": ElementMeaning("What it does, in a sentence; the model sees it. Needed to sign."),
+    "metadata": ElementMeaning("Name, model, limits and permissions of the directive.", {}, METADATA),
+    "description": ElementMeaning("Its purpose, in a sentence; the model sees it. Needed to sign."),
     "category": ElementMeaning("The folder below `.ai/directives`; empty for that folder itself. Needed to sign."),
     "author": ElementMeaning("The person or team to ask. Needed to sign."),
     "model": ElementMeaning(
@@ -85,7 +85,7 @@ ELEMENTS: Mapping[str, ElementMeaning] = {
         {
             "tier": "a size of model, which the workspace chooses: `low`, `general`, `orchestrator`",
             "id": "one model, if its provider can be reached",
-            "fallback": "the tier if neither is there",
+            "fallback": "the tier if neither is given",
             "provider": "the provider of the model `id`",
             "parallel": "`true` or `false`",
         },
@@ -115,8 +115,8 @@ ELEMENTS: Mapping[str, ElementMeaning] = {
     "cost>duration": ElementMeaning("The limit `duration_seconds`."),
     "cost>spend": ElementMeaning("The limit `spend`.", {"currency": "always USD"}),
     "permissions": ElementMeaning(
-        "What the directive may do. Anything that is not granted is refused; an empty block grants nothing and "
-        "inherits nothing. A `*` right in it is everything there is.",
+        "The permissions of the directive. Anything that is not granted is refused; an empty block grants nothing and "
+        "inherits nothing. A `*` right in it is everything.",
         {},
         (*PRIMARIES, "acknowledge"),
     ),
@@ -134,9 +134,9 @@ ELEMENTS: Mapping[str, ElementMeaning] = {
     "context>before": ElementMeaning("The id of knowledge that stands before the instructions."),
     "context>after": ElementMeaning("The id of knowledge that stands after the instructions."),
     "context>suppress": ElementMeaning(
-        "The id of knowledge, or of a hook that brings some, that is left out, wherever in the chain it is named."
+        "The id of knowledge, or of a hook that brings some, that is left out, in all directives of the chain."
     ),
-    "hooks": ElementMeaning("What happens at events of the thread.", {}, ("hook",)),
+    "hooks": ElementMeaning("Actions at events of the thread.", {}, ("hook",)),
     "hook": ElementMeaning(
         "An action at an event, if all its conditions hold.",
         {
@@ -162,7 +162,7 @@ ELEMENTS: Mapping[str, ElementMeaning] = {
     "all": ElementMeaning("Holds if all tests in it hold.", {}, TESTS),
     "not": ElementMeaning("Holds if the tests in it do not all hold.", {}, TESTS),
     "action": ElementMeaning(
-        "What the hook asks for: one action by its attributes, or several elements inside.",
+        "The request of the hook: one action by its attributes, or several elements inside.",
         {"primary": f"one of {', '.join(PRIMARIES)}", **_ACTION_ATTRIBUTES},
         ("param", *PRIMARIES),
         ("primary", "item_type", "item_id"),
@@ -195,16 +195,16 @@ ELEMENTS: Mapping[str, ElementMeaning] = {
         ("output", "success", "failure"),
     ),
     "output": ElementMeaning("An output; the text tells the model what it is.", _PARAMETER, (), ("name", "type")),
-    "success": ElementMeaning("What is said when the thread ended well."),
-    "failure": ElementMeaning("What is said when the thread failed."),
+    "success": ElementMeaning("The message when the thread succeeded."),
+    "failure": ElementMeaning("The message when the thread failed."),
     "process": ElementMeaning("The steps, for the model. They are better placed after the fence.", {}, ("step",)),
     "step": ElementMeaning(
         "A step of the instructions, for the model.",
-        {"name": "what the step is called"},
+        {"name": "the name of the step"},
         ("description", *PRIMARIES),
         ("name",),
     ),
-    "success_criteria": ElementMeaning("What can be checked in the end, for the model.", {}, ("criterion",)),
+    "success_criteria": ElementMeaning("Checks at the end, for the model.", {}, ("criterion",)),
     "criterion": ElementMeaning("One thing that can be seen: a file, a number, a text."),
 }
 

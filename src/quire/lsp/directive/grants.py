@@ -139,7 +139,7 @@ def permission_markdown(view: View, pattern: str) -> str:
     if risk is not None and risk.value in ("elevated", "unrestricted"):
         lines.append(f"- {_acknowledged(view, risk.value)}")
     if pattern == EVERYTHING:
-        return "\n".join([*lines, "- offers everything that there is"])
+        return "\n".join([*lines, "- offers everything"])
     tools = offered_tools(view, pattern) if pattern.startswith(("rye.execute.tool", "rye.execute.*")) else []
     if pattern.startswith("rye.execute.tool"):
         lines.append(f"- offers: {_listed(tools) or 'no tool that is known here'}")
@@ -147,7 +147,7 @@ def permission_markdown(view: View, pattern: str) -> str:
         lines.append(f"- offers: {_listed(tools)}, and every other item that can be executed")
     items = [item_id for _, item_id in covered_items(view, pattern)]
     if pattern.split(".")[2:3] and pattern.split(".")[2] in ("directive", "knowledge", "pipeline", "playbook"):
-        lines.append(f"- covers: {_listed(items) or 'nothing that is there now'}")
+        lines.append(f"- covers: {_listed(items) or 'nothing that exists now'}")
     used = users(view, pattern)
     lines.append(
         f"- used by: {', '.join(first_of(used, _SHOWN))}" if used else "- no call of the instructions needs it"

@@ -54,7 +54,7 @@ DECISION_MEANINGS: Mapping[str, str] = {
     "continue": "outputs are accepted; a failed model call is made again",
     "fail": "the thread fails",
     "abort": "the thread fails",
-    "escalate": "a person says whether to go on, or gives a higher limit",
+    "escalate": "asks a person whether to continue, or for a higher limit",
     "suspend": "the same as `escalate`",
 }
 OPERATOR_MEANINGS: Mapping[str, str] = {

@@ -1,6 +1,6 @@
 """Find the calls that instructions spell out, `rye_execute(item_type="tool", …)`, also half typed, and describe them.
 
-A call goes on to its closing parenthesis, else to the end of its backticks or to an empty line.
+A call continues to its closing parenthesis, else to the end of its backticks or to an empty line.
 """
 
 from __future__ import annotations

@@ -171,7 +171,7 @@ def item_markdown(view: View, name: Name) -> str:
     home = view.folder.view(name.document) if name.document else None
     if home is None:
         is_open = any(sign in name.text for sign in "{$*")
-        return f"{head}\n\n" + ("Its id is filled in when the hook acts." if is_open else "It is in no space.")
+        return f"{head}\n\n" + ("Its id is filled in when the hook acts." if is_open else "It does not exist.")
     lines = [f"{head}\n", f"- {code(view.folder.shown(name.document))}"]
     if text := described(home):
         lines.insert(1, f"{text}\n")
@@ -220,7 +220,7 @@ def parameter_markdown(view: View, name: Name) -> str:
 def tool_markdown(item_id: str) -> str:
     """Return description and arguments of a tool; what is known of a tool of a server is its name alone."""
     if item_id == CONTROL:
-        return f"**tool** {code(item_id)}\n\nDecides how the thread goes on. It needs no permission."
+        return f"**tool** {code(item_id)}\n\nDecides how the thread continues. It needs no permission."
     tool = built_in_tool(item_id)
     if tool is None:
         if item_id.startswith("mcp/"):
@@ -273,7 +273,7 @@ def limit_markdown(name: str, value: str) -> str:
     elif canonical != "spend_currency":
         lines.append(
             "- when it is reached: the run ends with exit code 5; `quire resume RUN --limit "
-            f"{canonical}=…` goes on, and a hook on `limit` may ask a person"
+            f"{canonical}=…` continues it, and a hook on `limit` may ask a person"
         )
     lines.append(f"- without it: {amount(canonical, THREAD_LIMITS[canonical])}")
     if canonical in INTEGER_LIMITS:

@@ -125,7 +125,7 @@ class Scan(Struct, frozen=True):
     """The parts of a directive with their elements."""
 
     fence: Span | None
-    """The lines inside of the fence; None without one. A fence that is not closed goes on to the end."""
+    """The lines inside of the fence; None without one. A fence that is not closed continues to the end."""
     opening: Span | None
     """The line that opens the fence."""
     body_start: int

@@ -217,7 +217,7 @@ def rename(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None
     named = names_at(session, params)
     new = params.get("newName")
     if not named or not isinstance(new, str):
-        raise RequestFailed("there is nothing here that can be renamed")
+        raise RequestFailed("nothing here can be renamed")
     view, name = named[0]
     _require_renamable(view, name)
     # In a prompt file the name is one of the document that uses the file, and so are the rules for names. A pipeline

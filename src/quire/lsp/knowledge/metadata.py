@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 KEYS = {
     "name": "the name of the file; needed to sign",
-    "title": "what people call it; needed to sign",
+    "title": "its title for people; needed to sign",
     "version": 'three numbers, in quotes: `"1.0.0"`; needed to sign',
     "entry_type": "the kind of text, such as `reference`; needed to sign",
     "category": "the folder below `.ai/knowledge`; may be left out",
     "tags": "words to find it by",
-    "description": "what it is about",
+    "description": "its subject",
     "references": "ids of other items",
 }
 """The keys of the metadata with their meanings."""

@@ -268,7 +268,7 @@ def _tests(view: View, way: Way, span: Span) -> Iterator[Action]:
     if not arms or not place:
         return
     name, number, _ = max(arms, key=lambda arm: arm[2])
-    title = f"Write a test for the arm {name} of step {label}"
+    title = f"Write a test for the branch {name} of step {label}"
     action = test_action(view, decision_id("arms", place, "match", number), title)
     if action is not None:
         yield action

@@ -32,7 +32,7 @@ def case_actions(view: View, span: Span) -> Iterator[Action]:
     if arm is None:
         action = test_action(view, decision_id("steps", place), f"Write a test for step {label}")
     else:
-        action = test_action(view, decision_id("arms", place, "arm", str(arm + 1)), "Write a test for this arm")
+        action = test_action(view, decision_id("arms", place, "arm", str(arm + 1)), "Write a test for this branch")
     if action is not None:
         yield action
 
@@ -146,7 +146,7 @@ def _add_else(view: View, tree: Playbook, span: Span) -> Iterator[Action]:
     lines = f"```else```\n\n### STEP {label}: Otherwise\n\nSay what to do otherwise.\n\n"
     before = view.source.text[:at]
     lead = "" if before.endswith("\n\n") else "\n" if before.endswith("\n") else "\n\n"
-    yield change(view.path, "Add an else arm", insertion(at, lead + lines), kind="refactor.rewrite")
+    yield change(view.path, "Add an else branch", insertion(at, lead + lines), kind="refactor.rewrite")
 
 
 def _end_of_branches(layout: Layout, step: Part, after: int) -> int:

@@ -44,8 +44,8 @@ _ARTIFACT = late_pattern(r"[^\S\n]*+(type|from):[^\S\n]*+([A-Za-z0-9_]*+)$")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _SECTIONS = {
     "system": ("## SYSTEM", "## SYSTEM\n\n$0", "instructions that every step gets"),
-    "inputs": ("## INPUTS", "## INPUTS\n\n- `${1:name}` (${2:string}): $0", "what a run is given"),
-    "artifacts": ("## ARTIFACTS", "## ARTIFACTS\n\ntype: ${1:markdown}", "what kind of thing comes out"),
+    "inputs": ("## INPUTS", "## INPUTS\n\n- `${1:name}` (${2:string}): $0", "the inputs of a run"),
+    "artifacts": ("## ARTIFACTS", "## ARTIFACTS\n\ntype: ${1:markdown}", "the kind of result"),
 }
 _MARKERS = {
     "if": '```if ${1:name} == "${2:value}"```',
@@ -111,7 +111,7 @@ def _headings(view: View, start: int, offset: int) -> list[Completion]:
 
     completions = [step(f"## STEP {_free_number(layout, start)}: ", "the next step", 2)]
     if (parent := _in_arm(layout, start)) is not None:
-        completions.append(step(f"### STEP {free_label(layout, parent)}: ", "a sub-step of this arm", 1))
+        completions.append(step(f"### STEP {free_label(layout, parent)}: ", "a sub-step of this branch", 1))
     kinds = {section.kind for section in layout.sections if section.start != start}
     completions += [snippet(*form, 3, span) for kind, form in _SECTIONS.items() if kind not in kinds]
     return [*completions, step("# ", "the title", 0)] if layout.scan.title is None and not layout.parts else completions
@@ -160,7 +160,7 @@ def _markers(view: View, start: int, offset: int) -> list[Completion]:
         return completions
     part = layout.part_at(start)
     label = free_label(layout, part.top) if part is not None else "1a"
-    return [snippet("```if … else", _BRANCHES % label, "arms with sub-steps", 2, span), *completions]
+    return [snippet("```if … else", _BRANCHES % label, "branches with sub-steps", 2, span), *completions]
 
 
 def _condition(view: View, typed: str, offset: int) -> list[Completion]:

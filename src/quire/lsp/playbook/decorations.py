@@ -98,7 +98,7 @@ def _arm_hints(view: View, step: Step, end: int | None) -> Iterator[Hint]:
         labels = ", ".join(inner.label for inner in arm.steps) or "nothing"
         yield Hint(line_end(text, arm.end), f"→ {cut_line(labels, LONGEST)}")
     if step.arms and end is not None and all(arm.condition for arm in step.arms):
-        yield Hint(end, "otherwise no arm", tooltip="No condition holds: no sub-step runs.")
+        yield Hint(end, "otherwise no branch", tooltip="No condition holds: no sub-step runs.")
 
 
 _WORD = late_pattern(r"@[a-z]++")

@@ -43,7 +43,7 @@ _ARGUMENTS = Parameter('{"key": "value"}', "One JSON object. `{{names}}` are fil
 
 MEANINGS = {
     "output": "Keeps the result of the step under a name.",
-    "elicit": "Asks a person before the step goes on. A step without text has the answer as its result.",
+    "elicit": "Asks a person before the step continues. A step without text has the answer as its result.",
     "prompt": "Puts a text from elsewhere before the text of the step.",
     "tool": "Calls a tool or another document instead of a model. Its result is the result of the step.",
     "context": "Chooses the earlier results that the model of this step sees.",
@@ -114,7 +114,7 @@ FORMS: dict[str, tuple[Form, ...]] = {
             "A text of the prompt library.",
             (
                 Parameter(
-                    "library:ID", "`prompts/ID.md` of the workspace, of `[prompts] folders`, or of your own space."
+                    "library:ID", "`prompts/ID.md` of the workspace, of `[prompts] folders`, or of your user folder."
                 ),
             ),
         ),
@@ -168,9 +168,9 @@ FORMS: dict[str, tuple[Form, ...]] = {
 """The forms of each directive, the plainest first."""
 
 MARKER_MEANINGS = {
-    "if": "Begins the first arm. The texts are compared exactly.",
-    "elif": "Begins another arm, which is taken if no arm before it is.",
-    "else": "Begins the arm that is taken if no condition holds.",
+    "if": "Begins the first branch. The texts are compared exactly.",
+    "elif": "Begins another branch, which is taken if no branch before it is.",
+    "else": "Begins the branch that is taken if no condition holds.",
     "endif": "Ends the branches.",
 }
 

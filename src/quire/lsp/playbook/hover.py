@@ -67,7 +67,7 @@ def value_hover(view: View, name: Name, offset: int) -> str:
         return _unset(view, name, offset)
     late = ""
     if name.role == "reads" and all(capture.name != name.text for capture in layout.readable(offset, own=True)):
-        late = "Nothing is there yet at this place: it is set later, or in another arm."
+        late = "It has no value here yet: it is set later, or in another branch."
     lines = "\n".join(f"- {_writer(writer)}" for writer in writers[:_MOST_WRITERS])
     more = f"\n- and {len(writers) - _MOST_WRITERS} more" if len(writers) > _MOST_WRITERS else ""
     kinds = " or ".join(dict.fromkeys(quoted(writer.type_words) for writer in writers[:_MOST_WRITERS]))
@@ -108,7 +108,7 @@ def _unset(view: View, name: Name, offset: int) -> str:
             )
     return paragraphs(
         f"**{quoted(name.text)}** · set by nothing",
-        "It is sent as it stands. Declare it in `## INPUTS`, or keep it with `@output` before.",
+        "It is sent to the model literally. Declare it in `## INPUTS`, or keep it with `@output` before.",
     )
 
 
@@ -171,7 +171,7 @@ def _arms_text(step: Step) -> str:
         labels = ", ".join(inner.label for inner in arm.steps) or "nothing"
         lines.append(f"- {quoted(arm_words(arm))} → {labels}")
     if all(arm.condition for arm in step.arms):
-        lines.append("- otherwise no arm is taken")
+        lines.append("- otherwise no branch is taken")
     return "\n".join(lines)
 
 

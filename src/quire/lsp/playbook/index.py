@@ -357,4 +357,4 @@ def _label(tree: Playbook, old: str, new: str) -> str:
         if any(step.label == old for arm in parent.arms for step in arm.steps):
             fits = _SUBSTEP.fullmatch(new) and new[:-1] == str(parent.number)
             return "" if fits else f"a sub-step of step {parent.number} is {parent.number} and a small letter"
-    return f"there is no step {old}"
+    return f"unknown step {old}"

@@ -270,7 +270,7 @@ class Authority(Struct, frozen=True):
     """`read`, `idempotent`, `write` or `unknown`."""
     tier: str
     granted_by: str
-    """In words; empty if nobody grants it."""
+    """In words; empty without a grant."""
 
 
 def authority_of(view: View, connection: str, tool: str) -> Authority | None:

@@ -131,7 +131,7 @@ _IN_TABLE = re.compile(r"\[([^\]]+)\] (?:(\S+?):? )?")
 _AT_TOP = re.compile(r'"([^"]+)" ')
 _TOLD = {
     " is not a setting; ": codes.UNKNOWN_SETTING,
-    " read from the quire.toml of your own space": codes.MISPLACED_SETTING,
+    " read from the quire.toml of your user folder": codes.MISPLACED_SETTING,
     " are read from a workspace's quire.toml": codes.MISPLACED_SETTING,
 }
 

@@ -20,7 +20,7 @@ several lines, or after a value that is complete."""
 _TOP = re.compile(rf".*\n(?={KEY.pattern})", re.DOTALL)
 """Matches all before the last key of the outermost mapping."""
 _TOP_LEVEL = re.compile(r"(?<=\n)(?:[ \t]*+\n)*(?:\S|\Z)")
-"""Matches in the first column if no indented line follows: no text of several lines goes on there."""
+"""Matches in the first column if no indented line follows: no text of several lines continues there."""
 _FIRST_ITEM = re.compile(r"[ \t]*+(?:#[^\n]*+)?\n(?:[ \t]*+(?:#[^\n]*+)?\n)*([ ]*)-[ \n]")
 _ENDS = re.compile(r"[,{}\[\]\n]|:(?=\s|$)| #")
 _REST_OF_KEY = re.compile(r"""(?!\s)["']?[^,{}\[\]:\n"']*+["']?[ \t]*:""")

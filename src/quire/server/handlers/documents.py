@@ -11,7 +11,7 @@ from quire.library.collect import would_be_document
 from quire.operations.documents import OfDocument, etag, shown
 from quire.operations.field_types import Text, operation
 from quire.operations.problems import Problem
-from quire.operations.results import Cases, Document
+from quire.operations.results import Document
 from quire.runs.workspace_gate import document_writer
 from quire.source import MAX_DOCUMENT_BYTES, Source, read_bytes
 
@@ -88,17 +88,3 @@ async def save_document(host: RequestHost, given: SaveDocument) -> Value:
     data = await asyncio.to_thread(shown, host, state, ["source", "diagnostics"])
     host.headers["ETag"] = etag(state, data)
     return data
-
-
-@operation("The cases of a document's test file, with the results of their last run here.", OfDocument, Cases)
-async def list_cases(host: RequestHost, given: OfDocument) -> Value:
-    state = await asyncio.to_thread(host.shelf.one, given.id)
-    return await asyncio.to_thread(host.site.tests.look, state)
-
-
-@operation(
-    "Run the cases of a document, without a model: their results, and the coverage of its lines.", OfDocument, Cases
-)
-async def run_cases(host: RequestHost, given: OfDocument) -> Value:
-    state = await asyncio.to_thread(host.shelf.one, given.id)
-    return await asyncio.to_thread(host.site.tests.run, state)

@@ -105,7 +105,7 @@ async def docs(host: RequestHost, given: Input) -> Response:
 
 
 @operation(
-    "What waits for the user, has stopped, is running or has just ended, and what it has cost.",
+    "Runs that wait for the user, have stopped, are running or have just ended, and their cost.",
     Input,
     needs("questions", "stopped", "running", "finished", "letters", "spent"),
 )
@@ -170,7 +170,7 @@ class ListLetters(Input, frozen=True, kw_only=True):
 
 
 @operation(
-    "Letters about launched runs that have ended, the newest first.",
+    "Notices of launched runs that have ended, the newest first.",
     ListLetters,
     page_of(LETTER),
 )
@@ -198,7 +198,7 @@ async def _spent(site: Site, at: float) -> Value:
 
 
 @operation(
-    "What Quire finds here, as `quire doctor --json` prints it.",
+    "The checks of this machine, as `quire doctor --json` prints them.",
     Input,
     page_of(FINDING),
 )
@@ -330,7 +330,7 @@ def _on(site: Site) -> Webhooks:
 def _named(site: Site, name: str) -> tuple[Webhooks, str]:
     hooks = _on(site)
     if name not in hooks.hooks:
-        raise Problem.of("no-such-webhook", f"there is no webhook {name}")
+        raise Problem.of("no-such-webhook", f"unknown webhook {name}")
     return hooks, name
 
 

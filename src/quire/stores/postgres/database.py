@@ -44,7 +44,7 @@ _REFUSED = (
         "{place} refuses connections from here: ask its administrator to allow this host and user",
     ),
     ('role "', "{place} does not know this user: create the role, or name another one in the URL"),
-    ('database "', "{place} is not there: create the database, or name another one in the URL"),
+    ('database "', "{place} does not exist: create the database, or name another one in the URL"),
     ("permission denied for database", "{place} may not be used by this user: grant CONNECT on the database"),
 )
 
@@ -178,7 +178,7 @@ class Address:
 
 def _bad_url() -> StoreError:
     return StoreError(
-        "the URL of the store is not one of PostgreSQL: write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, "
+        "the URL of the store is not a PostgreSQL URL: write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, "
         "with special characters of the password as %40 (@), %2F (/), %3A (:)"
     )
 

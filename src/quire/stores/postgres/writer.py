@@ -373,5 +373,5 @@ async def _update_questions(connection: Connection, rows: Encoded) -> bool:
 def _forgotten(run: str) -> StoreError:
     return StoreError(
         f'the database has lost effects of run {run} that it had confirmed (durability is "process", or an older copy '
-        "was restored): resume the run, and it goes on from what is there"
+        "was restored): resume the run, and it continues from the stored effects"
     )

@@ -127,9 +127,9 @@ def vacuum(database: Database) -> int:
 def backup(database: Database, to: Path) -> int:
     """Copy the file as it is, whatever its schema, to a new name."""
     if not database.exists():
-        raise StoreError(f"there is nothing to copy: {database.path} is not there")
+        raise StoreError(f"nothing to copy: {database.path} does not exist")
     if to.exists():
-        raise StoreError(f"{to} is there already: name a file that is not")
+        raise StoreError(f"{to} exists already: name a new file")
     with database.to_copy() as source:
         return copy_file(source, database.path, to)
 
@@ -158,7 +158,7 @@ def copy_file(source: sqlite3.Connection, path: Path, to: Path, *, replaces: boo
     except sqlite3.Error as error:
         raise explain(error, to) from error
     except FileExistsError:
-        raise StoreError(f"{to} is there already: name a file that is not") from None
+        raise StoreError(f"{to} exists already: name a new file") from None
     except OSError as error:
         raise explain(error, to) from error
     finally:

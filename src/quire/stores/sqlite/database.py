@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from quire.errors import StoreError, StoreFull, StoreGone, StoreLocked
+from quire.os_flags import CLOSES, NO_LINK
 from quire.stores.sqlite.statements import MIGRATIONS, migrate
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ _MEANINGS = {
     sqlite3.SQLITE_FULL: "no room left on the disk of {path}: free some and try again (nothing was half written)",
     sqlite3.SQLITE_READONLY: "{path} is read-only: make the file and its folder writable",
     sqlite3.SQLITE_PERM: "{path} may not be used by this account: check the permissions of the file and its folder",
-    sqlite3.SQLITE_CANTOPEN: "{path} cannot be opened: check that its folder is there and may be written",
+    sqlite3.SQLITE_CANTOPEN: "{path} cannot be opened: check that its folder exists and can be written",
     sqlite3.SQLITE_CORRUPT: "{path} is damaged: restore it from a copy, or move it away to start with a new one",
     sqlite3.SQLITE_NOTADB: "{path} is not a database: restore it from a copy, or move it away to start with a new one",
     sqlite3.SQLITE_IOERR: "{path} cannot be read or written: check the disk and its quota ({detail})",
@@ -367,7 +368,7 @@ def _prepare_folder(database: Path) -> None:
     _tighten(folder, 0o700)
     _require_file(database)
     with contextlib.suppress(FileExistsError, PermissionError):
-        os.close(os.open(database, os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_CLOEXEC", 0), 0o600))
+        os.close(os.open(database, os.O_CREAT | os.O_EXCL | os.O_RDWR | CLOSES, 0o600))
     # SQLite gives the files beside a database the mode of the database.
     for side in _SIDES:
         _tighten(folder / f"{database.name}{side}", 0o600)
@@ -392,6 +393,6 @@ def _require_file(database: Path) -> None:
 
 def _ignore(folder: Path, mode: int) -> None:
     with contextlib.suppress(OSError):
-        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | NO_LINK
         with os.fdopen(os.open(folder / ".gitignore", flags, mode), "w", encoding="utf-8") as file:
             file.write("*\n")

@@ -2,7 +2,7 @@
 
 It is made for tests of documents, which start and forget thousands of runs. `Memory` holds the database; each
 `MemoryStore` that is opened on it is like another process with locks of its own, so a process that dies and the one
-that goes on can be played in one event loop. Runs have no seals here: only this process can write to its memory.
+that continues can be played in one event loop. Runs have no seals here: only this process can write to its memory.
 """
 
 from __future__ import annotations

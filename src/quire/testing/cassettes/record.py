@@ -81,7 +81,7 @@ def plan_recording(options: RecordOptions, environ: Mapping[str, str] = os.envir
     for target in options.targets:
         cases += _wanted(target, options)
     if not cases:
-        raise CannotStart("there is nothing to record: no case with `cassette: true` lacks a recording")
+        raise CannotStart("nothing to record: no case with `cassette: true` lacks a recording")
     folder = cases[0].bench.settings.workspace.folder
     models = user_models(folder, environ)
     spec, model = next(iter(open_models(models, (options.model,) if options.model else ()).items()))

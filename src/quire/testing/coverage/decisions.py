@@ -161,7 +161,7 @@ def _branches(path: str, step: Step, match: Match, spans: list[Span]) -> Iterato
         for way in ("true", "false"):
             yield Decision("conditions", path, f"if[{number}]", way, f"{name}: `{test}` {way}", span)
     last = spans[-1] if spans else step.span
-    yield Decision("arms", path, "arm", "none", f"{name}: no arm (there is no else)", last)
+    yield Decision("arms", path, "arm", "none", f"{name}: no branch (without else)", last)
 
 
 def _thread_decisions(thread: Thread, source: Source) -> Iterator[Decision]:
@@ -217,7 +217,7 @@ def _hook(number: int, hook: Hook, tree: Directive) -> Iterator[Decision]:
 
 
 def asks(action: HookAction) -> bool:
-    """Tell whether an action of a hook asks a person how the thread goes on."""
+    """Tell whether an action of a hook asks a person how the thread continues."""
     return canonical(action.item_id) == CONTROL and dict(action.parameters).get("action") in ("escalate", "suspend")
 
 

@@ -252,7 +252,7 @@ class _Step(Struct, frozen=True):
         if work.default is not None:
             yield self._decision("arms", "match", "default", "default", self._at("default"))
         elif not self._has_all_values(work):
-            yield self._decision("arms", "match", "none", "none of the cases (there is no default)", self._at("cases"))
+            yield self._decision("arms", "match", "none", "none of the cases (without default)", self._at("cases"))
 
     def _has_all_values(self, work: Select) -> bool:
         """Tell whether a choice has a case for true and for false, or for each value that a schema allows."""
@@ -277,8 +277,8 @@ class _Step(Struct, frozen=True):
         if on_error.policy == "continue":
             yield self._decision("errors", choice, "dropped", f"{failed} is dropped", at)
         elif on_error.policy == "retry":
-            yield self._decision("errors", choice, "again", f"{failed} is tried again, and well", at)
-            yield self._decision("errors", choice, "used_up", f"{failed} has used up its tries", at)
+            yield self._decision("errors", choice, "again", f"a retry of {failed} succeeds", at)
+            yield self._decision("errors", choice, "used_up", f"{failed} fails after all retries", at)
 
     def _agent(self, work: Agent) -> Iterator[Decision]:
         at = self._at("prompt")

@@ -199,7 +199,7 @@ class _Reader(Findings):
             self.report(SYNTAX, f"examples are a list, not {describe(entry.value)}", entry.value.span)
             return ()
         if len(entry.value.items) > MOST_EXAMPLES:
-            self.report(SYNTAX, f"there are more than {MOST_EXAMPLES} examples", entry.value.span)
+            self.report(SYNTAX, f"it has more than {MOST_EXAMPLES} examples", entry.value.span)
         return tuple(self._example(node) for node in entry.value.items[:MOST_EXAMPLES])
 
     def _example(self, node: Node) -> Example:
@@ -353,5 +353,5 @@ def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Refuse an object with a key twice: which verdict would it be?"""
     made = dict(pairs)
     if len(made) < len(pairs):
-        raise ValueError("a key is there twice")
+        raise ValueError("a key is given twice")
     return made

@@ -1,6 +1,6 @@
 """Ask the recorded prompts of stored runs of another model: call by call, or following it wherever its replies lead.
 
-Call by call, the old reply goes on being used for everything that follows, so each call is compared by itself: the
+Call by call, the old reply continues being used for everything that follows, so each call is compared by itself: the
 reply, and the captures and branches that come of it in its place. A model that is followed gets tools, texts and people
 from the records of the run. A call or a question that the run does not have ends the branch that makes it: nothing is
 performed.

@@ -202,7 +202,7 @@ async def make_try(case: LiveCase, attempt: Attempt, model: Model, purse: Purse,
 async def _judged(seat: JudgeSeat, observation: Observation, purse: Purse, meter: Meter) -> Judgement:
     parts = parts_of(observation, seat.judge.reads)
     if parts is None:
-        return Judgement(None, f"a part that the judge reads is not there: {', '.join(seat.judge.reads)}")
+        return Judgement(None, f"a part that the judge reads is missing: {', '.join(seat.judge.reads)}")
     return await ask_judge(Metered(seat.model, purse, meter), seat.judge, parts)
 
 

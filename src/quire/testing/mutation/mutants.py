@@ -33,9 +33,9 @@ class Operator(Struct, frozen=True):
 
 
 OPERATORS: Mapping[str, Operator] = {
-    "drop_step": Operator("a step is not there"),
+    "drop_step": Operator("a step is removed"),
     "drop_question": Operator("a question is not asked"),
-    "drop_option": Operator("an option of a question, or a value of a capture, is not there", "that gives that answer"),
+    "drop_option": Operator("an option of a question, or a value of a capture, is removed", "that gives that answer"),
     "drop_capture": Operator("a result is not kept under its name"),
     "drop_reference": Operator("a value is missing from a prompt, a question or an argument"),
     "drop_preamble": Operator("the prompt before a step's own text is missing"),
@@ -45,19 +45,19 @@ OPERATORS: Mapping[str, Operator] = {
     ),
     "drop_system": Operator("the system text is missing"),
     "drop_artifact": Operator("the artifact is the last result, not the one that is named"),
-    "drop_arm": Operator("an arm, or a case of a `match`, is not there", "that takes the arm"),
-    "swap_arms": Operator("two arms have changed places", "that takes the arm"),
-    "drop_branch": Operator("a branch of a `parallel` is not there"),
+    "drop_arm": Operator("a branch of an `if`, or a case of a `match`, is removed", "that takes the branch"),
+    "swap_arms": Operator("two branches are swapped", "that takes the branch"),
+    "drop_branch": Operator("a branch of a `parallel` is removed"),
     "negate_condition": Operator("a condition, or that of a hook, is negated", "in which the condition holds"),
     "change_condition": Operator("a condition compares with another text", "in which the condition holds"),
-    "drop_condition": Operator("a `when` is not there", "in which {step} is skipped"),
+    "drop_condition": Operator("a `when` is removed", "in which {step} is skipped"),
     "change_argument": Operator("an argument of a tool has another value"),
-    "drop_pass": Operator("a value is not passed to a callee"),
+    "drop_pass": Operator("a value is not passed to a called document"),
     "change_on_error": Operator(
         "a failure is dropped, ends the run, or is tried less often", "in which {step} fails every time"
     ),
     "drop_default": Operator(
-        "the value in place of a failure, or of a missing key, is not there", "in which the default is used"
+        "the value in place of a failure, or of a missing key, is removed", "in which the default is used"
     ),
     "drop_timeout": Operator("a step may take any time", "in which {step} takes too long (`delay_ms`)"),
     "drop_max_items": Operator("a list may have any length", "with too many items"),
@@ -73,7 +73,7 @@ OPERATORS: Mapping[str, Operator] = {
     ),
     "change_arithmetic": Operator("`+` is `-`, `*` is `/`, and the other way round"),
     "change_constant": Operator("a literal of an expression is another one"),
-    "drop_not": Operator("a `not` is not there", "in which {step} comes to the other decision"),
+    "drop_not": Operator("a `not` is removed", "in which {step} comes to the other decision"),
     "drop_filter": Operator("a `filter` keeps everything", "in which an item is left out"),
     "drop_schema": Operator("a result or a reply may have any shape", "in which the result does not fit its schema"),
     "make_optional": Operator(
@@ -81,10 +81,10 @@ OPERATORS: Mapping[str, Operator] = {
     ),
     "drop_enum_value": Operator("a value of an enum does not fit", "with that value"),
     "drop_schema_limit": Operator("a field has no limit or pattern", "in which the limit is exceeded"),
-    "drop_permission": Operator("a permission is not there", "in which the permission is used"),
+    "drop_permission": Operator("a permission is removed", "in which the permission is used"),
     "widen_permission": Operator("a permission is `*`", "that calls a tool which is not allowed"),
     "drop_limit": Operator("a limit of a thread is the default", "in which the limit is reached"),
-    "drop_hook": Operator("a hook is not there", "in which the hook acts"),
+    "drop_hook": Operator("a hook is removed", "in which the hook acts"),
     "drop_knowledge": Operator("a text of the context is missing"),
 }
 

@@ -301,7 +301,7 @@ def mutate_file(path: str, processes: int = 1) -> DocumentMutation | None:
     survivors = tuple(replace(survivor, test=name) for survivor in report.survivors)
     left_out = [f"{name}: {reason}" for reason in report.left_out]
     if report.untried:
-        left_out.append(f"{name}: there was no time for {report.untried:,} more mutants")
+        left_out.append(f"{name}: no time was left for {report.untried:,} more mutants")
     return DocumentMutation(
         named, frozenset(report.killed), survivors, tuple(left_out), report.seconds, document.declared
     )

@@ -1,7 +1,7 @@
 """Edits of the steps of pipelines: prompts, stores, arguments, policies for errors, limits, choices and conditions.
 
-Known equivalences, for which no edit is made: a store that nothing reads, a default of a step that does not go on after
-a failure, two cases that run the same, and `max_parallel`, which changes only the time that a run takes.
+Known equivalences, for which no edit is made: a store that nothing reads, a default of a step that does not continue
+after a failure, two cases that run the same, and `max_parallel`, which changes only the time that a run takes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def pipeline_edits(site: Site) -> Iterator[Edit]:
         operator = "drop_question" if asks else "drop_step"
         yield Edit(operator, "", f"drops {site.name}", None, kill, step.span)
     if step.capture is not None and step.capture.name in site.reads:
-        sentence = f"drops the store {step.capture.name} of {site.name}"
+        sentence = f"drops the variable {step.capture.name} of {site.name}"
         kill = Kill("stores", step.capture.name)
         yield Edit("drop_capture", step.capture.name, sentence, replace(step, capture=None), kill, site.key("output"))
     if step.guard is not None:

@@ -153,7 +153,7 @@ def _match(site: Site, match: Match) -> Iterator[Edit]:
         kill = Kill("steps", case.body.steps[0].label if case.body.steps else step.label)
         words = _words(case.test)
         span = site.find(case.test.value if case.test else "else")
-        sentence = f"drops the arm {words} of {site.name}"
+        sentence = f"drops the branch {words} of {site.name}"
         yield Edit("drop_arm", str(number + 1), sentence, changed(without(cases, number)), kill, span)
         if case.test is not None:
             negated = replace(case.test, operator="!=" if case.test.operator == "==" else "==")
@@ -166,7 +166,7 @@ def _match(site: Site, match: Match) -> Iterator[Edit]:
             after = cases[number + 1]
             both = (replace(case, body=after.body), replace(after, body=case.body))
             arms = (*cases[:number], *both, *cases[number + 2 :])
-            sentence = f"swaps the arms {words} and {_words(after.test)} of {site.name}"
+            sentence = f"swaps the branches {words} and {_words(after.test)} of {site.name}"
             yield Edit("swap_arms", str(number + 1), sentence, changed(arms), kill, span)
 
 

@@ -155,7 +155,7 @@ class _Player:
         elif self._when or self._otherwise:
             fitting = next((player for part, player in self._when if _contains(arguments, part)), self._otherwise)
             if fitting is None:
-                raise Unanswered("no `when` fits the arguments, and there is no `else`")
+                raise Unanswered("no `when` fits the arguments, and the script has no `else`")
             inner = fitting
         else:
             return None

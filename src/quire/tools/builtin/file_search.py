@@ -284,7 +284,7 @@ def compile_pattern(pattern: str, *, ignore_case: bool = False) -> Expression:
     except re2.error as error:
         reason = error.args[0] if error.args else "?"
         why = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
-        raise ToolFailed(f"the pattern is not one of RE2: {why}", kind="pattern") from None
+        raise ToolFailed(f"the pattern is not valid RE2: {why}", kind="pattern") from None
     if compiled.programsize > MAX_PROGRAM:
         raise ToolFailed(
             f"the pattern is too large: it has {compiled.programsize:,} steps, and {MAX_PROGRAM:,} are allowed; "

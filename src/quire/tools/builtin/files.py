@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 from msgspec import Struct
 
 from quire.errors import ToolFailed
+from quire.os_flags import CLOSES, NO_LINK
 from quire.tools.builtin.paths import Place, Places, open_file, require_regular
 
 if TYPE_CHECKING:
@@ -350,7 +351,7 @@ def _replace(place: Place, data: bytes, before: os.stat_result | None) -> None:
         raise ToolFailed(f"{place.path} is a folder", kind="file")
     # Short, so that there is room for it beside a name of any length.
     beside = f".quire-{secrets.token_hex(8)}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK | CLOSES
     written = os.open(beside, flags, 0o666, dir_fd=place.folder)
     try:
         with os.fdopen(written, "wb") as file:

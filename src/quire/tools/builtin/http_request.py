@@ -68,7 +68,7 @@ def header_problem(name: str, value: object = "") -> str:
     if problem := name_problem(name):
         return problem
     if looks_secret(name):
-        way = 'put it under [http."HOST"] headers in the quire.toml of your own space'
+        way = 'put it under [http."HOST"] headers in the quire.toml of your user folder'
         return f"the header {name} cannot be set by a document, which would hold a secret: {way}"
     problem = value_problem(str(value))
     return f"the header {name} cannot be set: it {problem}" if problem else ""

@@ -25,12 +25,11 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from quire.errors import Denied, ToolFailed
-from quire.source import NO_LINK, NO_WAIT
+from quire.os_flags import FOLDER, NO_LINK, NO_WAIT
 from quire.wording import cut
 
 MAX_PATH = 4096
 MAX_LINKS = 40
-_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class Place(Struct, frozen=True):
@@ -78,7 +77,7 @@ class Places:
 
     def open_folder(self, name: str, at: int) -> int:
         """Open a folder in a folder, never through a link. Raises `OSError`, or `Denied` for a private one."""
-        opened = os.open(name, _FOLDER, dir_fd=at)
+        opened = os.open(name, FOLDER, dir_fd=at)
         try:
             self._check_private(os.fstat(opened))
         except BaseException:
@@ -142,9 +141,10 @@ class Places:
                 )
 
     def _root(self, opened: ExitStack) -> int:
-        if os.open not in os.supports_dir_fd:
-            raise ToolFailed("the file tools need a system that opens files relative to folders", kind="file")
-        root = os.open(self.root, _FOLDER)
+        if os.open not in os.supports_dir_fd or not NO_LINK:
+            message = "the file tools need a system that opens files relative to folders and without following links"
+            raise ToolFailed(message, kind="file")
+        root = os.open(self.root, FOLDER)
         opened.callback(os.close, root)
         return root
 
@@ -172,7 +172,7 @@ class Places:
         for folder in self.private:
             try:
                 if os.path.samestat(status, folder.stat()):
-                    raise Denied("permission denied: no tool may use your own space")
+                    raise Denied("permission denied: no tool may use your user folder")
             except OSError:
                 continue
 
@@ -247,7 +247,7 @@ def fold(name: str) -> str:
 
 CLOSED = (
     Row(("quire.toml", "pyproject.toml", ".mcp.json"), "they ask for servers, modules and grants"),
-    Row(("quire.lock",), "what documents may do, as people have reviewed it"),
+    Row(("quire.lock",), "the permissions of documents that people have reviewed"),
     Row((".quire",), "the runs, their answers and their grants"),
     Row((".git", "git~1", ".hg", ".jj", ".sl", "_darcs", ".pijul"), "hooks and settings that start programs"),
     Row((".venv",), "the interpreter and its packages"),
@@ -445,7 +445,7 @@ class Protection(Struct, frozen=True):
     def _advice(self, parts: Sequence[str], folder: str) -> str:
         grant = _grant(folder)
         if not self.declared:
-            return f"grant it with {grant}, or under [tools] allow in the quire.toml of your space"
+            return f"grant it with {grant}, or under [tools] allow in the quire.toml of your user folder"
         directive = _directive(parts)
         if not directive:
             return new_run_with(grant)

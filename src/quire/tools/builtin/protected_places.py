@@ -20,7 +20,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from quire.errors import Denied
-from quire.source import NO_WAIT
+from quire.os_flags import NO_WAIT
 from quire.tools.builtin.paths import GIT_MARKS, GIT_STORES, VENV_MARK, fold
 
 if TYPE_CHECKING:

@@ -100,7 +100,7 @@ class Shell(Struct, frozen=True):
             if not self._may_have(name):
                 return Denied(
                     f"permission denied: the command asks for the variable {name}, which commands do not get; grant it "
-                    f"with --allow shell=env:{name}, or under [tools] shell_env in the quire.toml of your own space"
+                    f"with --allow shell=env:{name}, or under [tools] shell_env in the quire.toml of your user folder"
                 )
             if name not in self.environ:
                 return ToolFailed(f"the command asks for the variable {name}, which is not set", kind="arguments")

@@ -129,9 +129,7 @@ class State(Struct, frozen=True):
 def _name(arguments: Mapping[str, Value]) -> str:
     name = str(arguments["name"])
     if not name.isprintable() or name != name.strip():
-        raise ToolFailed(
-            f"{name[:100]!r} is not a name of a value: it has spaces around it, or letters that are not seen"
-        )
+        raise ToolFailed(f"{name[:100]!r} is not a name of a value: it has spaces around it, or invisible characters")
     return name
 
 
@@ -166,5 +164,5 @@ def _zone(name: str) -> tzinfo:
     except (OSError, ValueError, LookupError):
         pass
     raise ToolFailed(
-        f"there is no time zone {name[:100]!r}; a name is one of the IANA list, such as Europe/Berlin", kind="arguments"
+        f"unknown time zone {name[:100]!r}; a name is one of the IANA list, such as Europe/Berlin", kind="arguments"
     )

@@ -189,7 +189,7 @@ frame."""
 
 
 def run_steps(body: StepSequence, prefix: str, frame: PipelineScope) -> Walk:
-    """Run the steps of a document in sequence; each step's value goes on to the next. A step may end it early."""
+    """Run the steps of a document in sequence; each step's value continues to the next. A step may end it early."""
     total = len(body.steps)
     begun = 0
     try:
@@ -270,7 +270,7 @@ def _told(step: Step, path: str, shown: str, frame: PipelineScope, total: int, *
 
 
 def check_work(path: str, label: str, frame: PipelineScope) -> Generator[Request, Any, None]:
-    """Ask whether pure work may go on. `path` is that of the check, which must be unique."""
+    """Ask whether pure work may continue. `path` is that of the check, which must be unique."""
     if frame.setting.work.due(path):
         yield WorkCheck(path, label, frame.setting.work)
 

@@ -231,7 +231,7 @@ class HookDecision(Struct, frozen=True):
 
     @property
     def asks(self) -> bool:
-        """Return True if a person has to say whether the thread goes on."""
+        """Return True if a person has to say whether the thread continues."""
         return self.what in ("escalate", "suspend")
 
 
@@ -265,7 +265,7 @@ class HookRunner(Struct):
         return decided
 
     def may_go_on(self, why: str, path: str, label: str) -> Generator[Request, Any, bool]:
-        """Put the thread into the inbox: a person decides whether it goes on."""
+        """Put the thread into the inbox: a person decides whether it continues."""
         self.paths.append(f"{path}/ask")
         id = self.setup.id
         answer: str = yield HumanRequest(

@@ -328,7 +328,7 @@ class _ThreadRun:
         self.account.raise_limit(name, raised)
 
     def _heed(self, decided: HookDecision | None, error: StepFailed | None, path: str) -> Steps:
-        """Put the thread into the inbox for `escalate` and `suspend`: a person decides whether it goes on."""
+        """Put the thread into the inbox for `escalate` and `suspend`: a person decides whether it continues."""
         if decided is None or not decided.asks:
             return
         why = decided.message or (error.message if error else "a hook suspended the thread")

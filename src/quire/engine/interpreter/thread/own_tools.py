@@ -29,7 +29,7 @@ class Returned(Struct, frozen=True):
     status: Literal["completed", "error"]
     error_detail: str
     problems: tuple[str, ...]
-    """Messages for the model; if there are any, the thread goes on."""
+    """Messages for the model; if there are any, the thread continues."""
 
 
 def returns_block(outputs: Sequence[Parameter]) -> str | None:

@@ -66,8 +66,8 @@ PLANNED = _error(
 NAME = _error(
     "PL007",
     "pipeline-name",
-    "The name of a pipeline, a store, a branch, an identity or a passed value is not a name.",
-    "A name begins with a letter or `_` and goes on with letters, digits, `_` and `-`. Names stand in expressions\n"
+    "The name of a pipeline, a variable, a branch, an identity or a passed value is not a name.",
+    "A name begins with a letter or `_`, followed by letters, digits, `_` and `-`. Names stand in expressions\n"
     "and in the paths of steps, where a space or a dot would mean something else. A target may also be `KEY.NAME`.",
     "- transform: {value: '1', output: a.b}",
     "- transform: {value: '1', output: a_b}",
@@ -145,7 +145,7 @@ SOURCE = _error(
     "PL016",
     "list-source",
     "A `fold` or a `for_each` has both `over` and `items`.",
-    "`over` is an expression, `items` a list as it stands; without either the incoming `pipe` is the list.",
+    "`over` is an expression, `items` a literal list; without either the incoming `pipe` is the list.",
     '- fold: {over: ctx.xs, items: [1, 2], init: "0", do: {transform: {value: "acc + item"}}, output: total}',
     '- fold: {over: ctx.xs, init: "0", do: {transform: {value: "acc + item"}}, output: total}',
 )
@@ -206,8 +206,8 @@ UNUSED_DEFAULT = _error(
     "PL023",
     "unused-default",
     "A step has a `default`, but no failure of it is survived, and nothing leaves it out.",
-    "`default` is the value of a step that failed and whose `on_error` lets the run go on, or that its `when` leaves\n"
-    "out. Without one of these it would have no effect.",
+    "`default` is the value of a step that failed and whose `on_error` lets the run continue, or that its `when`\n"
+    "leaves out. Without one of these it would have no effect.",
     "pipeline: p\ndialect: quire\nsteps:\n- tool: {name: file__read, args: {path: notes.md}, default: \"''\"}",
     "pipeline: p\ndialect: quire\nsteps:\n"
     "- tool: {name: file__read, args: {path: notes.md}, on_error: continue, default: \"''\"}",
@@ -226,7 +226,7 @@ STOP_IN_FAN = _error(
     "stop-in-fan",
     "A `stop` is inside the items of a `for_each` or the branches of a `parallel`.",
     "It would end the whole pipeline while other items are under way, and which of them had ended would depend on\n"
-    "chance. Let the item return a value, and stop after the fan.",
+    "chance. Let the item return a value, and stop after the `for_each` or `parallel`.",
     "pipeline: p\ndialect: quire\nsteps:\n- for_each:\n    over: ctx.xs\n    on_error: abort\n"
     "    do: {stop: {value: item}}\n    collect: {transform: {value: pipe}}",
     "pipeline: p\ndialect: quire\nsteps:\n- for_each:\n    over: ctx.xs\n    on_error: abort\n"
@@ -251,7 +251,7 @@ SCHEMA_NAME = _error(
     "PL041",
     "schema-name",
     "The name of a schema or of a field is not a name.",
-    "A name begins with a letter or `_` and goes on with letters, digits, `_` and `-`. Names stand in expressions and\n"
+    "A name begins with a letter or `_`, followed by letters, digits, `_` and `-`. Names stand in expressions and\n"
     "in paths like `o.f`, where a space or a dot would mean something else.",
     "schema: My Review",
     "schema: My-Review",
@@ -267,7 +267,7 @@ DUPLICATE_SCHEMA = _error(
 TYPE = _error(
     "PL043",
     "field-type",
-    "A field has no type, or one that there is not.",
+    "A field has no type, or an unknown one.",
     "A type is a mapping with the key `type`: `bool`, `string`, `number`, `enum` (with `values`), `list` (with `of`),\n"
     "`object` (with `fields`) or `ref` (with `schema`).",
     "fields:\n  count: {type: integer}\n  notes: string",
@@ -377,10 +377,10 @@ MAY_BE_NULL = make(
     Severity.LINT,
     "TY102",
     "may-be-absent",
-    "An operator uses the result of `get` without a default, or of `find`, which is null if there is no such value.",
+    "An operator uses the result of `get` without a default, or of `find`, which is null if the value is missing.",
     "With null the step fails. A third argument of `get` is used instead of null; `or` after `find` does the same. A\n"
-    "path to a field that may be missing is PL209, a store that may not be written PL210. Where `and`, `or` or `when`\n"
-    "may have looked at the value, nothing is said.",
+    "path to a field that may be missing is PL209, a variable that may not be written PL210. Where `and`, `or` or\n"
+    "`when` may have looked at the value, nothing is said.",
     "- transform: {value: \"get(ctx, 'count') + 1\"}",
     "- transform: {value: \"get(ctx, 'count', 0) + 1\"}",
 )

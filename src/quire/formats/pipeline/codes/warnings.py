@@ -28,7 +28,7 @@ UNKNOWN_SCHEMA = _warning(
 UNKNOWN_TOOL = _warning(
     "PL103",
     "unknown-tool",
-    "A step names a tool that there is not in this workspace.",
+    "A step names a tool that does not exist in this workspace.",
     "A `tool` step fails when it is reached; an agent is never offered the tool.",
     "- tool: {name: file__raed, args: {path: a.txt}}",
     "- tool: {name: file__read, args: {path: a.txt}}",
@@ -36,8 +36,8 @@ UNKNOWN_TOOL = _warning(
 UNWRITTEN = _warning(
     "PL104",
     "unwritten-store",
-    "A step reads a store that is written only later, or only inside of another step.",
-    "It must come from the input then, or the step fails. What a `do`, a branch or a `collect` writes to its\n"
+    "A step reads a variable that is written only later, or only inside of another step.",
+    "It must come from the input then, or the step fails. A value that a `do`, a branch or a `collect` writes to its\n"
     "`output` is not seen outside.",
     '- transform: {value: "total + 1"}\n- transform: {value: "\'0\'", output: total}',
     '- transform: {value: "\'0\'", output: total}\n- transform: {value: "total + 1"}',
@@ -45,7 +45,7 @@ UNWRITTEN = _warning(
 UNBOUND = _warning(
     "PL105",
     "unbound-name",
-    "A step reads `item` or `acc` where there is none.",
+    "A step reads `item` or `acc` where it does not exist.",
     "`item` exists in the `do` of a `for_each` and of a `fold`, `acc` only in that of a `fold`; neither in\n"
     "`collect` nor in a called pipeline. The step fails when it is reached.",
     'collect: {transform: {value: "map(pipe, r -> item)"}}',
@@ -55,7 +55,7 @@ NOT_PASSED = _warning(
     "PL106",
     "not-passed",
     "The called pipeline reads a name that is not passed to it.",
-    "`pass` is all that a callee sees of its caller: the step of the callee that reads the name fails.",
+    "A called document gets only the values of `pass`: its step that reads the name fails.",
     "- call: {pipeline: report}",
     "- call: {pipeline: report, pass: [review]}",
 )
@@ -112,7 +112,7 @@ ARGUMENTS = _warning(
     "PL113",
     "builtin-arguments",
     "A built-in tool is given what it does not take, or not given what it needs.",
-    "The step fails when it is reached. What stands after `!expr` is known only then: only the name of such\n"
+    "The step fails when it is reached. The value of `!expr` is known only then: only the name of such\n"
     "an argument is looked at.",
     "- tool: {name: file__read, args: {file: notes.txt}}",
     "- tool: {name: file__read, args: {path: notes.txt}}",
@@ -128,7 +128,7 @@ CALLEE_INPUTS = _warning(
 DECIDED_CIRCLE = _warning(
     "PL115",
     "call-by-directive",
-    "What the pipeline calls can lead back, through what a directive tells its model to call.",
+    "A called document can call the pipeline again, through a directive whose model calls it.",
     "The run may begin, for the model decides what it calls. If it goes round, the `depth` of the directive ends\n"
     "that: the call that would be one too many fails, and the model is told.",
     "- call: {pipeline: lead_back}",
@@ -138,8 +138,8 @@ MODEL_CALLS = _warning(
     "PL116",
     "too-many-model-calls",
     "Every run of the pipeline makes more model calls than a run may make.",
-    "The run could not start. `max_pipeline_spawns` under `[safety.spawn]` in `quire.toml` says how many there may\n"
-    "be. Lists that stand in the document, branches and called pipelines are counted, and the least of all cases.",
+    "The run could not start. `max_pipeline_spawns` under `[safety.spawn]` in `quire.toml` is the limit. Lists that\n"
+    "are written in the document, branches and called pipelines are counted, and the least of all cases.",
     "pipeline: p\nsteps:\n  - for_each:\n      items: [a, b, c, d]\n      on_error: abort\n"
     '      do: {agent: {prompt: "{item}"}}\n      collect: {transform: {value: pipe}}',
     "pipeline: p\nsteps:\n  - for_each:\n      items: [a, b]\n      on_error: abort\n"
@@ -150,7 +150,7 @@ TOO_DEEP = _warning(
     "nested-too-deep",
     "A `for_each` or a `parallel` stands in more of them than a run may nest, or calls are nested too deep.",
     "The step fails when it is reached. `max_pipeline_fan_out_depth` under `[safety.spawn]` in `quire.toml` says how\n"
-    "deep fans may be; those around a `call` count in what is called.",
+    "deeply they may nest; those around a `call` count in the called document.",
     "- parallel:\n    branches: {a: {parallel: {branches: {b: {parallel: {branches: {c: {transform: {value: pipe}}},\n"
     "      on_error: abort, collect: {transform: {value: pipe}}}}}, on_error: abort,\n"
     "      collect: {transform: {value: pipe}}}}}\n    on_error: abort\n    collect: {transform: {value: pipe}}",
@@ -204,7 +204,7 @@ LITERAL_REFERENCE = _lint(
     "PL201",
     "literal-reference",
     "An argument without `!expr` holds what looks like a reference.",
-    "Only prompts are filled in. An argument is passed on as it stands, braces and all, unless it is tagged `!expr`.",
+    "Only prompts are filled in. An argument is passed on literally, braces included, unless it is tagged `!expr`.",
     '- tool: {name: file__read, args: {path: "{ctx.path}"}}',
     "- tool: {name: file__read, args: {path: !expr ctx.path}}",
 )
@@ -222,7 +222,7 @@ LOST_OUTPUT = _lint(
     "PL203",
     "lost-output",
     "The `output` of a `do`, a branch or a `collect` cannot be read.",
-    "Each item and each branch works on a copy of the stores, which ends with it. The `output` of the whole step\n"
+    "Each item and each branch works on a copy of the variables, which ends with it. The `output` of the whole step\n"
     "keeps the result.",
     "- for_each:\n    over: ctx.xs\n    on_error: abort\n    do: {transform: {value: item, output: x}}\n"
     "    collect: {transform: {value: pipe}}",
@@ -232,9 +232,9 @@ LOST_OUTPUT = _lint(
 HIDDEN_STORE = _lint(
     "PL204",
     "hidden-store",
-    "A store has the name of a binding.",
-    "`pipe`, `item`, `acc` and `ctx` always mean the binding, so that store can only be read as `ctx.pipe`. A store\n"
-    "named `errors` hides the failures that a `collect` reads under this name.",
+    "A variable has the name of a binding.",
+    "`pipe`, `item`, `acc` and `ctx` always mean the binding, so that variable can only be read as `ctx.pipe`. A\n"
+    "variable named `errors` hides the failures that a `collect` reads under this name.",
     "- transform: {value: '1', output: pipe}",
     "- transform: {value: '1', output: one}",
 )
@@ -250,16 +250,16 @@ NEEDLESS_PASS = _lint(
     "PL206",
     "needless-pass",
     "A name is passed to a pipeline that never reads it, or is passed twice.",
-    "Mostly the callee reads another spelling of it.",
+    "Mostly the called document reads another spelling of it.",
     "- call: {pipeline: report, pass: [review, review]}",
     "- call: {pipeline: report, pass: [review]}",
 )
 LIKELY_SLIP = _lint(
     "PL207",
     "likely-slip",
-    "A name that no step writes is nearly that of a store.",
+    "A name that no step writes is nearly that of a variable.",
     "It is taken as an input of the pipeline, which is most likely not what is meant; a bare `{name}` in a prompt\n"
-    "that is not a store is sent to the model as it stands, so there it is a warning.",
+    "that is not a variable is sent to the model literally, so there it is a warning.",
     "- transform: {value: '1', output: total}\n- transform: {value: totl + 1}",
     "- transform: {value: '1', output: total}\n- transform: {value: total + 1}",
 )
@@ -282,9 +282,9 @@ OPTIONAL_FIELD = _lint(
 MAYBE_UNWRITTEN = _lint(
     "PL210",
     "maybe-unwritten",
-    "A step reads a store that may not be there, because the step that writes it can be skipped.",
+    "A step reads a variable that may be missing, because the step that writes it can be skipped.",
     "A step with `when` and without a `default` writes nothing if its condition does not hold, and of the blocks of a\n"
-    "`match` one runs. A prompt or an expression that reads the store then fails; `get` gives null or a default.",
+    "`match` one runs. A prompt or an expression that reads the variable then fails; `get` gives null or a default.",
     "pipeline: p\ndialect: quire\nsteps:\n- transform: {value: ctx.n * 2, when: ctx.n > 1, output: twice}\n"
     "- transform: {value: twice + 1}",
     "pipeline: p\ndialect: quire\nsteps:\n- transform: {value: ctx.n * 2, when: ctx.n > 1, output: twice}\n"
@@ -294,7 +294,7 @@ FOREIGN = _lint(
     "PL211",
     "foreign-reference",
     "A prompt refers to a value as another format does: `{{item}}`, `{input:x}`, or `{inputs.x}` for `{ctx.x}`.",
-    "The model is sent it as it stands. References are `{ctx.x}`, `{item}`, `{pipe}` and `{store}`. Braces are\n"
+    "It is sent to the model literally. References are `{ctx.x}`, `{item}`, `{pipe}` and `{variable}`. Braces are\n"
     "reported only around names that the pipeline has; `{{ctx.x}}` is the escape of `{ctx.x}` (PL202).",
     "- for_each:\n    over: ctx.docs\n    on_error: abort\n    do: {agent: {prompt: 'Summarise {{item}}.'}}\n"
     "    collect: {transform: {value: pipe}}",

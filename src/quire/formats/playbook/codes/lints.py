@@ -12,8 +12,8 @@ UNRESOLVED = _lint(
     "PB201",
     "unresolved-placeholder",
     "A `{{name}}` that no input, no `@output` and no inline default ever sets.",
-    "It is sent as it stands, braces and all. Write `{{name:string:default}}` where a default will do. It is a\n"
-    "warning if a name that exists is near.",
+    "It is sent to the model literally, braces included. Write `{{name:string:default}}` where a default will do. It\n"
+    "is a warning if a name that exists is near.",
     "- `summary` (text): The text\n…\nShorten {{sumary}}.",
     "- `summary` (text): The text\n…\nShorten {{summary}}.",
 )
@@ -21,7 +21,7 @@ READ_EARLY = _lint(
     "PB202",
     "read-before-set",
     "A `{{name}}` is read before the step that captures it.",
-    "Steps run from top to bottom, so nothing is there yet and the placeholder is sent as it stands.",
+    "Steps run from top to bottom, so it has no value yet and the placeholder is sent to the model literally.",
     "## STEP 1: Use\n\nShorten {{draft}}.\n\n## STEP 2: Make\n\nWrite a draft.\n\n@output(draft)",
     "## STEP 1: Make\n\nWrite a draft.\n\n@output(draft)\n\n## STEP 2: Use\n\nShorten {{draft}}.",
 )
@@ -56,8 +56,7 @@ IMPOSSIBLE = _lint(
     "PB206",
     "impossible-condition",
     "A condition compares with a value that the variable can never have.",
-    "The options of the enum, or of the question, are all the values there are; text is compared exactly,\n"
-    "case and all.",
+    "The options of the enum, or of the question, are all possible values; text is compared exactly,\ncase and all.",
     '- `depth` (enum: quick, thorough): Depth\n…\n```if depth == "Thorough"```',
     '- `depth` (enum: quick, thorough): Depth\n…\n```if depth == "thorough"```',
 )
@@ -73,7 +72,7 @@ FEW_OPTIONS = _lint(
     "PB208",
     "few-options",
     "A select has one option or none, or an input question has options.",
-    "There is nothing to choose. Each option is a quoted string of its own; only a select has options.",
+    "Nothing can be chosen. Each option is a quoted string of its own; only a select has options.",
     '@elicit(select, "Which?", "React, Vue, Svelte")',
     '@elicit(select, "Which?", "React", "Vue", "Svelte")',
 )
@@ -106,7 +105,7 @@ SPACED = _lint(
     "spaced-placeholder",
     "Braces with something in them that is nearly a placeholder.",
     "Placeholders have no spaces and no hyphens: `{{name}}`, `{{name:type}}`, `{{name:type:default}}`.\n"
-    "Everything else is sent as it stands.",
+    "Everything else is sent to the model literally.",
     "Write about {{ topic }}.",
     "Write about {{topic}}.",
 )
@@ -164,7 +163,7 @@ TOOL_JSON = _lint(
 SUBSTEP_LABEL = _lint(
     "PB219",
     "substep-label",
-    "The label of a sub-step does not begin with the number of its step, or is there twice.",
+    "The label of a sub-step does not begin with the number of its step, or is used twice.",
     "Answers, break points and lists go by the label.",
     "## STEP 2: Adapt\n…\n### STEP 3a: Blog",
     "## STEP 2: Adapt\n…\n### STEP 2a: Blog",
@@ -172,8 +171,8 @@ SUBSTEP_LABEL = _lint(
 CHAIN = _lint(
     "PB220",
     "joined-chains",
-    "A step has a second `if`, or an arm after its `else`. Retired: the warnings PB117 and PB118 say it.",
-    "One arm at most runs in a step: a second chain is read as more arms of the first, and nothing after an\n"
+    "A step has a second `if`, or a branch after its `else`. Retired: the warnings PB117 and PB118 say it.",
+    "At most one branch runs in a step: a second chain is read as more branches of the first, and nothing after an\n"
     "`else` is ever reached. Give the second decision a step of its own.",
     '```if a == "x"```\n…\n```endif```\n\n```if b == "y"```\n…\n```endif```',
     '```if a == "x"```\n…\n```endif```\n\n## STEP 3: Then\n\n```if b == "y"```\n…\n```endif```',
@@ -182,7 +181,7 @@ SUBSTEP_OUTSIDE = _lint(
     "PB221",
     "substep-outside-branch",
     "A `### STEP Na:` heading stands outside of a branch.",
-    "Only the arms of a branch have sub-steps; here the heading is a line of the step's text.",
+    "Only the branches of an `if` have sub-steps; here the heading is a line of the step's text.",
     "## STEP 2: Adapt\n\n### STEP 2a: Blog\n\nWrite a post.",
     "## STEP 2: Blog\n\nWrite a post.",
 )
@@ -197,7 +196,7 @@ DEFAULT_TYPE = _lint(
 PROMPT_FILE = _lint(
     "PB223",
     "prompt-file",
-    "`@prompt(file:…)` leaves the folder of the playbook, or names a file that is not there.",
+    "`@prompt(file:…)` leaves the folder of the playbook, or names a file that does not exist.",
     "Absolute paths and `..` are refused, and so is a missing file: the run could not start.",
     "@prompt(file:../shared/criteria.md)",
     "@prompt(file:prompts/criteria.md)",
@@ -232,7 +231,7 @@ CALLEE_INPUTS = _lint(
 DECIDED_CIRCLE = _lint(
     "PB227",
     "circle-by-directive",
-    "What the playbook calls can lead back, through what a directive tells its model to call.",
+    "A called document can call the playbook again, through a directive whose model calls it.",
     "The run may begin, for the model decides what it calls. If it goes round, the `depth` of the directive ends\n"
     "that: the call that would be one too many fails, and the model is told.",
     '@tool(quire, "team/greet_guest", {"guest": "Ada"})',
@@ -243,7 +242,7 @@ SHELL_TEXT = _lint(
     "shell-text",
     "The command for `shell` is a text with a value in it.",
     "A shell would read text of a person or of a model as part of the command. The run could not start. Written as\n"
-    "a list it is a program and its arguments, and each value is one argument, whatever it holds.",
+    "a list it is a program and its arguments, and each value is one argument, also with spaces and quotes.",
     '@tool(quire, shell, {"command": "wc -w {{file}}"})',
     '@tool(quire, shell, {"command": ["wc", "-w", "{{file}}"]})',
 )
@@ -251,7 +250,7 @@ UNKNOWN_TYPE = _lint(
     "PB229",
     "unknown-type",
     "An input or an `@output` has a type that the format does not have.",
-    "It is read as a string, whatever the words say. The types are string, text, number (num, int, float), boolean\n"
+    "It is read as a string. The types are string, text, number (num, int, float), boolean\n"
     "(bool) and enum (select, choice); an `@output` can also be json. A default comes after a colon: `(number: 3)`.",
     '- `count` (integer: 3): How many\n- `tone` (string, default "dry"): Tone',
     "- `count` (number: 3): How many\n- `tone` (string: dry): Tone",
@@ -260,7 +259,7 @@ SYSTEM_PLACEHOLDER = _lint(
     "PB230",
     "placeholder-in-system",
     "The system prompt has a `{{name}}` in it.",
-    "`## SYSTEM` is sent as it stands, braces and all. Only steps have values put in.",
+    "`## SYSTEM` is sent to the model literally, braces included. Only steps have values put in.",
     "## SYSTEM\n\nYou write for {{audience}}.",
     "## SYSTEM\n\nYou are an editor.\n\n## STEP 1: Write\n\nWrite for {{audience}}.",
 )
@@ -277,7 +276,7 @@ BUILTIN_ARGUMENTS = _lint(
     "PB232",
     "wrong-tool-arguments",
     "A built-in tool is given what it does not take, or not given what it needs.",
-    "The run could not start. What stands in braces is known only when the step runs: only the name of such an\n"
+    "The run could not start. Values in braces are known only when the step runs: only the name of such an\n"
     "argument is looked at.",
     '@tool(quire, file__read, {"file": "notes.txt"})',
     '@tool(quire, file__read, {"path": "notes.txt"})',
@@ -288,9 +287,9 @@ PYTHON_TOOL = make(
     "python-tool",
     "A Python tool of the workspace cannot be used, or not so.",
     "Its module cannot be loaded, it has a parameter that cannot be given as JSON, or it does not take these\n"
-    "arguments. The run could not start, so this is an error, whatever its number says. Modules under `[tools]\n"
-    "modules` are loaded for this only in a workspace that you have agreed to (`quire trust workspace`), and only for\n"
-    "a document that names one of their tools.",
+    "arguments. The run could not start, so this is an error, although its number is that of a lint. Modules under\n"
+    "`[tools] modules` are loaded for this only in a workspace that you have agreed to (`quire trust workspace`), and\n"
+    "only for a document that names one of their tools.",
     '@tool(python, plot, {"figure": 1})',
     '@tool(python, draw, {"width": 3})',
 )
@@ -316,7 +315,7 @@ FOREIGN = _lint(
     "PB236",
     "foreign-syntax",
     "A value, a question or a branch is written as another format or tool writes it.",
-    "It is sent to the model as it stands. Values of a playbook are `{{name}}`, questions `@elicit(…)`, and a branch\n"
+    "It is sent to the model literally. Values of a playbook are `{{name}}`, questions `@elicit(…)`, and a branch\n"
     "marker is one line. Braces are reported only around a name that the playbook has, and not in code.",
     "- `topic` (string): What to write about\n…\nWrite about {topic}.",
     "- `topic` (string): What to write about\n…\nWrite about {{topic}}.",

@@ -27,7 +27,7 @@ MALFORMED_INPUT = _warning(
     "A list item of `## INPUTS` does not declare an input.",
     "The line is skipped, so nothing asks for that input and `{{name}}` stays in the prompt as it is. The\n"
     "form is a dash, the name in backticks, the type in parentheses, and then perhaps a colon and a\n"
-    "description. Names begin with a letter and go on with letters, digits and underscores.",
+    "description. Names begin with a letter, followed by letters, digits and underscores.",
     "* topic (string) - What to write about",
     "- `topic` (string): What to write about",
     stops=True,
@@ -139,7 +139,7 @@ UNTERMINATED_IF = _warning(
     "unterminated-if",
     "An `if` has no `endif`.",
     "It is closed where the step ends, at the next `##` heading, so nothing is lost; but text that was meant\n"
-    "to come after the branch belongs to its last arm.",
+    "to come after the `if` belongs to its last branch.",
     '```if mode == "deep"```\n\n### STEP 2a: Deep\n\nDig.\n\n## STEP 3: Next',
     '```if mode == "deep"```\n\n### STEP 2a: Deep\n\nDig.\n\n```endif```\n\n## STEP 3: Next',
     stops=True,
@@ -162,8 +162,8 @@ TOOL_COMPANY = _warning(
 STRAY_MARKER = _warning(
     "PB115",
     "stray-marker",
-    "An `elif`, `else` or `endif` belongs to no `if`.",
-    "The line stays in the text of the step. Often the `if` before it is there but not written as a marker.",
+    "An `elif`, `else` or `endif` without `if`.",
+    "The line stays in the text of the step. Often the `if` before it exists but is not written as a marker.",
     "### STEP 2a: Deep\n\nDig.\n\n```endif```",
     '```if mode == "deep"```\n\n### STEP 2a: Deep\n\nDig.\n\n```endif```',
     stops=True,
@@ -172,7 +172,7 @@ TEXT_AFTER_ENDIF = _warning(
     "PB116",
     "text-after-endif",
     "Text of a step stands after its `endif`.",
-    "A step's own text is one prompt, and it is sent before the sub-steps of the branch, wherever it stands.\n"
+    "A step's own text is one prompt, and it is sent before the sub-steps of the branch, also if it comes after them.\n"
     "Text that is to be sent after them belongs in a step of its own.",
     '```if mode == "deep"```\n\n### STEP 2a: Deep\n\nDig.\n\n```endif```\n\nNow sum it all up.',
     '```if mode == "deep"```\n\n### STEP 2a: Deep\n\nDig.\n\n```endif```\n\n## STEP 3: Sum up\n\nNow sum it all up.',
@@ -181,8 +181,8 @@ SECOND_CHAIN = _warning(
     "PB117",
     "second-chain",
     "A step has a second `if` after an `endif`.",
-    "One arm at most runs in a step: the second chain is read as more arms of the first, so it is decided only\n"
-    "where no arm before it was taken. Give the second decision a step of its own.",
+    "At most one branch runs in a step: the second chain is read as more branches of the first, so it is decided only\n"
+    "where no branch before it was taken. Give the second decision a step of its own.",
     '```if a == "x"```\n…\n```endif```\n\n```if b == "y"```\n…\n```endif```',
     '```if a == "x"```\n…\n```endif```\n\n## STEP 3: Then\n\n```if b == "y"```\n…\n```endif```',
 )
@@ -190,7 +190,7 @@ AFTER_ELSE = _warning(
     "PB118",
     "arm-after-else",
     "An `elif`, an `else` or another `if` comes after the `else` of a step.",
-    "The `else` takes every run that comes so far, so the sub-steps of the later arm are never run.",
+    "The `else` takes every remaining run, so the sub-steps of the later branch never run.",
     '```if a == "x"```\n…\n```else```\n…\n```elif a == "y"```\n…\n```endif```',
     '```if a == "x"```\n…\n```elif a == "y"```\n…\n```else```\n…\n```endif```',
     stops=True,
@@ -232,7 +232,7 @@ FENCED = _note(
     "fenced-content",
     "A fenced code block holds lines that would mean something outside of it.",
     "Headings, directives, markers and input lines inside a fence are content, so a playbook can show\n"
-    "Markdown. The note is there for the case that a fence was closed too late.",
+    "Markdown. The note covers the case that a fence was closed too late.",
     "## STEP 1: Show\n\n```\nAn example:\n\n## STEP 2: Review",
     "## STEP 1: Show\n\n```\nAn example:\n```\n\n## STEP 2: Review",
 )
@@ -283,7 +283,7 @@ QUIRE_ONLY = _note(
 LEAD_TEXT = _note(
     "PB306",
     "arm-lead-text",
-    "Text stands between a branch marker and the first sub-step of that arm.",
+    "Text stands between a branch marker and the first sub-step of that branch.",
     "It becomes a sub-step of its own, without a title and with the first letter that is free in the step.",
     '```if mode == "deep"```\n\nDig.\n\n```endif```',
     '```if mode == "deep"```\n\n### STEP 2a: Deep\n\nDig.\n\n```endif```',
@@ -347,7 +347,7 @@ BAD_DEFAULT = _error(
 CIRCLE = _error(
     "PB007",
     "callee-circle",
-    "What the playbook calls can reach itself.",
+    "A called document calls the playbook, or itself, again.",
     "Playbooks and pipelines call each other and never themselves, however long the way is, so that every run comes\n"
     "to an end. The run is refused before it begins, also where a branch might never be taken.",
     "# Letter\n\n## STEP 1: Price\n\n@tool(quire, letter)",

@@ -47,6 +47,8 @@ export class RunStore {
     this.slow = signal(false);
     /** Texts that models are writing now, by the path of the call. */
     this.streams = signal(/** @type {Map<string, string>} */ (new Map()));
+    /** How far models have read their prompts, by the path of the call. */
+    this.readings = signal(/** @type {Map<string, { processed: number, total: number }>} */ (new Map()));
     /** Counts the changes of the journal, for parts that read it again. */
     this.changes = signal(0);
     this.holders = 0;
@@ -197,14 +199,21 @@ export class RunStore {
 
   /** @param {any[]} events */
   stream(events) {
-    if (!events.some((one) => one.type === "delta" || this.streams.value.size)) return;
-    const streams = new Map(this.streams.value);
+    if (
+      !events.some((one) => /^(delta|reading)$/.test(one.type) || this.streams.value.size || this.readings.value.size)
+    ) {
+      return;
+    }
+    const streams = new Map(this.streams.value), readings = new Map(this.readings.value);
     for (const one of events) {
+      if (one.type === "reading" && one.processed < one.total) readings.set(one.path, one);
+      else if (/^(delta|effect|reading)$/.test(one.type)) readings.delete(one.path);
       if (one.type === "delta") {
         streams.set(one.path, ((streams.get(one.path) ?? "") + one.text).slice(-LONGEST_STREAM));
       } else if (one.type === "effect") streams.delete(one.path);
     }
     this.streams.value = streams;
+    this.readings.value = readings;
   }
 }
 

@@ -59,7 +59,7 @@ export async function fetchWithToken(url, { headers, ...options }) {
   const all = { Authorization: `Bearer ${sent}`, ...headers };
   let response;
   try {
-    if (!sent) throw new TypeError("there is no token");
+    if (!sent) throw new TypeError("the token is missing");
     response = await fetch(url, { ...options, headers: all, cache: "no-store" });
   } catch (error) {
     if (sent && !options.signal?.aborted && !(await isThere())) endSession(sent);

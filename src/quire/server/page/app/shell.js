@@ -207,7 +207,7 @@ function LostBar() {
     <div class="bar" role="status">
       <${Icon} name="warning" />
       ${ended.value
-        ? `The server has ended (${since}). Start it again with quire serve, and open its new address: this tab goes on then.`
+        ? `The server has ended (${since}). Start it again with quire serve, and open its new address: this tab continues then.`
         : `Server not reachable since ${since}; trying again.`} What you see is the last that is known.
     </div>
   `;

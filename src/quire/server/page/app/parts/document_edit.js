@@ -166,7 +166,7 @@ function Conflict({ mine, theirs, onMine, onTheirs }) {
       <${Icon} name="warning" />
       <div>
         <p><strong>The file has changed since you read it.</strong> Nothing is saved yet.</p>
-        <p class="soft">What you would change in it as it is now:</p>
+        <p class="soft">Your changes to the text as it is now:</p>
         <pre class="edit-diff" tabindex="0" role="region" aria-label="Difference">${pieces.map(({ kind, text }) =>
           kind === "same" ? shortened(text) : kind === "old" ? html`<del>${text}</del>` : html`<ins>${text}</ins>`
         )}</pre>

@@ -54,7 +54,7 @@ export function DocumentPrompts({ id, data }) {
           `
         )}
       </form>
-      <section class="prompt-shown" aria-label="What a model would be told" aria-live="polite">
+      <section class="prompt-shown" aria-label="The prompts of a run" aria-live="polite">
         ${shown.problem && html`<${ProblemBox} problem=${shown.problem} />`}
         ${!shown.data && !shown.problem && html`<${Placeholder} lines=${4} />`}
         ${shown.data && html`<${Prompt} shown=${shown.data} />`}

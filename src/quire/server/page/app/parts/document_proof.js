@@ -117,7 +117,7 @@ const VERDICTS = {
 function Gates({ gates }) {
   if (!gates.length) return html`<p>It changes nothing, so no question has to stand before it.</p>`;
   return html`
-    <div class="permission-box" tabindex="0" role="region" aria-label="Table of gates">
+    <div class="permission-box" tabindex="0" role="region" aria-label="Table of approvals">
       <table class="plain-table">
         <thead>
           <tr>

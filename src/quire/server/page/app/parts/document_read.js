@@ -186,7 +186,7 @@ function DirectiveParts({ outline }) {
   const shown = Object.entries(limits?.effective ?? {}).filter(([, value]) => value !== null && value !== undefined);
   return html`
     <section aria-labelledby="made-of">
-      <h2 id="made-of">What it is made of</h2>
+      <h2 id="made-of">Its parts</h2>
       <dl class="about-list">
         <div><dt>Model</dt><dd>${model?.resolves_to || "none yet"} <span class="soft small">${model
           ?.why}</span></dd></div>

@@ -26,7 +26,7 @@ const TONES = /** @type {Record<string, [string, string]>} */ ({
 /** @param {{ id: string, data: any, reload: () => void }} props */
 export function DocumentSource({ id, data, reload }) {
   const [explained, setExplained] = useState("");
-  if (!data.source) return html`<${Empty} title="There is no text to show." icon="documents" />`;
+  if (!data.source) return html`<${Empty} title="It has no text." icon="documents" />`;
   if (data.editable && place.value.query.get("edit")) {
     return html`<${DocumentEdit} id=${id} data=${data} reload=${reload} onExplain=${setExplained} />
       ${explained && html`<${Explanation} code=${explained} onClose=${() => setExplained("")} />`}`;

@@ -18,7 +18,7 @@ export function ForkReceipt({ receipt, problem, stale }) {
   const named = again.slice(0, MOST_NAMED).map((/** @type {any} */ step) => step.label);
   return html`
     <section class="card receipt" aria-label="Receipt" aria-busy=${stale}>
-      <h2>What it will do</h2>
+      <h2>Steps of the fork</h2>
       <p class="receipt-line" role="status">${receipt.summary[0].toUpperCase()}${receipt.summary.slice(1)}.</p>
       <dl class="receipt-parts">
         <div><dt>Keeps</dt><dd>${plural(kept.effects, "recorded effect")}${kept.effects > 0 &&

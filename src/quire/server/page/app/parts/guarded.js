@@ -13,7 +13,7 @@ export function Guarded({ what, children }) {
     <div class="problem" role="alert">
       <div>
         <p><strong>The page made a mistake in showing ${what}.</strong></p>
-        <p class="soft">The run is not affected. The rest of the page goes on.</p>
+        <p class="soft">The run is not affected. The rest of the page still works.</p>
         <p class="actions">
           <button type="button" class="button" onClick=${again}>Show it again</button>
           <${CopyText} text=${`${place.value.path}\n${trace}`} label="Copy report" />

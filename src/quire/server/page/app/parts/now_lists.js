@@ -11,7 +11,7 @@ export function Stopped({ rows, more }) {
   if (!rows.length) return null;
   return html`
     <section aria-labelledby="stopped">
-      <h2 id="stopped">Stopped, and can go on</h2>
+      <h2 id="stopped">Stopped, and can continue</h2>
       <ul class="rows">${rows.map((row) => html`<${StoppedRun} key=${row.id} row=${row} />`)}</ul>
       ${more > 0 && html`
         <p class="more-line">

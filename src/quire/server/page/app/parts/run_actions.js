@@ -85,7 +85,7 @@ export function RunActions({ head, store }) {
     `}
     ${asked === "cancel" && html`
       <${Dialog} title="Cancel this run?" onClose=${() => setAsked("")}>
-        <p>It stops as soon as it can. What it did stays recorded, and it can be resumed later.</p>
+        <p>It stops as soon as it can. Its steps stay recorded, and it can be resumed later.</p>
         <${Command} command=${head.actions.find((/** @type {any} */ one) => one.name === "cancel")?.command ?? ""} />
         ${problem && html`<${ProblemBox} problem=${problem} />`}
         <div class="actions">

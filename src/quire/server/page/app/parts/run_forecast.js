@@ -72,7 +72,7 @@ export function Forecast({ forecast, budget }) {
         html`<p class="hint-row"><${Icon} name="warning" />${one}</p>`
       )}
       ${unasked.length > 0 && html`
-        <p class="hint-row"><${Icon} name="warning" />Nobody is asked before ${unasked.slice(0, MOST_EFFECTS).map((
+        <p class="hint-row"><${Icon} name="warning" />No person is asked before ${unasked.slice(0, MOST_EFFECTS).map((
           /** @type {any} */ one,
         ) => `step ${one.step} (${one.tool})`).join(", ")}${unasked.length > MOST_EFFECTS
           ? ` and ${number(unasked.length - MOST_EFFECTS)} more`

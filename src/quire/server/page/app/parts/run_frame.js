@@ -86,11 +86,11 @@ export function statusWords(head) {
       return `Waits for ${many} since ${span(Date.now() / 1000 - asked)}${expires}.`;
     }
     case "paused":
-      return `Paused${where && ` after ${where}`}${expires}. Resume goes on from there.`;
+      return `Paused${where && ` after ${where}`}${expires}. Resume continues there.`;
     case "running":
       return `Running${where && `: ${where}`}.`;
     case "interrupted":
-      return `Interrupted${where && ` at ${where}`}: the process that drove it is gone. Resume goes on from there.`;
+      return `Interrupted${where && ` at ${where}`}: the process that drove it is gone. Resume continues there.`;
     case "failed":
       return `Failed${where && ` at ${where}`}: ${head.error?.message ?? "no reason is recorded"}`;
     case "completed":

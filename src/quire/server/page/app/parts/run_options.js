@@ -84,7 +84,7 @@ export function RunOptions({ data, options, limits, onChange }) {
         <span>Reuse the replies of the last run where the same is asked</span></label>
       <label class="check"><input type="checkbox" checked=${options.goesOn}
         onChange=${(/** @type {any} */ event) => onChange({ goesOn: event.target.checked })} />
-        <span>Goes on after the server ends, in a process of its own</span></label>
+        <span>Continues after the server ends, in a process of its own</span></label>
     </section>
   `;
 }

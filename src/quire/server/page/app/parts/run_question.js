@@ -53,7 +53,7 @@ export function who(by) {
   if (by.startsWith("mcp:")) return `${by.slice(4)} over MCP`;
   if (by === "--answer") return "an answer given beforehand";
   return by === "unattended"
-    ? "nobody: the default was taken"
+    ? "no person: the default was used"
     : by === "python"
     ? "a program"
     : `${by}, in the terminal`;

@@ -26,7 +26,7 @@ export function ResumeForm({ head, problem, resume }) {
   const command = head.actions.find((/** @type {any} */ one) => one.name === "resume")?.command ?? "";
   return html`
     <form class="resume" onSubmit=${submit}>
-      <p>Goes on from where it stopped. Steps that are done are not done again; the steps to come may cost money.</p>
+      <p>Continues where it stopped. Steps that are done are not done again; the steps to come may cost money.</p>
       <label for="resume-budget">Budget in dollars <span class="soft">(${head.budget
         ? `now ${money(head.budget)}`
         : "none is set"})</span></label>
@@ -34,7 +34,7 @@ export function ResumeForm({ head, problem, resume }) {
         onInput=${(/** @type {any} */ event) => setBudget(event.target.value)} />
       ${head.settable && html`
         <fieldset>
-          <legend>Values to set before it goes on</legend>
+          <legend>Values to set before it continues</legend>
           ${known.length
             ? known.map((one) =>
               html`
@@ -49,7 +49,7 @@ export function ResumeForm({ head, problem, resume }) {
                   })} />
               `
             )
-            : html`<p class="soft">No value is there yet.</p>`}
+            : html`<p class="soft">No value is set yet.</p>`}
         </fieldset>
       `}
       <${Command} command=${command} />

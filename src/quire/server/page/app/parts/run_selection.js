@@ -18,7 +18,7 @@ const ACTIONS = {
     icon: "play",
     kind: "primary",
     does: (count) =>
-      `Goes on with ${plural(count, "run")} from where ${
+      `Continues ${plural(count, "run")} from where ${
         count === 1 ? "it" : "they"
       } stopped. The steps to come may cost money.`,
     none: "None of them can be resumed: they run, wait for an answer, or have completed.",
@@ -28,7 +28,7 @@ const ACTIONS = {
     icon: "stop",
     kind: "danger",
     does: (count) =>
-      `Stops ${plural(count, "run")} as soon as possible. What they did stays recorded, and they can be resumed later.`,
+      `Stops ${plural(count, "run")} as soon as possible. Their steps stay recorded, and they can be resumed later.`,
     none: "None of them can be cancelled: they have ended already.",
   },
   export: {

@@ -26,7 +26,7 @@ export function RunValues({ store, wide = false }) {
   if (found.problem && !found.data) return html`<${ProblemBox} problem=${found.problem} retry=${found.reload} />`;
   if (!found.data) return found.slow ? html`<${Placeholder} lines=${4} />` : null;
   const values = found.data.values;
-  if (!values.length) return html`<p class="soft">No value is there yet.</p>`;
+  if (!values.length) return html`<p class="soft">No value is set yet.</p>`;
   return html`
     <div class=${wide ? "values wide" : "values"}>
       ${PARTS.map(([kind, title]) => {

@@ -94,7 +94,7 @@ function StepHead({ head, step, path, detail }) {
       </span>
     </header>
     ${step?.survived
-      ? html`<p class="step-message survived pre">Failed, and the run went on: ${step.survived}</p>`
+      ? html`<p class="step-message survived pre">Failed, and the run continued: ${step.survived}</p>`
       : step?.message && html`<p class="step-message pre">${step.message}</p>`}
   `;
 }
@@ -108,6 +108,12 @@ function Streaming({ store, path, step }) {
   useEffect(() => {
     if (box.current && atEnd.current) box.current.scrollTop = box.current.scrollHeight;
   }, [text]);
+  const [, reading] = [...store.readings.value].find(([at]) => within(at, path)) ?? [];
+  if (reading) {
+    return html`<p class="soft small"><${Icon} name="running" />The model is reading the prompt ${
+      number(reading.processed)
+    }/${number(reading.total)}</p>`;
+  }
   if (!text) {
     if (step?.status !== "running" || store.head.value.driven_here) return null;
     return html`<p class="soft">Driven by another process; text appears when a step ends.</p>`;
@@ -202,7 +208,7 @@ function Why({ head, step }) {
   useEffect(() =>
     addShortcuts("Why", [{
       keys: "w",
-      does: "Why: what the step read",
+      does: "Why: the values that the step read",
       run: () => {
         const details = place.current?.querySelector("details");
         if (details) details.open = true;
@@ -215,7 +221,7 @@ function Why({ head, step }) {
   return html`
     <section class="why" ref=${place}>
       <details open=${open}>
-        <summary>Why: what it read</summary>
+        <summary>Why: the values that it read</summary>
         <ul>
           ${step.values.map((/** @type {any} */ one) =>
             html`

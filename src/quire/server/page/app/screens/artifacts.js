@@ -37,7 +37,7 @@ export function Artifacts() {
         : html`<${Types} types=${data.types} type=${type} />`}
       ${!items.length && html`
         <${Empty} title=${type
-          ? "There is no artifact of this type."
+          ? "No artifact of this type exists."
           : "No run has ended with an artifact yet."} icon="artifacts">
           ${!data.indexed.whole && html`<p>Runs are still being read.</p>`}
         </${Empty}>

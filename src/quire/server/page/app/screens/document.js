@@ -186,7 +186,7 @@ function CannotRun({ data, address }) {
 function Missing({ id, help }) {
   const close = /did you mean ([^?]+)\?/.exec(help ?? "")?.[1];
   return html`
-    <${Empty} title="There is no document ${id}." icon="documents">
+    <${Empty} title="Unknown document ${id}." icon="documents">
       ${close && html`<p>Did you mean <${Link} to="/documents/${part(close)}">${close}</${Link}>?</p>`}
       <p><${Link} to="/documents" class="button">All documents</${Link}></p>
       </${Empty}>

@@ -86,7 +86,7 @@ function ForkForm({ form }) {
             onInput=${(/** @type {any} */ event) => setBudget(event.target.value.trim())} />
           <label class="check"><input type="checkbox" checked=${goesOn}
             onChange=${(/** @type {any} */ event) =>
-              setGoesOn(event.target.checked)} />Goes on after the server ends</label>
+              setGoesOn(event.target.checked)} />Continues after the server ends</label>
         </fieldset>
       </div>
       <div class="fork-side">

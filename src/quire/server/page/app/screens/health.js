@@ -138,7 +138,7 @@ function Doctor({ findings, command }) {
   return html`
     <section aria-labelledby="doctor">
       <div
-        class="head now-head"><h2 id="doctor">What Quire finds here</h2><span class="push"></span><${Command} command=${command} /></div>
+        class="head now-head"><h2 id="doctor">Checks of this machine</h2><span class="push"></span><${Command} command=${command} /></div>
       <ul class="rows">
         ${sorted.map((one) => {
           const [tone, icon] = STATES[one.state];

@@ -7,7 +7,7 @@ import { Link } from "../router.js";
 /** @param {{ path: string }} props */
 export function NotFound({ path }) {
   return html`
-    <h1 tabindex="-1">There is nothing here</h1>
+    <h1 tabindex="-1">This page does not exist</h1>
     <${Empty} title="The page has no ${path}." icon="question">
       <p>
         <${Link} to="/">Go to Now</${Link}></p>

@@ -66,7 +66,7 @@ function OneQuestion({ question, closed, changed, reload, problem }) {
         : html`<h1 tabindex="-1" class="prompt pre">${question.prompt}</h1>`}
       ${changed && html`<p class="bar" role="status"><${Icon} name="warning" />The question was worded anew.</p>`}
       ${state.answered
-        ? html`<p class="answered" role="status"><${Icon} name="check" /> Answered <b>${state.answered}</b>. The run goes on.</p>`
+        ? html`<p class="answered" role="status"><${Icon} name="check" /> Answered <b>${state.answered}</b>. The run continues.</p>`
         : isOver
         ? html`<${AnsweredElsewhere} question=${question} answer=${state.elsewhere ?? closed} />`
         : html`<${Answer} question=${question} answer=${answer} disabled=${state.sending} keys=${true} />`}

@@ -29,7 +29,7 @@ function Columns({ store, path }) {
   if (!head.steps.length && !selected) {
     return html`
       <${Empty} title="No step has begun." icon="clock">
-        <p>The steps appear here as the run goes on.</p>
+        <p>The steps appear here while the run continues.</p>
         </${Empty}>
     `;
   }

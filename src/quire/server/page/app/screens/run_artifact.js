@@ -30,7 +30,7 @@ function Artifact({ store }) {
   );
   if (!head.finished) {
     return html`
-      <${Empty} title="There is no artifact yet." icon="artifacts">
+      <${Empty} title="No artifact yet." icon="artifacts">
         <p>It appears here when the run is completed.</p>
         </${Empty}>
     `;

@@ -24,9 +24,9 @@ function Pinned({ run }) {
   if (!found.data) return found.slow ? html`<${Placeholder} lines=${6} />` : null;
   const { id, pinned, now, changed } = found.data;
   const words = now === null
-    ? "The file is gone. The run goes on with the text that it has."
+    ? "The file is gone. The run continues with the text that it has."
     : changed
-    ? "The file has changed since the run began. The run goes on with the text that it has."
+    ? "The file has changed since the run began. The run continues with the text that it has."
     : "The file has the text that the run has.";
   return html`
     <h2>Document of the run</h2>

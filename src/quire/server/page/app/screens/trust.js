@@ -35,7 +35,7 @@ function Mark({ tone, icon, word }) {
 function Requests({ trust }) {
   return html`
     <section aria-labelledby="asks">
-      <h2 id="asks">What this workspace asks for</h2>
+      <h2 id="asks">Requests of this workspace</h2>
       ${trust.requests.length
         ? html`
           <div class="card">

@@ -1,4 +1,4 @@
-"""The tests of a document for the page: its cases, their last results, and the coverage of its lines.
+"""The tests of a document for the page and MCP clients: its cases, their last results, the coverage of its lines.
 
 Results are kept in memory until the server ends, with the texts that they belong to: after an edit they are old.
 """
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _SHOWN = ("case", "line", "outcome", "reason", "tags", "seconds", "problems")
 """The members of a case that the page shows."""
+_RUNNING = threading.Lock()
 MOST_SEARCHED = 500
 """Test files of a workspace that are looked at for a document without a test of its own name."""
 
@@ -48,7 +49,6 @@ class DocumentTests:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._running = threading.Lock()
         self._finished: dict[str, _Finished] = {}
 
     def look(self, state: DocumentState) -> dict[str, Value]:
@@ -64,7 +64,7 @@ class DocumentTests:
         reading = self._reading(state)
         if reading is not None:
             options = FileOptions(snapshots=SnapshotMode(ci=True), coverage=True)
-            with self._running:
+            with _RUNNING:
                 result = run_file(reading, options)
                 self._finished[state.id] = _Finished(time.time(), _hashes(state, reading), result)
         return self.look(state)
