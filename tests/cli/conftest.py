@@ -87,6 +87,12 @@ def make_run(workspace: Path) -> MakeRun:
 
 
 @pytest.fixture
+def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verbs that look for a run by themselves find a terminal; runs are still driven without one."""
+    monkeypatch.setattr("quire.cli.terminal.somebody_is_here", lambda: True)
+
+
+@pytest.fixture
 def no_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object, **__: object) -> None:
         raise AssertionError("a socket was opened")

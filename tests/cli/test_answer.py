@@ -96,9 +96,23 @@ def test_a_wrong_answer_changes_nothing(
     assert recorded(waiting) == {}
 
 
-def test_the_only_run_that_asks_needs_no_name(waiting: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_terminal_the_run_is_named(waiting: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """No script agrees to something that it does not name."""
+    for verb in (["answer", "rework"], ["resume"]):
+        assert main([*verb, "-q"]) == 2
+        out, err = capsys.readouterr()
+        said = f"quire: there is no RUN: without a terminal, say which (quire {verb[0]} {waiting} …)\n"
+        assert (out, err) == ("", said)
+    assert recorded(waiting) == {}
+
+
+def test_the_only_run_that_asks_needs_no_name_on_a_terminal(
+    waiting: str, at_a_terminal: None, capsys: pytest.CaptureFixture[str]
+) -> None:
     """newcomer, small things: several are listed, and an id alone is not an answer."""
     assert main(["answer", "rework", "-q"]) == 4
+    choose = "step 1 (Choose) asks: Which way?\n  1. ship it\n  2. rework\n  3. 3\n"
+    assert capsys.readouterr().err.startswith(f"run {waiting}: Ask, waiting for an answer\n{choose}")
     assert recorded(waiting) == {"1/ask": "rework"}
     assert main(["run", "ask.md", "-q", "--script", "replies.json"]) == 4
     capsys.readouterr()

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tests.given import given
 
+from quire.cli import main
 from quire.cli.model import command
 from quire.errors import CannotStart
 
@@ -72,3 +74,83 @@ def smollm2_file() -> Path:
     if found is None:
         pytest.skip("the model file is not here: `quire model pull smollm2` fetches it")
     return found.path
+
+
+def _typed(monkeypatch: pytest.MonkeyPatch, *lines: str | None) -> list[str]:
+    """Answer the prompts of the terminal. Returns the prompts."""
+    answers, prompts = iter(lines), list[str]()
+
+    async def typed_line(prompt: str, *_: object) -> str | None:
+        prompts.append(prompt)
+        return next(answers)
+
+    monkeypatch.setattr("quire.cli.terminal.typed_line", typed_line)
+    monkeypatch.setattr("quire.cli.start.SessionOptions.interactive", True)
+    return prompts
+
+
+@pytest.fixture
+def playbook(workspace: Path, folder: Path) -> str:
+    return str(given({"one.playbook.md": "# One\n\n## STEP 1: Say\n\nSay hello.\n"}, workspace) / "one.playbook.md")
+
+
+@pytest.mark.parametrize(("lines", "asked"), [(["3"], 1), ([""], 1), ([None], 1), (["x", "4", "0", "3"], 4)])
+def test_a_run_without_a_model_offers_one_on_a_terminal(
+    lines: list[str | None],
+    asked: int,
+    playbook: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("xllamacpp")
+    prompts = _typed(monkeypatch, *lines)
+    assert main(["run", playbook]) == 2
+    out, err = capsys.readouterr()
+    assert (out, prompts) == ("", ["a number [3]: "] * asked)
+    assert err.startswith(
+        "no model is configured. Download one, or use the key of a provider?\n"
+        "  1. qwen2.5-coder-1.5b, 1.1 GB, follows instructions\n  2. smollm2, 98 MB, a toy\n  3. a provider's key\n"
+    )
+    assert "quire: no model is configured. Three ways to get one:" in err
+
+
+@pytest.mark.parametrize(("line", "name"), [("1", "qwen2.5-coder-1.5b"), ("2", "smollm2")])
+def test_the_chosen_model_is_downloaded_and_the_run_starts(
+    line: str,
+    name: str,
+    playbook: str,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("xllamacpp")
+    _typed(monkeypatch, line)
+    pulled = []
+
+    def pull(wanted: str, *, report: object) -> None:
+        pulled.append(wanted)
+        (folder / f"{wanted}.gguf").write_bytes(b"not a model")
+
+    monkeypatch.setattr("quire.cli.model.pull_model", pull)
+    assert main(["run", playbook]) != 0, "the file that was fetched here is not a model"
+    assert pulled == [name]
+    assert f"{name}.gguf" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [["--json"], ["--unattended"], ["--detach"]])
+def test_nothing_is_offered_to_a_script(
+    options: list[str], playbook: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("quire.cli.drive.somebody_is_here", lambda: True)
+    monkeypatch.setattr("quire.cli.model.offer_models", lambda: pytest.fail("offered"))
+    assert main(["run", playbook, *options]) == 2
+    assert "no model is configured" in capsys.readouterr().err
+
+
+def test_nothing_is_offered_that_cannot_run(
+    playbook: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prompts = _typed(monkeypatch)
+    monkeypatch.setattr("quire.cli.model.find_spec", lambda name: None)
+    assert main(["run", playbook]) == 2
+    assert (prompts, "Download one" in capsys.readouterr().err) == ([], False)

@@ -164,7 +164,9 @@ def test_an_edited_document_is_named_by_the_resume_of_a_failed_run(document: str
     assert words in said()[1]
 
 
-def test_the_only_run_that_can_go_on_needs_no_name(document: str, said: Said) -> None:
+def test_the_only_run_that_can_go_on_needs_no_name_on_a_terminal(
+    document: str, at_a_terminal: None, said: Said
+) -> None:
     """newcomer, small things."""
     replies = script({"contains": "First", "reply": "one"}, {"default": "x"})
     assert main(["run", document, "-q", "--script", replies]) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -125,7 +126,7 @@ def command(
             }
         )
     else:
-        click.echo(f"{'allow' if ruling.allowed else 'deny'}: {one_line(ruling.why)}")
+        tell(f"{'allow' if ruling.allowed else 'deny'}: {one_line(ruling.why)}", sys.stdout)
         for note in ruling.notes:
             tell(f"note: {one_line(note)}")
     context.exit(0 if ruling.allowed else Refused.exit_code)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
-import shutil
+import os
 from collections.abc import Iterable, Iterator
 
 import click
 
 from quire.cli.verbs import COSTS, RUNS, VERBS, examples_of
+from quire.patterns import late_pattern
 
 TITLE = "Runs AI workflows written as documents."
 FIRST_GROUPS = ("Write", "Run", "Share")
-FIRST_COMMANDS = "  quire new playbook hello      quire run hello.playbook.md      quire test"
+FIRST_COMMANDS = ("quire new playbook hello", "quire run hello.playbook.md", "quire test")
 FURTHER = "quire help VERB · quire help all · quire docs · something wrong: quire doctor"
 
 _DRIVING = {
@@ -44,27 +44,48 @@ SECTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }
 """Sections of the options of verbs that have many. Those that are not named here come last, as `Options`."""
-_RANGE = re.compile(r"(?:; |  \[)?(?:-?[\d.]+<=?)?x(?:[<>]=?-?[\d.]+)?(\])$")
+_RANGE = late_pattern(r"(?:; |  \[)?(?:-?[\d.]+<=?)?x(?:[<>]=?-?[\d.]+)?(\])$")
 
 
 def first_page() -> str:
     """Return the page of `quire --help`, which fits a terminal of 80 columns and 24 rows."""
-    usage = f"Usage: quire VERB …        {TITLE}"
-    return "\n".join([usage, "", *_rows(FIRST_GROUPS), "", FIRST_COMMANDS, FURTHER])
+    columns = terminal_width()
+    usage, commands = f"Usage: quire VERB …        {TITLE}", f"  {'      '.join(FIRST_COMMANDS)}"
+    if columns < len(commands) + 2:
+        usage, commands = f"Usage: quire VERB …\n{TITLE}", "\n".join(f"  {command}" for command in FIRST_COMMANDS)
+    return "\n".join([usage, "", *_rows(FIRST_GROUPS, columns), "", commands, _fitting(FURTHER, columns)])
 
 
 def all_verbs() -> str:
     """Return the page of `quire help all`."""
-    return "\n".join([TITLE, "", *_rows((*FIRST_GROUPS, "More", "Older"))])
+    return "\n".join([TITLE, "", *_rows((*FIRST_GROUPS, "More", "Older"), terminal_width())])
 
 
-def _rows(groups: Iterable[str]) -> Iterator[str]:
+def terminal_width() -> int:
+    """Return the columns of the terminal, at most 80, as pages are written for. `shutil` takes long to load."""
+    try:
+        return min(80, int(os.environ.get("COLUMNS") or os.get_terminal_size(1).columns))
+    except (OSError, ValueError):
+        return 80
+
+
+def _fitting(text: str, columns: int, further: str = "") -> str:
+    if len(text) <= columns:
+        return text
+    from quire.display.text import folded
+
+    return folded(text, columns, further)
+
+
+def _rows(groups: Iterable[str], columns: int) -> Iterator[str]:
     names = [name for name, verb in VERBS.items() if verb.group in groups]
+    widest = max(map(len, names))
     for group in groups:
         lead = group
         for name in names:
             if VERBS[name].group == group:
-                yield f"{lead:<6} {name:<{max(map(len, names))}}  {VERBS[name].line}"
+                line = _fitting(VERBS[name].line, columns - widest - 9)
+                yield f"{lead:<6} {name:<{widest}}  {line}".replace("\n", f"\n{'':{widest + 9}}")
                 lead = ""
 
 
@@ -77,7 +98,7 @@ def help_text(context: click.Context) -> str:
     if path == ["runs"] and isinstance(command, click.Group):
         command = command.listing
     verb = RUNS[path[1]] if path[0] == "runs" and len(path) > 1 else VERBS[path[0]]
-    columns = context.terminal_width or min(80, shutil.get_terminal_size().columns) - 2
+    columns = context.terminal_width or terminal_width() - 2
     formatter = click.HelpFormatter(width=max(columns, 30))
     command.format_usage(context, formatter)
     command.format_help_text(context, formatter)

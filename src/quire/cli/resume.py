@@ -95,8 +95,8 @@ def resume_command(context: click.Context, /, **given: object) -> None:
 
 
 async def _only(runtime: Runtime, verb: Literal["answer", "resume"]) -> str:
-    """Return the only run that a verb can mean, and show it first, with its inputs and questions. Raises `CannotStart`
-    without a terminal: a script has to say what it agrees to."""
+    """Return the only run that a verb can mean, and show it first with its inputs; for `answer` its question too.
+    Raises `CannotStart` without a terminal: a script has to say what it agrees to."""
     from quire.cli.terminal import question_text, somebody_is_here
     from quire.display.text import one_line, short
     from quire.values import as_texts
@@ -108,7 +108,7 @@ async def _only(runtime: Runtime, verb: Literal["answer", "resume"]) -> str:
     tell(f"run {run}: {one_line(view.row.title)}, {view.row.status.words}")
     for name, text in as_texts(view.pins.inputs).items():
         tell(f"  {one_line(name)} = {short(text, 200)}")
-    for question in view.questions:
+    for question in view.questions if verb == "answer" else ():
         tell(question_text(question))
     return run
 

@@ -85,13 +85,15 @@ def complain(problem: str) -> None:
     tell(f"quire: {visible(problem)}")
 
 
-def tell(message: str) -> None:
-    """Print a message on stderr, which is safe for a terminal already. A terminal gets lines that fit it."""
-    if sys.stderr.isatty():
+def tell(message: str, stream: TextIO | None = None) -> None:
+    """Print a message, which is safe for a terminal already, on stderr or another stream. A terminal gets lines that
+    fit it."""
+    stream = stream or sys.stderr
+    if stream.isatty():
         from quire.display.text import folded, terminal_columns
 
         message = folded(message, terminal_columns())
-    click.echo(message, err=True)
+    click.echo(message, file=stream)
 
 
 def write_text(text: str) -> None:
