@@ -127,9 +127,7 @@ async def watch(runtime: Runtime, run: str, manner: SessionOptions, *, resumed: 
         row = await follow(runtime, run, show, resumed=resumed, pause=pause)
     except asyncio.CancelledError:
         view.stop()
-        click.echo(
-            f"the run continues in the cluster: quire runs {run} --follow (quire cancel {run} ends it)", err=True
-        )
+        click.echo(f"the run continues there: quire runs {run} --follow (quire cancel {run} ends it)", err=True)
         return INTERRUPTED
     finally:
         view.stop()
