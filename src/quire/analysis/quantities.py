@@ -173,9 +173,7 @@ def read_at_most(proof: Proof, model: str, window: int | None) -> tuple[Amount, 
 
 def unknown_window(model: str) -> Reason:
     """Return why the input of a model has no bound."""
-    remedy = (
-        f'[models.prices."{model}"] window = 128000, in the quire.toml of your user folder' if model else "--model NAME"
-    )
+    remedy = f'window = 128000 under [models.prices."{model}"] of your quire.toml' if model else "--model NAME"
     return Reason(f"input not bounded: the window of {model or 'the model'} is not known", remedy)
 
 

@@ -83,9 +83,7 @@ def locked_lock(settings: Settings) -> Lock:
             return lock
     except CannotStart as error:
         raise Refused(f"[trust] locked asks for a lock, and it cannot be read: {error}") from None
-    raise Refused(
-        f"[trust] locked requires a lock, and {FILE_NAME} does not exist: write it with quire lock, and review it"
-    )
+    raise Refused(f"[trust] locked requires {FILE_NAME}, which does not exist: quire lock writes it, for a review")
 
 
 def require_locked(settings: Settings, document: Document) -> None:

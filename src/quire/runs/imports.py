@@ -343,9 +343,7 @@ async def prove(exported: Exported, settings: Settings) -> None:
             raise NotProved(f"the document of the run cannot be walked: {error}") from None
         except (KeyError, TypeError, ValueError, AttributeError, StopIteration) as error:
             # Pins in a file from elsewhere may have any shape.
-            raise NotProved(
-                f"the pinned documents of the run cannot be read: {type(error).__name__}: {error}"
-            ) from None
+            raise NotProved(f"the documents of the run cannot be read: {type(error).__name__}: {error}") from None
         finally:
             await runtime.close()
     for name in dict.fromkeys((*exported.result, *replayed)):

@@ -254,9 +254,7 @@ class Gate:
             self._grants.require("execute", "tool", identity)
         if self._denies(identity):
             name = tool if place == BUILT_IN else identity
-            raise Denied(
-                f"permission denied: {name} is under [tools] deny in quire.toml, which wins over every permission"
-            )
+            raise Denied(f"permission denied: {name} is under [tools] deny in quire.toml, which always wins")
         spec = await self._registry.spec(place, tool)
         if spec.changed:
             raise ToolChanged(spec.changed, (f"{place}/{spec.name}",))

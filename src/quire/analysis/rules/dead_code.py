@@ -246,9 +246,7 @@ def _chains(plan: Plan) -> Iterator[Diagnostic]:
             if dead:
                 arm = f"if {condition_words(test)}" if test else "else"
                 span = case.body.steps[0].span if case.body.steps else step.span
-                message = (
-                    f"the branch {arm} of step {step.label} is never taken: the branches before it take every case"
-                )
+                message = f"the branch {arm} of step {step.label} is never taken: those before it take every case"
                 yield Diagnostic(codes.DEAD_ARM, message, span)
 
 

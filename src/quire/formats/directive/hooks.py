@@ -75,9 +75,8 @@ def _hook(element: Element, findings: DirectiveFindings) -> Hook:
 def _action(element: Element, findings: DirectiveFindings) -> Action:
     primary = element.attributes.get("primary", "").strip()
     if primary not in PRIMARIES:
-        message = 'the hook\'s action needs primary="execute", "fetch" or "sign"' + (
-            primary and f", not {shown(primary)}"
-        )
+        instead = primary and f", not {shown(primary)}"
+        message = f'the hook\'s action needs primary="execute", "fetch" or "sign"{instead}'
         findings.report(codes.HOOK, message, element.opening, _ACTION)
     return _checked(element, primary, findings)
 

@@ -304,10 +304,7 @@ def _outside(run: DrawnRun, promises: Promises) -> Broken | None:
             words = Words({request.connection: None} if request.connection else {})
             needed = next(iter(words.tool(request.connection, request.tool)), "")
             if needed and not promises.envelope.covers(needed):
-                return Broken(
-                    "envelope",
-                    f"{request.tool} was called, which needs {needed}, which is not one of the permissions it needs",
-                )
+                return Broken("envelope", f"{request.tool} was called with {needed}, which no permission covers")
     return None
 
 
