@@ -26,8 +26,8 @@ LONGEST_REPLY = 500
 ORDER = "Reply with the text of the file and nothing else."
 AGAIN = "Correct this and write the whole file again, and nothing else."
 TASKS = {
-    "note.playbook.md": "Write a playbook with one input, a subject. Step 1 writes three facts about the subject. Step 2"
-    " writes a short note from them.",
+    "note.playbook.md": "Write a playbook with one input, a subject. Step 1 writes three facts about the subject. Step"
+    " 2 writes a short note from them.",
     "choose.playbook.md": "Write a playbook that proposes a holiday for a month, lets a person choose between sea and"
     " mountains, and then writes a plan for it.",
     "review.playbook.md": "Write a playbook with the inputs text and language. Step 1 lists the mistakes of the text,"
