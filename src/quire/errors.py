@@ -282,6 +282,8 @@ class WrongResult(QuireError):
     """The result of a run does not fit a type. `path` is the place in the result: `$.items[0].price`, `$` for all of
     it."""
 
+    code = "wrong_result"
+
     def __init__(self, message: str, path: str = "$") -> None:
         super().__init__(message)
         self.path = path

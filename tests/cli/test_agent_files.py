@@ -126,7 +126,7 @@ def test_nothing_is_written_where_a_part_of_the_skill_is_there(workspace: Path, 
     file.parent.mkdir(parents=True)
     file.write_text("mine")
     assert main(["new", "skill"]) == 2
-    assert "references/test.md is there already" in said()[1]
+    assert "references/test.md exists already" in said()[1]
     assert file.read_text() == "mine" and not (workspace / ".agents/skills/quire/SKILL.md").exists()
 
 
@@ -153,10 +153,9 @@ def test_options_that_do_not_fit(workspace: Path, said: Said, given: list[str], 
 
 def test_the_examples_of_the_skill_check_clean() -> None:
     text = skill_text("quire")
-    plain, branch = re.findall(r"^`{5}markdown\n(.*?)^`{5}$", text, re.MULTILINE | re.DOTALL)
+    plain, asking = re.findall(r"^`{5}markdown\n(.*?)^`{5}$", text, re.MULTILINE | re.DOTALL)
     pipeline = text.partition("```yaml\n")[2].partition("```")[0]
-    draft = "# Draft\n\n## STEP 1: Draft\n\nWrite a text.\n\n"
-    for name, document in (("x.playbook.md", plain), ("y.playbook.md", draft + branch), ("x.yaml", pipeline)):
+    for name, document in (("x.playbook.md", plain), ("y.playbook.md", asking), ("x.yaml", pipeline)):
         assert document and DocumentCheck().of(Source.of(document, name)) == ()
     assert "<!--" not in text and len(text) < 8_000
 

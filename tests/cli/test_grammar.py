@@ -11,6 +11,7 @@ from tests.cli.conftest import Invoke, Said
 
 from quire.cli import main
 from quire.cli.syntax import grammar_command
+from quire.display.json_schemas import SCHEMAS, json_schema
 from quire.formats.grammars import GRAMMARS, Grammar
 from quire.values import Value
 
@@ -49,6 +50,10 @@ def test_without_a_name_they_are_listed(invoke: Invoke) -> None:
         (["playbook", "--dialect", "quire"], "a playbook has no dialect 'quire': it has none"),
         (["pipeline", "--dialect", "nonsense"], "a pipeline has no dialect 'nonsense': there is quire"),
         (["--dialect", "quire"], "--dialect needs a FORMAT"),
+        (["playbook", "--schema"], "there is no JSON Schema for 'playbook': there are pipeline, test, settings, lock"),
+        (["setings", "--schema"], "did you mean settings?"),
+        (["--schema"], "--schema needs a FORMAT"),
+        (["pipeline", "--schema", "--dialect", "quire"], "--schema needs a FORMAT, and no --dialect"),
         ([""], "the argument FORMAT is empty"),
         (["pipeline", "playbook"], "unexpected extra argument"),
     ],
@@ -57,6 +62,11 @@ def test_what_there_is_not(workspace: Path, said: Said, given: list[str], hint: 
     assert main(["grammar", *given]) == 2
     out, err = said()
     assert out == "" and hint in err and len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_a_json_schema(invoke: Invoke, name: str) -> None:
+    assert json.loads(invoke(grammar_command, name, "--schema").stdout) == json_schema(name)
 
 
 FILES = {

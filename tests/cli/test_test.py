@@ -200,7 +200,7 @@ def test_a_wrong_option_is_one_line(said: Said, arguments: list[str], message: s
 def test_the_schema_is_printed(invoke: Invoke, workspace: Path) -> None:
     result = invoke(command, "--schema")
     assert result.exit_code == 0
-    assert json.loads(result.stdout)["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert json.loads(result.stdout)["$schema"] == "http://json-schema.org/draft-07/schema#"
 
 
 @pytest.mark.parametrize("form", ["full", "concise", "json", "github", "tap"])

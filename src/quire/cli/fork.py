@@ -153,7 +153,7 @@ async def tell_edited(runtime: Runtime, run: str) -> None:
 
     if edited := await edited_file(runtime, run):
         again = resume_command(run, document=True)
-        tell(f"{one_line(str(edited))} was edited since; to go on with the edited text: {again}")
+        tell(f"{one_line(str(edited))} was edited since; to continue with the edited text: {again}")
 
 
 @click.command("fork", cls=Unattended)

@@ -63,7 +63,7 @@ INSTRUCTIONS = (
     "Each pipeline__NAME, playbook__NAME and directive__NAME tool runs a document of this workspace and waits for its "
     "result. A run that asks a person, or that was launched with run_pipeline_async, continues later: pipeline_result "
     "returns its state, pipeline_resume continues it, pipeline_inbox lists notices of ended runs. Only people "
-    "answer its questions. The resources quire://grammar/NAME say how documents are written."
+    "answer its questions. The resources quire://grammar/NAME say how documents are written; check_document checks one."
 )
 LONGEST_WAIT = 30 * 24 * 3600.0
 WATCH_SECONDS = 2.0
