@@ -101,7 +101,7 @@ def test_without_a_terminal_the_run_is_named(waiting: str, capsys: pytest.Captur
     for verb in (["answer", "rework"], ["resume"]):
         assert main([*verb, "-q"]) == 2
         out, err = capsys.readouterr()
-        said = f"quire: there is no RUN: without a terminal, say which (quire {verb[0]} {waiting} …)\n"
+        said = f"quire: RUN is missing: without a terminal, name the run (quire {verb[0]} {waiting} …)\n"
         assert (out, err) == ("", said)
     assert recorded(waiting) == {}
 

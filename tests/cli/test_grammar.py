@@ -50,7 +50,7 @@ def test_without_a_name_they_are_listed(invoke: Invoke) -> None:
         (["playbook", "--dialect", "quire"], "a playbook has no dialect 'quire': it has none"),
         (["pipeline", "--dialect", "nonsense"], "a pipeline has no dialect 'nonsense': there is quire"),
         (["--dialect", "quire"], "--dialect needs a FORMAT"),
-        (["playbook", "--schema"], "there is no JSON Schema for 'playbook': there are pipeline, test, settings, lock"),
+        (["playbook", "--schema"], "'playbook' has no JSON Schema: there are pipeline, test, settings, lock"),
         (["setings", "--schema"], "did you mean settings?"),
         (["--schema"], "--schema needs a FORMAT"),
         (["pipeline", "--schema", "--dialect", "quire"], "--schema needs a FORMAT, and no --dialect"),

@@ -47,7 +47,7 @@ def test_the_text_alone(document: Path, workspace: Path, said: Said) -> None:
     [
         ([], "a test needs its document"),
         (["y.playbook.md"], "does not exist"),
-        (["x.playbook.md", "--title", "T"], "a test takes only --force and --stdout"),
+        (["x.playbook.md", "--title", "T"], "--title, --category and --complexity are not for test"),
         (["broken.playbook.md"], "cannot run"),
         (["../out.playbook.md"], "leads out of this folder"),
     ],

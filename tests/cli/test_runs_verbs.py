@@ -98,7 +98,7 @@ def test_export_verify_import(
     assert "imported" in invoke(command).stdout
     shown = invoke(command, run)
     assert "imported  from a file, as completed" in shown.stdout
-    assert "quire fork" in shown.stderr
+    assert "quire runs fork" in shown.stderr
     assert json.loads(invoke(command, run, "--json").stdout)["imported"] == {"status": "completed"}
     again = invoke(command, "import", file)
     assert again.exit_code == 2 and "already" in again.stderr

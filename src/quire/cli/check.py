@@ -156,7 +156,7 @@ def _findings(files: Sequence[FoundFile], checks: DocumentCheck, problems: list[
 
 
 def _say_what_to_do(checked: Sequence[Findings], *, is_fixed: bool) -> None:
-    """Say on a terminal how to go on after findings."""
+    """Print on a terminal how to continue after findings."""
     order = list(Severity)
     worst = min(_all(checked), key=lambda finding: order.index(finding.severity), default=None)
     if worst is not None:

@@ -80,7 +80,7 @@ class DriveOptions(Struct, frozen=True, kw_only=True):
         return pinned_spec(spec) if spec else None
 
     def for_the_rest(self) -> Given:
-        """Return the options that apply to the rest of a run that goes on. Raises `UsageError` for a wrong value."""
+        """Return the options that apply to the rest of a run that continues. Raises `UsageError` for a wrong value."""
         return Given(
             limits=given_limits(self.limits),
             budget=budget_of(self.budget),

@@ -161,7 +161,7 @@ type: markdown
 @click.argument("kind", metavar="KIND", type=click.Choice(KINDS))
 @click.argument("name", required=False, callback=require_text)
 @click.option("--title", help="The title, made from NAME without it; of a pipeline the description.")
-@click.option("--force", is_flag=True, help="Overwrite what is there.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 @click.option("--stdout", "to_stdout", is_flag=True, help="Print the document and write nothing.")
 @click.option("--category", help="Directives: the folder below .ai/directives; NAME may begin with it, too.")
 @click.option("--to", "folder", metavar="DIR", callback=require_text, help="Skills: the folder to make NAME/ in.")

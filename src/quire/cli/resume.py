@@ -103,7 +103,7 @@ async def _only(runtime: Runtime, verb: Literal["answer", "resume"]) -> str:
 
     run = await runtime.only(verb)
     if not somebody_is_here():
-        raise CannotStart(f"there is no RUN: without a terminal, say which (quire {verb} {run} …)")
+        raise CannotStart(f"RUN is missing: without a terminal, name the run (quire {verb} {run} …)")
     view = await runtime.view(run)
     tell(f"run {run}: {one_line(view.row.title)}, {view.row.status.words}")
     for name, text in as_texts(view.pins.inputs).items():

@@ -192,7 +192,7 @@ def _settings(document: Document) -> Settings | None:
     metavar="[STEP]",
     is_flag=False,
     flag_value="",
-    help="What the model would be told at a step; of a directive, the first message.",
+    help="The prompt of a step; of a directive, its first message.",
 )
 @click.option(
     "-i",
@@ -204,7 +204,7 @@ def _settings(document: Document) -> Settings | None:
     help="An input, for --prompt.",
 )
 @click.option("--tree", is_flag=True, help="The syntax tree as JSON.")
-@click.option("--can", metavar="QUESTION", help="Whether it may do this: 'execute tool rye/bash'.")
+@click.option("--can", metavar="QUESTION", help="Check that it may do this: 'execute tool rye/bash'.")
 @click.option("--allow", metavar="TOOL", multiple=True, help="With --can: assume that this is granted.")
 @proof_options
 @click.option("--json", "as_json", is_flag=True, help="For machines.")

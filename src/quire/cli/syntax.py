@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @click.command("eval")
 @click.argument("expression", metavar="EXPR")
-@click.option("--context", "names", metavar="JSON|@FILE", help="What the expression can read, as a JSON object.")
+@click.option("--context", "names", metavar="JSON|@FILE", help="Values that the expression reads, a JSON object.")
 @click.option(
     "--dialect", type=click.Choice(["quire"]), help="Allow the functions of the Quire dialect, such as lower and sort."
 )
@@ -115,7 +115,7 @@ def grammar_command(name: str | None, dialect: str | None, schema: bool, as_json
             raise click.UsageError("--schema needs a FORMAT, and no --dialect: it covers both")
         if name not in SCHEMAS:
             hint = did_you_mean(nearest(name, SCHEMAS), f"there are {', '.join(SCHEMAS)}")
-            raise CannotStart(f"there is no JSON Schema for {name!r}: {hint}")
+            raise CannotStart(f"{name!r} has no JSON Schema: {hint}")
         write_json(json_schema(name))
         return
     if name is None:

@@ -37,7 +37,7 @@ _REQUESTED = ".ai/config/keys/trusted"
 @click.option(
     "--from", "signed", metavar="FILE", type=click.Path(path_type=Path), help="The key that signed this file."
 )
-@click.option("--name", default="", help="What you call its owner.")
+@click.option("--name", default="", help="The name of its owner.")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 @click.pass_context
 def add(context: click.Context, key: str | None, signed: Path | None, name: str, as_json: bool) -> None:
@@ -113,7 +113,7 @@ def _named(key: str) -> TrustedKey:
     if key.lstrip().startswith("-----BEGIN"):
         note = read_note(key, "the text")
     elif key == "-":
-        note = read_note(sys.stdin.read(MAX_KEY_BYTES), "what was given")
+        note = read_note(sys.stdin.read(MAX_KEY_BYTES), "standard input")
     elif KEY_ID.fullmatch(key):
         # Never read a file of that name, which anybody could have put here: such a file is written ./NAME.
         requested = requested_keys(find_workspace(Path.cwd()).folder)
@@ -360,9 +360,9 @@ def revoke(key: str, reason: str, as_json: bool) -> None:
 @click.option("--print", "printed", is_flag=True, help="Print it, for the workers of a cluster.")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def seal(place: str | None, printed: bool, as_json: bool) -> None:
-    """Show the key that seals your runs: its id, and where it is. Made on first use. WRITES your own space only.
+    """Show the key that seals your runs: its id, and where it is. Made on first use. WRITES your user folder only.
 
-    A run goes on only under a seal of this key. Workers of a cluster, and all users who answer their runs, need the
+    A run continues only under a seal of this key. Workers of a cluster, and all users who answer their runs, need the
     same one: print it here, and pass it to them as QUIRE_SEAL_KEY or in a file that QUIRE_SEAL_KEY_FILE names.
     """
     from quire.trust.seal import Seal, key_place, move_key, seal_key

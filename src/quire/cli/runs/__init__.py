@@ -94,7 +94,7 @@ _GOING = (Status.PENDING, Status.RUNNING)
 @click.option("--output", is_flag=True, help="Only the final output.")
 @click.option("--journal", is_flag=True, help="The recorded effects.")
 @click.option("--state", is_flag=True, help="The state of a playbook's execution, as JSON.")
-@click.option("--prompt", metavar="STEP", help="What the model is told at a step.")
+@click.option("--prompt", metavar="STEP", help="The prompt of a step.")
 @click.option(
     "--transcript",
     type=click.Choice(["md", "json"]),
