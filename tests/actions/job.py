@@ -32,6 +32,8 @@ class Job:
     temp: Path
     event: str = "push"
     base: str = ""
+    installs: bool = False
+    """Whether the first step installs Quire; else it only checks its inputs, and the Quire of the tests is used."""
     environ: Mapping[str, str] = field(default_factory=dict)
     outcomes: dict[str, int] = field(default_factory=dict)
     """Exit codes of the steps that have run, by name."""
@@ -39,24 +41,24 @@ class Job:
     printed: str = ""
     failed: bool = False
 
-    def use(self, *, install: bool = False, **inputs: str) -> Job:
-        """Run all steps. Without `install`, that one only checks its inputs."""
+    def use(self, **inputs: str) -> Job:
+        """Run all steps that are due."""
         self.temp.mkdir(parents=True, exist_ok=True)
         unknown = inputs.keys() - ACTION["inputs"].keys()
         assert not unknown, unknown
         given = {name: inputs.get(name, about["default"]) for name, about in ACTION["inputs"].items()}
         for step in ACTION["runs"]["steps"]:
             if self._is_due(step.get("if", ""), given):
-                self._run(step, given, install)
+                self._run(step, given)
         return self
 
     def summary(self) -> str:
         file = self.temp / "summary"
         return file.read_text(encoding="utf-8") if file.exists() else ""
 
-    def _run(self, step: Mapping[str, Any], given: Mapping[str, str], install: bool) -> None:
+    def _run(self, step: Mapping[str, Any], given: Mapping[str, str]) -> None:
         script = step["run"]
-        if step.get("id") == "install" and not install:
+        if step.get("id") == "install" and not self.installs:
             script = script.partition('extras=""')[0]
         output = self.temp / "output"
         output.write_text("")

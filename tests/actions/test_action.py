@@ -221,7 +221,7 @@ def test_no_value_is_read_as_a_program(job: Callable[..., Job], repository: Path
         "inputs": '{"name": "Ada"}',
     }
     inputs = {**(ONLY_RUN if name != "paths" else {}), **inputs, name: value}
-    done = job(environ={"PIP_NO_INDEX": "1"}).use(install=name == "package", **inputs)
+    done = job(installs=name == "package", environ={"PIP_NO_INDEX": "1"}).use(**inputs)
     assert done.failed, done.printed
     assert not list(repository.parent.rglob("ran"))
     if name != "package":

@@ -72,7 +72,7 @@ def test_pre_commit_installs_the_package_and_runs_the_hooks(repository: Path, tm
     git(source, "add", "--all")
     git(source, "commit", "--quiet", "--message=x")
     environ |= {"PRE_COMMIT_HOME": str(tmp_path / "hooks"), "HOME": str(tmp_path)}
-    command = [BIN / "pre-commit", "try-repo", str(source), "--all-files", "--verbose"]
+    command = [str(BIN / "pre-commit"), "try-repo", str(source), "--all-files", "--verbose"]
     fine = subprocess.run(command, cwd=repository, env=environ, capture_output=True, text=True)
     assert (fine.returncode, fine.stdout.count("Passed")) == (0, 3), fine.stdout + fine.stderr
     assert "3 passed in 1 file" in fine.stdout

@@ -71,7 +71,7 @@ def temporal(tmp_path: Path) -> Iterator[str]:
         )
     kind, program, *arguments = SERVICES["temporal"]["healthcheck"]["test"]
     assert (kind, program, arguments[-1]) == ("CMD", "temporal", "127.0.0.1:7233")
-    healthy = [BIN / program, *arguments[:-1], f"127.0.0.1:{port}"]
+    healthy = [str(BIN / program), *arguments[:-1], f"127.0.0.1:{port}"]
     until(
         lambda: subprocess.run(healthy, capture_output=True, timeout=30).returncode == 0,
         f"Temporal is not healthy: {log.read_text()}",
@@ -83,7 +83,7 @@ def temporal(tmp_path: Path) -> Iterator[str]:
 
 
 def test_it_is_valid() -> None:
-    command = [BIN / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", FILE]
+    command = [str(BIN / "check-jsonschema"), "--builtin-schema", "vendor.compose-spec", str(FILE)]
     assert subprocess.run(command, capture_output=True, text=True).returncode == 0
 
 

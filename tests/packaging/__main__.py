@@ -106,7 +106,7 @@ def _try_version_and_docs(package: Path, bin: Path, work: Path) -> None:
 def _try_action(wheel: Path, folder: Path) -> None:
     """The action installs the wheel itself, and checks and tests the documents of an example."""
     shutil.copytree(ROOT / "examples" / "hello", folder / "repository")
-    job = Job(folder / "repository", folder / "runner").use(install=True, package=str(wheel))
+    job = Job(folder / "repository", folder / "runner", installs=True).use(package=str(wheel))
     if "No matching distribution" in job.printed:
         print("SKIPPED: the action was not tried, because no package index is reachable", flush=True)
         return

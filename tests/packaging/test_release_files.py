@@ -34,7 +34,7 @@ def jobs() -> list[tuple[str, str, dict[str, Any]]]:
 
 @pytest.mark.parametrize(("schema", "file"), VALID)
 def test_it_is_valid(schema: str, file: str, tmp_path: Path) -> None:
-    check = [BIN / "check-jsonschema", "--builtin-schema", schema]
+    check = [str(BIN / "check-jsonschema"), "--builtin-schema", schema]
     done = subprocess.run([*check, ROOT / file], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
     text = (ROOT / file).read_text(encoding="utf-8")
@@ -164,7 +164,7 @@ class TestRelease:
             (out / name).write_bytes((ROOT / name).read_bytes())
         kept = {name: value for name, value in os.environ.items() if not name.startswith("GITHUB_")}
         (out / ".git").write_text(f"gitdir: {git_folder()}\n")
-        command = [sys.executable, out / "packaging" / "release.py"]
+        command = [sys.executable, str(out / "packaging" / "release.py")]
         return subprocess.run(command, env={**kept, **environ}, capture_output=True, text=True)
 
     def test_all_files_name_the_repository(self, tmp_path: Path) -> None:
