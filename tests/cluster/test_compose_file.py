@@ -99,7 +99,12 @@ def test_what_belongs_together() -> None:
     used = {secret for service in SERVICES.values() for secret in service.get("secrets", ())}
     assert used == set(COMPOSE["secrets"]) == set(SECRETS)
     named = {mount.partition(":")[0] for one in SERVICES.values() for mount in one.get("volumes", [])}
-    assert named - {"."} == set(COMPOSE["volumes"])
+    assert named - {"./workspace"} == set(COMPOSE["volumes"])
+    # What a document can read is the workspace: no secret is in it.
+    assert not [
+        about for about in COMPOSE["secrets"].values() if about["file"].startswith(("workspace", "./workspace"))
+    ]
+    assert all(entry["path"] == "keys.env" for name in OURS for entry in SERVICES[name]["env_file"])
     # Only the page is reached from outside, and from this host alone.
     assert {name: service["ports"] for name, service in SERVICES.items() if "ports" in service} == {
         "serve": ["127.0.0.1:8377:8377"]
