@@ -10,7 +10,7 @@ DENO := DENO_NO_UPDATE_CHECK=1 $(abspath $(BIN)/deno)
 # Without compiled code every process that a test starts would compile the whole package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test test-bare test-slow test-long test-pythons test-vscode package docs vscode check vendor bench simulate chaos chaos-cluster lock clean
+.PHONY: setup demo test test-bare test-slow test-long test-pythons test-vscode package docs image-wheels image test-image pin-actions release vscode check vendor bench simulate chaos chaos-cluster lock clean
 
 setup: .venv/.ready
 
@@ -57,6 +57,31 @@ docs: setup .venv-docs/.ready
 	$(PYTHON) -m venv .venv-docs
 	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: --require-hashes -r docs-requirements.txt
 	@touch $@
+
+# The wheels of the image, by the hashes of constraints.txt, in dist/image (EXTRAS, and PYTHON_OF_IMAGE and MACHINE of the base).
+EXTRAS ?= web,mcp,llm,cluster
+PYTHON_OF_IMAGE ?= 3.13
+MACHINE ?= $(shell uname -m)
+image-wheels: setup
+	$(BIN)/python packaging/wheels.py $(EXTRAS) $(PYTHON_OF_IMAGE) $(MACHINE)
+
+# The image, by docker, podman or buildah (ENGINE=podman). EXTRAS=web,mcp,llm,cluster,local and TAG=quire:0.2.0-full make the large one.
+ENGINE ?= docker
+TAG ?= quire:latest
+image: image-wheels
+	$(ENGINE) build --file Containerfile --build-arg EXTRAS=$(EXTRAS) $(LABELS) --tag $(TAG) .
+
+# The image built and used without an engine, by Debian's buildah and mmdebstrap as root; skipped elsewhere.
+test-image: image-wheels
+	$(BIN)/python -m tests.packaging.image
+
+# Actions in workflows by hash instead of by tag, as their repositories have them now. A release does this first.
+pin-actions:
+	$(PYTHON) packaging/pin_actions.py
+
+# What names the repository, for a release: dist/release (GITHUB_REPOSITORY=owner/name).
+release: setup
+	$(BIN)/python packaging/release.py
 
 check: setup
 	$(BIN)/ruff check .

@@ -23,6 +23,7 @@ from tests.play import Play
 from quire.models.choose import MODEL_BY_KEY
 
 SLOW = (
+    "actions/",
     "chaos/",
     "cluster/",
     "examples/",

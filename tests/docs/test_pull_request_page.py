@@ -92,6 +92,7 @@ def _action(branch: Repository, tmp_path: Path) -> tuple[str, str]:
     branch.run(
         *("bash", "-e", "-o", "pipefail", "-c", ACTION["runs"]["steps"][0]["run"]),
         BASE=branch.run("git", "rev-parse", "main").strip(),
+        GITHUB_ACTION_PATH=str(ROOT / "actions/lock-diff"),
         RUNNER_TEMP=str(temp),
         GITHUB_STEP_SUMMARY=str(summary),
         GITHUB_OUTPUT=str(output),
@@ -159,6 +160,7 @@ def test_the_comment_is_written_once_and_then_changed(branch: Repository, tmp_pa
             NUMBER="3",
             REPOSITORY="team/documents",
             RUNNER_TEMP=str(tmp_path),
+            GITHUB_ACTION_PATH=str(ROOT / "actions/lock-diff"),
         )
         body = (tmp_path / "lock-diff-comment.md").read_text(encoding="utf-8")
         assert body == diff if len(diff) < 60_000 else len(body) < 65_000 and "more than a comment holds" in body
@@ -200,6 +202,7 @@ def test_a_comment_that_somebody_else_has_written_is_not_changed(branch: Reposit
             NUMBER="3",
             REPOSITORY="team/documents",
             RUNNER_TEMP=str(tmp_path),
+            GITHUB_ACTION_PATH=str(ROOT / "actions/lock-diff"),
         )
     written = [line.split()[2:4] for line in calls.read_text().splitlines() if "--method" in line]
     assert written == [
