@@ -105,12 +105,12 @@ def test_what_is_elevated_in_an_unsigned_directive_is_asked_for(
 ) -> None:
     unsigned(workspace, SHELL + WHY)
     screen = quire(*RUN_IT)
-    shown = screen.wait_for("Allow that, for this run? yes or no [no]: ")
+    shown = " ".join(screen.wait_for("Allow that, for this run? yes or no [no]: ").split())
     for line in (
         "project/build is not signed by anybody you trust, and asks for:",
-        "  rye.execute.tool.rye.bash (elevated: reaches out of the workspace, or starts programs)",
-        "  rye.execute.tool.rye.web.* (elevated: ",
-        "  why, in the words of its author: Runs the build.",
+        "rye.execute.tool.rye.bash (elevated: reaches out of the workspace, or starts programs)",
+        "rye.execute.tool.rye.web.* (elevated: ",
+        "why, in the words of its author: Runs the build.",
     ):
         assert line in shown, line
     assert "file-system" not in shown
@@ -118,7 +118,7 @@ def test_what_is_elevated_in_an_unsigned_directive_is_asked_for(
     ended, rest = screen.end()
     assert ended == code
     if code == 6:
-        assert "allow it with --allow rye.execute.tool.rye.bash --allow rye.execute.tool.rye.web.*" in rest
+        assert "allow it with --allow rye.execute.tool.rye.bash --allow rye.execute.tool.rye.web.*" in " ".join(rest.split())
     assert ('"x": "built"' in rest) is (code == 0)
 
 
@@ -205,7 +205,9 @@ def test_a_hook_that_ends_the_run_before_the_first_turn(quire: Quire, workspace:
     sign_all(workspace)
     code, rest = quire("run", "deploy_staging", "-i", "target=eu", "--script", "replies.json").end()
     assert code == 3
-    assert "the hook sure (on thread_started) ended it, and would again after a resume; to continue:" in rest
+    assert "the hook sure (on thread_started) ended it, and would again after a resume; to continue:" in " ".join(
+        rest.split()
+    )
     assert "of 0 steps" not in rest and "quire resume" not in rest
 
 

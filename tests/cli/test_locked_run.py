@@ -87,7 +87,7 @@ def test_a_question_that_became_able_to_answer_itself_is_refused(work: Path, sai
 
 def test_without_a_lock_an_entry_or_a_readable_lock_nothing_runs(work: Path, said: Said) -> None:
     assert run() == 6
-    assert "quire.lock does not exist" in said()[1]
+    assert "quire.lock, which does not exist" in said()[1]
     (work / "quire.lock").write_text("quire: 1\ndocuments: {}\n")
     assert run() == 6
     assert "cannot be read" in said()[1]

@@ -166,7 +166,7 @@ def test_the_bounds(invoke: Invoke, page: str) -> None:
             '[models]\ndefault = "ollama:a"\n',
             {},
             "2 calls · free · ",
-            'the window of ollama:a is not known; bound it with [models.prices."ollama:a"] window = 128000',
+            'the window of ollama:a is not known; bound it with window = 128000 under [models.prices."ollama:a"]',
         ),
     ],
 )

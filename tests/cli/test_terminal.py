@@ -52,7 +52,10 @@ class Screen:
     def __init__(self, arguments: list[str], env: Mapping[str, str], size: tuple[int, int] = (30, 90)) -> None:
         self.master, slave = os.openpty()
         self.resize(*size)
-        environ = {**os.environ, "TERM": "xterm-256color", **env}
+        kept = {
+            name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")
+        }  # of a worker of tests
+        environ = {**kept, "TERM": "xterm-256color", **env}
         self.process = start_quire(
             arguments, cwd=Path.cwd(), env=environ, stdin=slave, stdout=slave, stderr=slave, terminal=True
         )

@@ -92,7 +92,7 @@ def tell(message: str, stream: TextIO | None = None) -> None:
     if stream.isatty():
         from quire.display.text import folded, terminal_columns
 
-        message = folded(message, terminal_columns())
+        message = folded(message, terminal_columns(stream))
     click.echo(message, file=stream)
 
 

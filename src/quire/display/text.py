@@ -11,7 +11,8 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -96,10 +97,13 @@ def wrapped(text: str, indent: str = "") -> str:
     return wrapped_to(text, columns, indent, getattr(sys.stderr, "encoding", None) or "utf-8")
 
 
-def terminal_columns() -> int:
-    import shutil  # It loads every kind of compression.
-
-    return max(20, shutil.get_terminal_size().columns)
+def terminal_columns(stream: TextIO | None = None) -> int:
+    """Return the width of the terminal behind a stream, else behind stdout or stderr; 80 where none has a width."""
+    for each in (stream, sys.__stdout__, sys.__stderr__):
+        with suppress(OSError, ValueError, AttributeError):
+            columns = int(os.environ.get("COLUMNS") or os.get_terminal_size(each.fileno()).columns)  # type: ignore[union-attr]
+            return max(20, columns or 80)
+    return 80
 
 
 def wrapped_to(text: str, columns: int, indent: str = "", encoding: str = "utf-8") -> str:
