@@ -65,7 +65,7 @@ class RunChanges(Input, frozen=True, kw_only=True):
         default_factory=dict
     )
     unattended: Unattended = False
-    force: Annotated[bool, Meta(description="Start although `quire check` finds near misses.")] = False
+    force: Annotated[bool, Meta(description="Start despite near misses that `quire check` finds.")] = False
 
 
 class RunOptions(RunChanges, frozen=True, kw_only=True):
