@@ -6,7 +6,6 @@ of `quire check` are the next message, twice at most, as AGENTS.md says.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -41,7 +40,7 @@ TASKS = {
 LEAST = 4
 """So many of the six tasks have to end with a document without findings: the model is one of 1.5 B parameters."""
 
-Check = Callable[[str, str], list[str]]
+Check = Callable[[str, str], str]
 
 
 @pytest.fixture(scope="session")
@@ -55,13 +54,12 @@ def qwen() -> Path:
 
 @pytest.fixture
 def check(workspace: Path, capsys: pytest.CaptureFixture[str]) -> Check:
-    """The findings of `quire check` about a text, in words."""
+    """What `quire check` prints about a text; empty if it finds nothing."""
 
-    def findings(name: str, text: str) -> list[str]:
+    def findings(name: str, text: str) -> str:
         (workspace / name).write_text(text, encoding="utf-8")
-        main(["check", name, "--json"])
-        out = capsys.readouterr().out
-        return [f"line {one['line']}: {one['message']}. {one['help']}" for one in json.loads(out)]
+        main(["check", name])
+        return capsys.readouterr().out
 
     return findings
 
@@ -72,18 +70,18 @@ def text_of(reply: str) -> str:
     return (fenced[2] if fenced else reply).strip() + "\n"
 
 
-async def author(model: Model, name: str, task: str, check: Check) -> list[list[str]]:
+async def author(model: Model, name: str, task: str, check: Check) -> list[str]:
     """Let a model write a document, and return the findings of each of its tries."""
     system = f"{agents_text()}\n\n{skill_text('quire')}"
     messages = [Message("user", f"{task}\n\n{ORDER}")]
-    tries: list[list[str]] = []
+    tries: list[str] = []
     while len(tries) <= REPAIRS:
         reply = await model.complete(ModelCall(system, tuple(messages), max_tokens=LONGEST_REPLY), lambda piece: None)
         tries.append(check(name, text_of(reply.text)))
         if not tries[-1]:
             break
-        told = "\n".join(tries[-1])
-        messages += [Message("assistant", reply.text), Message("user", f"quire check found:\n{told}\n\n{AGAIN}")]
+        told = f"quire check found:\n{tries[-1]}\n{AGAIN}"
+        messages += [Message("assistant", reply.text), Message("user", told)]
     return tries
 
 
@@ -91,8 +89,8 @@ async def test_the_author_is_told_the_findings_until_there_are_none(check: Check
     good = "# A\n\n## INPUTS\n\n- `x` (string): X\n\n## STEP 1: B\n\nSay {{x}}.\n"
     model = ScriptedModel([good.replace("{{x}}", "x"), f"```markdown\n{good}```"])
     first, second = await author(model, "a.playbook.md", "Write it.", check)
-    assert "is never read" in str(first) and second == []
-    assert first[0] in model.calls[1].messages[-1].content and skill_text("quire") in model.calls[0].system
+    assert "is never read" in first and second == ""
+    assert first in model.calls[1].messages[-1].content and skill_text("quire") in model.calls[0].system
 
 
 async def test_the_embedded_model_writes_documents_that_check_clean(qwen: Path, check: Check) -> None:
