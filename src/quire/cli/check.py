@@ -74,8 +74,9 @@ def command(
     is_stdin = "-" in paths or stdin_name is not None
     if is_stdin and paths != ("-",):
         raise click.UsageError("- is checked alone, and --stdin-name is for -")
+    problems: list[str] = []
     if is_stdin:
-        files, problems = [FoundFile(_open_stdin(context, stdin_name, fix, unsafe), named=True)], []
+        files = [FoundFile(_open_stdin(context, stdin_name, fix, unsafe), named=True)]
     else:
         files, problems = collect([named_file(path) for path in paths] or (".",), tests=True)
     if fix and not is_stdin:

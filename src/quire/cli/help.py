@@ -95,8 +95,8 @@ def help_text(context: click.Context) -> str:
     command, path = context.command, context.command_path.split()[1:]
     if not path:
         return first_page()
-    if path == ["runs"] and isinstance(command, click.Group):
-        command = command.listing
+    if path == ["runs"]:
+        command = getattr(command, "listing", command)
     verb = RUNS[path[1]] if path[0] == "runs" and len(path) > 1 else VERBS[path[0]]
     columns = context.terminal_width or terminal_width() - 2
     formatter = click.HelpFormatter(width=max(columns, 30))

@@ -90,9 +90,10 @@ def tell(message: str, stream: TextIO | None = None) -> None:
     fit it."""
     stream = stream or sys.stderr
     if stream.isatty():
-        from quire.display.text import folded, terminal_columns
+        from quire.display.text import folded
 
-        message = folded(message, terminal_columns())
+        # Not that of stdout, which may be a pipe while this is a terminal.
+        message = folded(message, os.get_terminal_size(stream.fileno()).columns or 80)
     click.echo(message, file=stream)
 
 
