@@ -93,7 +93,10 @@ def tell(message: str, stream: TextIO | None = None) -> None:
         from quire.display.text import folded
 
         # Not that of stdout, which may be a pipe while this is a terminal.
-        message = folded(message, os.get_terminal_size(stream.fileno()).columns or 80)
+        columns = 80
+        with contextlib.suppress(OSError):
+            columns = os.get_terminal_size(stream.fileno()).columns or columns
+        message = folded(message, columns)
     click.echo(message, file=stream)
 
 
