@@ -118,7 +118,8 @@ def test_what_is_elevated_in_an_unsigned_directive_is_asked_for(
     ended, rest = screen.end()
     assert ended == code
     if code == 6:
-        assert "allow it with --allow rye.execute.tool.rye.bash --allow rye.execute.tool.rye.web.*" in " ".join(rest.split())
+        line = " ".join(rest.split())
+        assert "allow it with --allow rye.execute.tool.rye.bash --allow rye.execute.tool.rye.web.*" in line
     assert ('"x": "built"' in rest) is (code == 0)
 
 

@@ -74,7 +74,7 @@ class RunOptions(RunChanges, frozen=True, kw_only=True):
     inputs: Object = field(default_factory=dict)
     breakpoints: Annotated[Names, Meta(description="Pause after a step.")] = ()
     allow: Annotated[Names, Meta(description="Grant a tool to this run.")] | UnsetType = UNSET
-    reuse: Annotated[Name, Meta(description="Take the model's replies of an earlier run where the same is asked.")] = ""
+    reuse: Annotated[Name, Meta(description="Reuse replies from an earlier run for identical calls.")] = ""
     detach: bool = False
 
 
