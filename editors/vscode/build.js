@@ -1,15 +1,17 @@
 // Bundle the extension with its client library into one file, with the licences of what is in it, schemas and pictures.
 "use strict";
 
+const { execFileSync } = require("node:child_process");
 const fs = require("node:fs");
 const path = require("node:path");
 const esbuild = require("esbuild");
 
 fs.mkdirSync(path.join(__dirname, "schemas"), { recursive: true });
-fs.copyFileSync(
-  path.join(__dirname, "../../src/quire/formats/test/schema.json"),
-  path.join(__dirname, "schemas/quire-test.schema.json"),
-);
+for (const format of ["pipeline", "test", "settings"]) {
+  const quire = path.join(__dirname, "../../.venv/bin/quire");
+  const schema = execFileSync(quire, ["grammar", format, "--schema"]);
+  fs.writeFileSync(path.join(__dirname, `schemas/quire-${format}.schema.json`), schema);
+}
 fs.copyFileSync(path.join(__dirname, "../../LICENSE"), path.join(__dirname, "LICENSE"));
 fs.mkdirSync(path.join(__dirname, "media"), { recursive: true });
 for (const picture of ["problems", "completion", "hover", "testing"]) {

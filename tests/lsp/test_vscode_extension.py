@@ -118,6 +118,14 @@ def test_the_steps_of_the_walkthrough_name_commands_and_pictures_that_exist() ->
         assert (ROOT / "docs" / "pictures" / f"editor-{picture.name}").exists()
 
 
+def test_the_schemas_are_those_that_the_build_writes() -> None:
+    contributed = [*MANIFEST["contributes"]["yamlValidation"], *MANIFEST["contributes"]["tomlValidation"]]
+    written = re.findall(
+        r'"(\w+)"', re.findall(r"for \(const format of \[(.*?)\]", (EXTENSION / "build.js").read_text())[0]
+    )
+    assert {entry["url"] for entry in contributed} == {f"./schemas/quire-{format}.schema.json" for format in written}
+
+
 def _sources() -> str:
     return "\n".join(path.read_text() for path in (EXTENSION / "src").glob("*.js"))
 
