@@ -26,8 +26,8 @@ def test_findings_are_printed(argument: str, here: Path, capsys: pytest.CaptureF
 
 
 DOCUMENTS = {
-    "document: y.yaml\n": ("TS003", "unknown document y.yaml"),
-    "document: ../y.yaml\n": ("TS003", "unknown document ../y.yaml"),
+    "document: y.yaml\n": ("TS003", "no document y.yaml exists"),
+    "document: ../y.yaml\n": ("TS003", "no document ../y.yaml exists"),
     'defaults: {model: {"9": x}}\n': ("TS005", 'unknown step "9"'),
 }
 

@@ -25,7 +25,7 @@ def test_a_script_without_a_reply(workspace: Path, capsys: pytest.CaptureFixture
     for verb in (["runs", "last"], ["runs", "last", "--follow"]):
         assert main(verb) == 0
         assert capsys.readouterr().err.splitlines()[-1] == hint, "looking at the run says the same"
-    words = hint.partition(",")[0].split()[4:]
+    words = hint.partition(",")[0].split()[3:]
     assert main([word.replace("FILE", "both.json") for word in words]) == 0
     assert capsys.readouterr().out == "two\n"
 

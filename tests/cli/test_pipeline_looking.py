@@ -366,7 +366,7 @@ def test_steps_without_a_prompt_say_why(board: Path, capsys: Capture, step: str,
 def test_an_unknown_identity_would_fail(board: Path, capsys: Capture) -> None:
     (board / "quire.toml").write_text("")
     assert main(["show", "board.yaml", "--prompt", "1.do"]) == 2
-    assert "step 1.do would fail: unknown identity reviewer" in capsys.readouterr().err
+    assert "step 1.do would fail: there is no identity reviewer" in capsys.readouterr().err
 
 
 def test_the_prompts_of_a_run(workspace: Path, capsys: Capture) -> None:

@@ -512,7 +512,7 @@ def test_a_tool_that_was_not_granted_is_a_refusal(
     assert capsys.readouterr().err.startswith("quire: permission denied: shell (rye/bash) needs the capability")
     both = text + "\n## STEP 2: B\n\n@tool(nowhere, x)\n"
     assert main(["run", page(workspace, both), "--script", script("x")]) == 2
-    assert "permission denied" in (err := capsys.readouterr().err) and 'no connection "nowhere"' in err
+    assert "permission denied" in (err := capsys.readouterr().err) and 'unknown connection "nowhere"' in err
     assert not Path(".quire").exists()
 
 

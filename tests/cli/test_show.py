@@ -134,14 +134,14 @@ def test_the_outline(invoke: Invoke, page: str) -> None:
 def test_the_bounds(invoke: Invoke, page: str) -> None:
     """newcomer M4: a bound that is only the longest prompt of the engine is not printed."""
     shown = invoke(command, page, "--bounds").stdout
-    assert shown[shown.index("bounds\n") : shown.index("\ngates")] == (
+    assert shown[shown.index("bounds\n") : shown.index("\napprovals")] == (
         "bounds\n"
-        "  model calls          2\n"
-        "  tool calls           1\n"
-        "  questions            1\n"
-        "  input tokens         ∞ [1]\n"
-        "  output tokens        ≤ 32.8 K [2]\n"
-        "  money                unpriced [3]\n"
+        "  model calls                2\n"
+        "  tool calls                 1\n"
+        "  questions                  1\n"
+        "  input tokens               ∞ [1]\n"
+        "  output tokens              ≤ 32.8 K [2]\n"
+        "  money                      unpriced [3]\n"
         "  time, not counting people  ≤ 3 h [4]\n"
         "  [1] input not bounded: the window of the model is not known; bound it with --model NAME\n"
         "  [2] a reply has at most 16,384 tokens\n"
@@ -166,7 +166,7 @@ def test_the_bounds(invoke: Invoke, page: str) -> None:
             '[models]\ndefault = "ollama:a"\n',
             {},
             "2 calls · free · ",
-            'the window of ollama:a is not known; bound it with [models.prices."ollama:a"] window = 128000',
+            'the window of ollama:a is not known; bound it with window = 128000 under [models.prices."ollama:a"]',
         ),
     ],
 )

@@ -128,7 +128,7 @@ def test_other_arguments_are_run_beside_a_wrong_one(invoke: Invoke) -> None:
     [
         ("cases: [\n", "YM001"),
         ("cases:\n  - nam: x\n", "TS002"),
-        ("document: coffee.playbook.md\n" + CASES, "unknown document coffee.playbook.md"),
+        ("document: coffee.playbook.md\n" + CASES, "no document coffee.playbook.md exists"),
     ],
 )
 def test_a_file_that_cannot_be_used_fails(invoke: Invoke, workspace: Path, text: str, said: str) -> None:

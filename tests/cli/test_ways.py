@@ -119,7 +119,7 @@ def test_a_called_playbook_stops_and_asks_at_a_way(files: Path, capsys: pytest.C
     [
         (["--break", "2>9"], "breakpoint 2>9: unknown step 2 › 9: the steps are 2 › 1, 2 › 2, 2 › 3"),
         (["--answer", "2>2=maybe"], "answer 2>2: answer yes or no"),
-        (["--answer", "1>1=x"], "answer 1>1: step 1 calls no document, so unknown step 1 › 1"),
+        (["--answer", "1>1=x"], "answer 1>1: step 1 calls no document, so step 1 › 1 does not exist"),
     ],
 )
 def test_a_way_to_nowhere_is_found_before_the_run(

@@ -190,7 +190,7 @@ def answer_command(
     async def answer(runtime: Runtime, granted: tuple[str, ...]) -> int:
         nonlocal stored
         if not words and (run == "last" or (len(run) > 6 and await runtime.store.find(run))):
-            raise click.UsageError("VALUE is missing: give the answer", context)
+            raise click.UsageError("the answer is missing: give VALUE", context)
         row = await runtime.row(await runtime.find(run) if words else await runtime.only("answer"))
         await runtime.store.check_seal(row.id, whole=False)
         there = bool(PinnedState.of(row.pins).queue) and script is None
