@@ -16,8 +16,8 @@ from quire import installed
 from quire.installed import add_extra, add_package
 
 PIP = f"{shlex.quote(sys.executable)} -m pip install"
-MAY_NAME_PIP = {"src/quire/installed.py"}
-"""Files of the sources that may say how to install something."""
+MAY_NAME_PIP = {"src/quire/installed.py", "src/quire/display/text.py"}
+"""The files that make such commands, and keep their words on one line of a terminal."""
 
 
 @pytest.fixture
