@@ -59,7 +59,11 @@ def _docstrings() -> list[tuple[str, str]]:
 
 @cache
 def _strings() -> list[tuple[str, str, bool]]:
-    return [(f"{path.relative_to(ROOT)}:{line}", *text) for path in SOURCE.rglob("*.py") for line, *text in _of(path)]
+    return [
+        (f"{path.relative_to(ROOT)}:{line}", text, is_docstring)
+        for path in SOURCE.rglob("*.py")
+        for line, text, is_docstring in _of(path)
+    ]
 
 
 def _of(path: Path) -> Iterator[tuple[int, str, bool]]:
