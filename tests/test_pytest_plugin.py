@@ -136,7 +136,7 @@ def test_items_are_shared_among_processes(project: Path) -> None:
     ("text", "said"),
     [
         ("cases:\n  - nam: x\n", "TS002"),
-        ("document: coffee.playbook.md\n" + TEST, "unknown document coffee.playbook.md"),
+        ("document: coffee.playbook.md\n" + TEST, "no document coffee.playbook.md exists"),
         (TEST.replace("matrix: {kind: [sencha, assam]}", "each: missing.csv"), "missing.csv"),
     ],
 )

@@ -57,7 +57,7 @@ def marked(before: str, word: str, text: str = HEAD + BODY) -> str:
         ("if kind", "kind", ['kept result, `"a" | "b"`', "step 1 (Sort) keeps the reply of the model"]),
         ("as {{", "choice", ['answer, `"one" | "two"`', "step 2 (Ask) keeps the answer of a person"]),
         ("@output(kind", "output", ["**`@output`**", '@output(name: enum, "a", "b")']),
-        ("```if", "if", ["**`if`**", "first arm"]),
+        ("```if", "if", ["**`if`**", "first branch"]),
         ("## STEP 1", "STEP", ["**STEP 1: Sort**", "asks a model", "Sort {{topic}}.", "--- user ---"]),
         ("## STEP 2", "Ask", ["asks a person", "`one` or `two`"]),
         ("## STEP 3:", "3", ['`kind == "a"` → 3a', "otherwise no branch is taken", "The document takes"]),

@@ -194,7 +194,7 @@ def test_editors_that_can_are_asked_to_look_again(tmp_path: Path, home: Path) ->
 def test_the_proof_of_a_document_is_a_text(house: Editor) -> None:
     asked = {"command": "quire.showProof", "arguments": [house.uri("visit.playbook.md")]}
     told = house.ask("workspace/executeCommand", asked)
-    assert "model calls" in told and "envelope" in told and "\x1b" not in told
+    assert "model calls" in told and "permissions it needs" in told and "\x1b" not in told
     house.open("bad.playbook.md", "# A\n")
     refused = house.refused(
         "workspace/executeCommand", {"command": "quire.showProof", "arguments": [house.uri("bad.playbook.md")]}
