@@ -1,11 +1,12 @@
 """A small model that is given only AGENTS.md and the skill writes documents that check clean.
 
-The texts are those that `quire new agents` and `quire new skill` write. Each task is a new conversation; the findings
-of `quire check` are the next message, twice at most, as AGENTS.md says.
+The texts are those that `quire new agents` and `quire new skill` write. What `quire check --fix` cannot mend is told
+with the task, and the model tries again, twice at most: a model of this size repeats a text that it is shown.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +24,7 @@ MODEL = "qwen2.5-coder-1.5b"
 REPAIRS = 2
 LONGEST_REPLY = 500
 ORDER = "Reply with the text of the file and nothing else."
-AGAIN = "Correct this and write the whole file again, and nothing else."
+AGAIN = "quire check found these mistakes in your last text. Avoid them:"
 TASKS = {
     "note.playbook.md": "Write a playbook with one input, a subject. Step 1 writes three facts about the subject. Step"
     " 2 writes a short note from them.",
@@ -40,7 +41,7 @@ TASKS = {
 LEAST = 4
 """So many of the six tasks have to end with a document without findings: the model is one of 1.5 B parameters."""
 
-Check = Callable[[str, str], str]
+Check = Callable[[str, str], list[str]]
 
 
 @pytest.fixture(scope="session")
@@ -54,12 +55,13 @@ def qwen() -> Path:
 
 @pytest.fixture
 def check(workspace: Path, capsys: pytest.CaptureFixture[str]) -> Check:
-    """What `quire check` prints about a text; empty if it finds nothing."""
+    """What `quire check --fix` leaves to the author of a text."""
 
-    def findings(name: str, text: str) -> str:
+    def findings(name: str, text: str) -> list[str]:
         (workspace / name).write_text(text, encoding="utf-8")
-        main(["check", name])
-        return capsys.readouterr().out
+        main(["check", name, "--fix", "--json"])
+        found = json.loads(capsys.readouterr().out)
+        return [f"- {one['message']}: {one['help'] or 'leave it out'}" for one in found]
 
     return findings
 
@@ -70,18 +72,15 @@ def text_of(reply: str) -> str:
     return (fenced[2] if fenced else reply).strip() + "\n"
 
 
-async def author(model: Model, name: str, task: str, check: Check) -> list[str]:
+async def author(model: Model, name: str, task: str, check: Check) -> list[list[str]]:
     """Let a model write a document, and return the findings of each of its tries."""
     system = f"{agents_text()}\n\n{skill_text('quire')}"
-    messages = [Message("user", f"{task}\n\n{ORDER}")]
-    tries: list[str] = []
-    while len(tries) <= REPAIRS:
-        reply = await model.complete(ModelCall(system, tuple(messages), max_tokens=LONGEST_REPLY), lambda piece: None)
+    tries: list[list[str]] = []
+    while len(tries) <= REPAIRS and (not tries or tries[-1]):
+        told = [f"\n{AGAIN}", *dict.fromkeys(tries[-1])] if tries else []
+        message = Message("user", "\n".join([task, "", ORDER, *told]))
+        reply = await model.complete(ModelCall(system, (message,), max_tokens=LONGEST_REPLY), lambda piece: None)
         tries.append(check(name, text_of(reply.text)))
-        if not tries[-1]:
-            break
-        told = f"quire check found:\n{tries[-1]}\n{AGAIN}"
-        messages += [Message("assistant", reply.text), Message("user", told)]
     return tries
 
 
@@ -89,8 +88,8 @@ async def test_the_author_is_told_the_findings_until_there_are_none(check: Check
     good = "# A\n\n## INPUTS\n\n- `x` (string): X\n\n## STEP 1: B\n\nSay {{x}}.\n"
     model = ScriptedModel([good.replace("{{x}}", "x"), f"```markdown\n{good}```"])
     first, second = await author(model, "a.playbook.md", "Write it.", check)
-    assert "is never read" in first and second == ""
-    assert first in model.calls[1].messages[-1].content and skill_text("quire") in model.calls[0].system
+    assert "is never read" in str(first) and second == []
+    assert first[0] in model.calls[1].messages[-1].content and skill_text("quire") in model.calls[0].system
 
 
 async def test_the_embedded_model_writes_documents_that_check_clean(qwen: Path, check: Check) -> None:
