@@ -13,6 +13,12 @@ from typing import Any
 PATIENCE = 60.0
 
 
+def _heed_signals() -> None:
+    """Tests that run in the background of a shell ignore SIGINT, those under nohup SIGHUP; what they start inherits it."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 @contextmanager
 def started(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[Any]]:
     """Starts a process as `subprocess.Popen` does and kills it in the end.
@@ -20,8 +26,7 @@ def started(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen
     A process that says nothing and does not end is killed after `PATIENCE` seconds, so that a test that reads its
     pipes or waits for it fails instead of hanging.
     """
-    # A shell that runs the tests in the background has them ignore SIGINT, and so would all that they start.
-    options.setdefault("preexec_fn", lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    options.setdefault("preexec_fn", _heed_signals)
     with subprocess.Popen(command, **options) as process:
         alarm = Timer(PATIENCE, process.kill)
         alarm.daemon = True

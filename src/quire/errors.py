@@ -252,7 +252,7 @@ class BrokenSeal(Refused):
         remedy = f"`quire runs seal {run}` seals it, if it is yours; " if old else ""
         super().__init__(
             f"run {run} is not driven: {reason}; {remedy}`quire runs {run}` shows it, "
-            f"and `quire fork {run} --from STEP` continues without its grants"
+            f"and `quire runs fork {run} --from STEP` continues without its grants"
         )
         self.run = run
         self.reason = reason

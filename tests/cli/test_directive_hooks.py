@@ -132,13 +132,13 @@ def test_a_run_that_a_hook_ended_says_what_helps(said: Said, how: str, failed: s
     first, second, third, last = said()[1].splitlines()
     assert first.startswith(f"failed at {failed}")
     assert second == f"the hook {named} ended it, and would again after a resume; to continue:"
-    assert third.startswith("  quire fork ") and command in third
+    assert third.startswith("  quire runs fork ") and command in third
     assert last == f"  quire run {FILE}, once the hook or what it looks at (inputs, limits) is changed"
     assert main(["runs", "last"]) == 0
     assert said()[1].splitlines() == [second, third, last]
     assert main(["resume", "last", "-q"]) == 3
     assert said()[1].splitlines() == [first, second, third, last]
-    run_id = third.split()[2]
+    run_id = third.split()[3]
     assert main(["fork", run_id, "--from", "turn 1", "--set", "how=well", "-q"]) == 0
     assert json.loads(said()[0]) == {"x": "1"}
 

@@ -1,4 +1,4 @@
-"""`quire fork` at the front door: what it says, what it prints, which numbers it ends with."""
+"""`quire runs fork` at the front door: what it says, what it prints, which numbers it ends with."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_dry_run_says_what_is_kept_and_makes_nothing(run: str, said: Said) -> 
     assert said()[0] == "keeps 1 recorded effect (free), does 2 steps again, at most 2 model calls\n"
     receipt = json_of(said, "fork", run, "--from", "2", "--set", "first=ONE", "--dry-run")
     assert [step["label"] for step in receipt["again"]] == ["2", "3"]
-    assert receipt["command"] == f"quire fork {run} --from 2 --set first=ONE"
+    assert receipt["command"] == f"quire runs fork {run} --from 2 --set first=ONE"
     assert len(json_of(said, "runs")) == 1
     assert main(["fork", run, "--document", "--dry-run"]) == 2
 

@@ -14,7 +14,7 @@ from quire.cli.trust import keys_command
 def test_new_list_and_revoke(invoke: Invoke, tmp_path: Path) -> None:
     empty = invoke(keys_command, "list")
     assert (empty.exit_code, empty.stdout) == (0, "")
-    assert "quire keys new" in empty.stderr
+    assert "quire trust keys new" in empty.stderr
     made = invoke(keys_command, "new")
     key_id = made.stdout.strip()
     assert (made.exit_code, len(key_id)) == (0, 16)
@@ -56,7 +56,7 @@ def test_the_private_key_is_printed_only_when_asked_for(invoke: Invoke) -> None:
 
 
 def test_which_key_is_exported(invoke: Invoke) -> None:
-    assert "quire keys new" in invoke(keys_command, "export").stderr
+    assert "quire trust keys new" in invoke(keys_command, "export").stderr
     one = invoke(keys_command, "new", "one").stdout.strip()
     two = invoke(keys_command, "new", "two").stdout.strip()
     unclear = invoke(keys_command, "export")

@@ -1,4 +1,4 @@
-"""`quire replay`: which runs it takes, what it says of them, and how it ends."""
+"""`quire runs replay`: which runs it takes, what it says of them, and how it ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`quire replay --model`: the bound first, the budget kept, and a table of what another model changes."""
+"""`quire runs replay --model`: the bound first, the budget kept, and a table of what another model changes."""
 
 from __future__ import annotations
 

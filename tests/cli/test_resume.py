@@ -174,7 +174,7 @@ def test_the_only_run_that_can_go_on_needs_no_name_on_a_terminal(
     assert main(["resume", "-q"]) == 0
     said()
     assert main(["resume"]) == 2
-    assert said()[1] == "quire: no run to resume exists\n"
+    assert said()[1] == "quire: there are no runs to resume\n"
     for _ in range(2):
         assert main(["run", document, "-q", "--break", "1", "--script", replies]) == 4
     said()

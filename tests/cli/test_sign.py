@@ -28,7 +28,7 @@ def key_id(invoke: Invoke) -> str:
 def test_without_a_key_nothing_is_signed_and_none_is_made(invoke: Invoke, project: Path, tmp_path: Path) -> None:
     done = invoke(sign_command, ".")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "quire keys new" in done.stderr
+    assert "quire trust keys new" in done.stderr
     assert not (tmp_path / "home").exists()
     assert (project / "page.playbook.md").read_text() == FILES["page.playbook.md"]
 

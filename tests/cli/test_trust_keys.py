@@ -81,7 +81,7 @@ def test_a_project_asks_and_the_user_agrees(invoke: Invoke, project: Path) -> No
 def test_the_key_that_signed_a_file(invoke: Invoke, project: Path) -> None:
     missing = invoke(trust_command, "add", "--from", PAGE)
     assert (missing.exit_code, states(invoke)) == (2, {})
-    assert "brings no key" in missing.stderr and "quire keys export" in missing.stderr
+    assert "brings no key" in missing.stderr and "quire trust keys export" in missing.stderr
     bring(project)
     assert invoke(trust_command, "add", "--from", PAGE).stdout.strip() == ADA.key_id
     assert states(invoke) == {ADA.key_id: "trusted"}
@@ -134,7 +134,7 @@ def test_own_keys_are_not_removed_here(invoke: Invoke) -> None:
     invoke(keys, "new")
     done = invoke(trust_command, "remove", "default")
     assert done.exit_code == 2
-    assert "quire keys revoke default" in done.stderr
+    assert "quire trust keys revoke default" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_what_is_no_key(invoke: Invoke, arguments: list[str], words: str) -> Non
 def test_an_empty_list_says_what_to_do(invoke: Invoke) -> None:
     done = invoke(trust_command, "list")
     assert (done.exit_code, done.stdout) == (0, "")
-    assert "quire keys new" in done.stderr
+    assert "quire trust keys new" in done.stderr
 
 
 def test_a_file_that_is_named_like_a_key_is_not_that_key(invoke: Invoke, project: Path) -> None:

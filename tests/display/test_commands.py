@@ -43,8 +43,8 @@ def question(path: str, way: str) -> Question:
         ),
         (answer_command("r1", "3 › 1", "it's"), ["answer", "r1", "3>1", "it's"]),
         (resume_command("r1", sets={"a": "$(id)"}, budget="2"), ["resume", "r1", "--set", "a=$(id)", "--budget", "2"]),
-        (fork_command("r1", "turn 2", model="a:b"), ["fork", "r1", "--from", "turn 2", "--model", "a:b"]),
-        (fork_command("r1", "1; reboot"), ["fork", "r1", "--from", "1; reboot"]),
+        (fork_command("r1", "turn 2", model="a:b"), ["runs", "fork", "r1", "--from", "turn 2", "--model", "a:b"]),
+        (fork_command("r1", "1; reboot"), ["runs", "fork", "r1", "--from", "1; reboot"]),
         (compare_command("a", "b"), ["runs", "diff", "a", "b"]),
         (export_command("a"), ["runs", "export", "a", "-o", "a.jsonl"]),
         (why_command("a", "2/for_each[3]"), ["runs", "why", "a", "2/for_each[3]"]),
@@ -56,7 +56,7 @@ def test_a_shell_reads_the_words(line: str, words: list[str]) -> None:
 
 def test_blanks_are_left_to_the_user() -> None:
     assert answer_command("r1") == "quire answer r1 VALUE"
-    assert fork_command("r1", "2", sets=SETTING) == "quire fork r1 --from 2 --set NAME=VALUE"
+    assert fork_command("r1", "2", sets=SETTING) == "quire runs fork r1 --from 2 --set NAME=VALUE"
     assert resume_command("r1", budget=Blank("MORE|none")) == "quire resume r1 --budget MORE|none"
     assert resume_command("r1", answer=("3 › 1", "VALUE")) == "quire resume r1 --answer '3>1'=VALUE"
 

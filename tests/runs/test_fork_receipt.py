@@ -77,7 +77,7 @@ async def test_the_data_has_the_command(travel: Travel) -> None:
     async with travel.runtime([]) as runtime:
         changes = Changes({"topic": "it's"}, budget=1.5)
         data = receipt_data(await receipt(runtime, run, "1", changes), changes)
-    assert data["command"] == f"quire fork {run} --from 1 --set 'topic=it'\"'\"'s' --budget 1.5"
+    assert data["command"] == f"quire runs fork {run} --from 1 --set 'topic=it'\"'\"'s' --budget 1.5"
     assert data["kept"] == {"effects": 0, "cost": 0, "input_tokens": 0, "output_tokens": 0}
 
 

@@ -138,7 +138,7 @@ def test_a_shipped_run_does_not_go_on(shipped: tuple[Person, str], verb: list[st
     assert not victim.owned
     assert done.returncode == REFUSED, done.stderr
     assert f"run {run} is not driven: it was not started by you" in done.stderr
-    assert f"quire fork {run}" in done.stderr
+    assert f"quire runs fork {run}" in done.stderr
 
 
 def test_a_shipped_run_is_not_taken_for_one_of_mine(shipped: tuple[Person, str]) -> None:

@@ -301,7 +301,7 @@ async def test_a_run_makes_no_key(tmp_path: Path) -> None:
     shutil.move(stage.space / "keys" / "default.toml", stage.space / "trusted" / f"{stage.key.key_id}.toml")
     (stage.space / "keys" / "default.pem").unlink()
     played = await stage.play("main", [put("x", directive("x"))], [sign("x")])
-    assert '"status":"error"' in played.told[1] and "quire keys new" in played.told[1]
+    assert '"status":"error"' in played.told[1] and "quire trust keys new" in played.told[1]
     assert list((stage.space / "keys").iterdir()) == []
 
 

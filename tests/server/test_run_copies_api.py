@@ -44,10 +44,10 @@ async def test_fork_shows_its_receipt_and_leaves_the_old_run_alone(tmp_path: Pat
         assert receipt["summary"].startswith(f"keeps {receipt['kept']['effects']} recorded effects ($")
         most = receipt["bounds"]["model_calls"]["most"]
         assert f"does {len(again)} steps again, at most {most} model calls" in receipt["summary"]
-        assert receipt["command"] == f"quire fork {done} --from 3"
+        assert receipt["command"] == f"quire runs fork {done} --from 3"
         body = {"from": "1", "set": {"service": "search"}, "budget": 2, "answers": {"4": "yes", "6a": "later"}}
         first = (await client.post(f"/runs/{done}/fork/preview", json=body)).json()
-        assert first["command"] == f"quire fork {done} --from 1 --set service=search --budget 2"
+        assert first["command"] == f"quire runs fork {done} --from 1 --set service=search --budget 2"
         assert (first["kept"]["effects"], first["budget"]) == (0, 2)
         assert len((await read(client, "/runs"))["items"]) == len(runs)
         made = await client.post(f"/runs/{done}/fork", json=body, headers={"Prefer": "wait=20"})

@@ -96,7 +96,7 @@ async def test_delete_and_prune_take_only_what_has_ended(tmp_path: Path) -> None
         actions = (await client.post("/runs/actions", json={"runs": [notes, *poems, "nothing"]})).json()
         assert (actions["cancel"]["runs"], actions["resume"]["runs"]) == ([notes], [])
         assert sorted(actions["prune"]["runs"]) == sorted(poems)
-        assert actions["cancel"]["command"] == f"quire cancel {notes}"
+        assert actions["cancel"]["command"] == f"quire runs cancel {notes}"
         assert len(actions["export"]["command"].split("\n")) == 5
         waiting = await client.request("DELETE", f"/runs/{notes}", json={})
         assert (waiting.status_code, waiting.json()["code"]) == (409, "run-state")

@@ -46,8 +46,8 @@ async def test_the_head_has_steps_questions_and_legal_actions(team: tuple[Served
     assert head["questions"][0]["hash"]
     assert {one["name"]: one["command"] for one in head["actions"]} == {
         "answer": f"quire answer {runs['waiting']} VALUE",
-        "cancel": f"quire cancel {runs['waiting']}",
-        "fork": f"quire fork {runs['waiting']} --from STEP",
+        "cancel": f"quire runs cancel {runs['waiting']}",
+        "fork": f"quire runs fork {runs['waiting']} --from STEP",
         "compare": f"quire runs diff {runs['waiting']} OTHER",
         "export": f"quire runs export {runs['waiting']} -o {runs['waiting']}.jsonl",
     }

@@ -128,7 +128,7 @@ async def test_a_run_that_was_changed_is_not_driven(shelf: Shelf, change: str) -
     for attempt in (store.acquire("r1"), store.check_seal("r1")):
         with pytest.raises(BrokenSeal, match=reason) as refused:
             await attempt
-        assert refused.value.run == "r1" and "quire fork r1" in str(refused.value)
+        assert refused.value.run == "r1" and "quire runs fork r1" in str(refused.value)
     assert not refused.value.old
     row = await store.get("r1")
     assert row is not None, "a run that is not driven can be looked at"

@@ -50,7 +50,7 @@ def test_a_key_that_others_could_have_read_is_not_used(home: Home, mode: int) ->
     make(home)
     file = home.user / "keys" / "default.pem"
     file.chmod(mode)
-    with pytest.raises(Refused, match=r"chmod 600 .*quire keys revoke default"):
+    with pytest.raises(Refused, match=r"chmod 600 .*quire trust keys revoke default"):
         own_key(home)
     file.chmod(0o600)
     own_key(home)
@@ -104,7 +104,7 @@ def test_names_stay_in_the_folder(home: Home, name: str) -> None:
 
 
 def test_which_key_signs(home: Home) -> None:
-    with pytest.raises(CannotStart, match="make one with: quire keys new"):
+    with pytest.raises(CannotStart, match="make one with: quire trust keys new"):
         own_key(home)
     assert not home.user.exists(), "looking for a key never makes one"
     work = make(home, "work")

@@ -1,4 +1,4 @@
-"""`quire can`: tell whether a document may do something, and why."""
+"""`quire show --can`: tell whether a document may do something, and why."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""New runs from stored ones: `quire fork` starts one from the middle of another, `quire replay` tries stored runs with
-an edited document or another model. `resume --document` makes its new run like `fork`."""
+"""New runs from stored ones: `quire runs fork` starts one from the middle of another, `quire runs replay` tries stored
+runs with an edited document or another model. `resume --document` makes its new run like `fork`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Continue a run, or stop it: `quire resume` continues one that waits, failed, was cancelled or interrupted, `quire
-answer` answers its question first, and `quire cancel` stops it, so that it can be resumed."""
+answer` answers its question first, and `quire runs cancel` stops it, so that it can be resumed."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ async def _resume(
     await runtime.store.check_seal(run, whole=False)
     row = await _resumable(runtime, run, manner)
     if row.status is Status.EXPIRED:
-        raise RunState(f"run {run} has expired: `quire fork {run} --from STEP` continues there in a new run")
+        raise RunState(f"run {run} has expired: `quire runs fork {run} --from STEP` continues there in a new run")
     manner = manner.writing_to(target_again(options.out, row))
     if options.cluster:
         from quire.cli.cluster import resume_on_cluster
@@ -248,7 +248,7 @@ async def _store(runtime: Runtime, row: RunRow, step: str | None, value: str) ->
     run = row.id
     if row.status is Status.EXPIRED:
         place = first_label(row.position) or "STEP"
-        raise RunState(f"run {run} has expired: `quire fork {run} --from {place}` asks again, in a new run")
+        raise RunState(f"run {run} has expired: `quire runs fork {run} --from {place}` asks again, in a new run")
     named = [question for question in await runtime.store.questions(run) if step is None or question.is_named(step)]
     for question in named:
         value = option_by_number(question.kind, question.options, value)

@@ -1,5 +1,5 @@
-"""`quire sign` signs documents with the user's key; `quire verify` checks that they are unchanged since a trusted key
-signed them.
+"""`quire sign` signs documents with the user's key; `quire sign --check` checks that they are unchanged since a trusted
+key signed them.
 
 Other people may have put files into a folder. A file that the user names is meant; a file that a search finds may not
 be, and a signature may be all that keeps it from running. So `sign` shows files that would be signed for the first

@@ -1,5 +1,5 @@
-"""`quire eval`, `quire grammar` and `quire parse`: print the value of an expression, how documents of a format are
-written, and the syntax tree of a document.
+"""`quire eval`, `quire grammar` and `quire show --tree`: print the value of an expression, how documents of a format
+are written, and the syntax tree of a document.
 
 The tree of a playbook has the shape of the format's published test vectors. Directives and knowledge files are printed
 as fields, with names and values as in the file.

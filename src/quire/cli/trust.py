@@ -1,6 +1,6 @@
 """`quire trust`: agree to the requests of a workspace, and manage the keys of others (`add`, `remove`, `list`).
 
-`quire keys`: manage the keys that the user signs with.
+`quire trust keys`: manage the keys that the user signs with.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _REQUESTED = ".ai/config/keys/trusted"
 def add(context: click.Context, key: str | None, signed: Path | None, name: str, as_json: bool) -> None:
     """Trust the signatures of a key from now on. WRITES.
 
-    A key is given as a file (TOML as quire keys export prints it, or PEM; - for standard input), as the PEM text
+    A key is given as a file (TOML as quire trust keys export prints it, or PEM; - for standard input), as the PEM text
     itself, or as the id of a key that this project brings in .ai/config/keys/trusted/. --from FILE takes the one of
     the project's keys that has signed FILE, if its signature is valid. Ask the owner whether the id is right: Quire
     cannot tell.
@@ -66,7 +66,7 @@ def add(context: click.Context, key: str | None, signed: Path | None, name: str,
 @click.argument("key", metavar="KEYID|NAME")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def remove(key: str, as_json: bool) -> None:
-    """Take back the trust in another person's key. Your own are revoked: see quire keys revoke. WRITES."""
+    """Take back the trust in another person's key. Your own are revoked: see quire trust keys revoke. WRITES."""
     from quire.trust.trusted_keys import TrustedKeys, meant, remove_trust
 
     home = home_of_user()
@@ -75,7 +75,7 @@ def remove(key: str, as_json: bool) -> None:
     if len(added) > 1:
         raise _several(key, [trusted.key_id for trusted in added])
     if not added and keys:
-        raise CannotStart(f"{key} is your own key; if it must not count any more: quire keys revoke {key}")
+        raise CannotStart(f"{key} is your own key; if it must not count any more: quire trust keys revoke {key}")
     if not added or not remove_trust(home, added[0].key_id):
         raise CannotStart(f"no trusted key is {key}; see quire trust list")
     if as_json:
@@ -100,7 +100,7 @@ def list_trusted_keys(as_json: bool) -> None:
     for line in table(rows):
         click.echo(line)
     if not rows:
-        tell("no key is trusted; make your own with: quire keys new")
+        tell("no key is trusted; make your own with: quire trust keys new")
     if any(state == "requested" for _, state, _ in rows):
         tell("requested keys count for nothing until you agree: quire trust add KEYID")
 
@@ -120,7 +120,7 @@ def _named(key: str) -> TrustedKey:
         meant = next((trusted for trusted in requested if trusted.key_id == key), None)
         if meant is None:
             raise CannotStart(
-                f"this project brings no key {key} in {_REQUESTED}/; ask its owner for the file that `quire keys "
+                f"this project brings no key {key} in {_REQUESTED}/; ask its owner for the file that `quire trust keys "
                 "export` prints, then: quire trust add FILE"
             )
         return TrustedKey(meant.public, meant.name)
@@ -245,7 +245,7 @@ def new(name: str, keyring: bool, as_json: bool) -> None:
     """Make a key and print its id. NAME is "default" unless you say otherwise. WRITES.
 
     The private key is in a file that only you can read, without a password. Documents that you sign are trusted here
-    from now on; other people trust them once they have the text that quire keys export prints.
+    from now on; other people trust them once they have the text that quire trust keys export prints.
     """
     from quire.trust.keys import SigningKey
     from quire.trust.trusted_keys import keep
@@ -278,7 +278,7 @@ def list_own_keys(as_json: bool) -> None:
     for line in table(cells):
         click.echo(line)
     if not rows:
-        tell("you have no key; make one with: quire keys new")
+        tell("you have no key; make one with: quire trust keys new")
 
 
 @keys_command.command("export")
@@ -305,7 +305,7 @@ def export(name: str | None, pem: bool, private: bool) -> None:
     if len(chosen) != 1:
         names = ", ".join(note.name for note in notes)
         if not names:
-            raise CannotStart("you have no key; make one with: quire keys new")
+            raise CannotStart("you have no key; make one with: quire trust keys new")
         raise CannotStart(f"you have no key {name}; there are: {names}" if name else f"say which key: {names}")
     note = chosen[0]
     click.echo(note.public.pem if pem else KeyNote(note.public, note.name).toml(), nl=False)

@@ -1,5 +1,5 @@
-"""The pages and the JSON of stored runs that were walked with an edited document (`quire replay --document`), or asked
-of another model (`quire replay --model`).
+"""The pages and the JSON of stored runs that were walked with an edited document (`quire runs replay --document`), or
+asked of another model (`quire runs replay --model`).
 
 Runs with the same fate are told of together: how many, which ones, and the difference in the first of them.
 """

@@ -118,13 +118,12 @@ def fork_command(
     allow: str = "",
 ) -> str:
     words = [*_options("--allow", [allow]), *_options("--set", _settings(sets))]
-    return shell_line(
-        "fork", run, "--from", typed(step), *words, *_options("--model", [model]), *_options("--budget", [budget])
-    )
+    words += [*_options("--model", [model]), *_options("--budget", [budget])]
+    return shell_line("runs", "fork", run, "--from", typed(step), *words)
 
 
 def cancel_command(run: str) -> str:
-    return shell_line("cancel", run)
+    return shell_line("runs", "cancel", run)
 
 
 def compare_command(run: str, other: str = OTHER) -> str:

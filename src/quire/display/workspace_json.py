@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from quire.workspace.settings import Settings
 
 
-_KEY_VERBS = {"requested": ("trust", "add"), "trusted": ("trust", "remove"), "own": ("keys", "revoke")}
+_KEY_VERBS = {"requested": ("trust", "add"), "trusted": ("trust", "remove"), "own": ("trust", "keys", "revoke")}
 """The words of the command that changes the state of a key."""
 
 
@@ -98,7 +98,7 @@ def trust_data(settings: Settings, documents: Iterable[DocumentState]) -> dict[s
         "granted": list(settings.granted),
         "denied": list(settings.denied),
         "own": list(own_keys_data(settings)),
-        "new_key_command": shell_line("keys", "new"),
+        "new_key_command": shell_line("trust", "keys", "new"),
         "keys": keys,
         "signatures": [
             _signature(document) for document in documents if document.signature.required or document.signature.claimed
@@ -117,7 +117,7 @@ def _signature(state: DocumentState) -> Value:
         "by": state.signature.by or None,
         "required": state.signature.required,
         "message": (verdict.message if verdict else state.signature.message) or None,
-        "command": shell_line("sign" if not (verdict and verdict.ok) else "verify", state.id),
+        "command": shell_line("sign", *(["--check"] if verdict and verdict.ok else []), state.id),
     }
 
 

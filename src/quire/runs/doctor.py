@@ -162,7 +162,7 @@ def _keys(settings: Settings) -> Iterator[Finding]:
     if own:
         yield Finding("keys", "ok", ", ".join(own) + counted)
     else:
-        yield Finding("keys", "missing", f"you have none to sign with: quire keys new{counted}")
+        yield Finding("keys", "missing", f"you have none to sign with: quire trust keys new{counted}")
 
 
 def _python_tools(settings: Settings) -> Iterator[Finding]:

@@ -74,7 +74,7 @@ async def drive_run(
     await runtime.store.check_seal(run, whole=False)
     held = await runtime.stored(row)
     if held.pins.imported:
-        raise RunState(f"run {run} is imported and read-only: `quire fork {run} --from STEP` continues in a new run")
+        raise RunState(f"run {run} is imported and read-only: `quire runs fork {run} --from STEP` continues it")
     pins = held.pins
     check_step_labels(held.plan, given.breakpoints, given.answers, held.setting.documents)
     if given.model:

@@ -70,7 +70,7 @@ async def repair(
     """
     old = await _old(runtime, run)
     if instead and old.row.status is Status.RUNNING:
-        raise RunState(f"run {run} is being driven: stop it first (quire cancel {run})")
+        raise RunState(f"run {run} is being driven: stop it first (quire runs cancel {run})")
     document = document_in_place(read_source(Path(file) if file else _came_from(old)), old.row, old.pins)
     plan = document.runnable()
     place = find_place(plan, step) if step else None

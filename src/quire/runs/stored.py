@@ -90,7 +90,7 @@ class StoredRuns:
         if len(runs) == 1:
             return runs[0]
         several = f"several runs could be meant to {verb}, say which: {', '.join(runs)}"
-        raise NoSuchRun(several if runs else f"no run to {verb} exists")
+        raise NoSuchRun(several if runs else f"there are no runs to {verb}")
 
     async def row(self, run: str) -> RunRow:
         row = await self.store.get(run)

@@ -43,7 +43,7 @@ def get(key_id: str) -> str:
     except keyring.errors.KeyringError as error:
         raise CannotStart(f"the keyring cannot be read: {error}") from None
     if not isinstance(pem, str):
-        raise CannotStart(f"the keyring does not hold the key {key_id}; make a new one with: quire keys new NAME")
+        raise CannotStart(f"the keyring does not hold the key {key_id}; make a new one with: quire trust keys new NAME")
     return pem
 
 
@@ -79,7 +79,7 @@ class PublicKey(Struct, frozen=True):
 
         if _PRIVATE in text:
             raise BadKey(
-                f"{where} is a private key; keep it to yourself and give away the public one: quire keys export"
+                f"{where} is a private key; keep it to yourself and give away the public one: quire trust keys export"
             )
         try:
             key = load_pem_public_key(text.strip().encode("utf-8", "replace") + b"\n")

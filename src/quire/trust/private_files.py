@@ -62,7 +62,7 @@ def read_private(path: Path, what: str = "private key", remedy: str = "") -> str
         if _POSIX and status.st_mode & 0o077:
             raise Refused(
                 f"others can read the {what} {path}, so it is not used; if no other account has read it, close it: "
-                f"chmod 600 {path}, else {remedy or f'revoke it with: quire keys revoke {path.stem}'}"
+                f"chmod 600 {path}, else {remedy or f'revoke it with: quire trust keys revoke {path.stem}'}"
             )
         if _POSIX and status.st_uid != os.geteuid():
             raise Refused(f"the {what} {path} belongs to another user, so it is not used")

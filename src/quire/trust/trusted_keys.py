@@ -81,9 +81,7 @@ class TrustedKeys(Struct, frozen=True):
         """Return how the user can trust a key: a project may bring it, otherwise its owner has it."""
         if self.project is None or any(key.key_id == key_id for key in requested_keys(self.project)):
             return f"quire trust add {key_id}"
-        return (
-            "ask for the file that `quire keys export` prints (this project brings no key), then quire trust add FILE"
-        )
+        return "this project brings no key: ask for what `quire trust keys export` prints, then quire trust add FILE"
 
     def find(self, key_id: str) -> TrustedKey | None:
         """Return the key, or None if it is unknown or revoked."""
@@ -181,7 +179,7 @@ def _plain(text: str) -> str:
 
 
 DEFAULT = "default"
-_NO_KEY = "you have no key to sign with; make one with: quire keys new"
+_NO_KEY = "you have no key to sign with; make one with: quire trust keys new"
 
 
 def own_notes(settings: UserSpace) -> list[KeyNote]:
@@ -207,7 +205,7 @@ def own_key(settings: UserSpace, name: str | None = None) -> SigningKey:
         return _load(settings, named)
     usable = [note for note in notes if note.public.key_id not in revoked]
     if not usable:
-        why = "all your keys are revoked; make a new one with: quire keys new NAME" if notes else _NO_KEY
+        why = "all your keys are revoked; make a new one with: quire trust keys new NAME" if notes else _NO_KEY
         raise CannotStart(why)
     chosen = usable[0] if len(usable) == 1 else next((note for note in usable if note.name == DEFAULT), None)
     if chosen is None:
@@ -226,11 +224,11 @@ def keep(settings: UserSpace, key: SigningKey, now: datetime, *, keyring: bool =
     if same := next((note for note in own_notes(settings) if note.public == key.public), None):
         raise CannotStart(f"you have that key already, as {same.name}")
     if key.key_id in revoked_ids(settings):
-        raise Refused(f"the key {key.key_id} is revoked; make a new one with: quire keys new NAME")
+        raise Refused(f"the key {key.key_id} is revoked; make a new one with: quire trust keys new NAME")
     created = now.strftime("%Y-%m-%dT%H:%M:%SZ")
     note = KeyNote(key.public, key.name, (("created", created), ("private", "keyring" if keyring else "file")))
     public, private = folder / f"{key.name}.toml", folder / f"{key.name}.pem"
-    taken = CannotStart(f"there is a key named {key.name}; give the new one another name: quire keys new NAME")
+    taken = CannotStart(f"there is a key named {key.name}; give the new one another name: quire trust keys new NAME")
     if public.exists() or private.exists():
         raise taken
     try:

@@ -79,7 +79,7 @@ async def test_no_key_is_made(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path, key=False)
     shelf.put(".ai/directives/demo/d.md", directive("d"), sign=False)
     answer = await shelf.call("sign", item_type="directive", item_id="demo/d")
-    assert answer["status"] == "error" and "quire keys new" in str(answer["error"])
+    assert answer["status"] == "error" and "quire trust keys new" in str(answer["error"])
     assert not (shelf.user / "keys").exists()
 
 

@@ -1,4 +1,4 @@
-"""Write a syntax tree as Markdown, and as the JSON that `quire parse` prints, with the names of the file.
+"""Write a syntax tree as Markdown, and as the JSON that `quire show --tree` prints, with the names of the file.
 
 Parsing the Markdown gives an equal tree, apart from positions. Everything with a meaning is written in one canonical
 form; the process and unknown elements stay as they were.
@@ -218,13 +218,13 @@ def fields(reading: ParseResult) -> dict[str, Value]:
 
 
 def directive_tree(source: Source) -> dict[str, Value]:
-    """Return what `quire parse` prints: the fields, and all errors and warnings of the reader."""
+    """Return what `quire show --tree` prints: the fields, and all errors and warnings of the reader."""
     reading = parse(source)
     return _tree(fields(reading), source, reading.diagnostics)
 
 
 def knowledge_tree(source: Source) -> dict[str, Value]:
-    """Return what `quire parse` prints for a knowledge file."""
+    """Return what `quire show --tree` prints for a knowledge file."""
     knowledge = read_knowledge(source)
     return _tree({**knowledge.metadata, "body": knowledge.body}, source, knowledge.diagnostics)
 

@@ -2,7 +2,7 @@
 
 This holds for every tree that the reader makes. Text is written as it is; only a first line that would be a heading in
 its place is indented, and parsing removes that indentation again. `as_vector` gives a reading as JSON in the form of
-the format's published test vectors; `quire parse` prints it.
+the format's published test vectors; `quire show --tree` prints it.
 """
 
 from __future__ import annotations
