@@ -14,7 +14,7 @@ PATIENCE = 60.0
 
 
 def _heed_signals() -> None:
-    """Tests that run in the background of a shell ignore SIGINT, those under nohup SIGHUP; what they start inherits it."""
+    """Tests in the background of a shell ignore SIGINT, those under nohup SIGHUP, and so would what they start."""
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
 
