@@ -99,7 +99,7 @@ def offer_models() -> bool:
         if answer:
             tell(f"answer one of {', '.join(numbers)}")
         drop_typed()
-        answer = (asyncio.run(typed_line(f"a number [{last}]: ")) or "").strip() or str(last)
+        answer = (asyncio.run(typed_line(f"a number [{last}]: ", tuple(numbers))) or "").strip() or str(last)
     if answer == str(last):
         return False
     name = names[int(answer) - 1]
