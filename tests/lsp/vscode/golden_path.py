@@ -182,7 +182,7 @@ def run(window: Window) -> None:
     expect(window.page.locator(".terminal-tabs-entry")).to_have_count(0)  # one terminal needs no list of them
     assert len(_json(window, "runs", "--json")) == 2, "the run was started"
     window.press("Enter")
-    expect(window.terminal).to_contain_text("message")  # it asks for the input: now it was sent
+    expect(window.terminal).to_contain_text("no model is configured")  # it offers one: now it was sent
     window.press("Control+c")
 
 
