@@ -1,5 +1,5 @@
-"""Examine a workspace: list what its runs have and what they lack, without starting anything. `quire doctor` prints the
-findings, and the page shows them."""
+"""Examine a workspace: list the models, keys and tools that its runs have and lack, without starting anything. `quire
+doctor` prints the findings, and the page shows them."""
 
 from __future__ import annotations
 
@@ -118,8 +118,7 @@ def _settings(settings: Settings, environ: Mapping[str, str] | None) -> Iterator
 
 
 def _directives(settings: Settings) -> Iterator[Finding]:
-    """Report where directives and knowledge are searched, how many there are, and which of them are not signed by a
-    trusted key."""
+    """Report the folders of directives and knowledge, their number, and those that are not signed by a trusted key."""
     from quire.library.items import SPACES, Spaces
     from quire.library.verify import VerifiedItems
     from quire.trust.trusted_keys import TrustedKeys
