@@ -297,7 +297,7 @@ def _items_of(node: FunctionCall, parts: list[AbstractValue]) -> Amount:
     if node.name == "split":
         return _MOST_ITEMS if parts[0].label.chosen >= MODEL else parts[0].length.plus(ONE)
     if node.name in ("zip", "merge") and len(parts) == 1:
-        # A map of lists, or a list of maps: their items count, not how many of them there are.
+        # A map of lists, or a list of maps: their items count, not their number.
         within, argument = list(parts[0].fields.values()), node.arguments[0]
         if isinstance(argument, MapOf) and node.name == "zip":
             return reduce(Amount.either, [part.items for part in within], NOTHING)

@@ -1,6 +1,6 @@
 """List the documents of a workspace, of the user's own space and of Quire itself, broken ones included.
 
-Files are only read: nothing is imported, started or asked, whatever the workspace wants and the user has agreed to. A
+Files are only read: nothing is imported, started or asked, even if the workspace wants it and the user has agreed. A
 file behind a link that leads out of the workspace is not read.
 """
 

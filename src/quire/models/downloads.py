@@ -1,7 +1,7 @@
 """Model files on this machine: where they are kept, and how they are downloaded.
 
-A file is checked against its sha256 before it gets its name, by a rename in the same folder: whatever is interrupted, a
-file with a model's name is complete.
+A file is checked against its sha256 before it gets its name, by a rename in the same folder: a file with a model's name
+is complete after any interruption.
 """
 
 from __future__ import annotations
