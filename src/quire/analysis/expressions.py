@@ -399,7 +399,7 @@ def fewer(amount: Amount, other: Amount) -> Amount:
 
 
 def items_between(parts: list[AbstractValue], items: Amount) -> Amount:
-    """Return how many items `slice` takes at most: of positions that are not counted from the end, as many as there are
+    """Return how many items `slice` takes at most: of positions that are not counted from the end, the number of items
     between them."""
     constants = [part.constant for part in parts[1:] if part.is_constant]
     positions = [at for at in constants if isinstance(at, int) and not isinstance(at, bool) and at >= 0]

@@ -1,4 +1,4 @@
-"""`quire lock`: write down what the documents of a workspace may do and cost, and show how that has changed."""
+"""`quire lock`: record the permissions and costs of the documents of a workspace, and show changes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _FORMATS = ("terminal", "markdown", "json")
 def command(
     context: click.Context, paths: tuple[str, ...], old: str | None, form: str, as_json: bool, no_tools: bool
 ) -> None:
-    """Write quire.lock: what each document may touch, asks for, and costs at most.
+    """Write quire.lock: permissions, approvals and the highest cost of each document.
 
     PATH is a document, a name or a folder; without one, all documents. MCP servers that you have agreed to are started
     to pin their tools. Exit 1 when a document has errors: its entry stays as it was.

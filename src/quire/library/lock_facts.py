@@ -1,7 +1,7 @@
 """Collect the facts of documents that go into `quire.lock`, as texts that are the same on every machine.
 
 Only the workspace counts: the settings, documents and trust of the user are left out, so two users write the same lock.
-A model that the workspace does not name is `default`, and a callee that is only in a user's space is unknown.
+A model that the workspace does not name is `default`, and a called document that is only in a user folder is unknown.
 """
 
 from __future__ import annotations
