@@ -48,7 +48,7 @@ def examine(workspace: Workspace, environ: Mapping[str, str] | None = None) -> I
     made = f"found by its {workspace.marker.name}" if workspace.marker else "nothing here marks a workspace"
     yield Finding("workspace", "ok", f"{workspace.folder} ({made})")
     space = user_space(environ)
-    yield Finding("user space", "ok" if space.is_dir() else "missing", str(space))
+    yield Finding("user folder", "ok" if space.is_dir() else "missing", str(space))
     settings = None
     try:
         from quire.workspace.configuration import load_settings
