@@ -55,7 +55,7 @@ VERBS: dict[str, Verb] = {
     "trust": Verb(
         "quire.cli.trust:trust_command", "Share", "Approve a folder's requests, manage keys", "permissions", "WRITES"
     ),
-    "model": Verb("quire.cli.model", "Share", "Download, list and remove local models", "models", "WRITES"),
+    "model": Verb("quire.cli.model", "More", "Download, list and remove local models", "models", "WRITES"),
     "doctor": Verb("quire.cli.doctor", "More", "Show what Quire finds on this machine", "models", "FREE"),
     "docs": Verb("quire.cli.docs", "More", "Print or search the documentation", "cli", "FREE"),
     "grammar": Verb(
