@@ -138,7 +138,10 @@ def try_uv_environment(desk: Desk) -> None:
     python = folder / "bin" / "python"
     desk.run("uv", "pip", "install", "--quiet", "--python", str(python), "quire-run")
     follow_hint(desk, folder / "bin" / "quire", f"uv pip install --python {python} 'quire-run[{EXTRA}]'")
-    for command, state in (("uvx quire-run", "missing"), (hint := f"uvx --with 'quire-run[{EXTRA}]' quire-run", "ok")):
+    for command, state in (
+        ("uvx --isolated quire-run", "missing"),
+        (hint := f"uvx --with 'quire-run[{EXTRA}]' quire-run", "ok"),
+    ):
         row = doctor(desk, *shlex.split(command))[f"extra {EXTRA}"]
         expect(row[0] == state and (state == "ok" or row[1] == hint), f"{command}: doctor says {row}")
     print(f"  {hint}", flush=True)
