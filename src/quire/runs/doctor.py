@@ -123,18 +123,17 @@ def _settings(settings: Settings, environ: Mapping[str, str] | None) -> Iterator
 
 
 def _directives(settings: Settings) -> Iterator[Finding]:
-    """Report where directives and knowledge are searched, how many there are, and which of them are not signed by a
-    trusted key."""
-    from quire.library.items import Spaces
+    """Report the folders of directives and knowledge, their number, and those that are not signed by a trusted key."""
+    from quire.library.items import SPACES, Spaces
     from quire.library.verify import VerifiedItems
     from quire.trust.trusted_keys import TrustedKeys
 
     spaces = Spaces(settings)
     try:
         items = VerifiedItems(spaces, TrustedKeys.load(settings))
-        for space, name in _SPACES.items():
+        for space in SPACES:
             counts = ", ".join(counted(len(spaces.entries(kind, space)), words) for kind, words in _KINDS)
-            yield Finding(name, "ok", f"{counts} ({next(spaces.roots('directive', space)).folder})")
+            yield Finding(_SPACES[space], "ok", f"{counts} ({next(spaces.roots('directive', space)).folder})")
         entries = [entry for kind, _ in _KINDS for entry in spaces.entries(kind) if entry.space != "system"]
         verdicts = [(entry, items.verdict(spaces.read(entry))) for entry in entries]
     except QuireError as error:
