@@ -51,7 +51,7 @@ def command(
     from quire.workspace.locate import find_workspace
 
     if (form != "terminal" or as_json) and old is None:
-        raise click.UsageError("--format is for --diff", context)
+        raise click.UsageError("--format and --json are for --diff", context)
     workspace = find_workspace(Path.cwd())
     collected, problems = collect([named_file(path) for path in paths] or (str(workspace.folder),))
     problems += [f"{file.path} does not exist" for file in collected if not file.path.exists()]

@@ -33,7 +33,8 @@ _ARGUMENT = r"""(?:--?[\w-]+(?:=\S+)?|\[[^\]]*\]|[A-Z]+\b\S*|'[^']*'|"[^"]*"|las
 _UNITS = late_pattern(
     r"\(quire [^)]+\)\S*|\(?(?:`[^`]+`"
     rf"|quire(?: (?:trust|runs|model|keys|help|docs|new))?(?: [a-z]+)?(?: {_ARGUMENT})*"
-    r"|--[\w-]+ [^\s;,)]*[\d/._:=][^\s;,)]*|(?:uv tool|pipx) install .*|\S+ -m pip install .*)\S*|\S+"
+    r"|--[\w-]+ [^\s;,)]*[\d/._:=][^\s;,)]*"
+    r"|(?:uv tool|uv pip|pipx|\S+ -m pip) install .*|uvx --with .*)\S*|\S+"
 )
 """Matches a word, or a whole command: with the words that look like its arguments, or in backticks."""
 _EDGE = late_pattern(r"(?:(.+) )?(start|end)")
