@@ -108,8 +108,8 @@ class Desk:
         return document
 
     def saved(self, uri: str) -> None:
-        """Decide the format of a document anew by its text. While it is typed it stays what it was; a text that was
-        saved is what a search of the folder finds in it."""
+        """Decide the format of a document anew by its text. It keeps its format while it is typed; for a saved text a
+        search of the folder decides."""
         document = self.documents.get(uri)
         if document is not None:
             document.format = ""

@@ -89,7 +89,7 @@ def below(label: str, walk: Walk) -> Walk:
 
 
 def confined(walk: Walk, grants: tuple[str, ...], purse: Purse, limits: Limits | None = None) -> Walk:
-    """Return the same walk, restricted to what its caller may do: a thread may call a document that was granted more
+    """Return the same walk, restricted to its caller's permissions: a thread may call a document that was granted more
     than the thread itself. Its requests carry the caller's grants, and the caller's purse pays for its model calls.
 
     A thread inside it has bounds of its own and keeps them.
@@ -113,7 +113,7 @@ def confined(walk: Walk, grants: tuple[str, ...], purse: Purse, limits: Limits |
 
 
 def _relayed(walk: Walk, relay: Callable[[Request], Generator[Request, Any, Any]]) -> Walk:
-    """Return a walk that answers each request of another one with what `relay` makes of it."""
+    """Return a walk that answers each request of another one by `relay`."""
     answer: Any = None
     error: StepFailed | None = None
     try:

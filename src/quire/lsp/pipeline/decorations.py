@@ -130,8 +130,8 @@ class _Order:
         return self._lines(entries)
 
     def _lines(self, entries: tuple[Entry, ...]) -> list[Span] | None:
-        """Return the lines of each entry of a block, with the comments above and behind it. None if it is not certain
-        what belongs to an entry."""
+        """Return the lines of each entry of a block, with the comments above and behind it. None if the contents of an
+        entry are not certain."""
         text = self._text
         chunks: list[Span] = []
         for at, entry in enumerate(entries):

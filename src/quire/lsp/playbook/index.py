@@ -51,7 +51,7 @@ def arm_words(arm: Arm) -> str:
 
 
 def work_words(step: Step) -> str:
-    """Return what a step does in short words."""
+    """Return the work of a step in short words."""
     words: list[str] = []
     if step.tool:
         words.append(f"calls {step.tool.connection}/{step.tool.tool}")
