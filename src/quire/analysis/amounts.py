@@ -32,7 +32,7 @@ LARGEST = 10**40
 
 
 class Reason(Struct, frozen=True, gc=False):
-    """Why a bound is infinite, and what would make it finite."""
+    """The reason why a bound is infinite, and a change that makes it finite."""
 
     why: str
     remedy: str = ""

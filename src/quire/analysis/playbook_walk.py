@@ -195,7 +195,7 @@ def _work(walk: Walk, step: Step, place: Place, scope: Scope, cost: Cost) -> Abs
 
 
 def _capture(walk: Walk, step: Step, place: Place, value: AbstractValue | None, scope: Scope) -> None:
-    """Keep a result under its name. A type only warns, so it does not narrow what the value can contain."""
+    """Keep a result under its name. A type only warns, so it does not narrow the possible values."""
     if step.capture is None or value is None:
         return
     name = step.capture.name

@@ -153,7 +153,7 @@ class Walk:
         return answer_value(question, scope.names.answers)
 
     def told(self, label: Label, tools: Iterable[ToolFact], place: Place) -> Label:
-        """Return the label of all that a model reads: of its prompt, and of what its tools return."""
+        """Return the label of all that a model reads: of its prompt, and of the results of its tools."""
         for tool in tools:
             label = label.join(self.result(tool, AUTHORED, place))
         return label
@@ -202,8 +202,8 @@ class Walk:
     def result(
         self, tool: ToolFact, given: Label, place: Place, arguments: Mapping[str, AbstractValue] | None = None
     ) -> Label:
-        """Return the label of what a tool returns: at least that of the tool, that of the values it was given, and that
-        of what steps have put into the file that it reads. A model may choose any arguments."""
+        """Return the label of the result of a tool: at least that of the tool, that of the values it was given, and
+        that of what steps have put into the file that it reads. A model may choose any arguments."""
         label = self.contents.read(tool, arguments or {})
         if label is not AUTHORED:
             given = given.join(label)

@@ -184,7 +184,7 @@ class LaunchedRuns(Protocol):
         ...
 
     async def halve(self, effect_id: str) -> float:
-        """Take back half of what a run that rests may still spend, and return its budget."""
+        """Take back half of the remaining money of a run at rest, and return its budget."""
         ...
 
     async def spent(self, effect_id: str) -> Usage | None:
