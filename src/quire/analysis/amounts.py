@@ -39,7 +39,7 @@ class Reason(Struct, frozen=True, gc=False):
     """The line that would bound it."""
     span: Span = NOWHERE
     document: str = ""
-    """The name of the callee that contains the place; empty for the document itself."""
+    """The name of the called document that contains the place; empty for the document itself."""
     step: str = ""
     """The way to the step that is not bounded; empty if it is not that of a step alone."""
 

@@ -69,10 +69,10 @@ class Trace(Struct, frozen=True, gc=False):
     what: str
     """The place for people: `http__get`, `page`, `model`, `argv[2]`."""
     step: str = ""
-    """The label of the step, with the way to it in a callee; empty for an input."""
+    """The label of the step, with the way to it in a called document; empty for an input."""
     span: Span = NOWHERE
     document: str = ""
-    """The name of the callee that contains the place; empty for the document itself."""
+    """The name of the called document that contains the place; empty for the document itself."""
     before: Trace | None = None
 
     def __str__(self) -> str:
@@ -254,8 +254,8 @@ class KeptContents:
 
     def write(self, effect: EffectFact, given: Label | None = None, *, again: bool = False) -> None:
         """Remember that an effect may have put its arguments into a place. `given` is the label of them all, if it is
-        known. With `again` it is an effect of a callee that was put in the place of a call: its way replaces the one
-        that it has in the callee."""
+        known. With `again` it is an effect of a called document that was put in the place of a call: its way replaces
+        the one that it has in the called document."""
         tool = effect.tool
         if tool.effect == "read":
             return

@@ -221,7 +221,7 @@ def _is_text(value: AbstractValue) -> bool:
 
 
 def _as_text(value: AbstractValue) -> AbstractValue:
-    """Return the text that a value of a callee becomes: that of an answer is the answer."""
+    """Return the text that a value of a called document becomes: that of an answer is the answer."""
     if value.answer is not None or (value.is_constant and isinstance(value.constant, str)):
         return value
     return replace(value.unanswered(), fields={}, element=None, is_constant=False, constant=None)

@@ -128,7 +128,7 @@ class Scripted(Protocol):
 
     @property
     def ways(self) -> Sequence[str]:
-        """Return the ways to steps of callees that some replies are for."""
+        """Return the ways to steps of called documents that some replies are for."""
         ...
 
 

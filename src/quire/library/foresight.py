@@ -57,8 +57,8 @@ class Foresight:
         documents: Mapping[str, Plan] | None = None,
         library: Snapshot | None = None,
     ) -> None:
-        """`documents` are the callees of a run, which are then not looked up; `library` has the documents of the
-        workspace, if they were looked at before."""
+        """`documents` are the called documents of a run, which are then not looked up; `library` has the documents of
+        the workspace, if they were looked at before."""
         self._settings = settings
         self._callees = documents
         self._looked_at = library
@@ -211,7 +211,7 @@ class Foresight:
         return [pipeline.plan for pipeline in same if real_path(Path(pipeline.source.name)) == here]
 
     def source_of(self, name: str) -> Source | None:
-        """Return the text of a callee, to show places in it; None if it is not found."""
+        """Return the text of a called document, to show places in it; None if it is not found."""
         if self._settings is None:
             return None
         try:

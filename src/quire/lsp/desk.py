@@ -1,8 +1,8 @@
 """The documents that an editor has open, and the workspaces around them: library, settings and foresight.
 
-The open texts are put before the files on disk (`quire.source.OPEN_TEXTS`), so an unsaved callee counts everywhere.
-Nothing is started and no module of a workspace is imported. Everything is made anew after a change, when it is first
-asked for; parsed texts are remembered by the library itself.
+The open texts are put before the files on disk (`quire.source.OPEN_TEXTS`), so an unsaved called document counts
+everywhere. Nothing is started and no module of a workspace is imported. Everything is made anew after a change, when it
+is first asked for; parsed texts are remembered by the library itself.
 """
 
 from __future__ import annotations

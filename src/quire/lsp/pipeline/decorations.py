@@ -239,7 +239,7 @@ def _type_hints(view: View, pipeline: Pipeline, steps: list[Step]) -> Iterator[H
 
 
 def _pass_hints(view: View, step: Step) -> Iterator[Hint]:
-    """Yield the types of the inputs of a callee behind the names that are passed to it."""
+    """Yield the types of the inputs of a called document behind the names that are passed to it."""
     for target in targets(step):
         fields = input_fields(view, target.pipeline.text) if target.passes else {}
         for passed in target.passes:

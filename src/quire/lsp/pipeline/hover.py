@@ -233,7 +233,7 @@ def schema_text(file: PipelineFile, name: str) -> str:
 
 
 def target_text(view: View, name: str) -> str:
-    """Return the signature of a callee: its inputs and the type of its result."""
+    """Return the signature of a called document: its inputs and the type of its result."""
     callee = callee_of(view, name)
     if callee is None:
         return ""

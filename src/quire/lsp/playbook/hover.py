@@ -113,7 +113,7 @@ def _unset(view: View, name: Name, offset: int) -> str:
 
 
 def _passed(view: View, name: Name) -> str:
-    """Return the facts about an input of a callee."""
+    """Return the facts about an input of a called document."""
     line = view.line(name.span.start)
     call = read_tool(view.source.text, line.start, line.end)
     arguments = arguments_of(view, call.connection, call.tool) if call else None
