@@ -77,7 +77,8 @@ class Foresight:
             return cls(None)
 
     def of(self, plan: Plan, name: str = "") -> tuple[PlanBounds, CapabilityEnvelope]:
-        """Return the bounds and the envelope of a plan. `name` is its file, by which the settings know a playbook."""
+        """Return the bounds and permissions of a plan. `name` is its file, by which the settings know a
+        playbook."""
         return self.bounds(plan, name), self.envelope(plan, name)
 
     def bounds(
