@@ -129,7 +129,7 @@ def replacing(span: Span, old: str, new: str) -> Fix:
 
 
 def fix_of(source: Source, finding: Diagnostic) -> Fix | None:
-    """Return the fix; None if the text differs from what the fix expects: escaped or quoted, for instance."""
+    """Return the fix; None if the text differs from that of the fix: escaped or quoted, for instance."""
     fix = finding.fix
     if fix is None or not fix.edits:
         return None

@@ -76,7 +76,7 @@ class AbstractValue(Struct, frozen=True, gc=False):
     constant: Value = None
     is_constant: bool = False
     computed: Computed | None = None
-    """The expression that the value is the result of, if an answer of a person is among what it reads."""
+    """The expression whose result the value is, if it reads an answer of a person."""
     choices: tuple[AbstractValue, ...] = ()
     """The values of which it is one, if one of them is an answer or is computed from one; else empty."""
     largest: Amount | None = None

@@ -125,7 +125,7 @@ class Cost:
         self.terms.pop(kind, None)
 
     def add(self, other: Cost) -> None:
-        """Add what happens after it."""
+        """Add the cost of work after it."""
         other._add_up()
         self._add_times(other, 1)
 
@@ -153,7 +153,7 @@ class Cost:
             self._unbounded(kind, reasons)
 
     def _add_up(self) -> None:
-        """Add what was only counted so far."""
+        """Add the costs that were only counted so far."""
         if self._spent:
             for (kind, amount), often in self._spent.items():
                 for product, count in amount.products:

@@ -55,7 +55,7 @@ def model_calls(
 ) -> StepCalls:
     """Add the model calls of a step: one, or turns with tools, and corrections. `prompt` has the bytes of all that the
     first call reads, and `forced` those of the JSON Schema that is sent beside it. With `reads_replies`, only the
-    window of the model bounds what a call reads."""
+    window of the model bounds the input of a call."""
     key = agent, repairs, least, reads_replies
     calls = _KNOWN.get(key)
     if calls is None or calls.fixed.endless:
@@ -80,7 +80,7 @@ class StepCalls(Struct, frozen=True, gc=False):
     first: Amount
     """Tokens that the first call reads at most, without the tools that it is offered."""
     windows: int
-    """Calls of which only the window of the model bounds what they read."""
+    """Calls whose input only the window of the model bounds."""
     uses: int = 0
     """Calls of tools, or questions, that the model can make."""
 

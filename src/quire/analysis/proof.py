@@ -58,7 +58,7 @@ class Proof(Struct, frozen=True, dict=True):
     unknown: tuple[str, ...] = ()
     """Documents that are called but were not found. They can do anything."""
     missed_by: Mapping[str, str] = {}
-    """For each of them, the callee of the document itself that leads to it; empty for one that it calls itself."""
+    """For each of them, the direct call that leads to it; empty for one that the document calls itself."""
     incomplete: bool = False
     """True if the document does too much to list all of it."""
 

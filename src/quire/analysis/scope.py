@@ -137,7 +137,7 @@ class Scope:
         return saved
 
     def leave(self, saved: Saved) -> Arm:
-        """Take back what was changed since `enter`, and return it."""
+        """Take back the changes since `enter`, and return them."""
         names, written = self.names, {}
         if self.log:
             stores, versions = names.stores, self.versions

@@ -1,4 +1,4 @@
-"""The hooks of a thread as facts: how often they act, what they can decide, and the exact flows of their arguments.
+"""The hooks of a thread as facts: the number of their actions, their decisions, and the exact flows of their arguments.
 
 The calls of the model of a thread are not known, but the actions of its hooks are written down: their arguments are
 made from values of the event by `${…}`.

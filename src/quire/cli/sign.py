@@ -187,7 +187,7 @@ def _show(fresh: Sequence[Fresh]) -> None:
 
 
 def _authority(item: Signable, source: Source) -> Iterator[str]:
-    """Yield what a document declares that it may do; nothing for a document that cannot be read, which is not signed
+    """Yield the permissions that a document declares; nothing for a document that cannot be read, which is not signed
     either."""
     try:
         if item.kind == "directive":

@@ -1,4 +1,4 @@
-"""`quire test --live`, `--calibrate` and `--status`: announce what it costs, ask the user, run, and print."""
+"""`quire test --live`, `--calibrate` and `--status`: announce the cost, ask the user, run, and print."""
 
 from __future__ import annotations
 

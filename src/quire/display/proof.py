@@ -190,7 +190,7 @@ def why_lines(quantity: Quantity, shares: Sequence[Contribution]) -> Iterator[st
 
 
 def share_text(part: Contribution) -> str:
-    """Return what a step adds to a number: `3 × 2·|readers|`, `4,096 × $15/M = $0.07`."""
+    """Return the share of a step in a number as text: `3 × 2·|readers|`, `4,096 × $15/M = $0.07`."""
     often, amount = str(part.often), part.each.as_number
     if part.product and often == "1":
         return part.product if amount is None else f"{part.product} = {written(amount, part.unit)}"

@@ -186,7 +186,7 @@ class Captured(Struct, frozen=True):
     displayed: str
     """The text without the extracted JSON."""
     warning: str = ""
-    """Says why the value does not fit what was asked for."""
+    """Says why the value does not fit the request."""
 
 
 def capture_text(capture: Capture, text: str, rules: int = SEMANTICS_VERSION, *, cut: bool = False) -> Captured:

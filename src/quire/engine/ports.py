@@ -128,7 +128,7 @@ class Scripted(Protocol):
 
     @property
     def ways(self) -> Sequence[str]:
-        """Return the ways to steps of callees that some replies are for."""
+        """Return the ways to steps of called documents that some replies are for."""
         ...
 
 
@@ -184,7 +184,7 @@ class LaunchedRuns(Protocol):
         ...
 
     async def halve(self, effect_id: str) -> float:
-        """Take back half of what a run that rests may still spend, and return its budget."""
+        """Take back half of the remaining money of a run at rest, and return its budget."""
         ...
 
     async def spent(self, effect_id: str) -> Usage | None:

@@ -80,7 +80,7 @@ class BrokenBound(Struct, frozen=True):
 
     @property
     def message(self) -> str:
-        """Return what is wrong with the bound, whose mistake it is, and what to do."""
+        """Return the broken bound, the part at fault, and advice."""
         what = _WORDS.get(self.name, self.name)
         text = f"{_count(self.seen)} {what} were seen, and at most {_count(self.proven)} were proven possible"
         if self.too_long is not None and self.name in _DEPENDS_ON_REPLIES:
@@ -96,7 +96,7 @@ class BrokenBound(Struct, frozen=True):
 
 
 def seen_in(records: Iterable[EffectRecord]) -> dict[str, float | None]:
-    """Count what the records of a run show. The cost is None if a price is not known."""
+    """Count the calls, tokens and money in the records of a run. The cost is None if a price is not known."""
     counts: dict[str, float] = dict.fromkeys(_COMPARED, 0)
     threads: set[str] = set()
     priced = True

@@ -265,7 +265,7 @@ class DocumentCheck:
 
     @cached_property
     def _shelf(self) -> Snapshot:
-        """The library of documents on the user's shelf; their agents and tools are those of the current workspace."""
+        """The library of the user's document list; their agents and tools are those of the current workspace."""
         from quire.library.registered import shelf_settings
 
         return self._snapshot(lambda: shelf_settings(_settings(Path.cwd())))

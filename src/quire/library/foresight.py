@@ -57,8 +57,8 @@ class Foresight:
         documents: Mapping[str, Plan] | None = None,
         library: Snapshot | None = None,
     ) -> None:
-        """`documents` are the callees of a run, which are then not looked up; `library` has the documents of the
-        workspace, if they were looked at before."""
+        """`documents` are the called documents of a run, which are then not looked up; `library` has the documents of
+        the workspace, if they were looked at before."""
         self._settings = settings
         self._callees = documents
         self._looked_at = library
@@ -77,7 +77,8 @@ class Foresight:
             return cls(None)
 
     def of(self, plan: Plan, name: str = "") -> tuple[PlanBounds, CapabilityEnvelope]:
-        """Return the bounds and the envelope of a plan. `name` is its file, by which the settings know a playbook."""
+        """Return the bounds and permissions of a plan. `name` is its file, by which the settings know a
+        playbook."""
         return self.bounds(plan, name), self.envelope(plan, name)
 
     def bounds(
@@ -211,7 +212,7 @@ class Foresight:
         return [pipeline.plan for pipeline in same if real_path(Path(pipeline.source.name)) == here]
 
     def source_of(self, name: str) -> Source | None:
-        """Return the text of a callee, to show places in it; None if it is not found."""
+        """Return the text of a called document, to show places in it; None if it is not found."""
         if self._settings is None:
             return None
         try:

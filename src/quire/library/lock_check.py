@@ -189,7 +189,7 @@ class _LockCheck:
         return _wider(compare_prices(lock, now), reading.source)
 
     def _tampered(self, text: str) -> str:
-        """Return what is wrong with the signature of a lock. A key that is not known here says nothing about the lock,
+        """Return the problem of the signature of a lock. A key that is not known here says nothing about the lock,
         because a build has no keys of its own."""
         if not is_signed(text):
             return ""

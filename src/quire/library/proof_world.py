@@ -1,4 +1,4 @@
-"""The workspace as the analysis needs it: tools with their classes and labels, agents with their limits, callees.
+"""The workspace as the analysis needs it: tools with classes and labels, agents with limits, called documents.
 
 Only settings and documents are read. The user alone decides which servers are trusted and which hold private data, in
 the user's own file: a clone cannot call its own server trustworthy.

@@ -1,4 +1,4 @@
-"""The pipelines and playbooks of a workspace, and of the user's own shelf, that have a name.
+"""The pipelines and playbooks of a workspace, and of the user's document list, that have a name.
 
 Registered pipelines are those in its `pipelines/` folder with all below it, and the entries of its settings. Playbooks
 that other documents can name are those at the top of a workspace and in its `playbooks/` folder. A name is the path
@@ -254,13 +254,13 @@ def _named(folder: Path, links: bool) -> list[Path]:
 
 
 SHELF: SpaceName = "user"
-"""The space in which the shelf is; `user:NAME` means a document of it alone."""
+"""The space of the user's document list; `user:NAME` means a document of it alone."""
 
 KINDS: tuple[ItemType, ...] = ("pipeline", "playbook")
 
 
 def shelf_settings(settings: Settings) -> Settings:
-    """Return the settings with which the names in a document of the shelf are looked up."""
+    """Return the settings with which the names in a document of this list are looked up."""
     return replace(settings, workspace=Workspace(settings.user), pipelines={}, prompt_folders=())
 
 

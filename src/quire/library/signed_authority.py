@@ -69,8 +69,8 @@ def authority_of_run(grants: Grants, limits: Limits | None, project: ProjectRisk
 
 
 def authority_of(thread: Thread, ancestors: Resolver) -> Authority:
-    """Return the authority of a directive, with inherited permissions. Raises what `read_chain` and `resolve_limits`
-    raise."""
+    """Return the authority of a directive, with inherited permissions. Raises the errors of `read_chain` and
+    `resolve_limits`."""
     granting, origin = thread, ""
     if not thread.grants_itself() and thread.extends.strip():
         for ancestor_id, ancestor in read_chain(thread.extends.strip(), ancestors):

@@ -90,8 +90,8 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def proof_text(view: View) -> str:
-    """Return the bounds, gates, flows and the envelope of a document, as `quire show` prints them. Raises
-    `QuireError` for a document that cannot run."""
+    """Return the bounds, approvals, data flows and needed permissions of a document, as `quire show` prints them.
+    Raises `QuireError` for a document that cannot run."""
     import datetime
 
     from quire.analysis.approvals import gates_of

@@ -251,7 +251,7 @@ def run_tests(
     paths: Sequence[tuple[str, str]], cases: Collection[str] = (), tell: Tell = lambda _done, _of: None
 ) -> tuple[list[Value], list[TestRecord]]:
     """Run test files, each given with the path of its document, or some cases of them, and tell how many are done.
-    Return the objects that `quire test --json` prints, and what is kept of the results."""
+    Return the objects that `quire test --json` prints, and the parts of the results to keep."""
     began = time.perf_counter()
     names = frozenset(cases) or None
     options = FileOptions(

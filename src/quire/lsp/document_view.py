@@ -107,7 +107,7 @@ class View:
 
     @cached_property
     def document(self) -> Document | None:
-        """The document as a run would read it, with its plan if it has no error; None for what cannot run."""
+        """The document as a run would read it, with its plan if it has no error; None if it cannot run."""
         try:
             return read(self.source)
         except QuireError:
@@ -138,7 +138,7 @@ class View:
         return make(self) if make else Index()
 
     def line_before(self, offset: int) -> str:
-        """Return the text of the line before an offset, for what is being typed and cannot be parsed yet."""
+        """Return the text of the line before an offset, for unfinished text that cannot be parsed yet."""
         text = self.source.text
         return text[line_start(text, offset) : offset]
 

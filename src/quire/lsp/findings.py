@@ -65,7 +65,7 @@ def together(view: View, quick: QuickFindings, thorough: tuple[Diagnostic, ...])
 
 
 def _checked_alone(view: View) -> tuple[Diagnostic, ...] | None:
-    """Return the findings about what is not a document; None for a document."""
+    """Return the findings about a file that is not a document; None for a document."""
     from quire.lsp.languages import function
 
     if view.format == "settings":

@@ -48,7 +48,7 @@ MODULES: dict[str, dict[str, str]] = {
     "test": {"naming": "index", "decorations": "hover"},
     "settings": {"hover": "completion", "naming": "index", "check": "index"},
 }
-"""The modules of a format that answer for what the table above names, where they do not have its name."""
+"""The modules of a format for rows of the table above whose module has another name."""
 
 
 @lru_cache(maxsize=256)

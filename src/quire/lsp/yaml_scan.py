@@ -97,7 +97,7 @@ class Scanner:
                 return self._blank(len(text), 0)
 
     def _line(self) -> CursorPlace | None:
-        """Read one line, with what continues in the lines after it. Return the place if the text ends in it."""
+        """Read one line, with its continuation in the lines after it. Return the place if the text ends in it."""
         text, start = self._text, self._at
         space = _SPACE.match(text, start)
         at = space.end() if space else start

@@ -286,7 +286,7 @@ def _branch(
 
 
 def _select(drawing: _Drawing, step: Step, work: Select, name: str, path: str, ends: list[_Exit]) -> list[_Exit]:
-    """Draw one callee or block for each case.
+    """Draw one called document or block for each case.
 
     Without a default, a value that matches no case fails, so no line leads past the branches.
     """

@@ -93,7 +93,7 @@ class Call(StepWork, frozen=True):
 
     document: str
     passes: tuple[tuple[str, Formula], ...] = ()
-    """All values of the caller that the callee can see."""
+    """All values of the caller that the called document can see."""
 
     def calls(self) -> tuple[Call, ...]:
         return (self,)

@@ -1,5 +1,5 @@
 """Words that formats, engine and displays share: events, operators, decisions and limits of directives, how much models
-think, and the names of steps of callees: the labels on the way to the step, `3 › 1`, which may be typed as `3>1`."""
+think, and the names of steps of called documents: the labels on the way to it, `3 › 1`, which may be typed as `3>1`."""
 
 from __future__ import annotations
 

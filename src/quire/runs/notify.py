@@ -170,7 +170,7 @@ async def _run(runtime: Runtime, command: tuple[str, ...], event: bytes, redacto
 
 
 async def _told(runtime: Runtime, command: tuple[str, ...], event: bytes) -> str:
-    """Run the program, and return what went wrong, or an empty text. Raises `OSError` or `ValueError` if it cannot be
+    """Run the program, and return its error, or an empty text. Raises `OSError` or `ValueError` if it cannot be
     started.
 
     Its stdin and stderr are files: it need not read the one, and a child of it may keep the other open.

@@ -134,7 +134,8 @@ class Reuse(Struct):
 def reuse_of(
     run: str, records: Iterable[EffectRecord], progress: Progress, earlier: Iterable[EffectRecord] = ()
 ) -> Reuse:
-    """Return what a run has taken from the run `run`. With the records of that run, also why other calls were made."""
+    """Return the replies that a run took from the run `run`. With the records of that run, also the reasons of other
+    calls."""
     reuse, then = Reuse(run), {record.path: record for record in earlier if record.kind == "model"}
     for record in records:
         if record.kind != "model":

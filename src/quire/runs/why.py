@@ -268,7 +268,7 @@ class ProvenanceProgress(Progress):
                     self.writes.append(ValueSource(name, value, f"set at the end of step {step.label}", event.path))
 
     def before(self, path: str) -> list[ValueSource]:
-        """Return what was written when the step at a path began; everything if it has not begun."""
+        """Return the values written before the step at a path began; everything if it has not begun."""
         writes, count = self.begun.get(path, (self.writes, len(self.writes)))
         return writes[:count]
 

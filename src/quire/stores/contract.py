@@ -163,7 +163,7 @@ class KeptReply(Struct, frozen=True):
 
 @runtime_checkable
 class ReplyKeeper(Protocol):
-    """A store that keeps replies of the HTTP API. They hold no authority: a reply only repeats what was said."""
+    """A store that keeps replies of the HTTP API. They hold no authority: a reply only repeats an earlier one."""
 
     async def claim_key(self, key: str, request: str) -> KeptReply | str:
         """Claim an idempotency key for a request with this hash. Return the mark of the claim, or the reply to the

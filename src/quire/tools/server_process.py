@@ -42,7 +42,7 @@ _ID = re.compile(rb'"id"\s*:\s*(\d{1,9})\b')
 
 
 class Pipes:
-    """One started server. `problem` states what it did to end the connection, if it did."""
+    """One started server. `problem` states how it ended the connection, if it did."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.problem = ""

@@ -102,7 +102,7 @@ def is_on_shelf(file: str | Path, user: Path) -> bool:
     lexical, shelf = os.path.abspath(file), os.path.abspath(user).rstrip(os.sep)  # noqa: PTH100
     if lexical.startswith(tuple(f"{shelf}{os.sep}{name}{os.sep}" for name in SHELF_FOLDERS)):
         return True
-    # Most users have no shelf, and a link takes many looks at the disk to follow.
+    # Most users have no such documents, and a link takes many looks at the disk to follow.
     there = [folder for folder in folders if os.path.exists(folder)]  # noqa: PTH110
     real = os.path.realpath(file) if there else ""
     return any(real.startswith(os.path.realpath(folder) + os.sep) for folder in there)

@@ -90,7 +90,7 @@ def compare(old: Lock, new: Lock) -> tuple[Change, ...]:
 def compare_document(
     key: str, old: LockedDocument | None, new: LockedDocument | None, tools: Iterable[str] = ()
 ) -> list[Change]:
-    """Return the differences of one document. `tools` are the keys of pinned tools, for examples of what is new."""
+    """Return the differences of one document. `tools` are the keys of pinned tools, for examples of new ones."""
     known = [name for tool in tools if (name := pinned_capability(tool))]
     if old is None or new is None:
         if new is None:

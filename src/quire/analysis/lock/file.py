@@ -39,7 +39,7 @@ COUNTS = (
 PARTS = ("quire", "assume", "prices", "documents", "tools")
 FACTS = ("plan", "may", "unknown", "asks", "most", "gates", "flows", "allows")
 ASKED = ("models", "servers", "variables")
-"""The keys of a lock, of a document and of what it asks for, in the order in which they are written."""
+"""The keys of a lock, of a document and of its requests, in the order in which they are written."""
 
 ENDLESS, UNPRICED = "∞", "unpriced"
 OPENS, OPENS_WITHOUT, STAYS_SHUT = "opens unattended", "opens unattended without a default", "stays shut unattended"

@@ -71,7 +71,7 @@ def _unused(message: str, span: Span, help: str = "leave it out") -> Diagnostic:
 
 
 def _incomplete(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
-    """Yield documents that callees miss. Those that the document itself calls have findings of their format."""
+    """Yield documents that called documents miss. Direct calls of missing ones have findings of their format."""
     calls: dict[str, Span] = {}
     for _, step in proof.plan.steps() if proof.missed_by else ():
         for name in called_documents(step):

@@ -135,7 +135,7 @@ class Journal:
 
 
 SPENT = "spent"
-"""Kind, and end of the path, of the record of what a launched run has spent; its value is the path of the launch."""
+"""Kind, and end of the path, of the record of the spending of a launched run; its value is the path of the launch."""
 UNCLAIMED = frozenset({"abort", "terms", "work", SPENT})
 """Kinds of records whose path a walk never claims."""
 

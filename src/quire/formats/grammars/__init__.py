@@ -85,7 +85,7 @@ def find(name: str, dialect: str = "") -> Grammar | None:
 
 
 def agents_text() -> str:
-    """Return what every agent has to know in a folder with documents: a section of AGENTS.md."""
+    """Return the instructions for agents in a folder with documents: a section of AGENTS.md."""
     return _read("agents")
 
 

@@ -229,7 +229,7 @@ def _check_optional(field: Field, use: Use, fields: Fields) -> None:
 
 
 def wrong_value(field: Field, value: Value) -> str:
-    """Return what is certainly wrong with a value for an input of a callee, whose schemas are not known here."""
+    """Return a certain mistake in a value for an input of a called document with schemas that are not known here."""
     violation = next(violations((field,), {field.name: value}, lambda name: ()), None)
     return str(violation) if violation else ""
 

@@ -65,7 +65,7 @@ class Name(Struct):
 
 
 class Pass(Struct):
-    """One name that a callee sees."""
+    """One name that a called document sees."""
 
     name: Name
     value: ExpressionText | None = None

@@ -54,7 +54,7 @@ def with_line_breaks(text: str) -> str:
 
 
 def quire_only(playbook: Playbook) -> list[Diagnostic]:
-    """Return a note for each use of what only Quire has."""
+    """Return a note for each use of an extension of Quire."""
     findings: list[Diagnostic] = []
     for parent in playbook.steps:
         for step in family(parent):

@@ -163,7 +163,7 @@ _QUIRE_WORDS = ("\\", "@context(", "@model(", "from:", " @", "\t@")
 
 
 def may_be_quire_only(text: str) -> bool:
-    """Tell whether a text may use what only Quire has; few do. Words are looked for first: the pattern is tried at each
+    """Tell whether a text may use extensions of Quire; few do. Words are looked for first: the pattern is tried at each
     letter, and takes longer than reading the document."""
     lower = text.lower()
     return any(word in lower for word in _QUIRE_WORDS) and _QUIRE_ONLY.search(text) is not None

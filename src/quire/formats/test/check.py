@@ -1,6 +1,6 @@
 """Check a test file: by its text alone, and against the plan of its document.
 
-A test names the steps of a document and of its callees by label, by the way to them, or by path.
+A test names the steps of a document and of its called documents by label, by the way to them, or by path.
 """
 
 from __future__ import annotations
@@ -291,7 +291,7 @@ class DocumentSteps:
         self.is_open = self._calls_unknown() or self._thread_calls()
 
     def _calls_unknown(self) -> bool:
-        """Tell whether a step calls a document that is not among the callees."""
+        """Tell whether a step calls a document that is not among the called documents."""
         names = [call.document for _, step in self._all() for call in step.calls()]
         for _, step in self._all():
             match step.work:

@@ -153,7 +153,7 @@ _NEAR = 20_000
 
 
 def complete_expression(view: View, offset: int, place: CursorPlace) -> list[Completion]:
-    """Return what can follow in an expression."""
+    """Return the completions of an expression."""
     text = place.text
     names = names_at(view, offset, place)
     compared = _COMPARED.search(text)

@@ -163,7 +163,7 @@ def _binding(names: ReadableNames, root: str) -> str:
 
 
 def path_text(view: View, names: ReadableNames, path: tuple[str, ...], type: FieldType | None = None) -> str:
-    """Return the hover of a path: its type, and who writes it."""
+    """Return the hover of a path: its type, and the steps that write it."""
     type = type if type is not None else names.type_at(path)
     lines = [f"**{'.'.join(path)}** {code(type_text(type))}"]
     root = path[0]
@@ -233,7 +233,7 @@ def schema_text(file: PipelineFile, name: str) -> str:
 
 
 def target_text(view: View, name: str) -> str:
-    """Return the signature of a callee: its inputs and the type of its result."""
+    """Return the signature of a called document: its inputs and the type of its result."""
     callee = callee_of(view, name)
     if callee is None:
         return ""

@@ -105,13 +105,13 @@ def node_of(text: str, column: int) -> Node | None:
 
 @lru_cache(maxsize=32)
 def _outside(column: int) -> re.Pattern[str]:
-    """Return what matches any line that would end a list whose items begin at a column."""
+    """Return the pattern of lines that would end a list whose items begin at a column."""
     left = rf"| {{0,{column - 1}}}-" if column else ""
     return re.compile(rf"^(?: {{0,{column}}}[^ \n#-]{left}| {{{column}}}-(?![ \n]))", re.MULTILINE)
 
 
 def readable(source: Source) -> PipelineFile:
-    """Return what can be read of a text whose YAML is broken: its schemas, and the steps that are right.
+    """Return the readable parts of a text whose YAML is broken: its schemas, and the steps that are right.
 
     The other steps become empty ones of the same length, so that everything else keeps its place, and are left out of
     the result.

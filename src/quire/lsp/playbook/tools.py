@@ -209,7 +209,7 @@ _USE = late_pattern(r'@tool\([^\S\n]*+"?+([^",()\n]++)"?+[^\S\n]*+,[^\S\n]*+"?+(
 
 
 def connections(view: View) -> list[tuple[str, str]]:
-    """Return the names that can stand first in `@tool`, each with what it is."""
+    """Return the names that can stand first in `@tool`, each with its kind."""
     settings = view.folder.settings
     names = [(OWN, "built-in tools and documents")]
     if settings is not None:
@@ -264,7 +264,7 @@ def arguments_of(view: View, connection: str, tool: str) -> tuple[Argument, ...]
 
 
 class Authority(Struct, frozen=True):
-    """How dangerous a tool is, and who allows it."""
+    """The tier of a tool, and the source of its grant."""
 
     effect: str
     """`read`, `idempotent`, `write` or `unknown`."""

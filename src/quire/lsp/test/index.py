@@ -220,7 +220,7 @@ class _Walk:
         elif role == "tool":
             self.names.append(Name("tool", text, span, "reads", renames=False))
         elif (kind := self._kind(role, text)) is not None and self._path:
-            if kind == "step":  # the first label of a way to a step of a callee (`2>1`) is the document's own
+            if kind == "step":  # the first label of a way to a step of a called document (`2>1`) is the document's own
                 text = re.split("[>›]", text, maxsplit=1)[0].rstrip()
                 span = Span(span.start, span.start + len(text))
             verbatim = _is_verbatim(self._text, span, text)

@@ -1,5 +1,5 @@
 """Cassettes, `x.cassette.yaml`: the recorded calls of each case with their prompts as readable text, and the model that
-replies from them, as long as it is sent what was recorded.
+replies from them, as long as it is sent the recorded prompts.
 """
 
 from __future__ import annotations

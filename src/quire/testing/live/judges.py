@@ -131,7 +131,7 @@ def read_judge(source: Source) -> JudgeReading:
 
 
 class _Reader(Findings):
-    """Reads one judge, and collects what is wrong."""
+    """Reads one judge, and collects its mistakes."""
 
     def judge(self, node: YamlMapping, path: Path) -> Judge:
         entries = self._entries(node, _KEYS, "a judge")
@@ -287,7 +287,7 @@ def judge_call(judge: Judge, parts: Sequence[tuple[str, str]]) -> ModelCall:
 
 
 async def ask_judge(model: Model, judge: Judge, parts: Sequence[tuple[str, str]]) -> Judgement:
-    """Return the judgement of a model about the named parts of one run. Never raises for what the model does."""
+    """Return the judgement of a model about the named parts of one run. Never raises because of the model."""
     if sum(len(text) for _, text in parts) > LONGEST_JUDGED:
         return Judgement(None, f"the text is longer than {LONGEST_JUDGED:,} characters")
     try:
@@ -302,7 +302,7 @@ async def ask_judge(model: Model, judge: Judge, parts: Sequence[tuple[str, str]]
 
 
 def read_verdict(reply: str) -> tuple[Verdict | None, str]:
-    """Return the verdict in a reply, and its reason; or None, and what is wrong with the reply.
+    """Return the verdict in a reply, and its reason; or None, and the mistake of the reply.
 
     The reply is the object alone, or a fence with it. An object somewhere in other text is not taken: it may be a
     quotation of the judged text.

@@ -84,7 +84,7 @@ _JUDGED = 8_000
 
 
 def announcement_of(plan: LivePlan) -> Announcement:
-    """Return what a live test may cost, from the bounds of the document and from receipts. Asks no model."""
+    """Return the most that a live test may cost, from the bounds of the document and from receipts. Asks no model."""
     forecasts = asyncio.run(_forecasts(plan))
     return announce([case.terms for case in plan.cases], tuple(plan.models), forecasts, plan.options.budget)
 

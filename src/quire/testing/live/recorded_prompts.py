@@ -166,7 +166,7 @@ async def ask_again(
 
 
 async def _in_place(run: RecordedRun, call: RecordedCall, after: EffectRecord) -> Sequence[Change]:
-    """Walk the run once more with one other reply, and return what comes of it."""
+    """Walk the run once more with one other reply, and return the result."""
     before = call.record
     if reply_text(after) == reply_text(before) and tool_uses(after) == tool_uses(before):
         return ()
@@ -304,5 +304,5 @@ def _is_unpaid(record: EffectRecord) -> bool:
 
 
 def total_spent(parts: Iterable[EffectMeter]) -> EffectMeter:
-    """Return the sum of what several calls used."""
+    """Return the total usage of several calls."""
     return reduce(EffectMeter.plus, parts, EffectMeter())

@@ -77,7 +77,7 @@ def grades_something(case: Case, formulas: Sequence[Formula]) -> bool:
 
 
 def grade(stages: Sequence[Stage], case: Case, row: Mapping[str, Value], formulas: Sequence[Formula]) -> list[str]:
-    """Return what is wrong with a try, one line each."""
+    """Return the mistakes of a try, one line each."""
     problems = []
     for stage in stages:
         expect = stage.expect(case)

@@ -221,7 +221,7 @@ def run_block_steps(body: StepSequence, prefix: str, frame: PipelineScope) -> Wa
 
 
 def _called(step: Step, path: str, frame: PipelineScope) -> Walk:
-    """Run a step of a callee. A run can stop after it, but values that are set there are not visible to the caller."""
+    """Run a step of a called document. A run can stop after it, but its caller does not see values set there."""
     try:
         value = yield from run_step(step, path, frame)
     except StepFailed as error:

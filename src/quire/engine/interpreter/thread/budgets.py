@@ -246,8 +246,8 @@ def _amount(name: str, value: Value, rules: int) -> Value:
 class Purse:
     """A thread's budget in dollars.
 
-    A child's purse is filled from its parent's, which has that much less until the child gives back what it did not
-    need; so money is never promised twice. An unknown price is not counted: the limit on tokens bounds such a thread.
+    A child's purse is filled from its parent's, which has that much less until the child gives back the rest; so money
+    is never promised twice. An unknown price is not counted: the limit on tokens bounds such a thread.
     """
 
     def __init__(self, limit: float, parent: Purse | None = None, share: float = 1.0) -> None:

@@ -174,7 +174,7 @@ def compose(
 
 
 def facts_before_start(chain: Chain, inputs: Mapping[str, Value]) -> Mapping[str, Value]:
-    """Return what the conditions of hooks can read before the first turn."""
+    """Return the values that the conditions of hooks can read before the first turn."""
     item_id, leaf = chain[0]
     return {
         "directive": item_id,
