@@ -39,8 +39,8 @@ TASKS = {
     "sum.yaml": "Write a pipeline that adds up the numbers in ctx.numbers, without a model.",
 }
 LEAST = 1
-"""So many of the six tasks have to end with a document without findings; three or four did when it was
-counted: the model has 1.5 B parameters."""
+"""So many of the six tasks have to end with a document without findings; three did when it was counted: the
+model has 1.5 B parameters."""
 
 Check = Callable[[str, str], list[str]]
 
