@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from quire.display.visible import visible
 from quire.plan.vocabulary import last_label
 
 if TYPE_CHECKING:
@@ -39,6 +40,12 @@ def row_data(row: RunRow) -> dict[str, Value]:
         "origin": row.pins.get("origin") or None,
         "imported": row.pins.get("imported") or None,
         "forced": row.pins.get("forced") or [],
+        "subject": visible(row.subject or row.title or row.id),
+        "name": row.name and visible(row.name),
+        "label": visible(row.label),
+        "note": row.note,
+        "seen_at": row.seen_at,
+        "until": row.until,
     }
 
 

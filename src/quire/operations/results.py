@@ -35,6 +35,12 @@ class Run(Struct):
     origin: Any
     imported: Any
     forced: list[Any]
+    subject: Text
+    name: str | None
+    label: Text
+    note: str | None
+    seen_at: float | None
+    until: str | None
 
 
 class Removed(Struct):

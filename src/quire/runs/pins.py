@@ -134,10 +134,11 @@ SHAPES: Mapping[str, Shape] = {
     "reply_tokens": _or_none(_is_count),
     "proven": _is_map_of(_is_amount),
     "forced": _are_texts,
+    "until": _is_text,
 }
 """The shape of each pin by name. Other names are not checked."""
 
-_LEFT_OUT = ("reuse", "model_settings", "shelf", "steps", "proven", "forced")
+_LEFT_OUT = ("reuse", "model_settings", "shelf", "steps", "proven", "forced", "until")
 """Pins that are stored only if they are set, as most runs have none of them."""
 
 NEEDED = ("document", "folder", "model", "inputs")
@@ -227,6 +228,8 @@ class PinnedState(Struct, frozen=True):
     """`ProvenBounds` of the run as it was started."""
     forced: tuple[str, ...] = ()
     """Codes of findings that would have stopped the run."""
+    until: str = ""
+    """The path of the step after which a try ends; empty for other runs."""
 
     def settings_of(self, spec: str) -> CallSettings:
         """Return the settings of the run's own model; none for one that is called in its place."""

@@ -146,6 +146,8 @@ class Keeper(Protocol):
         ...
 
 
+MOST_NAME, MOST_NOTE = 80, 2000
+"""The longest name and the longest note of a run."""
 REPLY_SECONDS = 24 * 3600.0
 """The time for which a reply is kept under its idempotency key."""
 UNDER_WAY_SECONDS = 900.0

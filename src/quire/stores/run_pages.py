@@ -14,16 +14,19 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from quire.engine.records import EffectRecord, Event, RunRow, Status
+from quire.engine.records import EffectRecord, Event, NewRun, RunRow, Status
 from quire.errors import StoreError
 from quire.patterns import late_pattern
 from quire.stores import row_decoder, rows
+from quire.subject import EARLIER, subject_of
 from quire.values import clean, encode
 
 if TYPE_CHECKING:
     from quire.engine.ports import Store
     from quire.stores.statements import Statements
+    from quire.values import Value
 
 
 # Only constants of this package are put together here, never values.
@@ -84,12 +87,22 @@ class Lister(Protocol):
         """Return the number of runs, at most `MOST_COUNTED` + 1."""
         ...
 
+    async def recent_inputs(self, document: str, limit: int) -> Sequence[Mapping[str, Value]]:
+        """Return the inputs of the newest runs of a document, without runs whose pins are large."""
+        ...
+
 
 def lister(store: Store) -> Lister:
     """Return the store as a `Lister`. Raises `StoreError` if it cannot list its runs in pages."""
     if not isinstance(store, Lister):
         raise StoreError("this store does not list its runs in pages")
     return store
+
+
+async def with_subject(store: Store, run: NewRun) -> NewRun:
+    """Return a new run with its subject."""
+    earlier = await store.recent_inputs(run.document, EARLIER) if isinstance(store, Lister) else ()
+    return replace(run, subject=subject_of(run.pins.get("inputs"), run.title, run.created_at, earlier))
 
 
 def words_of(text: str) -> tuple[str, ...]:

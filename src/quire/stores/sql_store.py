@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from quire.stores.statements import Statements
     from quire.stores.transactions import Steps, Transactions
     from quire.trust.seal import Seal
+    from quire.values import Value
 
 T = TypeVar("T")
 Work: TypeAlias = "Callable[[bool], Steps[T]]"
@@ -175,6 +176,10 @@ class SqlStore(ABC):
         for runs, cost, priced in await self._rows(self._sql.SPENT, (since,)):
             return contract.Spent(runs, cost, runs - priced)
         return contract.Spent()
+
+    async def recent_inputs(self, document: str, limit: int) -> Sequence[Mapping[str, Value]]:
+        """Implement `quire.stores.run_pages.Lister.recent_inputs`."""
+        return [row_decoder.inputs(row) for row in await self._rows(self._sql.RECENT_PINS, (document, limit))]
 
     async def text(self, sha256: str) -> str:
         for (body,) in await self._rows(self._sql.TEXT, (sha256,)):

@@ -68,6 +68,11 @@ class Statements(ABC):
 
     NEW_RUN: str
     """Inserts a run and answers with its number; with nothing if the id is taken."""
+    RECENT_PINS = """
+        SELECT p.value FROM runs r JOIN pins p ON p.run = r.n
+        WHERE r.document = ? AND p.value IS NOT NULL ORDER BY r.created_at DESC, r.n DESC LIMIT ?
+    """
+    """Leaves out large pins, which are kept with the large texts."""
     MADE = "SELECT title, format, document, created_at FROM runs WHERE id = ?"
     TAKEN_IN = "UPDATE runs SET taken_in_at = ? WHERE n = ?"
     NEW_PINS = "INSERT INTO pins (run, value, blob, seal) VALUES (?, ?, ?, ?)"

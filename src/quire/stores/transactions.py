@@ -97,7 +97,9 @@ def encode_run(run: NewRun, seal: Seal, history: History | None = None) -> Encod
         if sha256(text.encode()) != digest:
             raise ValueError(f"a text pinned by run {run.id} is not the one that {digest} names")
         blobs.rows.append((digest, text))
-    columns = (run.id, title, run.format, document, run.created_at, run.created_at)
+    labels = [None if text is None else clean(text) for text in (run.subject or None, run.name, run.note)]
+    until = str(run.pins.get("until") or "") or None
+    columns = (run.id, title, run.format, document, run.created_at, run.created_at, *labels, until)
     return EncodedRun(columns, pins, blobs.rows, history, _encode_history(run.id, history, seal))
 
 

@@ -85,7 +85,8 @@ class PostgresStatements(Statements):
             ELSE FALSE END
     """
     NEW_RUN = """
-        INSERT INTO runs (id, title, format, document, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)
+        INSERT INTO runs (id, title, format, document, created_at, updated_at, subject, name, note, until)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         ON CONFLICT (id) DO NOTHING RETURNING n
     """
     STATE_OF_RUN = "SELECT status, expires_at FROM runs WHERE id = ? FOR NO KEY UPDATE"
@@ -335,7 +336,15 @@ _HTTP_REPLIES: Migration = (
 )
 """Replies of the HTTP API by idempotency key, for a day. A row without a reply is a request under way."""
 
-MIGRATIONS: Sequence[Migration] = (_FIRST, _TAKEN_IN, _SEALS, _ANSWERED_BY, _HTTP_REPLIES)
+_LABELS: Migration = (
+    """
+    ALTER TABLE quire_runs ADD COLUMN subject TEXT COLLATE "C", ADD COLUMN name TEXT COLLATE "C", ADD COLUMN note TEXT,
+        ADD COLUMN seen_at DOUBLE PRECISION, ADD COLUMN until TEXT
+    """,
+)
+"""Outside the seals: nothing is decided by them. `until` repeats a pin, which is sealed, for lists."""
+
+MIGRATIONS: Sequence[Migration] = (_FIRST, _TAKEN_IN, _SEALS, _ANSWERED_BY, _HTTP_REPLIES, _LABELS)
 """A released migration is never edited: the next one is appended."""
 
 

@@ -56,7 +56,8 @@ class SqliteStatements(Statements):
     """
     RUNNING = "SELECT r.id FROM runs r WHERE r.status = 'running' ORDER BY r.created_at DESC, r.n DESC"
     NEW_RUN = """
-        INSERT INTO runs (id, title, format, document, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)
+        INSERT INTO runs (id, title, format, document, created_at, updated_at, subject, name, note, until)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         ON CONFLICT (id) DO NOTHING
     """
     STATE_OF_RUN = "SELECT status, expires_at FROM runs WHERE id = ?"
@@ -242,7 +243,13 @@ _HTTP_REPLIES: Migration = (
 )
 """Replies of the HTTP API by idempotency key, for a day. A row without a reply is a request under way."""
 
-MIGRATIONS: Sequence[Migration] = (_FIRST_TABLES, _LETTERS, _TAKEN_IN, _SEALS, _ANSWERED_BY, _HTTP_REPLIES)
+_LABELS: Migration = tuple(
+    f"ALTER TABLE runs ADD COLUMN {column}"
+    for column in ("subject TEXT", "name TEXT", "note TEXT", "seen_at REAL", "until TEXT")
+)
+"""Outside the seals: nothing is decided by them. `until` repeats a pin, which is sealed, for lists."""
+
+MIGRATIONS: Sequence[Migration] = (_FIRST_TABLES, _LETTERS, _TAKEN_IN, _SEALS, _ANSWERED_BY, _HTTP_REPLIES, _LABELS)
 """`PRAGMA user_version` counts those that a file has had. A released one is never edited: the next one is appended."""
 
 
