@@ -93,7 +93,7 @@ _GOING = (Status.PENDING, Status.RUNNING)
 @click.option(
     "--sort",
     type=click.Choice(["started", "took", "cost", "subject"]),
-    help="The newest (default), longest or dearest first, or by subject.",
+    help="The newest (default), longest or most expensive first, or by subject.",
 )
 @click.option("--by", type=click.Choice(["document", "error"]), help="Groups of runs that share it.")
 @click.option("--pulse", is_flag=True, help="Runs and cost of each of the last 14 days.")
