@@ -172,7 +172,7 @@ class GroupRuns(StatusFilters, frozen=True, kw_only=True):
 
 
 @operation(
-    "Runs in groups: by document, or failed ones by document and error, the newest group first.",
+    "Runs in groups: by document, or failed ones by error.",
     GroupRuns,
     shape(by=Name, groups=list[Object], more=Count),
 )
@@ -219,7 +219,7 @@ class Pulse(Input, frozen=True, kw_only=True):
 
 
 @operation(
-    "Runs and cost of each of the last days, and how long people were waited for.",
+    "Runs, cost and waits of the last days.",
     Pulse,
     shape(days=list[Object], waiting=Count, waited=float | None),
 )
@@ -260,7 +260,7 @@ class LabelRun(OfRun, frozen=True, kw_only=True):
     seen: bool | UnsetType = UNSET
 
 
-@operation("Give a run a name or a note, or mark it as seen.", LabelRun, Run)
+@operation("Set name and note of a run, or mark it as seen.", LabelRun, Run)
 async def label_run(host: Host, given: LabelRun) -> Value:
     run = await host.runtime.find(given.run)
     changes: dict[str, str | float | None] = {}
