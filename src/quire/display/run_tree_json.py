@@ -11,14 +11,14 @@ from msgspec import Struct
 from quire.plan.descriptions import step_name
 from quire.plan.nodes import UseTool
 from quire.plan.pipeline_work import Block, Call, Invoke, Select
-from quire.runs.tree import GROUPS, MOST_ITEMS, Node
+from quire.runs.run_tree import GROUPS, MOST_ITEMS, Node
 from quire.values import encode
 from quire.wording import cut
 
 if TYPE_CHECKING:
     from quire.engine.records import RunRow
     from quire.plan.nodes import Step
-    from quire.runs.tree import RunTree, State
+    from quire.runs.run_tree import RunTree, State
     from quire.values import Value
 
 MOST_ROWS = 400

@@ -143,7 +143,7 @@ async def show_step(host: Host, given: ShowStep) -> Value:
     return detail
 
 
-@operation("What ran inside of what: rows as columns, with state, time and cost.", ShowTree, Tree)
+@operation("The tree of a run: steps and effects as rows, with state, time and cost, in columns.", ShowTree, Tree)
 async def show_tree(host: Host, given: ShowTree) -> Value:
     """Return the first rows of a run, opened towards what needs attention, or with `under` one page of the rows below
     another."""

@@ -24,7 +24,7 @@ from quire.runs.why import ProvenanceProgress
 if TYPE_CHECKING:
     from quire.engine.records import EffectRecord, Event
     from quire.runs.outcome import RunView
-    from quire.runs.tree import RunTree
+    from quire.runs.run_tree import RunTree
     from quire.values import Value
 
 _ENDS = ("completed", "failed", "skipped")
@@ -68,8 +68,8 @@ class Item(Struct, gc=False):
 
 
 def explain(tree: RunTree, view: RunView) -> None:
-    """Add to the tree of a run what only a replay says: states of steps that only compute, the ends of items, the
-    names of tools, and the values of items."""
+    """Add to the tree of a run the facts that only a replay has: states of steps that only compute, the ends of items,
+    the names of tools, and the values of items."""
     progress = view.replay.progress
     for path, request in view.replay.asked.items():
         match request:

@@ -24,7 +24,7 @@ from quire.runs.drives import apply_amendments
 from quire.runs.fan_items import Recorded, add_values, explain
 from quire.runs.outcome import RunView
 from quire.runs.stored import run_without_loop
-from quire.runs.tree import RunTree
+from quire.runs.run_tree import RunTree
 from quire.stores.run_pages import Paged
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from quire.display.run_tree_json import TreeRows
 from quire.engine.records import EffectRecord, Event, RunRow, Status, Usage, total_cost
 from quire.runs.imports import import_run, read_export
 from quire.runs.live_views import LiveViews
-from quire.runs.tree import RunTree, state_of
+from quire.runs.run_tree import RunTree, state_of
 
 CASES = json.loads((Path(__file__).parents[1] / "server" / "tree_cases.json").read_text(encoding="utf-8"))
 JOURNALS = sorted((Path(__file__).parents[1] / "fixtures" / "journals").glob("*.jsonl"))

@@ -1,4 +1,4 @@
-"""The tree of a run: what ran inside of what, when, at which cost, and in which state.
+"""The tree of a run: its steps and effects as rows below each other, with times, costs and states.
 
 A row is a prefix of a journal path. Each effect adds its time, tokens and cost to all prefixes of its path, so an event
 changes as many rows as the path has parts. The same rules are in `server/page/app/tree_model.js`; the table
@@ -78,7 +78,7 @@ class Document(Struct, frozen=True):
 
 
 class Leaf(Struct):
-    """What one effect has added to the rows above it."""
+    """The numbers that one effect has added to the rows above it."""
 
     node: Node
     kind: str
