@@ -99,8 +99,9 @@ class Host:
         """Drive a run. With `goes_on` it continues in a process of its own when this one ends."""
         await self.runtime.drive(run, given=given or Given(), overrides=overrides)
 
-    def written(self, run: str, path: str) -> str | None:
-        """Return the text so far of a reply that a model writes now; None if there is none, or it is not kept here."""
+    def written(self, run: str, path: str) -> tuple[int, str] | None:
+        """Return the text so far of a reply that a model writes now, after the number of characters that are not kept;
+        None if there is none, or another process drives the run."""
         return None
 
     def pause(self, run: str) -> bool:

@@ -177,23 +177,22 @@ async def show_tree(host: Host, given: ShowTree) -> Value:
 async def read_text(host: Host, given: ReadText) -> Value:
     """Return a slice of a text. A slice of prose ends at a paragraph, so that each can be rendered by itself."""
     run, path = await host.runtime.find(given.run), given.path
-    text, kind = await _text_at(host, run, path)
-    part = text[given.after : given.after + given.limit]
-    end = given.after + len(part)
-    if end < len(text) and kind == "text" and (paragraph := part.rfind("\n\n")) > 0:
+    first, text = host.written(run, path) or (0, None)
+    text, kind = (text, "text") if text is not None else await _text_at(host, run, path)
+    after = max(given.after, first)
+    part = text[after - first : after - first + given.limit]
+    end, total = after + len(part), first + len(text)
+    if end < total and kind == "text" and (paragraph := part.rfind("\n\n")) > 0:
         part = part[: paragraph + 2]
-        end = given.after + len(part)
+        end = after + len(part)
     job = ("markdown", part)
     html = (await host.render([job]))[job] if kind == "text" and len(part) <= LONGEST_RENDERED else None
-    following = str(end) if end < len(text) else None
-    data: dict[str, Value] = {"path": path, "text": part, "html": html, "after": given.after}
-    return {**data, "next": following and int(following), "total": len(text), "kind": kind}
+    data: dict[str, Value] = {"path": path, "text": part, "html": html, "after": after}
+    return {**data, "next": end if end < total else None, "total": total, "kind": kind}
 
 
 async def _text_at(host: Host, run: str, path: str) -> tuple[str, str]:
     """Return the text of an effect, of the output of a step, or of the last effect below a row; and its kind."""
-    if (written := host.written(run, path)) is not None:
-        return written, "text"
     journal = _journal(host)
     record = await journal.effect(run, path)
     if record is None:

@@ -23,8 +23,8 @@ from quire.errors import QuireError
 from quire.runs.drives import apply_amendments
 from quire.runs.fan_items import Recorded, add_values, explain
 from quire.runs.outcome import RunView
-from quire.runs.stored import run_without_loop
 from quire.runs.run_tree import RunTree
+from quire.runs.stored import run_without_loop
 from quire.stores.run_pages import Paged
 
 if TYPE_CHECKING:
