@@ -224,7 +224,7 @@ class TreeRows:
     def _hint(self, row: Node, leaf: Node, step: Step | None, items: Sequence[Node], state: State) -> str:
         if state == "stopped" and leaf.open and not leaf.asks:
             return "stopped, reply not kept"
-        if state == "running" and self.elsewhere and not items:
+        if state == "running" and self.elsewhere and not leaf.below:
             return "written in another process"
         if row.kind == "item" and row.above is not None:
             values = self.tree.values.get(row.above.path, ())

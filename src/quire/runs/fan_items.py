@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from msgspec import Struct, field
 
 from quire.engine.premises import PureWork
-from quire.engine.records import add_costs
-from quire.engine.requests import Boundary, ToolRequest
+from quire.engine.records import Status, add_costs
+from quire.engine.requests import Boundary, ModelRequest, ToolRequest
 from quire.errors import CannotStart
 from quire.expr import EvalError
 from quire.plan.pipeline_work import Fold, ForEach, Formula, Parallel, Repeat
@@ -78,6 +78,11 @@ def explain(tree: RunTree, view: RunView) -> None:
             case ToolRequest() if path in tree.nodes:
                 tree.nodes[path].tool = request.tool
     tree.computed |= {path: step.status for path, step in progress.steps.items() if step.status in _ENDS}
+    if view.row.status in (Status.RUNNING, Status.INTERRUPTED):
+        # Events are written with the effect that follows them, so nothing in the store says that it is under way.
+        for request in view.replay.open:
+            if isinstance(request, ModelRequest | ToolRequest):
+                tree.begin(request.path)
     if isinstance(progress, Recorded):
         for path, ends in progress.ended.items():
             for key, (state, message) in ends.items():

@@ -276,6 +276,10 @@ class RunTree:
             above.asks -= asks
             above.end = max(above.end, at)
 
+    def begin(self, path: str) -> None:
+        """Note an effect that has begun after the last event."""
+        self._open(path, self._last)
+
     def ask(self, path: str, at: float) -> None:
         """Note a question that is open."""
         self._asked.setdefault(path, at)
