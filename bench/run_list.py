@@ -55,7 +55,9 @@ async def _fill(store: Store) -> None:
             "inputs": inputs,
             "origin": {"run": "run-00005"} if number == 9_000 else {},
         }
-        run = NewRun(f"run-{number:05}", f"Report {number}", "playbook", f"d{number % 7}.playbook.md", now, pins, {})
+        run = NewRun(
+            f"run-{number:05}", f"Report {number}", "playbook", f"d{number % 7}.playbook.md", now, pins, {}, "s"
+        )
         record = EffectRecord(
             "1/model", "model", "ok", "f" * 64, now, {"text": "word " * 100}, usage=Usage(900, 200, 0.01)
         )
@@ -82,6 +84,13 @@ async def _on(name: str, where: Path | str) -> list[Row]:
         "a word that no run has": lambda: runs.page(RunFilters(words=("nowhere",))),
         "forks of a run": lambda: runs.page(RunFilters(origin="run-00005")),
         "counts by status": lambda: runs.counts(RunFilters()),
+        "by time": lambda: runs.page(RunFilters(), sort="took"),
+        "by cost": lambda: runs.page(RunFilters(), sort="cost"),
+        "by subject": lambda: runs.page(RunFilters(), sort="subject"),
+        "all, for groups": lambda: runs.page(RunFilters(), limit=RUNS, pins=False),
+        "added up": lambda: store.spent(0.0),  # type: ignore[attr-defined]  # both stores are ledgers
+        "waits of people": lambda: store.waited(0.0),  # type: ignore[attr-defined]
+        "earlier inputs, at a start": lambda: runs.recent_inputs("d3.playbook.md", 20),
     }
     rows = []
     for what, work in works.items():

@@ -86,6 +86,8 @@ def run_header(row: RunRow, now: float, model: str, asks: bool = True) -> Iterat
     yield f"{'run':9} {row.id}"
     yield f"{'status':9} {_coloured(said(shown_status(row, asks)), row.status)}{at}"
     facts = [
+        ("subject", row.label),
+        *([("note", row.note)] if row.note else []),
         ("document", row.document),
         *_origin(row),
         *([("model", model)] if model else []),
@@ -325,7 +327,9 @@ def run_table(rows: Sequence[RunRow], now: float, asking: Collection[str], colum
 def _run_table(
     rows: Sequence[RunRow], now: float, asking: Collection[str], numbers: bool, title: int, inputs: int
 ) -> list[str]:
-    header = ["RUN", "STATUS", "TITLE", "STEP", "AGE"] + ["TOKENS", "COST"] * numbers + ["INPUTS"] * bool(inputs)
+    wide = title == _TITLE
+    header = ["RUN", "STATUS", "SUBJECT", "STEP", "AGE"] + ["TOKENS", "COST"] * numbers
+    header += ["TITLE"] * wide + ["INPUTS"] * bool(inputs)
     cells = []
     for row in rows:
         origin, inputs_of = row.pins.get("origin"), row.pins.get("inputs")
@@ -334,11 +338,11 @@ def _run_table(
         cell = [
             row.id,
             said(shown_status(row, row.id in asking)),
-            short(row.title, title) + (forked if title == _TITLE else ""),
+            short(row.label, title) + (forked if wide else ""),
             position_of(row),
             age(now - row.created_at),
         ]
         cell += [tokens_in_and_out(row.input_tokens, row.output_tokens), money(row.cost)] * numbers
         named = ", ".join(f"{name}={text}" for name, text in texts.items())
-        cells.append(cell + [short(named, inputs)] * bool(inputs))
+        cells.append(cell + [short(row.title, 32)] * wide + [short(named, inputs)] * bool(inputs))
     return table(cells, header, right=frozenset({4, 5, 6} if numbers else {4}), style=_status_style)

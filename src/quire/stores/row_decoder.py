@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
 
 from msgspec.structs import replace
@@ -17,11 +17,13 @@ from msgspec.structs import replace
 from quire.engine.records import Answer, EffectRecord, Event, Letter, Question, RunRow, Status, Usage
 from quire.errors import BrokenSeal, StoreError
 from quire.stores.seals import seal_answer, seal_letter
+from quire.subject import subject_of
 from quire.values import decode
 
 if TYPE_CHECKING:
     from quire.engine.requests import Failure
     from quire.trust.seal import Seal
+    from quire.values import Value
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -66,13 +68,14 @@ def _check_numbers(*values: object) -> None:
             raise ValueError(value)
 
 
-RUN_COLUMNS = """
+PINS = "coalesce(p.value, (SELECT body FROM blobs WHERE sha256 = p.blob))"
+RUN_COLUMNS = f"""
     r.id, r.title, r.format, r.document, r.status, coalesce(t.position, ''), r.created_at,
     CASE WHEN t.written_at > r.updated_at THEN t.written_at ELSE r.updated_at END, r.expires_at,
     coalesce(t.total_input, 0), coalesce(t.total_output, 0),
     CASE WHEN t.written_at IS NULL THEN 0.0 ELSE t.total_cost END,
     r.failure_kind, r.failure_message, r.ended_by, r.epoch,
-    coalesce(p.value, (SELECT body FROM blobs WHERE sha256 = p.blob))
+    {PINS}, r.subject, r.name, r.note, r.seen_at
 """
 
 
@@ -84,7 +87,8 @@ _pins = functools.lru_cache(maxsize=8)(decode)
 def run_row(row: Row) -> RunRow:
     """Decode a run as stored. The store derives the current status from time and locks."""
     _check_texts(*row[:6])
-    _check_numbers(*row[6:12], row[15])
+    _check_texts(*(text or "" for text in row[17:20]))
+    _check_numbers(*row[6:12], row[15], row[20])
     pins = _pins(row[16])
     if not isinstance(pins, dict):
         raise TypeError(pins)
@@ -105,7 +109,19 @@ def run_row(row: Row) -> RunRow:
         ended_by=_texts(row[14]),
         epoch=row[15],
         pins=pins,
+        # Runs of 0.1.0 have no subject: it is made whenever they are read.
+        subject=row[17] or subject_of(pins.get("inputs"), row[1], float(row[6])),
+        name=row[18],
+        note=row[19],
+        seen_at=row[20],
     )
+
+
+@_checked
+def inputs(row: Row) -> Mapping[str, Value]:
+    """Decode the inputs of a run from its pins."""
+    pins = cast("dict[str, Value]", decode(row[0]))
+    return cast("Mapping[str, Value]", pins.get("inputs") or {})
 
 
 EFFECT_COLUMNS = """

@@ -7,6 +7,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from math import inf
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -27,7 +28,7 @@ from quire.engine.records import (
 )
 from quire.errors import RunState, StoreError
 from quire.stores import contract, row_decoder, rows
-from quire.stores.run_pages import Condition, JournalPages, RunFilters, RunPage, RunQueries, cursor
+from quire.stores.run_pages import Condition, JournalPages, RunFilters, RunPage, RunQueries, Sort, cursor
 from quire.values import clean
 
 if TYPE_CHECKING:
@@ -36,10 +37,14 @@ if TYPE_CHECKING:
     from quire.stores.statements import Statements
     from quire.stores.transactions import Steps, Transactions
     from quire.trust.seal import Seal
+    from quire.values import Value
 
 T = TypeVar("T")
 Work: TypeAlias = "Callable[[bool], Steps[T]]"
 """Begins a transaction. The argument is `again`: true after an attempt whose outcome is unknown."""
+
+
+_MOST_WAITS = 1000
 
 
 class SqlStore(ABC):
@@ -147,14 +152,20 @@ class SqlStore(ABC):
     async def written_since(self, at: float) -> Sequence[RunRow]:
         return [self._run_now(row) for row in await self._rows(self._sql.WRITTEN_SINCE, (at, at))]
 
-    async def page(self, filters: RunFilters, after: str | None = None, limit: int = 100) -> RunPage:
+    async def page(
+        self, filters: RunFilters, after: str | None = None, limit: int = 100, sort: Sort = "started", pins: bool = True
+    ) -> RunPage:
         """Implement `quire.stores.run_pages.Lister.page`."""
-        rows = await self._rows(*self._queries.page(filters, after, limit + 1))
+        rows = await self._rows(*self._queries.page(filters, after, limit + 1, sort, pins))
         runs = [self._run_now(row) for row in rows[:limit]]
         if len(rows) <= limit:
             return RunPage(runs)
-        ((created_at, number),) = await self._rows(self._sql.PLACE_OF_RUN, (rows[limit - 1][0],))
-        return RunPage(runs, cursor(float(created_at), number))
+        ((key, number),) = await self._rows(*self._queries.place(rows[limit - 1][0], sort))
+        return RunPage(runs, cursor(key, number, sort))
+
+    async def named(self, runs: Sequence[str]) -> Sequence[RunRow]:
+        """Implement `quire.stores.run_pages.Lister.named`."""
+        return [self._run_now(row) for row in await self._rows(*self._queries.named(runs))] if runs else ()
 
     async def count(self, filters: RunFilters) -> int:
         rows = await self._rows(*self._queries.count(filters))
@@ -171,10 +182,22 @@ class SqlStore(ABC):
     async def keep_reply(self, key: str, claim: str, reply: str | None) -> None:
         await self._transact(lambda again: self._transactions.keep_reply(key, claim, reply))
 
-    async def spent(self, since: float) -> contract.Spent:
-        for runs, cost, priced in await self._rows(self._sql.SPENT, (since,)):
-            return contract.Spent(runs, cost, runs - priced)
+    async def spent(self, since: float, until: float = inf) -> contract.Spent:
+        for cost, unknown, runs, completed, failed in await self._rows(self._sql.SPENT, (since, until)):
+            return contract.Spent(runs, cost, unknown, completed, failed)
         return contract.Spent()
+
+    async def waited(self, since: float) -> Sequence[float]:
+        return [seconds for (seconds,) in await self._rows(self._sql.WAITED, (since, since, _MOST_WAITS))]
+
+    async def label(self, run: str, changes: Mapping[str, str | float | None]) -> None:
+        """Implement `quire.stores.run_pages.Lister.label`."""
+        await self._expect(run)
+        await self._transact(lambda again: self._transactions.label(run, changes))
+
+    async def recent_inputs(self, document: str, limit: int) -> Sequence[Mapping[str, Value]]:
+        """Implement `quire.stores.run_pages.Lister.recent_inputs`."""
+        return [row_decoder.inputs(row) for row in await self._rows(self._sql.RECENT_PINS, (document, limit))]
 
     async def text(self, sha256: str) -> str:
         for (body,) in await self._rows(self._sql.TEXT, (sha256,)):

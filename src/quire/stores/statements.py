@@ -34,6 +34,15 @@ _OF_RUNS = {
 }
 
 
+WORDS = " || ' ' || ".join(
+    f"coalesce(r.{column}, '')" for column in ("id", "title", "document", "failure_message", "subject", "name", "note")
+)
+COUNTED = ", ".join(
+    f"count(CASE WHEN r.until IS NULL{condition} THEN 1 END)"
+    for condition in ("", " AND r.status = 'completed'", " AND r.status = 'failed'")
+)
+
+
 class Statements(ABC):
     """The statements of a store by name. Those without a text here are written by each store."""
 
@@ -51,7 +60,6 @@ class Statements(ABC):
     """
     OWNERS = ""
     """Precedes a query that asks whether owners are alive."""
-    PLACE_OF_RUN = "SELECT created_at, n FROM runs WHERE id = ?"
     # Conditions on a run `r` with its pins `p`. Pins are read as JSON only where the text occurs in them at all.
     FORK_OF: str
     """Takes the id of the origin twice."""
@@ -62,12 +70,30 @@ class Statements(ABC):
             OR (r.status IN ('paused', 'awaiting_input') AND (r.expires_at IS NULL OR r.expires_at >= ?)))
         AND EXISTS (SELECT 1 FROM questions q WHERE q.run = r.id AND q.state = 'open')
     """
+    LAST_COST: str
+    """The cost of a run; -1 if it is not known."""
+    LAST_AT: str
+    """The time of the last row of a run's journal."""
     SPENT: str
-    """Selects the number of runs since a time, the sum of their known costs, and the number of those."""
+    """Selects the sum of the known costs of the runs that were started between two times, the number of those whose
+    cost is not known, and the numbers of all, completed and failed ones without tries."""
+    WAITED = """
+        SELECT j.at - q.asked_at FROM runs r CROSS JOIN journal j CROSS JOIN questions q
+        WHERE r.id IN (SELECT run FROM questions WHERE asked_at >= ?) AND {of_run} AND j.kind = 'ask' AND j.state = 'ok'
+            AND q.run = r.id AND q.path = j.path AND q.asked_at >= ? ORDER BY q.asked_at DESC LIMIT ?
+    """
+    """Selects the seconds that the newest answered questions have waited."""
+    SET_LABEL = "UPDATE runs SET name = ?, note = ?, seen_at = ? WHERE id = ?"
+    LABEL_OF_RUN = "SELECT name, note, seen_at FROM runs WHERE id = ?"
     FIND = f"SELECT r.id FROM runs r WHERE r.id >= ? AND r.id < ? {_NEWEST} LIMIT 10"
 
     NEW_RUN: str
     """Inserts a run and answers with its number; with nothing if the id is taken."""
+    RECENT_PINS = """
+        SELECT p.value FROM runs r JOIN pins p ON p.run = r.n
+        WHERE r.document = ? AND p.value IS NOT NULL ORDER BY r.created_at DESC, r.n DESC LIMIT ?
+    """
+    """Leaves out large pins, which are kept with the large texts."""
     MADE = "SELECT title, format, document, created_at FROM runs WHERE id = ?"
     TAKEN_IN = "UPDATE runs SET taken_in_at = ? WHERE n = ?"
     NEW_PINS = "INSERT INTO pins (run, value, blob, seal) VALUES (?, ?, ?, ?)"
