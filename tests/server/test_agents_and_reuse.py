@@ -52,7 +52,7 @@ async def test_programs_see_calls_and_reuse(tmp_path: Path) -> None:
         )
         assert (model["reused"], model["by"]) == (first["id"], None)
         async with server.client() as client:
-            body = {"inputs": FILES, "reuse": "nothing"}
+            body = {"inputs": FILES, "reuse": "nothing", "model": f"script:{server.folder / 's.json'}"}
             ahead = (await client.post("/documents/p.yaml/preflight", json=body)).json()
             refused = await client.post("/runs", json={"document": "p.yaml", **body})
         assert "unknown run nothing" in json.dumps(ahead["problems"])
