@@ -152,7 +152,7 @@ class RunTree:
         self.stops: list[tuple[float, float]] = []
         """The times in which the run rested."""
         self.computed: dict[str, str] = {}
-        """The last word about steps that left no effect, as far as a replay told it."""
+        """The states of steps in a replay: of those without an effect, and of ends that are not written yet."""
         self.values: dict[str, Sequence[Value]] = {}
         """The items of fans, by the path of the step."""
         self._documents = documents or {}
@@ -373,7 +373,8 @@ class RunTree:
         """Return the state of a row in a run of this status."""
         if node.kind == "step" and not node.told and not node.effects and not node.open:
             return self._pure_state(node, run)
-        told = "running" if node.open and node.told != "failed" else node.told
+        told = self.computed.get(node.path, node.told) if node.told == "running" else node.told
+        told = "running" if node.open and told != "failed" else told
         told = told or ("failed" if node.last_failed else "completed" if node.effects else "pending")
         return state_of(told, run, asks=node.asks > 0, failed=node.last_failed)
 
