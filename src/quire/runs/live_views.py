@@ -186,7 +186,7 @@ class LiveViews:
         for record in (brief.record for brief in briefs) if briefs else await store.effects(row.id):
             tree.add(record)
         for question in await store.questions(row.id):
-            tree.ask(question.path, question.asked_at)
+            tree.begin(question.path, question.asked_at)
         if row.failure and row.failed_at and not row.failed_at.endswith("*"):
             tree.fail(row.failed_at, row.failure.message)
         return tree
