@@ -13,6 +13,7 @@ from tests.runs.travel import Travel
 
 from quire.display.run_tree_json import TreeRows
 from quire.engine.records import EffectRecord, Event, RunRow, Status, Usage, total_cost
+from quire.engine.requests import Failure
 from quire.runs.imports import import_run, read_export
 from quire.runs.live_views import LiveViews
 from quire.runs.run_tree import RunTree, state_of
@@ -29,7 +30,16 @@ def run_row(status: str, created_at: float = 1000.0) -> RunRow:
 
 def event_of(told: dict[str, Any]) -> Event:
     head = {name: told[name] for name in ("type", "path", "at") if name in told}
-    return Event(run="r", data={name: value for name, value in told.items() if name not in head}, **head)
+    data = {name: value for name, value in told.items() if name not in head}
+    record = None
+    if told["type"] == "effect":
+        usage = Usage(data.get("input_tokens", 0), data.get("output_tokens", 0), data.get("cost", 0.0))
+        failure = Failure("refused", data["message"]) if "message" in data else None
+        numbers = {"at": told["at"] - data["elapsed"], "elapsed": data["elapsed"], "usage": usage}
+        record = EffectRecord(
+            told["path"], data["kind"], data["state"], "", failure=failure, by=data.get("by", ""), **numbers
+        )
+    return Event(run="r", data=data, record=record, **head)
 
 
 def table(events: list[dict[str, Any]], status: str, now: float) -> list[list[Any]]:
@@ -88,7 +98,7 @@ def test_rows_have_each_effect_once_and_costs_add_up(records: list[EffectRecord]
             costs[parent] -= columns["cost"][at]
     assert min(own, default=0) >= 0 and min(costs, default=0) >= 0
     # Effects that are only raw and stand at the top count for the run alone.
-    top = [record for path, record in last.items() if tree.leaves[path].node is tree.root]
+    top = [record for path, record in last.items() if tree.leaves[path][0] is tree.root]
     assert sum(own) + len(top) == len(last) == tree.root.effects
     assert sum(costs) + (total_cost(top) or 0) == total_cost(last.values()) == tree.root.cost
     assert all(took >= 0 and waited >= 0 for took, waited in zip(columns["took"], columns["waited"], strict=True))

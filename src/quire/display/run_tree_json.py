@@ -229,7 +229,8 @@ class TreeRows:
         if row.kind == "item" and row.above is not None:
             values = self.tree.values.get(row.above.path, ())
             if 0 <= row.number < len(values):
-                return item_text(values[row.number])
+                message = leaf.message or row.message if state == "failed" else ""
+                return " · ".join(filter(None, [cut(item_text(values[row.number]), LONGEST // 2), message]))
         if len(items) > 1:
             failed = sum(self.state(item) == "failed" for item in items)
             rounds = items[0].part.startswith("repeat")
