@@ -204,7 +204,9 @@ class LiveViews:
         """Follow a run while this process drives it."""
         held = await self._runtime.stored(await self._runtime.row(run))
         following = self._driven[run] = Following(held)
-        following.seq = await last_event(self._runtime.store, run)
+        for event in await self._runtime.store.events(run, 0):
+            following.tree.apply(event, effects=False)
+            following.seq = max(following.seq, event.seq)
         try:
             yield following
         finally:
