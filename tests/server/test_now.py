@@ -106,10 +106,78 @@ async def test_failed_runs_say_what_helps(tmp_path: Path) -> None:
         poor = await server.start("one.playbook.md", model=paid, budget=0.4)
         for run in (lost, poor):
             await server.site.runs.ended(run["id"], 10)
-        actions = {row["id"]: row["action"] for row in (await server.read("/now"))["stopped"]}
+        groups = (await server.read("/now"))["failed"]
+        actions = {group["latest"]["id"]: group["latest"]["action"] for group in groups}
         assert actions[lost["id"]]["kind"] == "resume"
         assert (actions[poor["id"]]["kind"], actions[poor["id"]]["limit"]) == ("more", "budget")
         assert actions[poor["id"]]["command"] == f"quire resume {poor['id']} --budget MORE"
+
+
+LOGIN, EXPORT = "the login service", "the export"
+REVIEW = """# Review
+
+## Inputs
+
+- `service` (string): The service
+- `customers` (number): Customers who noticed
+
+## STEP 1: Gate
+
+@elicit(confirm, "Is it urgent?")
+
+## STEP 2: Report
+
+Write about {{service}}, which {{customers}} customers noticed.
+"""
+DEPLOY = """pipeline: deploy
+dialect: quire
+description: Publishes a version after a person agreed.
+input:
+  version: {type: string}
+steps:
+  - tool: {name: ask, args: {type: confirm, prompt: !expr "format('Publish {}?', ctx.version)"}, output: approved}
+  - stop: {when: approved != 'yes', value: "'not approved'"}
+  - shell: {command: !expr "['sh', 'publish.sh', ctx.version]"}
+"""
+
+
+async def test_runs_that_ask_alike_are_one_group_and_a_gate_before_an_effect_stands_alone(tmp_path: Path) -> None:
+    documents = {"review.playbook.md": REVIEW, "deploy.yaml": DEPLOY}
+    async with served(tmp_path / "team", documents, options=SiteOptions(allow=("shell",))) as server:
+        for service, customers in ((LOGIN, 35), (EXPORT, 0), (LOGIN, 400)):
+            inputs = {"service": service, "customers": customers}
+            await server.start("review.playbook.md", inputs=inputs, model=server.script("s.json", ["done"]))
+        for version in ("1.0", "1.0"):
+            await server.start("deploy.yaml", inputs={"version": version})
+        async with asyncio.timeout(20):
+            while (now := await server.read("/now"))["questions"]["total"] < 5:
+                await asyncio.sleep(0.01)
+        review, deploy = sorted(now["questions"]["groups"], key=lambda group: -group["count"])
+        assert (review["count"], review["same"], review["alone"]) == (3, True, False)
+        assert [LOGIN in ask["subject"] or EXPORT in ask["subject"] for ask in review["items"]] == [True] * 3
+        assert len({ask["subject"] + ask["differing"] for ask in review["items"]}) == 3
+        assert review["frees"] == {"effects": [], "calls": [1, 1], "price": None, "red": False, "word": ""}
+        assert (deploy["count"], deploy["alone"]) == (2, True)
+        assert deploy["frees"]["effects"] == [{"name": "sh publish.sh ctx.version", "kind": "write", "world": True}]
+        assert (deploy["frees"]["red"], deploy["frees"]["word"]) == (True, "publish")
+        listed = (await server.read("/questions"))["items"]
+        assert [ask["alone"] for ask in listed].count(True) == 2
+        assert {ask["group"] for ask in listed} == {review["key"], deploy["key"]}
+
+
+async def test_failures_that_differ_in_numbers_are_one_group_and_leave_when_they_are_seen(tmp_path: Path) -> None:
+    async with served(tmp_path / "team", DOCUMENTS) as server:
+        runs = [
+            await server.start(
+                "release.playbook.md", model=server.script(f"{at}.json", [{"error": f"lost after {at} s"}])
+            )
+            for at in (3, 41)
+        ]
+        for run in runs:
+            await server.site.runs.ended(run["id"], 10)
+        (group,) = (await server.read("/now"))["failed"]
+        assert (group["count"], sorted(group["runs"])) == (2, sorted(run["id"] for run in runs))
+        assert "lost after … s" in group["message"]
 
 
 async def test_an_answer_that_came_elsewhere_is_told_with_its_author(tmp_path: Path) -> None:

@@ -15,9 +15,11 @@ from quire.engine.records import Status
 from quire.errors import QuireError
 from quire.models.choose import MODEL_BY_KEY
 from quire.models.downloads import KNOWN, preferred_model, pulled_models
+from quire.patterns import late_pattern
 from quire.plan.vocabulary import first_label
 from quire.runs.outcome import limit_to_raise
 from quire.trust.trusted_keys import TrustedKeys, own_notes, requested_keys, revoked_ids
+from quire.values import encode, sha256
 from quire.workspace.consent import changes, is_trusted, requests
 
 if TYPE_CHECKING:
@@ -122,11 +124,35 @@ def _signature(state: DocumentState) -> Value:
 
 
 MORE = Blank("MORE")
+MOST_OF_GROUP = 100
+_VARYING = late_pattern(r"\b[0-9a-z]{7}-[0-9a-z]{5}\b|\d+")
+"""Parts of a message that differ from run to run: ids of runs, and numbers."""
 
 
 def stopped_data(row: RunRow) -> dict[str, Value]:
     """Return a run that stopped and can continue, with the action that helps."""
     return {**row_data(row), "budget": row.pins.get("budget"), "action": _action(row)}
+
+
+def failure_groups(rows: Iterable[RunRow]) -> list[Value]:
+    """Return failed runs, those of one document with the same error together; digits and ids in it do not count."""
+    groups: dict[tuple[str, str, str], list[RunRow]] = {}
+    for row in rows:
+        kind, message = (row.failure.kind, row.failure.message) if row.failure else ("", "")
+        groups.setdefault((row.document, kind, _VARYING.sub("…", message)), []).append(row)
+    return [
+        {
+            "key": sha256(encode(key).encode())[:24],
+            "document": key[0],
+            "title": group[0].title,
+            "kind": key[1],
+            "message": key[2],
+            "count": len(group),
+            "runs": [row.id for row in group[:MOST_OF_GROUP]],
+            "latest": stopped_data(group[0]),
+        }
+        for key, group in groups.items()
+    ]
 
 
 def _action(row: RunRow) -> dict[str, Value]:

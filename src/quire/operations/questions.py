@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
-from quire.display.inbox_json import given_answer, led_here, open_question
+from quire.display.inbox_json import given_answer, group_of, led_here, open_question
 from quire.engine.records import Status
 from quire.errors import BadInputs, QuireError, RunBusy, RunState
 from quire.operations.field_types import After, Input, Limit, Name, OfStep, Page, Text, needs, operation, shape
+from quire.operations.gates import freed_by
 from quire.operations.problems import Problem, problem_of
 from quire.operations.results import OpenQuestion, ShownQuestion
 from quire.runs.adapters import one_name
 from quire.stores.contract import oldest_questions
 
 if TYPE_CHECKING:
-    from quire.engine.records import Answer, EffectRecord, Question
+    from quire.engine.records import Answer, EffectRecord, Question, RunRow
     from quire.operations.host import Host
     from quire.values import Value
 
@@ -39,17 +40,42 @@ async def list_questions(host: Host, given: ListQuestions) -> Value:
         questions, total = await oldest_questions(store, limit)
     start = _after(questions, given.after)
     page = questions[start : start + limit]
-    titles: dict[str, str] = {}
-    items: list[Value] = []
-    shown = await rendered_prompts(host, page)
-    for question in page:
-        if question.run not in titles:
-            row = await store.get(question.run)
-            titles[question.run] = row.title if row else ""
-        others = [other for other in questions if other.run == question.run]
-        items.append({**open_question(question, titles[question.run], others), "html": shown[question.prompt]})
+    items: list[Value] = [*await listed(host, page, questions, await rows_of(host, page))]
     more = f"{page[-1].run}/{page[-1].path}" if page and start + limit < total else None
     return {"items": items, "next": more, "total": total}
+
+
+async def rows_of(host: Host, questions: Iterable[Question]) -> Mapping[str, RunRow]:
+    """Return the runs of questions by their ids. Nearly all of them wait and are read in one query."""
+    runs = {question.run for question in questions}
+    waiting = await host.runtime.store.list(status=Status.AWAITING_INPUT, limit=max(1, len(runs)))
+    rows = {row.id: row for row in waiting if row.id in runs}
+    for run in runs - rows.keys():
+        if row := await host.runtime.store.get(run):
+            rows[run] = row
+    return rows
+
+
+async def listed(
+    host: Host, page: Sequence[Question], questions: Sequence[Question], rows: Mapping[str, RunRow]
+) -> list[dict[str, Value]]:
+    """Return open questions as lists show them, with the key of their group. `questions` are all open ones; `alone`
+    marks those of which each has to be answered by itself."""
+    shown = await rendered_prompts(host, page)
+    items: list[dict[str, Value]] = []
+    for question in page:
+        row = rows.get(question.run)
+        others = [other for other in questions if other.run == question.run]
+        items.append(
+            {
+                **open_question(question, row.title if row else "", others),
+                "subject": row.label if row else question.run,
+                "group": group_of(question, row),
+                "alone": (await freed_by(host, row, question)).alone,
+                "html": shown[question.prompt],
+            }
+        )
+    return items
 
 
 def _after(questions: Sequence[Question], place: str) -> int:

@@ -14,9 +14,9 @@ from starlette.responses import HTMLResponse
 
 from quire import __version__
 from quire.display.document_json import document_row
-from quire.display.inbox_json import letter_data, open_question, question_groups
+from quire.display.inbox_json import differing_inputs, group_of, letter_data
 from quire.display.run_json import row_data
-from quire.display.workspace_json import models_data, running_data, stopped_data, trust_data
+from quire.display.workspace_json import failure_groups, models_data, running_data, stopped_data, trust_data
 from quire.engine.progress import Progress
 from quire.engine.records import Status
 from quire.errors import CannotStart, QuireError
@@ -34,8 +34,9 @@ from quire.operations.field_types import (
     shape,
     words,
 )
+from quire.operations.gates import freed_by
 from quire.operations.problems import Problem
-from quire.operations.questions import rendered_prompts
+from quire.operations.questions import listed, rows_of
 from quire.runs.doctor import examine
 from quire.stores.contract import Ledger, Watchable, oldest_questions
 from quire.versions import versions
@@ -65,6 +66,8 @@ MOST_GROUPS = 20
 MOST_OF_GROUP = 20
 MOST_STOPPED = 20
 MOST_RUNNING = 50
+MOST_FAILED = 500
+"""Failed runs among which the new ones are looked for."""
 FINISHED = 8
 LETTERS = 5
 SUGGESTED = 3
@@ -114,8 +117,8 @@ async def now(host: RequestHost, given: Input) -> Value:
     store = site.runtime.store
     questions, total = await oldest_questions(store, MOST_QUESTIONS)
     stopped = [row for status in (Status.PAUSED, Status.INTERRUPTED) for row in await store.list(status=status)]
-    failed = [row for row in await store.list(status=Status.FAILED) if row.updated_at > at - DAY]
-    stopped = sorted([*stopped, *failed], key=lambda row: -row.updated_at)
+    stopped = sorted(stopped, key=lambda row: -row.updated_at)
+    failed = [row for row in await store.list(status=Status.FAILED, limit=MOST_FAILED) if _is_news(row, at)]
     running = await store.list(status=Status.RUNNING, limit=MOST_RUNNING)
     finished = await store.list(status=Status.COMPLETED, limit=FINISHED)
     quiet = not questions and not running
@@ -124,6 +127,7 @@ async def now(host: RequestHost, given: Input) -> Value:
         "questions": {"groups": await _groups(host, questions), "total": total},
         "stopped": [stopped_data(row) for row in stopped[:MOST_STOPPED]],
         "stopped_more": max(0, len(stopped) - MOST_STOPPED),
+        "failed": failure_groups(failed),
         "running": [await _running(site, row) for row in running],
         "finished": [row_data(row) for row in finished],
         "letters": await _letters(site, LETTERS),
@@ -135,23 +139,40 @@ async def now(host: RequestHost, given: Input) -> Value:
     }
 
 
+def _is_news(row: RunRow, at: float) -> bool:
+    """Tell whether a run has failed lately, and no person has marked it as seen since."""
+    return row.updated_at > max(at - DAY, row.seen_at or 0) and row.until is None
+
+
 async def _groups(host: Host, questions: Sequence[Question]) -> list[Value]:
-    """Return the questions, those of one fan-out together."""
-    of_run: dict[str, list[Question]] = {}
+    """Return the questions, those that are alike together, in the order of their oldest."""
+    rows = await rows_of(host, questions)
+    groups: dict[str, list[Question]] = {}
     for question in questions:
-        of_run.setdefault(question.run, []).append(question)
+        groups.setdefault(group_of(question, rows.get(question.run)), []).append(question)
     items: list[Value] = []
-    groups = list(question_groups(questions))[:MOST_GROUPS]
-    shown = await rendered_prompts(host, (question for group in groups for question in group[:MOST_OF_GROUP]))
-    for group in groups:
-        first = group[0]
-        row = await host.runtime.store.get(first.run)
-        title = row.title if row else ""
+    for key, group in [*groups.items()][:MOST_GROUPS]:
+        first, shown = group[0], group[:MOST_OF_GROUP]
+        row = rows.get(first.run)
+        differing = differing_inputs([rows[run] for run in dict.fromkeys(one.run for one in shown) if run in rows])
+        freed = await freed_by(host, row, first)
         asks: list[Value] = [
-            {**open_question(question, title, of_run[first.run]), "html": shown[question.prompt]}
-            for question in group[:MOST_OF_GROUP]
+            {**ask, "differing": differing.get(question.run, "")}
+            for question, ask in zip(shown, await listed(host, shown, questions, rows), strict=True)
         ]
-        items.append({"run": first.run, "title": title, "way": first.way, "count": len(group), "items": asks})
+        items.append(
+            {
+                "key": key,
+                "run": first.run,
+                "title": row.title if row else "",
+                "way": first.way,
+                "same": len({question.prompt for question in group}) == 1,
+                "count": len(group),
+                "alone": freed.alone,
+                "frees": freed.data,
+                "items": asks,
+            }
+        )
     return items
 
 
