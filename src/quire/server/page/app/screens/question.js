@@ -3,7 +3,6 @@
 import { html, useEffect, useState } from "../html.js";
 import { Command, Placeholder, ProblemBox } from "../parts/basics.js";
 import { Icon } from "../parts/icon.js";
-import { QrDialog } from "../parts/qr_dialog.js";
 import { Answer, AnsweredElsewhere, Expiry, Led, pathOf, Prompt, useAnswer } from "../parts/question.js";
 import { useResource } from "../resource.js";
 import { Link } from "../router.js";
@@ -42,7 +41,8 @@ export function Question({ run, path }) {
 /** @param {{ question: any, closed: any, changed: boolean, reload: () => void, problem: any }} props */
 function OneQuestion({ question, closed, changed, reload, problem }) {
   const { state, answer } = useAnswer(question, { onChanged: reload });
-  const [qr, setQr] = useState(false);
+  const [qr, setQr] = useState(/** @type {any} */ (null));
+  const showQr = async () => setQr(await import("../parts/qr_dialog.js"));
   const isOver = state.answered || state.elsewhere || closed;
   return html`
     <article class="one-question">
@@ -74,12 +74,12 @@ function OneQuestion({ question, closed, changed, reload, problem }) {
       ${problem && !closed && html`<${ProblemBox} problem=${problem} retry=${reload} />`}
       ${isOver ? html`<${Onward} run=${question.run} />` : html`
         <div class="below-card">
-          <button type="button" class="button" onClick=${() => setQr(true)}>
+          <button type="button" class="button" onClick=${showQr}>
             <${Icon} name="qr" />Open on another device</button>
           <${Command} command=${question.command} />
         </div>
       `}
-      ${qr && html`<${QrDialog} onClose=${() => setQr(false)} />`}
+      ${qr && html`<${qr.QrDialog} onClose=${() => setQr(null)} />`}
     </article>
   `;
 }
