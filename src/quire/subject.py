@@ -38,7 +38,7 @@ def subject_of(inputs: Value, title: str, created_at: float, earlier: Sequence[M
     chosen = [text for _, _, text in sorted(ranked, key=lambda part: part[:2])][:MOST_PARTS]
     if not chosen:
         return cut_line(
-            f"{_first_line(title) or 'Run'} · {time.strftime('%Y-%m-%d %H:%M', time.localtime(created_at))}", LONGEST
+            f"{first_line(title) or 'Run'} · {time.strftime('%Y-%m-%d %H:%M', time.localtime(created_at))}", LONGEST
         )
     if len(chosen) > 1:
         chosen = [cut_line(text, _LONGEST_PART) for text in chosen]
@@ -47,25 +47,25 @@ def subject_of(inputs: Value, title: str, created_at: float, earlier: Sequence[M
 
 def _parts(name: str, value: Value) -> Iterator[tuple[int, str]]:
     """Yield the rank and the text of an input; nothing for an empty one."""
-    words = _first_line(name.replace("_", " "))
+    words = first_line(name.replace("_", " "))
     match value:
         case bool():
             yield _FLAG, words if value else f"not {words}"
         case str():
-            if (line := _first_line(value)) and not line.startswith("[redacted:"):
+            if (line := first_line(value)) and not line.startswith("[redacted:"):
                 yield _TEXT, line
         case int() | float():
             yield _NUMBER, f"{words} {value}"
-        case [str() as text] if line := _first_line(text):
+        case [str() as text] if line := first_line(text):
             yield _LIST, line
         case list() | tuple():
             yield _LIST, f"{len(value):,} {words}"
         case Mapping():
-            texts = (_first_line(text) for text in value.values() if isinstance(text, str))
+            texts = (first_line(text) for text in value.values() if isinstance(text, str))
             yield from ((_MAP, text) for text in texts if text)
 
 
-def _first_line(text: str) -> str:
+def first_line(text: str) -> str:
     """Return the first line that is not blank, without the signs of a Markdown heading and repeated spaces."""
     lines = text[:_LOOKED_AT].strip().splitlines()
     return " ".join(lines[0].lstrip("# ").split()) if lines else ""

@@ -86,13 +86,6 @@ async def test_now_has_every_kind_of_run_with_what_helps(tmp_path: Path, kind: s
         assert runs["done"] in [row["id"] for row in now["finished"]]
         (oldest,), total = await oldest_questions(server.site.runtime.store, 1)
         assert (oldest.run, total) == (runs["waiting"], 1)
-        week = now["spent"]["week"]
-        rows = await server.site.runtime.store.list()
-        assert week == {
-            "runs": len(rows),
-            "cost": pytest.approx(sum(row.cost or 0 for row in rows)),
-            "unknown": sum(row.cost is None for row in rows),
-        }
 
 
 async def test_failed_runs_say_what_helps(tmp_path: Path) -> None:
@@ -177,7 +170,7 @@ async def test_failures_that_differ_in_numbers_are_one_group_and_leave_when_they
             await server.site.runs.ended(run["id"], 10)
         (group,) = (await server.read("/now"))["failed"]
         assert (group["count"], sorted(group["runs"])) == (2, sorted(run["id"] for run in runs))
-        assert "lost after … s" in group["message"]
+        assert "lost after # s" in group["message"]
 
 
 async def test_an_answer_that_came_elsewhere_is_told_with_its_author(tmp_path: Path) -> None:

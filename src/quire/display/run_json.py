@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from quire.display.visible import visible
-from quire.plan.vocabulary import last_label
+from quire.engine.records import Status
+from quire.plan.vocabulary import first_label, last_label
+from quire.subject import first_line
+from quire.wording import cut_line
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.thread.setup import Setup
@@ -16,6 +19,9 @@ if TYPE_CHECKING:
     from quire.engine.thread_progress import CallView
     from quire.runs.outcome import RunView
     from quire.values import Value
+
+
+MOST_RESULT = 200
 
 
 def row_data(row: RunRow) -> dict[str, Value]:
@@ -47,6 +53,25 @@ def row_data(row: RunRow) -> dict[str, Value]:
         "seen_at": row.seen_at,
         "until": row.until,
     }
+
+
+def item_data(row: RunRow, now: float, result: str | None, labels: Sequence[str]) -> dict[str, Value]:
+    """Return a run as one of a list: with the first line of its result, error or question, its place among its steps
+    `labels`, and the seconds it took so far."""
+    end = now if row.status is Status.RUNNING else row.updated_at
+    return {
+        **row_data(row),
+        "result": visible(cut_line(first_line(result), MOST_RESULT)) if result else None,
+        "steps": {**steps_data(row, labels)} if labels else None,
+        "took": round(max(0.0, end - row.created_at), 3),
+    }
+
+
+def steps_data(row: RunRow, labels: Sequence[str]) -> dict[str, int]:
+    """Return the place of a run among the steps of its document: `at` of `of`, counted from 1."""
+    reached = first_label(row.position)
+    at = len(labels) if row.status is Status.COMPLETED else labels.index(reached) + 1 if reached in labels else 0
+    return {"at": at, "of": len(labels)}
 
 
 def past_run_data(row: RunRow) -> dict[str, Value]:

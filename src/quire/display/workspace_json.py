@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from quire.display.advice import by_other_means, fails_again
-from quire.display.run_json import row_data
+from quire.display.run_json import row_data, steps_data
 from quire.display.shell_commands import Blank, resume_command, shell_line
 from quire.engine.records import Status
 from quire.errors import QuireError
 from quire.models.choose import MODEL_BY_KEY
 from quire.models.downloads import KNOWN, preferred_model, pulled_models
-from quire.patterns import late_pattern
-from quire.plan.vocabulary import first_label
 from quire.runs.outcome import limit_to_raise
 from quire.trust.trusted_keys import TrustedKeys, own_notes, requested_keys, revoked_ids
-from quire.values import encode, sha256
 from quire.workspace.consent import changes, is_trusted, requests
 
 if TYPE_CHECKING:
@@ -124,35 +121,11 @@ def _signature(state: DocumentState) -> Value:
 
 
 MORE = Blank("MORE")
-MOST_OF_GROUP = 100
-_VARYING = late_pattern(r"\b[0-9a-z]{7}-[0-9a-z]{5}\b|\d+")
-"""Parts of a message that differ from run to run: ids of runs, and numbers."""
 
 
 def stopped_data(row: RunRow) -> dict[str, Value]:
     """Return a run that stopped and can continue, with the action that helps."""
     return {**row_data(row), "budget": row.pins.get("budget"), "action": _action(row)}
-
-
-def failure_groups(rows: Iterable[RunRow]) -> list[Value]:
-    """Return failed runs, those of one document with the same error together; digits and ids in it do not count."""
-    groups: dict[tuple[str, str, str], list[RunRow]] = {}
-    for row in rows:
-        kind, message = (row.failure.kind, row.failure.message) if row.failure else ("", "")
-        groups.setdefault((row.document, kind, _VARYING.sub("…", message)), []).append(row)
-    return [
-        {
-            "key": sha256(encode(key).encode())[:24],
-            "document": key[0],
-            "title": group[0].title,
-            "kind": key[1],
-            "message": key[2],
-            "count": len(group),
-            "runs": [row.id for row in group[:MOST_OF_GROUP]],
-            "latest": stopped_data(group[0]),
-        }
-        for key, group in groups.items()
-    ]
 
 
 def _action(row: RunRow) -> dict[str, Value]:
@@ -190,14 +163,11 @@ def running_data(row: RunRow, progress: Progress | None, labels: Sequence[str]) 
 
     `labels` are the top-level steps of its document. A run that another process drives has no `progress`.
     """
-    reached = first_label(row.position)
-    at = labels.index(reached) + 1 if reached in labels else 0
     fans = [step.fan for step in progress.steps.values() if step.fan and step.status == "running"] if progress else []
     return {
         **row_data(row),
         "budget": row.pins.get("budget"),
-        "at": at,
-        "of": len(labels),
+        **steps_data(row, labels),
         "items": {
             "total": sum(fan.total or 0 for fan in fans),
             "done": sum(fan.done for fan in fans),

@@ -17,6 +17,7 @@ from quire.operations.problems import Problem, problem_of
 from quire.operations.results import OpenQuestion, ShownQuestion
 from quire.runs.adapters import one_name
 from quire.stores.contract import oldest_questions
+from quire.stores.run_pages import lister
 
 if TYPE_CHECKING:
     from quire.engine.records import Answer, EffectRecord, Question, RunRow
@@ -46,14 +47,9 @@ async def list_questions(host: Host, given: ListQuestions) -> Value:
 
 
 async def rows_of(host: Host, questions: Iterable[Question]) -> Mapping[str, RunRow]:
-    """Return the runs of questions by their ids. Nearly all of them wait and are read in one query."""
-    runs = {question.run for question in questions}
-    waiting = await host.runtime.store.list(status=Status.AWAITING_INPUT, limit=max(1, len(runs)))
-    rows = {row.id: row for row in waiting if row.id in runs}
-    for run in runs - rows.keys():
-        if row := await host.runtime.store.get(run):
-            rows[run] = row
-    return rows
+    """Return the runs of questions by their ids."""
+    runs = list(dict.fromkeys(question.run for question in questions))
+    return {row.id: row for row in await lister(host.runtime.store).named(runs)} if runs else {}
 
 
 async def listed(

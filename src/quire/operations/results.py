@@ -43,6 +43,19 @@ class Run(Struct):
     until: str | None
 
 
+class Steps(Struct):
+    at: int
+    of: int
+
+
+class ListedRun(Run):
+    """A run with its result, or the error or question at which it stands."""
+
+    result: str | None
+    steps: Steps | None
+    took: float
+
+
 class Removed(Struct):
     runs: list[Name]
     effects: Annotated[int, Meta(ge=0)]

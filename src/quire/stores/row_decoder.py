@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
 
 from msgspec.structs import replace
 
-from quire.engine.records import Answer, EffectRecord, Event, Letter, Question, RunRow, Status, Usage
+from quire.engine.records import Answer, EffectRecord, Event, Letter, Question, RunBrief, RunRow, Status, Usage
 from quire.errors import BrokenSeal, StoreError
 from quire.stores.seals import seal_answer, seal_letter
 from quire.subject import subject_of
@@ -114,6 +114,15 @@ def run_row(row: Row) -> RunRow:
         note=row[19],
         seen_at=row[20],
     )
+
+
+@_checked
+def run_brief(row: Row, status: Status) -> RunBrief:
+    """Decode a row of `RunQueries.briefs`."""
+    run, title, document, _, _, kind, message, cost, _ = row
+    _check_texts(run, title, document, kind or "", message or "")
+    _check_numbers(cost)
+    return RunBrief(readable_id(run), title, document, status, kind or "", message or "", None if cost < 0 else cost)
 
 
 @_checked

@@ -15,8 +15,7 @@ from starlette.responses import HTMLResponse
 from quire import __version__
 from quire.display.document_json import document_row
 from quire.display.inbox_json import differing_inputs, group_of, letter_data
-from quire.display.run_json import row_data
-from quire.display.workspace_json import failure_groups, models_data, running_data, stopped_data, trust_data
+from quire.display.workspace_json import models_data, running_data, stopped_data, trust_data
 from quire.engine.progress import Progress
 from quire.engine.records import Status
 from quire.errors import CannotStart, QuireError
@@ -37,13 +36,16 @@ from quire.operations.field_types import (
 from quire.operations.gates import freed_by
 from quire.operations.problems import Problem
 from quire.operations.questions import listed, rows_of
+from quire.operations.run_list import listed as listed_runs
+from quire.operations.run_list import masked
 from quire.runs.doctor import examine
-from quire.stores.contract import Ledger, Watchable, oldest_questions
+from quire.stores.contract import Watchable, oldest_questions
+from quire.values import fingerprint
 from quire.versions import versions
 from quire.workspace.configuration import load_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from starlette.responses import Response
 
@@ -66,6 +68,7 @@ MOST_GROUPS = 20
 MOST_OF_GROUP = 20
 MOST_STOPPED = 20
 MOST_RUNNING = 50
+MOST_OF_FAILURE = 100
 MOST_FAILED = 500
 """Failed runs among which the new ones are looked for."""
 FINISHED = 8
@@ -108,9 +111,9 @@ async def docs(host: RequestHost, given: Input) -> Response:
 
 
 @operation(
-    "Runs that wait for the user, have stopped, are running or have just ended, and their cost.",
+    "Questions in groups, stopped and failed runs, those that are running and those that have just ended.",
     Input,
-    needs("questions", "stopped", "running", "finished", "letters", "spent"),
+    needs("questions", "stopped", "failed", "running", "finished", "letters"),
 )
 async def now(host: RequestHost, given: Input) -> Value:
     site, at = host.site, time.time()
@@ -127,16 +130,33 @@ async def now(host: RequestHost, given: Input) -> Value:
         "questions": {"groups": await _groups(host, questions), "total": total},
         "stopped": [stopped_data(row) for row in stopped[:MOST_STOPPED]],
         "stopped_more": max(0, len(stopped) - MOST_STOPPED),
-        "failed": failure_groups(failed),
+        "failed": _failures(failed),
         "running": [await _running(site, row) for row in running],
-        "finished": [row_data(row) for row in finished],
+        "finished": await listed_runs(host, finished),
         "letters": await _letters(site, LETTERS),
-        "spent": await _spent(site, at),
         "suggested": [
             document_row(document, None) for document in documents if document.document and not document.errors
         ][:SUGGESTED],
         "documents": len(documents) if quiet else None,
     }
+
+
+def _failures(rows: Iterable[RunRow]) -> list[Value]:
+    """Return failed runs, those of one document with the same error together; numbers and ids in it do not count."""
+    groups: dict[tuple[str, str, str], list[RunRow]] = {}
+    for row in rows:
+        kind, message = (row.failure.kind, masked(row.failure.message)) if row.failure else ("", "")
+        groups.setdefault((row.document, kind, message), []).append(row)
+    return [
+        {
+            **dict(zip(("document", "kind", "message"), key, strict=True)),
+            "key": fingerprint([*key])[:16],
+            "count": len(group),
+            "runs": [row.id for row in group[:MOST_OF_FAILURE]],
+            "latest": stopped_data(group[0]),
+        }
+        for key, group in groups.items()
+    ]
 
 
 def _is_news(row: RunRow, at: float) -> bool:
@@ -202,20 +222,6 @@ async def list_letters(host: RequestHost, given: ListLetters) -> Value:
 async def _letters(site: Site, most: int) -> list[Value]:
     letters = await site.runtime.store.letters()
     return [letter_data(letter) for letter in reversed(letters[-most:])]
-
-
-async def _spent(site: Site, at: float) -> Value:
-    """Return the cost of the runs that were started today (by the clock of this machine) and in the last seven days."""
-    store = site.runtime.store
-    if not isinstance(store, Ledger):
-        return None
-    local = time.localtime(at)
-    midnight = time.mktime((local.tm_year, local.tm_mon, local.tm_mday, 0, 0, 0, 0, 0, -1))
-    sums: dict[str, Value] = {}
-    for name, since in (("today", midnight), ("week", at - 7 * DAY)):
-        spent = await store.spent(since)
-        sums[name] = {"runs": spent.runs, "cost": spent.cost, "unknown": spent.unknown}
-    return sums
 
 
 @operation(
