@@ -6,6 +6,7 @@ import { html, useEffect, useState } from "../html.js";
 import { addShortcuts } from "../keys.js";
 import { useRun } from "../run_store.js";
 import { go, Link } from "../router.js";
+import { useTitle } from "../title.js";
 import { ago, duration, money, number, plural, shown, span } from "../words.js";
 import { Age, copyText, Placeholder, ProblemBox, Status, Tabs } from "./basics.js";
 import { Guarded } from "./guarded.js";
@@ -34,6 +35,7 @@ export function RunFrame({ run, tab, children }) {
   const store = useRun(run);
   const head = store.head.value;
   useRunKeys(run, head);
+  useTitle(head?.label ?? `Run ${run}`);
   if (!head) {
     return html`
       <h1 tabindex="-1">Run ${run}</h1>
