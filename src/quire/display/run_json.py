@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire.display.visible import visible
@@ -126,13 +126,16 @@ def _thread(thread: Setup, progress: Progress) -> dict[str, Value]:
     }
 
 
-def question_data(question: Question, title: str | None = None) -> dict[str, Value]:
-    """Return a question. `title` is the title of the run's document, for lists with questions of several runs."""
-    head: dict[str, Value] = {"run": question.run}
-    if title is not None:
-        head["title"] = title
+def name_data(row: RunRow | None) -> dict[str, Value]:
+    """Return the names of a run beside things of it: the title of its document, and its label as `subject`."""
+    return {"title": row.title, "subject": visible(row.label)} if row else {"title": "", "subject": ""}
+
+
+def question_data(question: Question, names: Mapping[str, Value] | None = None) -> dict[str, Value]:
+    """Return a question. `names` are those of its run, for lists with questions of several runs."""
     return {
-        **head,
+        "run": question.run,
+        **(names or {}),
         "step": question.label,
         "way": question.way,
         "step_title": question.title,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Meta
 
 from quire.display.inbox_json import given_answer, group_of, led_here, open_question
+from quire.display.run_json import name_data
 from quire.engine.records import Status
 from quire.errors import BadInputs, QuireError, RunBusy, RunState
 from quire.operations.field_types import After, Input, Limit, Name, OfStep, Page, Text, needs, operation, shape
@@ -64,8 +65,7 @@ async def listed(
         others = [other for other in questions if other.run == question.run]
         items.append(
             {
-                **open_question(question, row.title if row else "", others),
-                "subject": row.label if row else question.run,
+                **open_question(question, name_data(row), others),
                 "group": group_of(question, row),
                 "alone": (await freed_by(host, row, question)).alone,
                 "html": shown[question.prompt],
@@ -90,7 +90,7 @@ async def show_question(host: Host, given: OfStep) -> Value:
         answer = await _answer_of(host, run, path)
         if answer is None:
             raise await _not_open(host, run, path)
-        return {"run": run, "path": path, "title": row.title, "open": False, "answer": given_answer(answer)}
+        return {"run": run, "path": path, **name_data(row), "open": False, "answer": given_answer(answer)}
     led: list[dict[str, Value]] = []
     with contextlib.suppress(QuireError):  # A run that cannot be replayed can still be answered.
         led = led_here((await host.views.of(run)).view, path)
@@ -98,7 +98,7 @@ async def show_question(host: Host, given: OfStep) -> Value:
     rendered = await host.render([prompt := ("question", question.prompt), *outputs])
     for step, output in zip(led, outputs, strict=True):
         step["html"] = rendered[output]
-    shown = {**open_question(question, row.title, questions), "html": rendered[prompt]}
+    shown = {**open_question(question, name_data(row), questions), "html": rendered[prompt]}
     return {**shown, "open": True, "led": [*led], "document": row.document}
 
 

@@ -101,7 +101,7 @@ class ListRuns(StatusFilters, frozen=True, kw_only=True):
     sort: Annotated[
         str,
         words("started", "took", "cost", "subject"),
-        Meta(description="The newest, longest or dearest first, or by subject."),
+        Meta(description="The newest, longest or most expensive first, or by subject."),
     ] = "started"
     after: After = ""
     limit: Limit = 100
@@ -157,7 +157,9 @@ async def count_runs(host: Host, given: CountRuns) -> Value:
 
 
 class GroupRuns(StatusFilters, frozen=True, kw_only=True):
-    by: Annotated[str, words("document", "error"), Meta(description="What the runs of a group share.")] = "document"
+    by: Annotated[str, words("document", "error"), Meta(description="The property that the runs of a group share.")] = (
+        "document"
+    )
 
 
 @operation(

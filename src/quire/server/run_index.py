@@ -78,8 +78,8 @@ class RunIndexer:
         return self._task is None or self._task.done()
 
     async def heads(self, runs: Sequence[str]) -> dict[str, str]:
-        """Return the beginnings of the artifacts of runs. A list waits less for them than a search does."""
-        await self.ready(SECONDS_OF_LIST)
+        """Return the beginnings of the artifacts of runs. A list waits for them only if a run is not in the index."""
+        await self.ready(0 if (self._stamps or {}).keys() >= set(runs) else SECONDS_OF_LIST)
         try:
             return await asyncio.to_thread(self.index.heads, runs) if runs else {}
         except (sqlite3.Error, OSError):

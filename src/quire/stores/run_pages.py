@@ -94,8 +94,8 @@ class Lister(Protocol):
     async def page(
         self, filters: RunFilters, after: str | None = None, limit: int = 100, sort: Sort = "started"
     ) -> RunPage:
-        """Return the first runs, or those that follow a cursor: the newest, longest or dearest first, subjects from A
-        to Z. Raises `ValueError` for a text that is not a cursor of this order."""
+        """Return the first runs, or those that follow a cursor: the newest, longest or most expensive first, or by
+        subject. Raises `ValueError` for a text that is not a cursor of this order."""
         ...
 
     async def briefs(self, filters: RunFilters) -> Sequence[RunBrief]:

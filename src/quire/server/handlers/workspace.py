@@ -40,6 +40,7 @@ from quire.operations.run_list import listed as listed_runs
 from quire.operations.run_list import masked
 from quire.runs.doctor import examine
 from quire.stores.contract import Watchable, oldest_questions
+from quire.stores.run_pages import RunFilters, lister
 from quire.values import fingerprint
 from quire.versions import versions
 from quire.workspace.configuration import load_settings
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
+    from quire.engine.ports import Store
     from quire.engine.records import Question, RunRow
     from quire.operations.host import Host
     from quire.server.routes import RequestHost
@@ -119,11 +121,11 @@ async def now(host: RequestHost, given: Input) -> Value:
     site, at = host.site, time.time()
     store = site.runtime.store
     questions, total = await oldest_questions(store, MOST_QUESTIONS)
-    stopped = [row for status in (Status.PAUSED, Status.INTERRUPTED) for row in await store.list(status=status)]
+    stopped = [row for status in (Status.PAUSED, Status.INTERRUPTED) for row in await _list(store, status)]
     stopped = sorted(stopped, key=lambda row: -row.updated_at)
-    failed = [row for row in await store.list(status=Status.FAILED, limit=MOST_FAILED) if _is_news(row, at)]
-    running = await store.list(status=Status.RUNNING, limit=MOST_RUNNING)
-    finished = await store.list(status=Status.COMPLETED, limit=FINISHED)
+    failed = [row for row in await _list(store, Status.FAILED, MOST_FAILED) if _is_news(row, at)]
+    running = await _list(store, Status.RUNNING)
+    finished = await _list(store, Status.COMPLETED, FINISHED)
     quiet = not questions and not running
     documents = await asyncio.to_thread(site.shelf.all) if quiet else []
     return {
@@ -161,7 +163,12 @@ def _failures(rows: Iterable[RunRow]) -> list[Value]:
 
 def _is_news(row: RunRow, at: float) -> bool:
     """Tell whether a run has failed lately, and no person has marked it as seen since."""
-    return row.updated_at > max(at - DAY, row.seen_at or 0) and row.until is None
+    return row.updated_at > max(at - DAY, row.seen_at or 0)
+
+
+async def _list(store: Store, status: Status, limit: int = MOST_RUNNING) -> Sequence[RunRow]:
+    """Return the newest runs of a status without tries."""
+    return (await lister(store).page(RunFilters((status,)), limit=limit)).rows
 
 
 async def _groups(host: Host, questions: Sequence[Question]) -> list[Value]:
