@@ -242,20 +242,16 @@ async def test_the_page_answers_and_the_card_stays_in_its_place(pages: Pages, tm
         await other.drive(run)
         await page.get_by_label("Your answer").fill("Ada")
         await expect(page.get_by_text("Answered tomorrow by ada")).to_be_visible()
-        # The page and a terminal answer at the same moment: one of them counts, and the page says which.
-        await asyncio.gather(
-            page.get_by_label("Your answer").press("Control+Enter"),
-            other.answer(run, "3/ask", "Grace", by="grace"),
-            return_exceptions=True,
-        )
-        await server.site.runs.ended(run, 10)
-        if (await other.row(run)).status is not Status.COMPLETED:
-            await other.drive(run)
+        # A terminal answers while the page holds another answer: the first one counts, and the page says so.
+        await page.get_by_label("Your answer").press("Control+Enter")
+        await expect(page.get_by_role("button", name="Undo")).to_be_visible()
+        await other.answer(run, "3/ask", "Grace", by="grace")
+        await other.drive(run)
         await other.close()
-        await expect(page.get_by_role("heading", name="Lately finished")).to_be_visible()
+        await expect(page.get_by_role("heading", name="Ended")).to_be_visible()
+        await expect(page.get_by_text("Answered Grace by grace, in a terminal")).to_be_visible()
         recorded = {one.path: one.value for one in await server.site.runtime.store.effects(run)}
-        winner = {"Ada": "Answered Ada", "Grace": "Answered Grace by grace"}[str(recorded["3/ask"])]
-        await expect(page.get_by_text(winner)).to_be_visible()
+        assert recorded["3/ask"] == "Grace"
         await expect(page).to_have_title("Quire")
     pages.faults[:] = [fault for fault in pages.faults if "409" not in fault]
 
@@ -264,15 +260,16 @@ async def test_all_questions_of_a_fan_out_are_answered_alike(pages: Pages, tmp_p
     async with served(tmp_path / "team", DOCUMENTS) as server:
         run = await server.start("refunds.yaml", inputs={"orders": [f"Refund order A{at}?" for at in range(45)]})
         page = await pages.open(server.url)
-        await expect(page.get_by_text("45 items ask")).to_be_visible()
-        first = page.locator(".asked-one").first
+        await expect(page.get_by_text("45 alike")).to_be_visible()
+        first = page.locator(".asked > li").first
         await first.get_by_role("button", name="No").click()
         await expect(first.get_by_text("Answered no")).to_be_visible()
         await picture(page, "now-fan-out")
-        await page.get_by_role("button", name="Answer all alike").click()
+        await page.get_by_role("button", name="Answer all 45").click()
         await page.get_by_role("dialog").get_by_role("button", name="Yes").click()
-        await expect(page.get_by_text("44 questions answered yes")).to_be_visible()
-        await expect(page.get_by_role("heading", name="Lately finished")).to_be_visible()
+        await expect(page.locator(".held")).to_have_count(20)
+        await expect(page.get_by_role("heading", name="Ended")).to_be_visible()
+        await expect(page.locator(".asked .answered")).to_have_count(20)
         view = await server.site.runtime.view(run["id"])
         assert view.value == ["no", *["yes"] * 44] or view.value == [False, *[True] * 44]
 
@@ -336,12 +333,12 @@ async def test_the_bell_asks_for_permission_only_when_it_is_clicked(pages: Pages
         assert await page.evaluate("told") == []
         await bell.click()
         await expect(page.get_by_role("button", name="Tells you about questions")).to_be_visible()
-        await _asks(server)
+        row = await server.site.runtime.row(await _asks(server))
         await expect(page).to_have_title("(1) Quire")
         await page.wait_for_timeout(50)
         assert await page.evaluate("told") == [
             "asked",
-            "1 question waits for you: Release notes: Publish the notes?",
+            f"1 question waits for you: {row.label}: Publish the notes?",
         ]
 
 
@@ -369,7 +366,7 @@ async def test_now_looks(pages: Pages, tmp_path: Path) -> None:
         await expect(page.get_by_role("heading", name="Stopped, and can continue")).to_be_visible()
         await check_looks(page, "now-ordinary")
         assert await axe(page) == []
-        await page.locator(".stopped", has_text="the connection was lost").get_by_role("button").first.click()
+        await page.locator(".halted", has_text="the connection was lost").get_by_role("button").first.click()
         async with asyncio.timeout(10):
             while (row := await runtime.row(lost)).status is not Status.FAILED or row.epoch < 2:
                 await asyncio.sleep(0.01)

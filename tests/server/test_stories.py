@@ -54,7 +54,7 @@ async def test_many_tabs_need_one_stream_and_the_next_tab_takes_over(pages: Page
         await tabs[0].close()
         await tabs[1].get_by_role("button", name="yes").click()
         for tab in tabs[2:]:
-            await expect(tab.get_by_role("heading", name="Lately finished")).to_be_visible()
+            await expect(tab.get_by_role("heading", name="Ended")).to_be_visible()
         assert server.site.hub.listeners == 1
 
 
@@ -80,7 +80,7 @@ async def test_a_lost_server_is_said_and_old_tabs_go_on_with_the_token_of_the_ne
         for tab in (old, other):
             await expect(tab.get_by_text("The server has ended")).to_be_hidden()
         await old.get_by_role("button", name="yes").click()
-        await expect(old.get_by_role("heading", name="Lately finished")).to_be_visible()
+        await expect(old.get_by_role("heading", name="Ended")).to_be_visible()
 
 
 async def test_a_request_that_the_network_breaks_off_keeps_the_token(pages: Pages, tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ async def test_below_a_path_behind_a_proxy(pages: Pages, tmp_path: Path, keeps_p
             page = await pages.open(f"http://{front.place}/tools/quire/#token={TOKEN}")
             await server.start("release.playbook.md", inputs={"version": "2"}, model=server.script("s.json", REPLIES))
             await page.get_by_role("button", name="yes").click()
-            await expect(page.get_by_role("heading", name="Lately finished")).to_be_visible()
+            await expect(page.get_by_role("heading", name="Ended")).to_be_visible()
             assert page.url == f"http://{front.place}/tools/quire/"
             await _go_and_come_back(page)
             await page.close()  # before the server behind the proxy: a page that is alone would ask for it
@@ -162,7 +162,7 @@ async def test_two_answers_at_once_count_once(pages: Pages, tmp_path: Path) -> N
             *(page.get_by_role("button", name="yes").click(no_wait_after=True) for page in (first, second))
         )
         for page in (first, second):
-            await expect(page.get_by_role("heading", name="Lately finished")).to_be_visible()
+            await expect(page.get_by_role("heading", name="Ended")).to_be_visible()
         effects = await server.site.runtime.store.effects(run["id"])
         assert [one.path for one in effects if one.kind == "ask"] == ["2/ask"]
     pages.faults[:] = [fault for fault in pages.faults if "409" not in fault and "404" not in fault]

@@ -75,7 +75,7 @@ export function StepTree({ run, steps, selected }) {
     event.stopPropagation();
   };
   return html`
-    <${VirtualList} class="step-tree" role="tree" label="Steps" count=${rows.length} rowHeight=${ROW} shows=${at}
+    <${VirtualList} pane class="step-tree" role="tree" label="Steps" count=${rows.length} rowHeight=${ROW} shows=${at}
       aria-activedescendant=${rows.length ? `step-row-${at}` : undefined} onKeyDown=${onKeyDown}
       row=${(/** @type {number} */ index) => {
         const row = rows[index];

@@ -70,7 +70,7 @@ export function Documents() {
         ? html`
           <${VirtualList} class="document-list" label="Documents" count=${rows
             .length} rowHeight=${rowHeight} shows=${at}
-            onEnd=${more.load} focusable=${false} style=${{ height: `${rows.length * rowHeight + 2}px` }}
+            onEnd=${more.load}
             row=${(/** @type {number} */ one) =>
               html`<${DocumentRow} key=${rows[one].id} row=${rows[one]} here=${one === at} />`} />
         `

@@ -117,7 +117,7 @@ function Filters({ filter, counts, total }) {
 function Items({ items, count, here, onEnd, selected }) {
   const shows = items.findIndex((item) => item.index === selected);
   return html`
-    <${VirtualList} class="fan-items" label="Items, the failed ones first" count=${items.length} rowHeight=${52}
+    <${VirtualList} pane class="fan-items" label="Items, the failed ones first" count=${items.length} rowHeight=${52}
       shows=${shows < 0 ? undefined : shows} onEnd=${items.length < count ? onEnd : undefined} focusable=${false}
       row=${(/** @type {number} */ at) =>
         html`

@@ -115,7 +115,7 @@ function JournalView({ store }) {
         <div class="journal ${open ? "with-effect" : ""}">
           <div class="journal-list">
             <div class="journal-row journal-head" aria-hidden="true"><span>State</span><span>Path</span><span>Kind</span><span>Began</span><span>Took</span><span>Tokens</span><span>Cost</span><span>Size</span></div>
-            <${VirtualList} class="journal-rows" label="Effects" count=${rows
+            <${VirtualList} pane class="journal-rows" label="Effects" count=${rows
               .length} rowHeight=${32} shows=${at} row=${(/** @type {number} */ index) =>
               html`<${JournalRow} key=${rows[index]} entry=${journal.entry(rows[index])} open=${open} />`} />
           </div>
