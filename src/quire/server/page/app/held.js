@@ -4,7 +4,9 @@
 import { ApiProblem, part, send } from "./api.js";
 import { signal } from "./html.js";
 
-export const HOLD_MS = 5000;
+const HOLD_MS = 5000;
+/** The second click of a double click falls on the button that takes the answer back. */
+const DOUBLE_CLICK_MS = 400;
 /** A request that outlives its tab may carry 64 KB. */
 const MOST_AT_ONCE = 200;
 
@@ -63,7 +65,8 @@ export function hold(questions, value) {
 
 /** Takes a held answer back. @param {Asked} question */
 export function undo(question) {
-  if (answerOf(question)?.state !== "held") return;
+  const given = answerOf(question);
+  if (given?.state !== "held" || given.due - Date.now() > HOLD_MS - DOUBLE_CLICK_MS) return;
   for (const [timer, asked] of waiting) {
     waiting.set(timer, asked.filter((other) => keyOf(other) !== keyOf(question)));
   }
