@@ -192,6 +192,7 @@ async def _groups(host: Host, questions: Sequence[Question]) -> list[Value]:
                 "key": key,
                 "run": first.run,
                 "title": row.title if row else "",
+                "document": row.document if row else "",
                 "way": first.way,
                 "same": len({question.prompt for question in group}) == 1,
                 "count": len(group),

@@ -5,7 +5,7 @@ import { answerOf, hold, pathOf, undo } from "../held.js";
 import { html, useEffect, useRef, useState } from "../html.js";
 import { addShortcuts } from "../keys.js";
 import { Link } from "../router.js";
-import { ago, cut, span } from "../words.js";
+import { ago, cut, money, plural, span } from "../words.js";
 import { ProblemBox } from "./basics.js";
 import { Icon } from "./icon.js";
 import { Markup } from "./markup.js";
@@ -179,6 +179,28 @@ function TextAnswer({ question, answer, disabled, label }) {
       <button type="submit" class="button primary" disabled=${disabled || !text}>Answer</button>
       <span class="soft small wide-only"><kbd>Ctrl</kbd> <kbd>Enter</kbd></span>
     </form>
+  `;
+}
+
+/** What a yes sets free. @param {{ frees: any }} props */
+export function Freed({ frees }) {
+  if (!frees) return html`<p class="freed soft">The effects of an answer are not known: answer each by itself.</p>`;
+  const { effects, calls, price, red } = frees;
+  const changes = effects.filter((/** @type {any} */ one) => one.world);
+  const most = calls && (calls[1] ? `at most ${plural(calls[1], "model call")}` : "no model call");
+  const rest = [most, price && price[1] > 0 && `at most ${money(price[1])}`].filter(Boolean).join(", ");
+  if (red) {
+    return html`
+      <p class="freed red"><${Icon} name="warning" />
+        <span><b>Yes runs</b> <code>${changes[0]?.name}</code>${changes.length > 1 &&
+          ` and ${plural(changes.length - 1, "other effect")}`} · changes the world${rest && ` · ${rest}`}</span></p>
+    `;
+  }
+  const named = changes.slice(0, 3).map((/** @type {any} */ one) => one.name).join(", ");
+  return html`
+    <p class="freed soft"><b>Then</b> ${rest ? `${rest}; ` : ""}${changes.length
+      ? `later ${named}${changes.length > 3 ? ", …" : ""}`
+      : "nothing is changed outside"}</p>
   `;
 }
 

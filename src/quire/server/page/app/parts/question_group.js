@@ -5,11 +5,11 @@ import { get, query } from "../api.js";
 import { answerOf, hold, pathOf } from "../held.js";
 import { html, useState } from "../html.js";
 import { Link } from "../router.js";
-import { money, plural, span } from "../words.js";
+import { plural, span } from "../words.js";
 import { Age, Command } from "./basics.js";
 import { Dialog } from "./dialog.js";
 import { Icon } from "./icon.js";
-import { Answer, Answering, Expiry, Led, Prompt } from "./question.js";
+import { Answer, Answering, Expiry, Freed, Led, Prompt } from "./question.js";
 
 const PAGE = 20;
 /** Seconds before the end of a question in which a list says so. */
@@ -35,7 +35,7 @@ export function QuestionGroup({ group, gone, reload }) {
     <article class="card question" aria-label="Questions of ${group.title}">
       <header>
         <${Icon} name="question" />
-        <${Link} to="/runs?document=${encodeURIComponent(group.title)}" class="row-link"><b>${group.title}</b></${Link}>
+        <${Link} to="/runs?document=${encodeURIComponent(group.document)}" class="row-link"><b>${group.title}</b></${Link}>
         <span class="soft">step ${group.way}${first.step_title ? `: ${first.step_title}` : ""}</span>
         ${group.count > 1 && html`<span class="count">${group.open} alike</span>`}
         <span class="soft push">${asked(items)}${first.expires_at - Date.now() / 1000 < SOON && first.expires_at
@@ -102,28 +102,6 @@ function AskedBy({ question, same, at, group }) {
         ? html`<span class="number">, <${Age} at=${question.asked_at} /></span>`
         : ""}</span>
     </div>
-  `;
-}
-
-/** What a yes sets free. @param {{ frees: any }} props */
-function Freed({ frees }) {
-  if (!frees) return html`<p class="freed soft">The effects of an answer are not known: answer each by itself.</p>`;
-  const { effects, calls, price, red } = frees;
-  const changes = effects.filter((/** @type {any} */ one) => one.world);
-  const most = calls && (calls[1] ? `at most ${plural(calls[1], "model call")}` : "no model call");
-  const rest = [most, price && price[1] > 0 && `at most ${money(price[1])}`].filter(Boolean).join(", ");
-  if (red) {
-    return html`
-      <p class="freed red"><${Icon} name="warning" />
-        <span><b>Yes runs</b> <code>${changes[0]?.name}</code>${changes.length > 1 &&
-          ` and ${plural(changes.length - 1, "other effect")}`} · changes the world${rest && ` · ${rest}`}</span></p>
-    `;
-  }
-  const named = changes.slice(0, 3).map((/** @type {any} */ one) => one.name).join(", ");
-  return html`
-    <p class="freed soft"><b>Then</b> ${rest ? `${rest}; ` : ""}${changes.length
-      ? `later ${named}${changes.length > 3 ? ", …" : ""}`
-      : "nothing is changed outside"}</p>
   `;
 }
 
