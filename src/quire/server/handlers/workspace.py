@@ -194,6 +194,7 @@ async def _groups(host: Host, questions: Sequence[Question]) -> list[Value]:
                 "title": row.title if row else "",
                 "document": row.document if row else "",
                 "way": first.way,
+                "fan": len(group) > 1 and len({question.run for question in group}) == 1,
                 "same": len({question.prompt for question in group}) == 1,
                 "count": len(group),
                 "alone": freed.alone,

@@ -6,9 +6,9 @@ import { lostSince } from "../feed.js";
 import { html, useRef } from "../html.js";
 import { Link } from "../router.js";
 import { cut } from "../words.js";
-import { Age, Command, ProblemBox } from "./basics.js";
+import { Age, Command } from "./basics.js";
 import { Icon } from "./icon.js";
-import { Answer, AnsweredElsewhere, useAnswer } from "./question.js";
+import { Answering } from "./question.js";
 
 /** @param {{ head: any }} props */
 export function QuestionBar({ head }) {
@@ -61,7 +61,6 @@ export function who(by) {
 
 /** @param {{ head: any, question: any }} props */
 export function RunQuestion({ head, question }) {
-  const { state, answer } = useAnswer(question);
   const command = head.actions.find((/** @type {any} */ one) => one.name === "answer")?.command;
   return html`
     <article class="question-open">
@@ -73,12 +72,7 @@ export function RunQuestion({ head, question }) {
         ${command && html`<span class="push"><${Command} command=${command} /></span>`}
       </header>
       <p class="prompt pre">${question.prompt}</p>
-      ${state.answered
-        ? html`<p role="status">Answered: ${state.answered}</p>`
-        : state.elsewhere
-        ? html`<${AnsweredElsewhere} question=${question} answer=${state.elsewhere} />`
-        : html`<${Answer} question=${question} answer=${answer} disabled=${state.sending || lostSince.value > 0} />`}
-      ${state.problem && !state.elsewhere && html`<${ProblemBox} problem=${state.problem} />`}
+      <${Answering} question=${question} disabled=${lostSince.value > 0} />
     </article>
   `;
 }

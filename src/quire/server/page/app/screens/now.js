@@ -88,18 +88,10 @@ function Questions({ questions, reload, children }) {
   `;
 }
 
-/**
- * A group with its new questions; those that are on the screen keep their place.
- *
- * @param {any} before
- * @param {any} group
- */
+/** A group with its new questions; those that are on the screen keep their place. @param {any} before @param {any} group */
 function grown(before, group) {
-  const now = new Map(group.items.map((/** @type {any} */ one) => [pathOf(one), one]));
-  const kept = before.items.map((/** @type {any} */ one) => now.get(pathOf(one)) ?? one);
-  const drawn = new Set(kept.map(pathOf));
-  const items = [...kept, ...group.items.filter((/** @type {any} */ one) => !drawn.has(pathOf(one)))];
-  return { ...group, count: Math.max(group.count, before.count), items };
+  const items = new Map([...before.items, ...group.items].map((one) => [pathOf(one), one]));
+  return { ...group, count: Math.max(group.count, before.count), items: [...items.values()] };
 }
 
 /** @param {{ suggested: any[] }} props */

@@ -1,10 +1,10 @@
 // One question, made for a phone: what led to it, the question, the answer, and nothing else.
 
-import { pathOf } from "../held.js";
+import { answerOf, pathOf } from "../held.js";
 import { html, useEffect, useState } from "../html.js";
 import { Command, Placeholder, ProblemBox } from "../parts/basics.js";
 import { Icon } from "../parts/icon.js";
-import { AnsweredElsewhere, Answering, Expiry, Freed, Led, Prompt, useAnswer } from "../parts/question.js";
+import { AnsweredElsewhere, Answering, Expiry, Freed, Led, Prompt } from "../parts/question.js";
 import { useResource } from "../resource.js";
 import { Link } from "../router.js";
 import { useTitle } from "../title.js";
@@ -43,11 +43,12 @@ export function Question({ run, path }) {
 
 /** @param {{ question: any, closed: any, changed: boolean, reload: () => void, problem: any }} props */
 function OneQuestion({ question, closed, changed, reload, problem }) {
-  const { state } = useAnswer(question);
+  const given = answerOf(question);
+  const isOurs = given?.state === "answered";
   const [qr, setQr] = useState(/** @type {any} */ (null));
   const showQr = async () => setQr(await import("../parts/qr_dialog.js"));
   const red = question.frees?.red;
-  const isOver = state.answered || state.elsewhere || closed;
+  const isOver = isOurs || closed || given?.problem?.code === "already-answered";
   return html`
     <article class="one-question">
       <p class="soft">
@@ -71,12 +72,10 @@ function OneQuestion({ question, closed, changed, reload, problem }) {
         : html`<h1 tabindex="-1" class="prompt pre">${question.prompt}</h1>`}
       ${changed && html`<p class="bar" role="status"><${Icon} name="warning" />The question was worded anew.</p>`}
       ${red && !isOver && html`<${Freed} frees=${question.frees} />`}
-      ${closed && !state.answered
-        ? html`<${AnsweredElsewhere} question=${question} answer=${state.elsewhere ?? closed} />`
-        : html`
-          <${Answering} question=${question} reload=${reload} keys=${true} onward=". The run continues."
-            word=${red ? question.frees.word : ""} />
-        `}
+      ${closed && !given ? html`<${AnsweredElsewhere} question=${question} answer=${closed} />` : html`
+        <${Answering} question=${question} reload=${reload} keys=${true} onward=". The run continues."
+          word=${red ? question.frees.word : ""} />
+      `}
       ${problem && !closed && html`<${ProblemBox} problem=${problem} retry=${reload} />`}
       ${isOver ? html`<${Onward} run=${question.run} />` : html`
         <div class="below-card">
