@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,7 +26,11 @@ def weight(names: Sequence[str]) -> int:
 
 def test_every_module_belongs_to_a_screen() -> None:
     modules = {path.relative_to(PAGE).as_posix() for path in (PAGE / "app").rglob("*.js")}
-    needed = {name for _, screen in ASSETS._screens for name in ASSETS._needs(screen)}
+    later = re.compile(r'await import\("\.\.?/(?:parts/)?([\w.]+)"\)')  # loaded at a click
+    clicked = {f"app/parts/{name}" for module in modules for name in later.findall(ASSETS._text(module))}
+    needed = {
+        name for screen in (*(screen for _, screen in ASSETS._screens), *clicked) for name in ASSETS._needs(screen)
+    }
     assert modules - needed - set(ASSETS.modules("/")) == set()
 
 

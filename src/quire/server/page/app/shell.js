@@ -8,9 +8,8 @@ import { ring } from "./parts/bell.js";
 import { Dialog } from "./parts/dialog.js";
 import { Icon } from "./parts/icon.js";
 import { useResource } from "./resource.js";
-import { go, Link, place } from "./router.js";
+import { go, Link, place, title } from "./router.js";
 import { ended } from "./session.js";
-import { title } from "./title.js";
 
 /** Dialogs of the shell. @type {import("@preact/signals").Signal<"" | "keys" | "more">} */
 const open = signal("");

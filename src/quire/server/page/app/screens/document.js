@@ -17,8 +17,7 @@ import { Graph } from "../parts/graph.js";
 import { Icon } from "../parts/icon.js";
 import { RunForm } from "../parts/run_form.js";
 import { useResource } from "../resource.js";
-import { go, Link, place } from "../router.js";
-import { useTitle } from "../title.js";
+import { go, Link, place, useTitle } from "../router.js";
 
 /**
  * Tabs: name in the address, title, parts of the document that it needs, key.

@@ -9,8 +9,7 @@ import { ForkReceipt, ForkResult } from "../parts/fork_receipt.js";
 import { Icon } from "../parts/icon.js";
 import { kindOf, readField, TypedField, written } from "../parts/typed_field.js";
 import { useResource } from "../resource.js";
-import { Link, place, setQuery } from "../router.js";
-import { useTitle } from "../title.js";
+import { Link, place, setQuery, useTitle } from "../router.js";
 import { cut, money, shown } from "../words.js";
 
 /** @param {{ run: string }} props */

@@ -9,9 +9,8 @@ import { Ended, Failed, Letters, Stopped, UnderWay } from "../parts/now_lists.js
 import { Pulse } from "../parts/pulse.js";
 import { QuestionGroup } from "../parts/question_group.js";
 import { useResource } from "../resource.js";
-import { Link } from "../router.js";
+import { Link, useTitle } from "../router.js";
 import { part } from "../api.js";
-import { useTitle } from "../title.js";
 
 const NEWS = ["runs", "questions", "documents"];
 

@@ -6,8 +6,7 @@ import { Command, Placeholder, ProblemBox } from "../parts/basics.js";
 import { Icon } from "../parts/icon.js";
 import { AnsweredElsewhere, Answering, Expiry, Freed, Led, Prompt } from "../parts/question.js";
 import { useResource } from "../resource.js";
-import { Link } from "../router.js";
-import { useTitle } from "../title.js";
+import { Link, useTitle } from "../router.js";
 import { ago } from "../words.js";
 
 /** @param {{ run: string, path: string }} props */

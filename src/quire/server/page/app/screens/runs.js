@@ -11,9 +11,8 @@ import { RunHeader, RunRow } from "../parts/run_row.js";
 import { SelectionBar } from "../parts/run_selection.js";
 import { useRowHeight, VirtualList } from "../parts/virtual_list.js";
 import { useResource } from "../resource.js";
-import { Link, place, setQuery } from "../router.js";
+import { Link, place, setQuery, useTitle } from "../router.js";
 import { useRunPages } from "../run_pages.js";
-import { useTitle } from "../title.js";
 import { plural } from "../words.js";
 
 const ROW = 52;
