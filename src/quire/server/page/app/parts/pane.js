@@ -12,7 +12,7 @@ import { AnyValue, Content } from "./content.js";
 import { Icon } from "./icon.js";
 import { JsonTree } from "./json_tree.js";
 import { Answered, RunQuestion, who } from "./run_question.js";
-import { stateOf, tookOf } from "./tree.js";
+import { stateOf, tookOf, waitsOnly } from "./tree.js";
 
 const MOST_TOLD = 20;
 const SHOWN_STREAM = 20_000;
@@ -182,7 +182,7 @@ function PaneHead({ store, row, step, call }) {
         row.cost ? money(row.cost) : "",
         row.effects > 1 ? plural(row.effects, "call") : "",
         row.failed && row.children ? `${number(row.failed)} failed` : "",
-        row.waited && row.kind !== "ask" ? `waited ${duration(row.waited)}` : "",
+        row.waited && !waitsOnly(row) ? `waited ${duration(row.waited)}` : "",
       ].filter(Boolean).map((fact) => html`<span>${fact}</span>`)}</p>
     </header>
   `;

@@ -20,9 +20,6 @@ const SHOWN = {
   export: { word: "Export", icon: "download" },
 };
 
-/** What else may help a run, by the verb of its `next`: words, tab of its document. @type {Record<string, [string, string]>} */
-const NEXT = { again: ["Run again", "run"], fix: ["Open the document", "source"] };
-
 /** @param {{ head: any, store: import("../run_store.js").RunStore, answer: (path: string) => void }} props */
 export function RunActions({ head, store, answer }) {
   const [asked, setAsked] = useState("");
@@ -58,28 +55,32 @@ export function RunActions({ head, store, answer }) {
         return setAsked(name);
     }
   };
+  const document = `/documents/${part(head.document_id ?? head.document)}`;
+  const further = head.next?.verb === "again"
+    ? { words: "Run again", to: `${document}?tab=run` }
+    : head.next?.verb === "fix" && { words: "Open the document", to: `${document}?tab=source` };
+  /** @param {any} action */
+  const button = (action) => {
+    const { word, icon, kind = "" } = SHOWN[action.name];
+    // Resume is the first thing to do only where it helps.
+    const helps = action.name !== "resume" || !head.next || head.next.verb === "resume";
+    return html`
+      <button type="button" key=${action.name} class="button ${helps ? kind : ""} act-${action.name}" disabled=${away}
+        title=${away ? "The server cannot be reached" : action.command ?? "Ctrl-C in the terminal that drives it"}
+        onClick=${() => act(action)}><${Icon} name=${icon} />${word}</button>
+    `;
+  };
   return html`
     <div class="run-actions">
-      ${head.actions.map((/** @type {any} */ action) => {
-        const { word, icon, kind = "" } = SHOWN[action.name];
-        // Resume is the first thing to do only where it helps.
-        const helps = action.name !== "resume" || !head.next || head.next.verb === "resume";
-        return html`
-          <button type="button" key=${action.name} class="button ${helps ? kind : ""} act-${action
-            .name}" disabled=${away}
-            title=${away ? "The server cannot be reached" : action.command ?? "Ctrl-C in the terminal that drives it"}
-            onClick=${() => act(action)}><${Icon} name=${icon} />${word}</button>
-        `;
-      })}
-      ${NEXT[head.next?.verb] &&
-        html`<${Link} class="button" to="/documents/${part(head.document_id ?? head.document)}?tab=${
-          NEXT[head.next.verb][1]
-        }">${NEXT[head.next.verb][0]}</${Link}>`}
+      ${head.actions.filter((/** @type {any} */ one) => one.name !== "export").map(button)}
+      ${further && html`<${Link} class="button" to=${further.to}>${further.words}</${Link}>`}
       <details class="menu">
-        <summary class="icon-button" aria-label="Actions as commands" title="Actions as commands"><${Icon} name="more" /></summary>
-        <ul>${head.actions.filter((/** @type {any} */ one) => one.command).map((/** @type {any} */ action) =>
-          html`<li key=${action.name}><span>${SHOWN[action.name].word}</span><${Command} command=${action.command}
-            label="${SHOWN[action.name].word} as a command" /></li>`
+        <summary class="icon-button" aria-label="All actions" title="All actions"><${Icon} name="more" /></summary>
+        <ul>${head.actions.map((/** @type {any} */ action) =>
+          html`<li key=${action.name}>${button(action)}${
+            action.command &&
+            html`<${Command} command=${action.command} label="${SHOWN[action.name].word} as a command" />`
+          }</li>`
         )}</ul>
       </details>
     </div>

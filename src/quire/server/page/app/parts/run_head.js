@@ -15,6 +15,7 @@ export function RunHead({ store, answer }) {
   const [open, setOpen] = useState("");
   const top = [...(store.tree.value?.rows.values() ?? [])].filter((row) => !row.parent);
   const waited = top.reduce((sum, row) => sum + row.waited, 0);
+  const last = Math.max(0, ...top.map((row) => row.from + row.took + row.waited));
   const name = head.label ?? head.title ?? head.document;
   return html`
     <header class="run-head">
@@ -28,12 +29,13 @@ export function RunHead({ store, answer }) {
         </div>
         <p class="run-facts number">
           <span>${head.title}</span> <code>${head.id}</code>
-          <span><b><${Took} head=${head} waited=${waited} /></b>${waited >= 1 && ` + ${span(waited)} waiting`}</span>
+          <span><b><${Took} head=${head} waited=${waited} last=${last} /></b>${waited >= 1 &&
+            ` + ${span(waited)} waiting`}</span>
           <span><b>${money(head.cost)}</b>${head.budget ? ` of ≤ ${money(head.budget)}` : ""}</span>
           <span>${head.status === "running"
             ? html`started <${Age} at=${head.created_at} />`
             : html`${
-              shown(head.status).word.includes("wait") ? "since" : "ended"
+              /^(completed|failed|cancelled|expired)$/.test(head.status) ? "ended" : "since"
             } <${Age} at=${head.updated_at} />`}</span>
           <button type="button" class="link" onClick=${() => setOpen("details")}>Details</button>
           ${head.warnings.length > 0 && html`<span class="ink-warn">${plural(head.warnings.length, "warning")}</span>`}
@@ -80,8 +82,8 @@ export function statusWords(head) {
   }
 }
 
-/** @param {{ head: any, waited: number }} props */
-function Took({ head, waited }) {
+/** @param {{ head: any, waited: number, last: number }} props */
+function Took({ head, waited, last }) {
   const live = head.status === "running";
   const [, tick] = useState(0);
   useEffect(() => {
@@ -89,7 +91,11 @@ function Took({ head, waited }) {
     const timer = setInterval(() => tick((count) => count + 1), 1000);
     return () => clearInterval(timer);
   }, [live]);
-  return html`${duration(Math.max(0, (live ? Date.now() / 1000 : head.updated_at) - head.created_at - waited))}`;
+  return html`${
+    duration(
+      Math.max(0, (live ? Date.now() / 1000 - head.created_at : last || head.updated_at - head.created_at) - waited),
+    )
+  }`;
 }
 
 /** @param {{ head: any }} props */

@@ -25,7 +25,7 @@ export const STATES = {
   skipped: ["skipped", "skip", "quiet"],
 };
 /** Kinds that have an icon of their own once they are done. @type {Record<string, string>} */
-const KINDS = { turn: "model", call: "model", tool: "tool", group: "items" };
+const KINDS = { turn: "model", call: "model", tool: "tool", group: "items", run: "result" };
 
 /** @param {TreeRow} row @returns {[string, string, string]} word, icon, tone */
 export function stateOf(row) {
@@ -35,7 +35,7 @@ export function stateOf(row) {
 }
 
 /** A row that is one question: what it took is the time that people took. @param {TreeRow} row */
-const waitsOnly = (row) => !row.children && row.waited > row.took;
+export const waitsOnly = (row) => !row.children && row.waited > row.took;
 
 /** @param {TreeRow} row @param {number} now seconds since the start */
 export function tookOf(row, now) {
@@ -126,6 +126,9 @@ export function RunTree({ store, tree, first, selected, select, enter }) {
 function Row({ id, shown: { row, level, size, position, open }, selected, scale, now, pick, fold, writing }) {
   const [word, icon, tone] = stateOf(row);
   const took = tookOf(row, now);
+  // People know an item by its text.
+  const item = row.kind === "item" && row.hint;
+  const number = item ? /\d+$/.exec(row.label)?.[0] : row.kind === "step" ? row.title : "";
   return html`
     <div id=${id} class="tree-row" role="treeitem" aria-level=${level} aria-setsize=${size}
       aria-posinset=${position}
@@ -140,9 +143,9 @@ function Row({ id, shown: { row, level, size, position, open }, selected, scale,
           }}><${Icon} name=${open ? "down" : "right"} /></span>`
           : html`<span class="fold"></span>`}
         <span class="tree-state ink-${tone}" title=${word}><${Icon} name=${icon} /></span>
-        ${row.kind === "step" && row.title && html`<span class="tree-step">${row.title}</span>`}
-        <b>${cut(row.label, 200)}</b>
-        <span class="tree-hint">${writing ? "model is writing" : cut(row.hint, 200)}</span>
+        ${number && html`<span class="tree-step">${number}</span>`}
+        <b>${cut(item ? row.hint : row.label, 200)}</b>
+        <span class="tree-hint">${writing ? "model is writing" : item ? "" : cut(row.hint, 200)}</span>
       </span>
       <${Bar} row=${row} scale=${scale} now=${now} tone=${tone} />
       <span class="number">${took ? duration(took) : ""}</span>

@@ -163,9 +163,6 @@ function Sides({ store }) {
   `;
 }
 
-/** The words of a status that a chart knows, by the state of a row. @type {Record<string, string>} */
-const STATUS = { done: "completed", waits: "awaiting_input", stopped: "cancelled" };
-
 /** The flowchart of the pinned document, coloured by the states of the rows. @param {{ store: any }} props */
 function RunChart({ store }) {
   const head = store.head.value;
@@ -174,12 +171,7 @@ function RunChart({ store }) {
   const { data: chart, problem, slow, reload } = useResource(`/runs/${part(head.id)}/graph${query({ open: opened })}`);
   if (problem) return html`<${ProblemBox} problem=${problem} retry=${reload} />`;
   if (!chart) return slow && html`<${Placeholder} lines=${8} />`;
-  const rows = [...(store.tree.value?.rows.values() ?? [])].filter((row) => !row.path.includes("#"));
-  const steps = rows.map((row) => ({
-    path: row.path,
-    status: STATUS[row.state] ?? row.state,
-    items: row.buckets ? { total: row.children, done: row.children - row.failed, failed: row.failed } : undefined,
-  }));
+  const steps = /** @type {any[]} */ (head.steps);
   const active = steps.findLast((step) => ["running", "awaiting_input"].includes(step.status))?.path ?? "";
   const trouble = steps.find((step) => step.status === "failed")?.path ?? "";
   const link = (/** @type {Record<string, any>} */ changes) =>
