@@ -82,6 +82,13 @@ async def _on(name: str, where: Path | str) -> list[Row]:
         "a word that no run has": lambda: runs.page(RunFilters(words=("nowhere",))),
         "forks of a run": lambda: runs.page(RunFilters(origin="run-00005")),
         "counts by status": lambda: runs.counts(RunFilters()),
+        "by time": lambda: runs.page(RunFilters(), sort="took"),
+        "by cost": lambda: runs.page(RunFilters(), sort="cost"),
+        "by subject": lambda: runs.page(RunFilters(), sort="subject"),
+        "without pins, for groups": lambda: runs.briefs(RunFilters()),
+        "added up": lambda: store.spent(0.0),  # type: ignore[attr-defined]  # both stores are ledgers
+        "waits of people": lambda: store.waited(0.0),  # type: ignore[attr-defined]
+        "earlier inputs, at a start": lambda: runs.recent_inputs("d3.playbook.md", 20),
     }
     rows = []
     for what, work in works.items():

@@ -41,6 +41,7 @@ def test_questions_of_several_runs_oldest_first(invoke: Invoke, make_run: MakeRu
     first = found[0]
     assert first["expires_at"] - first["asked_at"] == pytest.approx(30 * 24 * 3600, abs=5)
     del first["expires_at"], first["asked_at"]
+    assert first.pop("subject").startswith("Pick · 20")
     assert first == {
         "run": runs[0],
         "title": "Pick",

@@ -78,12 +78,12 @@ def test_the_list_is_aligned_newest_first(invoke: Invoke, make_run: MakeRun) -> 
     first = done(make_run)
     second = make_run(ASKS, ["hm"])
     lines = invoke(command).stdout.splitlines()
-    assert lines[0].split() == ["RUN", "STATUS", "TITLE", "STEP", "AGE", "TOKENS", "COST", "INPUTS"]
+    assert lines[0].split() == ["RUN", "STATUS", "SUBJECT", "STEP", "AGE", "TOKENS", "COST", "TITLE", "INPUTS"]
     rows = {line.split()[0]: line for line in lines[1:]}
     assert set(rows) == {first, second}
     assert "completed" in rows[first] and "1,210+33" in rows[first] and "$0.0052" in rows[first]
     assert "awaiting input" in rows[second]
-    assert {line.index("Tea" if first in line else "Ask") for line in lines[1:]} == {lines[0].index("TITLE")}
+    assert {line.rindex("Tea" if first in line else "Ask") for line in lines[1:]} == {lines[0].index("TITLE")}
 
 
 @pytest.mark.parametrize(

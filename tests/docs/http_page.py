@@ -17,7 +17,10 @@ from quire.server.routes import ENDPOINTS
 PAGE = Path(__file__).parents[2] / "docs" / "reference/http.md"
 
 GROUPS = (
-    ("The workspace", r"/$|/openapi|/now|/letters|/search|/artifacts|/models|/health|/doctor|/trust|/docs|/qr|/bell"),
+    (
+        "The workspace",
+        r"/$|/openapi|/now|/pulse|/letters|/search|/artifacts|/models|/health|/doctor|/trust|/docs|/qr|/bell",
+    ),
     ("Documents", r"/documents|/codes"),
     ("Runs", r"/runs"),
     ("Questions", r"/questions"),

@@ -70,6 +70,7 @@ def test_the_end_of_a_run_is_told_once(place: Place) -> None:
     run = event.pop("run")
     assert len(run) == 13
     assert event.pop("timestamp").endswith("+00:00")
+    assert event.pop("subject").startswith("Weekly report · 20")
     assert event == {
         "type": "run.completed",
         "summary": "Weekly report: complete",

@@ -86,7 +86,10 @@ async def test_the_list_is_that_of_the_command_line(tmp_path: Path, monkeypatch:
         monkeypatch.chdir(server.folder)
         monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "team-home"))
         listed = await asyncio.to_thread(CliRunner().invoke, command, ["--json"])
-        assert json.loads(listed.stdout) == (await client.get("/runs")).json()["items"]
+        items = (await client.get("/runs")).json()["items"]
+        more = ("result", "steps", "took")  # the server has them at hand
+        rows = [{name: value for name, value in item.items() if name not in more} for item in items]
+        assert json.loads(listed.stdout) == rows and all(item["result"] == "A poem." for item in items)
 
 
 async def test_delete_and_prune_take_only_what_has_ended(tmp_path: Path) -> None:
@@ -115,3 +118,95 @@ async def test_delete_and_prune_take_only_what_has_ended(tmp_path: Path) -> None
         assert [row["id"] for row in (await client.get("/runs")).json()["items"]] == [notes]
         for body in ({}, {"older_than": 1, "runs": []}, {"older_than": -1}, {"statuses": ["running"], "older_than": 1}):
             assert (await client.post("/runs/prune", json=body)).json()["code"] == "unfit-body"
+
+
+FAILS = "# Look\n\n## INPUTS\n\n- `place` (string)\n\n## STEP 1: See\n\nSee {{place}}.\n\n## STEP 2: Say\n\nSay it.\n"
+
+
+async def test_rows_say_what_a_run_is_about_and_has_come_to(tmp_path: Path) -> None:
+    async with served(tmp_path / "team", {**DOCUMENTS, "look.playbook.md": FAILS}) as server, server.client() as client:
+        (poem,) = await ended(server, 1)
+        notes = await driven(server, "notes.playbook.md", inputs={"version": "2.0"})
+        broken = server.script("broken.json", [{"reply": "seen"}, {"error": "no connection to place 17"}])
+        failed = [
+            await driven(server, "look.playbook.md", inputs={"place": f"place {number}"}, model=broken)
+            for number in (16, 17)
+        ]
+        items = {row["id"]: row for row in (await client.get("/runs")).json()["items"]}
+        assert items[failed[1]]["subject"] == items[failed[1]]["label"] == "place 17"
+        assert items[failed[1]]["result"].startswith("no connection")
+        assert items[failed[1]]["steps"] == {"at": 2, "of": 2} and 0 < items[failed[1]]["took"] < 60
+        assert (items[notes]["subject"], items[notes]["result"]) == ("2.0", "Publish?")
+        assert (items[poem]["result"], items[poem]["steps"]) == ("A poem.", {"at": 1, "of": 1})
+        page = (await client.get("/runs", params={"sort": "subject", "limit": 2})).json()
+        rest = (await client.get("/runs", params={"sort": "subject", "after": page["next"]})).json()
+        labels = [row["label"] for row in (*page["items"], *rest["items"])]
+        assert labels == sorted(labels, key=str.lower) and len(labels) == 4
+        assert (await client.get("/runs", params={"sort": "cost", "after": page["next"]})).status_code == 422
+        groups = (await client.get("/runs/groups", params={"by": "error"})).json()
+        (group,) = groups["groups"]
+        assert (group["count"], group["message"], group["runs"]) == (2, "no connection to place #", failed[::-1])
+        assert (group["statuses"], group["title"], group["latest"]["id"]) == ({"failed": 2}, "Look", failed[1])
+        by_document = (await client.get("/runs/groups")).json()
+        assert [(group["title"], group["count"]) for group in by_document["groups"]] == [
+            ("Look", 2),
+            ("Notes", 1),
+            ("Poem", 1),
+        ]
+        assert by_document["groups"][2]["statuses"] == {"completed": 1} and by_document["more"] == 0
+        asks = (await client.get("/questions")).json()["items"][0]
+        assert (asks["title"], asks["subject"]) == ("Notes", "2.0")
+        now = (await client.get("/now")).json()
+        assert now["questions"]["groups"][0]["items"][0]["subject"] == "2.0"
+        assert now["finished"][0]["result"] == "A poem."
+        found = (await client.get("/search", params={"q": "place 16"})).json()["found"]
+        assert [row["id"] for row in found["runs"]] == [failed[0]]
+        assert (await client.get("/artifacts")).json()["items"][0]["subject"] == items[poem]["label"]
+
+
+async def test_the_pulse_counts_days_and_is_dropped_by_changes(tmp_path: Path) -> None:
+    async with served(tmp_path / "team", DOCUMENTS) as server, server.client() as client:
+        empty = (await client.get("/pulse", params={"days": "3"})).json()
+        assert [day["runs"] for day in empty["days"]] == [0, 0, 0] and empty["waited"] is None
+        assert (await client.get("/pulse", params={"days": "3"})).json() == empty
+        await ended(server, 2)
+        run = await driven(server, "notes.playbook.md", inputs={"version": "2.0"})
+        pulse = (await client.get("/pulse", params={"days": "3"})).json()
+        today = pulse["days"][-1]
+        assert (today["runs"], today["completed"], today["failed"], today["cost"]) == (3, 2, 0, 0.0)
+        assert (pulse["waiting"], pulse["waited"]) == (1, None)
+        assert today["since"] < (await client.get(f"/runs/{run}")).json()["created_at"] < today["until"]
+        question = (await client.get("/questions")).json()["items"][0]
+        answer = {"value": "yes", "hash": question["hash"]}
+        await client.post(f"/questions/{run}/{question['path']}/answer", json=answer)
+        await server.site.runs.ended(run, 10)
+        pulse = (await client.get("/pulse", params={"days": "3"})).json()
+        assert pulse["waiting"] == 0 and 0 <= pulse["waited"] < 60
+        assert (await client.get("/pulse", params={"days": "93"})).status_code == 422
+
+
+async def test_a_label_is_for_people_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with served(tmp_path / "team", DOCUMENTS) as server, server.client() as client:
+        run = await driven(server, "notes.playbook.md", inputs={"version": "2.0"})
+        before = (await client.get("/runs")).json()["items"][0]
+        listener = server.site.hub.join({}, whole=True)
+        row = (
+            await client.patch(f"/runs/{run}", json={"name": " the one\n we sent ", "note": "a\nb", "seen": True})
+        ).json()
+        assert (row["name"], row["label"], row["note"]) == ("the one we sent", "the one we sent", "a\nb")
+        frame = await asyncio.wait_for(anext(listener.frames()), 10)
+        assert frame.event == "runs" and frame.data["rows"][0]["label"] == "the one we sent"  # type: ignore[index, call-overload]
+        after = (await client.get("/runs")).json()["items"][0]
+        changed = ("name", "label", "note", "seen_at")
+        assert {**after, **{name: before[name] for name in changed}} == before and after["seen_at"] > 0
+        await server.site.runtime.store.check_seal(run)
+        for body in ({"name": "x" * 81}, {"note": "x" * 2001}, {"seen": "yes"}, {"title": "x"}):
+            assert (await client.patch(f"/runs/{run}", json=body)).json()["code"] == "unfit-body"
+        assert (await client.patch("/runs/none", json={"name": "x"})).status_code == 404
+        exported = (await client.get(f"/runs/{run}/export")).text
+        assert json.loads(exported.splitlines()[0])["run"]["name"] == "the one we sent"
+        monkeypatch.chdir(server.folder)
+        monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "team-home"))
+        label = await asyncio.to_thread(CliRunner().invoke, command, ["label", run, "--name", "", "--unseen", "--json"])
+        row = json.loads(label.stdout)
+        assert (row["name"], row["label"], row["note"], row["seen_at"]) == (None, "2.0", "a\nb", None)

@@ -8,10 +8,12 @@ import pytest
 from msgspec.structs import replace
 
 from quire.engine.ports import Store
-from quire.engine.records import Batch, NewRun, Question, RunUpdate, Status
+from quire.engine.records import Batch, EffectRecord, Lease, NewRun, Question, RunBrief, RunUpdate, Status, Usage
 from quire.engine.requests import Failure
+from quire.errors import NoSuchRun
 from quire.stores import run_pages
-from quire.stores.run_pages import RunFilters, cursor, lister, read_cursor, words_of
+from quire.stores.contract import History, Labeller, Ledger, Spent, restore
+from quire.stores.run_pages import RunFilters, Sort, cursor, lister, read_cursor, with_subject, words_of
 
 if TYPE_CHECKING:
     from tests.stores.conftest import Shelf
@@ -139,6 +141,115 @@ async def test_filters(store: Store, filters: dict[str, Any], found: list[str]) 
     await made(store, "two", 20.0, format="pipeline", document="/home/me/notes/b.yaml", inputs=inputs)
     await made(store, "three", 30.0, Status.FAILED, error="Connection refused", origin={"run": "one", "step": "two"})
     assert await ids(store, **filters) == found
+
+
+async def restored(store: Store, id: str, at: float, took: float = 0.0, cost: float | None = 0.0, **more: Any) -> None:
+    """Create a completed run with the time that it took and its cost."""
+    run = NewRun(id, id, "playbook", "a.md", at, {"inputs": {}, **more.pop("pins", {})}, {}, **more)
+    record = EffectRecord("1/model", "model", "ok", "h", at, "x", usage=Usage(1, 1, cost))
+    await restore(store, run, History(RunUpdate(Status.COMPLETED), (record,), (), at + took, cost=cost))
+
+
+ORDERS: dict[Sort, list[str]] = {
+    "started": ["f", "e", "d", "c", "b", "a"],
+    "took": ["b", "e", "d", "a", "f", "c"],
+    "cost": ["a", "e", "c", "b", "f", "d"],
+    "subject": ["c", "f", "b", "e", "a", "d"],
+}
+
+
+@pytest.mark.parametrize("sort", ORDERS)
+@pytest.mark.parametrize("limit", [1, 2, 5, 100])
+async def test_pages_follow_each_other_in_every_order(store: Store, sort: Sort, limit: int) -> None:
+    """Runs that are alike follow by their numbers, and one whose price is not known costs least."""
+    took = {"a": 3.0, "b": 9.5, "c": 0.1, "d": 4.0, "e": 4.0, "f": 0.3}
+    cost = {"a": 0.7, "b": 0.1, "c": 0.25, "d": None, "e": 0.25, "f": 0.0}
+    subject = {"a": "Zoo", "b": "tea", "c": "a ä, 100% _ & / : ?", "d": "zoo x", "e": "zoo", "f": "Tea"}
+    for number, id in enumerate("abcdef"):
+        await restored(store, id, 10.0 + number, took[id], cost[id], subject=subject[id])
+    pages, found, after = lister(store), list[str](), None
+    while True:
+        page = await pages.page(RunFilters(), after, limit, sort)
+        found += [row.id for row in page.rows]
+        after = page.next
+        if after is None:
+            break
+        for other in ORDERS.keys() - {sort}:
+            with pytest.raises(ValueError, match="cursor"):
+                await pages.page(RunFilters(), after, limit, other)
+    assert found == ORDERS[sort]
+
+
+async def test_runs_by_cost_and_time_and_tries(store: Store) -> None:
+    await restored(store, "cheap", 1.0, 2.0, 0.01)
+    await restored(store, "dear", 2.0, 60.0, 0.8)
+    await restored(store, "unknown", 3.0, 30.0, None)
+    await restored(store, "try", 4.0, 90.0, 0.9, pins={"until": "2"})
+    assert await ids(store, min_cost=0.5) == ["dear"]
+    assert await ids(store, min_cost=0.5, tries=True) == ["try", "dear"]
+    assert await ids(store, min_took=30.0) == ["unknown", "dear"]
+    assert await lister(store).count(RunFilters()) == 3
+    assert isinstance(store, Ledger)
+    assert await store.spent(0.0) == Spent(3, pytest.approx(1.71), 1, 3, 0)
+    assert await store.spent(2.0, 3.0) == Spent(1, 0.8, 0, 1, 0)
+    row = await store.get("try")
+    assert row and row.until == "2"
+
+
+async def test_names_and_notes_change_nothing_else(store: Store, shelf: Shelf) -> None:
+    """A label is written while the run is driven, by another process too."""
+    await made(store, "r", 1.0, Status.RUNNING, title="Report")
+    lease = Lease("r", 1, 0, frozenset())
+    before = await store.get("r")
+    shelf.clock.time += 50
+    other = shelf.open()
+    assert isinstance(other, Labeller)
+    await other.label("r", {"name": "the one we sent", "note": "line 1\nline 2"})
+    await other.label("r", {"seen_at": 5.0})
+    row = await store.get("r")
+    assert before and row == replace(before, name="the one we sent", note="line 1\nline 2", seen_at=5.0)
+    assert row.label == "the one we sent"
+    for word in ("SENT", "line 2"):
+        assert await ids(store, words=words_of(word)) == ["r"]
+    await store.write(lease, Batch(update=RunUpdate(Status.COMPLETED)))
+    await store.release(lease)
+    await store.check_seal("r")
+    await other.label("r", {"name": None})
+    assert (await lister(other).named(["r", "none"]))[0].label == before.subject
+    with pytest.raises(NoSuchRun):
+        await other.label("none", {"name": "x"})
+
+
+async def test_a_subject_is_stored_with_the_run(store: Store) -> None:
+    for number, service in enumerate(["search", "login", "login"]):
+        inputs = {"kind": "incident", "service": service}
+        run = NewRun(f"r{number}", "T", "playbook", "a.md", float(number), {"inputs": inputs}, {})
+        await store.create(await with_subject(store, run))
+    assert [row.subject for row in await store.list()] == ["login · incident"] * 2 + ["incident · search"]
+    assert await ids(store, words=("login", "incident")) == ["r2", "r1"]
+    large = {"text": "x" * 100_000}
+    await store.create(NewRun("large", "T", "playbook", "b.md", 9.0, {"inputs": large}, {}))
+    assert await lister(store).recent_inputs("b.md", 5) == []
+
+
+async def test_waits_of_people_and_runs_without_pins(store: Store, shelf: Shelf) -> None:
+    await made(store, "asks", 1.0, Status.FAILED, asks=True, error="no connection")
+    assert await lister(store).questions_of(["asks"]) == []
+    await made(store, "waits", 2.0, Status.AWAITING_INPUT, asks=True)
+    assert [question.run for question in await lister(store).questions_of(["waits", "asks"])] == ["waits"]
+    assert isinstance(store, Ledger)
+    assert await store.waited(0.0) == []
+    await store.answer("waits", "2/ask", "h", "yes")
+    lease = await store.acquire("waits")
+    answered = EffectRecord("2/ask", "ask", "ok", "h", 43.5, "yes")
+    await store.write(lease, Batch((answered,), consume=("2/ask",), update=RunUpdate(Status.RUNNING)))
+    assert await store.waited(0.0) == [42.5] and await store.waited(2.0) == []
+    briefs = await lister(shelf.open()).briefs(RunFilters())
+    assert briefs == [
+        RunBrief("waits", "A title", "a.md", Status.RUNNING, "", "", 0.0),
+        RunBrief("asks", "A title", "a.md", Status.FAILED, "model", "no connection", 0.0),
+    ]
+    assert [run.id for run in await lister(store).briefs(RunFilters(failed=True))] == ["asks"]
 
 
 def test_cursors_are_read_or_refused() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Set
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +11,7 @@ from quire.cli.stdio import look_at_runs, tell, write_json, write_lines
 from quire.wording import cut
 
 if TYPE_CHECKING:
+    from quire.engine.records import RunRow
     from quire.runs.stored import StoredRuns
 
 LETTERS = 20
@@ -31,21 +31,23 @@ def command(as_json: bool) -> None:
 
 async def _show(runs: StoredRuns, as_json: bool) -> None:
     from quire.display.inbox_json import letter_data
-    from quire.display.run_json import question_data
+    from quire.display.run_json import name_data, question_data
     from quire.display.run_page import question_lines
     from quire.display.text import age, one_line
+    from quire.stores.run_pages import lister
 
     questions = await runs.store.questions()
     letters = (await runs.store.letters())[-LETTERS:]
-    titles = await _titles(runs, {question.run for question in questions})
+    asking = {question.run for question in questions}
+    rows = {row.id: row for row in await lister(runs.store).named(list(asking))}
     if as_json:
-        open_ones = (question_data(question, titles[question.run]) for question in questions)
+        open_ones = (question_data(question, name_data(rows.get(question.run))) for question in questions)
         write_json([*open_ones, *map(letter_data, letters)])
         return
     now = time.time()
     lines = []
     for question in questions:
-        lines.append(f"{click.style(question.run, bold=True)}  {one_line(titles[question.run])}")
+        lines.append(f"{click.style(question.run, bold=True)}  {_names(rows.get(question.run))}")
         lines += (f"  {line}" for line in question_lines(question, now))
     write_lines(lines)
     for letter in letters:
@@ -57,14 +59,10 @@ async def _show(runs: StoredRuns, as_json: bool) -> None:
     tell(hint)
 
 
-async def _titles(stored: StoredRuns, runs: Set[str]) -> dict[str, str]:
-    """Return the titles of the runs. Nearly all of them are waiting and are read in one query; the few that still move
-    while one of their branches asks are read one by one."""
-    from quire.engine.records import Status
+def _names(row: RunRow | None) -> str:
+    """Return the title of a run's document and the label of the run."""
+    from quire.display.text import one_line
 
-    waiting = await stored.store.list(status=Status.AWAITING_INPUT, limit=max(1, len(runs)))
-    titles = {row.id: row.title for row in waiting}
-    for run in runs - titles.keys():
-        row = await stored.store.get(run)
-        titles[run] = row.title if row else ""
-    return titles
+    if row is None:
+        return ""
+    return one_line(row.label if row.label.startswith(row.title) else f"{row.title}: {row.label}")

@@ -89,6 +89,7 @@ RUNS: dict[str, Verb] = {
     "cancel": Verb("quire.cli.resume", "Verbs", "Stop a run; quire resume continues it", "runs", "WRITES"),
     "fork": Verb("quire.cli.fork", "Verbs", "Continue from the middle of a run, in a new run", "runs", "PAID, WRITES"),
     "replay": Verb("quire.cli.fork", "Verbs", "Try old runs with an edited document or another model", "runs", "FREE"),
+    "label": Verb("quire.cli.runs.run_names", "Verbs", "Give a run a name and a note", "runs", "WRITES"),
     "export": Verb("quire.cli.runs.transfer", "Verbs", "Write a run to one file", "runs", "WRITES"),
     "import": Verb("quire.cli.runs.transfer", "Verbs", "Read an exported run, to show or to fork it", "runs", "WRITES"),
     "verify": Verb("quire.cli.runs.transfer", "Verbs", "Check that a run or its file was not changed", "runs", "FREE"),
@@ -122,6 +123,7 @@ quire run hello.playbook.md -i question=@question.txt --out answer.md
 quire run hello.playbook.md 'Why is tea hot?' --unattended --budget 0.50
 quire run tickets --inputs tickets.json --json
 quire runs
+quire runs --sort cost
 quire runs last
 quire runs last --prompt 1
 quire inbox
@@ -176,6 +178,8 @@ quire runs fork last --from 3 --set depth=thorough
 quire runs fork last --document
 quire runs replay last --document
 quire runs replay last --script script.json
+quire runs label last --name 'the one we sent'
+quire runs label last --note 'checked by Ada' --seen
 quire runs export last --out run.jsonl
 quire runs export last --out run.jsonl --force
 quire runs import run.jsonl --json

@@ -26,12 +26,12 @@ _DOORS: Mapping[str, str] = {
 }
 
 
-def open_question(question: Question, title: str, others: Iterable[Question]) -> dict[str, Value]:
+def open_question(question: Question, names: Mapping[str, Value], others: Iterable[Question]) -> dict[str, Value]:
     """Return an open question as the API lists it: with its hash, and the command that answers it.
 
-    `others` are the open questions of the same run.
+    `names` are those of its run, `others` the open questions of the same run.
     """
-    return {**question_data(question, title), "hash": question.hash, "command": answer_to(question, others)}
+    return {**question_data(question, names), "hash": question.hash, "command": answer_to(question, others)}
 
 
 def question_groups(questions: Sequence[Question]) -> Iterator[list[Question]]:

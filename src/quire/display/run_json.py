@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from quire.plan.vocabulary import last_label
+from quire.display.visible import visible
+from quire.engine.records import Status
+from quire.plan.vocabulary import first_label, last_label
+from quire.subject import first_line
+from quire.wording import cut_line
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.thread.setup import Setup
@@ -15,6 +19,9 @@ if TYPE_CHECKING:
     from quire.engine.thread_progress import CallView
     from quire.runs.outcome import RunView
     from quire.values import Value
+
+
+MOST_RESULT = 200
 
 
 def row_data(row: RunRow) -> dict[str, Value]:
@@ -39,7 +46,32 @@ def row_data(row: RunRow) -> dict[str, Value]:
         "origin": row.pins.get("origin") or None,
         "imported": row.pins.get("imported") or None,
         "forced": row.pins.get("forced") or [],
+        "subject": visible(row.subject or row.title or row.id),
+        "name": row.name and visible(row.name),
+        "label": visible(row.label),
+        "note": row.note,
+        "seen_at": row.seen_at,
+        "until": row.until,
     }
+
+
+def item_data(row: RunRow, now: float, result: str | None, labels: Sequence[str]) -> dict[str, Value]:
+    """Return a run as one of a list: with the first line of its result, error or question, its place among its steps
+    `labels`, and the seconds it took so far."""
+    end = now if row.status is Status.RUNNING else row.updated_at
+    return {
+        **row_data(row),
+        "result": visible(cut_line(first_line(result), MOST_RESULT)) if result else None,
+        "steps": {**steps_data(row, labels)} if labels else None,
+        "took": round(max(0.0, end - row.created_at), 3),
+    }
+
+
+def steps_data(row: RunRow, labels: Sequence[str]) -> dict[str, int]:
+    """Return the place of a run among the steps of its document: `at` of `of`, counted from 1."""
+    reached = first_label(row.position)
+    at = len(labels) if row.status is Status.COMPLETED else labels.index(reached) + 1 if reached in labels else 0
+    return {"at": at, "of": len(labels)}
 
 
 def past_run_data(row: RunRow) -> dict[str, Value]:
@@ -94,13 +126,16 @@ def _thread(thread: Setup, progress: Progress) -> dict[str, Value]:
     }
 
 
-def question_data(question: Question, title: str | None = None) -> dict[str, Value]:
-    """Return a question. `title` is the title of the run's document, for lists with questions of several runs."""
-    head: dict[str, Value] = {"run": question.run}
-    if title is not None:
-        head["title"] = title
+def name_data(row: RunRow | None) -> dict[str, Value]:
+    """Return the names of a run beside things of it: the title of its document, and its label as `subject`."""
+    return {"title": row.title, "subject": visible(row.label)} if row else {"title": "", "subject": ""}
+
+
+def question_data(question: Question, names: Mapping[str, Value] | None = None) -> dict[str, Value]:
+    """Return a question. `names` are those of its run, for lists with questions of several runs."""
     return {
-        **head,
+        "run": question.run,
+        **(names or {}),
         "step": question.label,
         "way": question.way,
         "step_title": question.title,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -86,6 +86,8 @@ def run_header(row: RunRow, now: float, model: str, asks: bool = True) -> Iterat
     yield f"{'run':9} {row.id}"
     yield f"{'status':9} {_coloured(said(shown_status(row, asks)), row.status)}{at}"
     facts = [
+        ("subject", row.label),
+        *([("note", row.note)] if row.note else []),
         ("document", row.document),
         *_origin(row),
         *([("model", model)] if model else []),
@@ -322,10 +324,35 @@ def run_table(rows: Sequence[RunRow], now: float, asking: Collection[str], colum
     return fitting_table((_run_table(rows, now, asking, *layout) for layout in _LAYOUTS), columns)
 
 
+def group_table(groups: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the lines of groups of runs."""
+    rows = [
+        [
+            str(group["count"]),
+            money(group["cost"]),
+            ", ".join(f"{count} {said(status)}" for status, count in group["statuses"].items()),
+            short(group["title"], 32),
+            short(group.get("message", group["document"]), _TITLE),
+            group["runs"][0],
+        ]
+        for group in groups
+    ]
+    header = ("RUNS", "COST", "STATUS", "TITLE", "ERROR" if groups and "kind" in groups[0] else "DOCUMENT", "NEWEST")
+    return table(rows, header, right=frozenset({0, 1}))
+
+
+def pulse_table(days: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a line for each day."""
+    rows = [[*(str(day[name]) for name in ("day", "runs", "completed", "failed")), money(day["cost"])] for day in days]
+    return table(rows, ("DAY", "RUNS", "COMPLETED", "FAILED", "COST"), right=frozenset({1, 2, 3, 4}))
+
+
 def _run_table(
     rows: Sequence[RunRow], now: float, asking: Collection[str], numbers: bool, title: int, inputs: int
 ) -> list[str]:
-    header = ["RUN", "STATUS", "TITLE", "STEP", "AGE"] + ["TOKENS", "COST"] * numbers + ["INPUTS"] * bool(inputs)
+    wide = title == _TITLE
+    header = ["RUN", "STATUS", "SUBJECT", "STEP", "AGE"] + ["TOKENS", "COST"] * numbers
+    header += ["TITLE"] * wide + ["INPUTS"] * bool(inputs)
     cells = []
     for row in rows:
         origin, inputs_of = row.pins.get("origin"), row.pins.get("inputs")
@@ -334,11 +361,11 @@ def _run_table(
         cell = [
             row.id,
             said(shown_status(row, row.id in asking)),
-            short(row.title, title) + (forked if title == _TITLE else ""),
+            short(row.label, title) + (forked if wide else ""),
             position_of(row),
             age(now - row.created_at),
         ]
         cell += [tokens_in_and_out(row.input_tokens, row.output_tokens), money(row.cost)] * numbers
         named = ", ".join(f"{name}={text}" for name, text in texts.items())
-        cells.append(cell + [short(named, inputs)] * bool(inputs))
+        cells.append(cell + [short(row.title, 32)] * wide + [short(named, inputs)] * bool(inputs))
     return table(cells, header, right=frozenset({4, 5, 6} if numbers else {4}), style=_status_style)

@@ -161,7 +161,7 @@ def diff_page(a: RunView, b: RunView, diff: RunDiff) -> Iterator[str]:
     for name, view in (("A", a), ("B", b)):
         origin = view.pins.origin
         forked = f", forked from {origin.get('run')} at {place(str(origin.get('step')))}" if origin else ""
-        yield f"{name} {view.row.id}  {one_line(view.row.title)}  {view.row.status.words}{one_line(forked)}"
+        yield f"{name} {view.row.id}  {one_line(view.row.label)}  {view.row.status.words}{one_line(forked)}"
     for change in diff.about:
         yield from _change(change, "  ")
     yield ""
@@ -201,6 +201,7 @@ def diff_data(a: RunView, b: RunView, diff: RunDiff) -> dict[str, Value]:
     return {
         "a": a.row.id,
         "b": b.row.id,
+        "subjects": [shown(view.row.label) for view in (a, b)],
         "same": diff.same,
         "about": changes_data(diff.about),
         "steps": [

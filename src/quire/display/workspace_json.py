@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from quire.display.advice import by_other_means, fails_again
-from quire.display.run_json import row_data
+from quire.display.run_json import row_data, steps_data
 from quire.display.shell_commands import Blank, resume_command, shell_line
 from quire.engine.records import Status
 from quire.errors import QuireError
 from quire.models.choose import MODEL_BY_KEY
 from quire.models.downloads import KNOWN, preferred_model, pulled_models
-from quire.plan.vocabulary import first_label
 from quire.runs.outcome import limit_to_raise
 from quire.trust.trusted_keys import TrustedKeys, own_notes, requested_keys, revoked_ids
 from quire.workspace.consent import changes, is_trusted, requests
@@ -164,14 +163,11 @@ def running_data(row: RunRow, progress: Progress | None, labels: Sequence[str]) 
 
     `labels` are the top-level steps of its document. A run that another process drives has no `progress`.
     """
-    reached = first_label(row.position)
-    at = labels.index(reached) + 1 if reached in labels else 0
     fans = [step.fan for step in progress.steps.values() if step.fan and step.status == "running"] if progress else []
     return {
         **row_data(row),
         "budget": row.pins.get("budget"),
-        "at": at,
-        "of": len(labels),
+        **steps_data(row, labels),
         "items": {
             "total": sum(fan.total or 0 for fan in fans),
             "done": sum(fan.done for fan in fans),

@@ -219,6 +219,9 @@ class NewRun(Struct, frozen=True):
     """Everything that the run keeps fixed from its start."""
     texts: Mapping[str, str]
     """The pinned documents, by the sha256 of their UTF-8."""
+    subject: str = ""
+    name: str | None = None
+    note: str | None = None
 
 
 class RunRow(Struct, frozen=True):
@@ -241,12 +244,43 @@ class RunRow(Struct, frozen=True):
     ended_by: tuple[str, ...]
     epoch: int
     pins: Mapping[str, Value]
+    subject: str = ""
+    """The inputs that tell the run from others of its document, in one line; see `quire.subject`."""
+    name: str | None = None
+    """The name that people gave it."""
+    note: str | None = None
+    seen_at: float | None = None
+    """The time at which a person marked it as seen."""
+
+    @property
+    def label(self) -> str:
+        """Return the text by which people tell the run from others."""
+        return self.name or self.subject or self.title or self.id
+
+    @property
+    def until(self) -> str | None:
+        """Return the path of the step after which a try ends; None for other runs."""
+        until = self.pins.get("until")
+        return until if isinstance(until, str) and until else None
 
     @property
     def failed_at(self) -> str:
         """The path of the effect or step at which a pipeline failed; empty in other formats, which `position` is
         enough for."""
         return self.ended_by[0] if self.format == "pipeline" and self.failure and self.ended_by else ""
+
+
+class RunBrief(Struct, frozen=True):
+    """A run without its pins."""
+
+    id: str
+    title: str
+    document: str
+    status: Status
+    kind: str
+    """Of its failure; empty for most runs."""
+    message: str
+    cost: float | None
 
 
 class RunUpdate(Struct, gc=False):

@@ -42,6 +42,7 @@ class Operation(Struct, frozen=True):
 
 
 _RUNS = "operations.runs"
+_LIST = "operations.run_list"
 _PARTS = "operations.run_parts"
 _COPIES = "operations.run_copies"
 _QUESTIONS = "operations.questions"
@@ -70,10 +71,13 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("run_cases", "FREE", _DOCUMENTS, "POST /documents/{id:path}/tests", mcp="test_document"),
     Operation("list_tools", "FREE", "operations.tools", "GET /tools", mcp="list_tools"),
     Operation("explain_code", "FREE", _DOCUMENTS, "GET /codes/{code}"),
-    Operation("list_runs", "FREE", _RUNS, "GET /runs"),
-    Operation("count_runs", "FREE", _RUNS, "GET /runs/counts"),
+    Operation("list_runs", "FREE", _LIST, "GET /runs"),
+    Operation("group_runs", "FREE", _LIST, "GET /runs/groups"),
+    Operation("pulse", "FREE", _LIST, "GET /pulse"),
+    Operation("count_runs", "FREE", _LIST, "GET /runs/counts"),
     Operation("list_actions", "FREE", _RUNS, "POST /runs/actions"),
     Operation("prune_runs", "WRITES", _RUNS, "POST /runs/prune"),
+    Operation("label_run", "WRITES", _LIST, "PATCH /runs/{run}"),
     Operation("delete_run", "WRITES", _RUNS, "DELETE /runs/{run}"),
     Operation("import_run", "WRITES", _COPIES, "POST /runs/import", status=201),
     Operation("verify_export", "FREE", _COPIES, "POST /runs/verify"),

@@ -79,6 +79,8 @@ class Host:
         self.caller = caller
         self.views = views or LiveViews(runtime)
         self.shelf = shelf or Shelf(runtime)
+        self.kept: dict[str, tuple[float, Value]] = {}
+        """Answers that are given again for a while, each with its time. A server drops them when runs change."""
 
     @property
     def folder(self) -> Path:
@@ -138,6 +140,10 @@ class Host:
 
     def list_goes_on(self, at: str | None) -> None:
         """Note where the next page of a list begins."""
+
+    async def heads(self, runs: Sequence[str]) -> Mapping[str, str]:
+        """Return the beginnings of the results of runs, as far as the door has them at hand."""
+        return {}
 
     async def render(self, jobs: Iterable[Job]) -> Mapping[Job, str | None]:
         """Return the HTML of texts; None for each where the door shows none."""

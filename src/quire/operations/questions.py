@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Meta
 
 from quire.display.inbox_json import given_answer, led_here, open_question
+from quire.display.run_json import name_data
 from quire.engine.records import Status
 from quire.errors import BadInputs, QuireError, RunBusy, RunState
 from quire.operations.field_types import After, Input, Limit, Name, OfStep, Page, Text, needs, operation, shape
@@ -16,6 +17,7 @@ from quire.operations.problems import Problem, problem_of
 from quire.operations.results import OpenQuestion, ShownQuestion
 from quire.runs.adapters import one_name
 from quire.stores.contract import oldest_questions
+from quire.stores.run_pages import lister
 
 if TYPE_CHECKING:
     from quire.engine.records import Answer, EffectRecord, Question
@@ -39,15 +41,14 @@ async def list_questions(host: Host, given: ListQuestions) -> Value:
         questions, total = await oldest_questions(store, limit)
     start = _after(questions, given.after)
     page = questions[start : start + limit]
-    titles: dict[str, str] = {}
+    rows = {row.id: row for row in await lister(store).named(list({question.run for question in page}))}
     items: list[Value] = []
     shown = await rendered_prompts(host, page)
     for question in page:
-        if question.run not in titles:
-            row = await store.get(question.run)
-            titles[question.run] = row.title if row else ""
         others = [other for other in questions if other.run == question.run]
-        items.append({**open_question(question, titles[question.run], others), "html": shown[question.prompt]})
+        items.append(
+            {**open_question(question, name_data(rows.get(question.run)), others), "html": shown[question.prompt]}
+        )
     more = f"{page[-1].run}/{page[-1].path}" if page and start + limit < total else None
     return {"items": items, "next": more, "total": total}
 
@@ -68,7 +69,7 @@ async def show_question(host: Host, given: OfStep) -> Value:
         answer = await _answer_of(host, run, path)
         if answer is None:
             raise await _not_open(host, run, path)
-        return {"run": run, "path": path, "title": row.title, "open": False, "answer": given_answer(answer)}
+        return {"run": run, "path": path, **name_data(row), "open": False, "answer": given_answer(answer)}
     led: list[dict[str, Value]] = []
     with contextlib.suppress(QuireError):  # A run that cannot be replayed can still be answered.
         led = led_here((await host.views.of(run)).view, path)
@@ -76,7 +77,7 @@ async def show_question(host: Host, given: OfStep) -> Value:
     rendered = await host.render([prompt := ("question", question.prompt), *outputs])
     for step, output in zip(led, outputs, strict=True):
         step["html"] = rendered[output]
-    shown = {**open_question(question, row.title, questions), "html": rendered[prompt]}
+    shown = {**open_question(question, name_data(row), questions), "html": rendered[prompt]}
     return {**shown, "open": True, "led": [*led], "document": row.document}
 
 

@@ -35,6 +35,25 @@ class Run(Struct):
     origin: Any
     imported: Any
     forced: list[Any]
+    subject: Text
+    name: str | None
+    label: Text
+    note: str | None
+    seen_at: float | None
+    until: str | None
+
+
+class Steps(Struct):
+    at: int
+    of: int
+
+
+class ListedRun(Run):
+    """A run with its result, or the error or question at which it stands."""
+
+    result: str | None
+    steps: Steps | None
+    took: float
 
 
 class Removed(Struct):

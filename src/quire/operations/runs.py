@@ -7,27 +7,20 @@ import hashlib
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType, field
-from msgspec.structs import replace
 
 from quire.display.copies_json import pruned_data
 from quire.display.run_head_json import head_data, unreadable_head
-from quire.display.run_json import row_data
 from quire.display.shell_commands import cancel_command, export_command, prune_command, resume_command
 from quire.engine.records import RunRow, Status
 from quire.errors import JournalMismatch, LimitReached, RunState
 from quire.operations.field_types import (
-    After,
     Budget,
-    Format,
     Input,
-    Limit,
     Name,
     Names,
     Object,
     OfRun,
-    Page,
     RunOptions,
-    State,
     Unattended,
     operation,
     shape,
@@ -40,7 +33,6 @@ from quire.runs.drives import Given, checked_overrides
 from quire.runs.live_views import last_event
 from quire.stores import contract
 from quire.stores.contract import CANCELLABLE, ENDED, RESUMABLE, keeper
-from quire.stores.run_pages import MOST_COUNTED, RunFilters, lister, words_of
 
 if TYPE_CHECKING:
     from quire.operations.host import Host
@@ -48,84 +40,6 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 Ids: TypeAlias = Annotated[tuple[Name, ...], Meta(max_length=500)]
-
-
-OfDocument: TypeAlias = Annotated[
-    Name, Meta(description="Only runs of this document: its name, or the end of its path.")
-]
-InFormat: TypeAlias = Annotated[Format, Meta(description="Only runs of documents in this format.")]
-Since: TypeAlias = Annotated[float, Meta(description="Only runs that were started since then, in seconds since 1970.")]
-Words: TypeAlias = Annotated[
-    str, Meta(max_length=1000, description="Words in the id, title, document, error or inputs.")
-]
-ForkOf: TypeAlias = Annotated[Name, Meta(description="Only forks of this run.")]
-
-
-class CountRuns(Input, frozen=True, kw_only=True):
-    document: OfDocument = ""
-    format: InFormat = ""
-    since: Since | UnsetType = UNSET
-    q: Words = ""
-    origin: ForkOf = ""
-
-
-class ListRuns(Input, frozen=True, kw_only=True):
-    status: Annotated[tuple[State, ...], Meta(description="Only runs of this status; may be given several times.")] = ()
-    document: OfDocument = ""
-    format: InFormat = ""
-    since: Since | UnsetType = UNSET
-    q: Words = ""
-    origin: ForkOf = ""
-    asks: Annotated[bool, Meta(description="Only runs with an open question.")] = False
-    after: After = ""
-    limit: Limit = 100
-
-
-@operation("Runs, the newest first, in pages.", ListRuns, Page[Run])
-async def list_runs(host: Host, given: ListRuns) -> Value:
-    statuses = tuple(Status(text) for text in given.status)
-    filters = replace(_filters(given), statuses=statuses, asks=given.asks)
-    try:
-        page = await lister(host.runtime.store).page(filters, given.after or None, given.limit)
-    except ValueError as error:
-        raise Problem.of("unfit-parameters", f"after: {error}", help="use `next` of the page before") from None
-    host.list_goes_on(page.next)
-    return {"items": [row_data(row) for row in page.rows], "next": page.next}
-
-
-def _filters(given: CountRuns | ListRuns) -> RunFilters:
-    return RunFilters(
-        document=given.document,
-        format=given.format,
-        since=None if isinstance(given.since, UnsetType) else given.since,
-        words=words_of(given.q),
-        origin=given.origin,
-    )
-
-
-Count: TypeAlias = Annotated[int, Meta(ge=0)]
-
-
-@operation(
-    "The number of runs of each status, up to 10,000 each.",
-    CountRuns,
-    shape(statuses=dict[str, Count], total=Count, most=int, more=list[str]),
-)
-async def count_runs(host: Host, given: CountRuns) -> Value:
-    """Count the runs of each status. The filters hold, but for the status."""
-    runs, filters = lister(host.runtime.store), _filters(given)
-    counts = await runs.counts(filters)
-    asks = await runs.count(replace(filters, asks=True))
-    capped: dict[str, Value] = {str(status): min(count, MOST_COUNTED) for status, count in counts.items()}
-    more: list[Value] = [str(status) for status, count in counts.items() if count > MOST_COUNTED]
-    total = sum(counts.values())
-    return {
-        "statuses": capped,
-        "asks": min(asks, MOST_COUNTED),
-        "total": min(total, MOST_COUNTED),
-        "most": MOST_COUNTED,
-        "more": [*more, *(["total"] if total > MOST_COUNTED else [])],
-    }
 
 
 class ListActions(Input, frozen=True, kw_only=True):

@@ -118,6 +118,8 @@ def _row(row: RunRow) -> Value:
         "cost": row.cost,
         "failure": [row.failure.kind, row.failure.message] if row.failure else None,
         "ended_by": list(row.ended_by),
+        **({"name": row.name} if row.name else {}),
+        **({"note": row.note} if row.note else {}),
     }
 
 

@@ -28,6 +28,7 @@ from quire.runs.options import call_limit, check_step_labels, checked_budget
 from quire.runs.start import new_run_id, require_meant, written_directives
 from quire.runs.static_failures import check_prices, check_unattended
 from quire.stores.contract import History, restore
+from quire.stores.run_pages import with_subject
 from quire.trust.capabilities import Grants
 from quire.values import Value, copy
 from quire.wording import did_you_mean, nearest
@@ -224,6 +225,7 @@ async def prepare_fork(runtime: Runtime, run: str, step: str, changes: Changes) 
     pins = replace(pins, forced=tuple(sorted({*accepted, *codes})))
     events = _events(new, now, view, place, await runtime.store.events(run), records)
     made = NewRun(new, row.title, row.format, row.document, now, pins.as_json(), texts)
+    made = await with_subject(runtime.store, made)
     history = History(RunUpdate(Status.PENDING), records, events, now)
     return PreparedFork(made, history, view, place, pins, taken_over, reason)
 
@@ -247,6 +249,7 @@ def _pins(runtime: Runtime, view: RunView, place: Place, changes: Changes) -> tu
         warnings=(),
         door=changes.door,
         reuse="",
+        until="",
     )
     pins = _granted(runtime, view, pins, changes.allow, changes.limits)
     check_step_labels(view.document.runnable(), (), changes.answers, view.documents)

@@ -27,7 +27,8 @@ from quire.runs.adapters import one_name
 from quire.runs.export import digest_of, result_of
 from quire.runs.runtime import Runtime
 from quire.stores import open_store
-from quire.stores.contract import History, restore
+from quire.stores.contract import MOST_NAME, MOST_NOTE, History, restore
+from quire.stores.run_pages import with_subject
 from quire.values import InvalidValue, Value, decode, encode, fingerprint
 from quire.versions import EXPORTED_RUN
 
@@ -232,6 +233,10 @@ def _cost(value: Any) -> float | None:
     return None if value is None else _number(value)
 
 
+def _named(entry: Entry, name: str, most: int) -> str | None:
+    return None if entry.get(name) is None else _text(entry, name)[:most] or None
+
+
 def _row(entry: Entry) -> RunRow:
     run, pins = entry["run"], entry["pins"]
     if not isinstance(pins, dict):
@@ -257,6 +262,8 @@ def _row(entry: Entry) -> RunRow:
         ended_by=tuple(str(path) for path in run["ended_by"]),
         epoch=0,
         pins=pins,
+        name=_named(run, "name", MOST_NAME),
+        note=_named(run, "note", MOST_NOTE),
     )
 
 
@@ -362,6 +369,7 @@ async def import_run(runtime: Runtime, exported: Exported) -> str:
 
 async def _keep(runtime: Runtime, exported: Exported, row: RunRow) -> None:
     made = NewRun(row.id, row.title, row.format, row.document, row.created_at, row.pins, exported.texts)
+    made = replace(await with_subject(runtime.store, made), name=row.name, note=row.note)
     update = RunUpdate(row.status, row.position, row.failure, row.ended_by, row.expires_at)
     history = History(
         update,

@@ -115,6 +115,7 @@ def _event(
         "summary": _summary(type, row, ended, questions),
         "run": row.id,
         "title": row.title[:LONGEST_TEXT],
+        "subject": row.label,
         "status": str(ended.status),
         "document": row.document,
         "workspace": folder,

@@ -29,6 +29,7 @@ from quire.runs.pins import PinnedRun, PinnedState, Texts, read_pinned
 from quire.runs.start import new_run_id, prepare
 from quire.runs.stored import StoredRuns, settings_of, shared_store_of, store_of
 from quire.runs.workspace_gate import open_gate
+from quire.stores.run_pages import with_subject
 from quire.tools.builtin import NAMES
 from quire.tools.gate import Gate
 from quire.tools.registry import Connection, Connections
@@ -155,7 +156,8 @@ class Runtime(StoredRuns):
         pins, texts = await prepare(self, document, inputs, options, choice)
         now, title = self.clock.now(), document.runnable().title
         run = run_id or new_run_id(now)
-        await self.store.create(NewRun(run, title, document.format, document.name, now, pins.as_json(), texts))
+        made = NewRun(run, title, document.format, document.name, now, pins.as_json(), texts)
+        await self.store.create(await with_subject(self.store, made))
         return run
 
     async def drive(

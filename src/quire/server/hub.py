@@ -295,6 +295,8 @@ class Hub:
         self._trouble = ""
         """The last error of a look at the store; empty while it works."""
         self._closed = False
+        self.kept: dict[str, tuple[float, Value]] = {}
+        """See `Host.kept`."""
 
     @property
     def listeners(self) -> int:
@@ -324,6 +326,7 @@ class Hub:
     def touch(self, run: str) -> None:
         """Note that this process has changed a run."""
         self._touched.add(run)
+        self.kept.clear()
         self._wake.set()
 
     def join(self, runs: Mapping[str, int], *, whole: bool) -> Subscription:
@@ -388,6 +391,8 @@ class Hub:
         try:
             changed = await self._changes.since_last(touched)
             runs |= changed.runs.keys()
+            if changed != Changed():
+                self.kept.clear()
             behind, self._behind = self._behind, set()
             behind |= {
                 (subscription, run)

@@ -5,7 +5,7 @@ Routing, validation, the OpenAPI document, the page of the API and the tests are
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 LONGEST_WAIT = 600
-_WITH_BODY = ("POST", "PUT")
+_WITH_BODY = ("POST", "PUT", "PATCH")
 
 
 class RequestHost(Host):
@@ -37,6 +37,7 @@ class RequestHost(Host):
         self.request = request
         self.headers: dict[str, str] = {}
         self.unchanged = False
+        self.kept = site.hub.kept
 
     def drives(self, run: str) -> bool:
         return run in self.site.runs
@@ -86,6 +87,9 @@ class RequestHost(Host):
             filters = [(name, value) for name, value in self.request.query_params.multi_items() if name != "after"]
             query = urlencode([*filters, ("after", at)])
             self.headers["Link"] = f'<{self.site.options.base}/api/v1/runs?{query}>; rel="next"'
+
+    async def heads(self, runs: Sequence[str]) -> Mapping[str, str]:
+        return await self.site.indexer.heads(runs)
 
     async def render(self, jobs: Iterable[Job]) -> Mapping[Job, str | None]:
         return await self.site.renderer.render(jobs)

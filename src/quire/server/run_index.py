@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 SECONDS_TO_WAIT = 0.4
 """The longest that a request waits for the index."""
+SECONDS_OF_LIST = 0.1
 SECONDS_BETWEEN = 1.0
 OVERLAP_SECONDS = 10.0
 MOST_RUNS = 5000
@@ -76,12 +77,20 @@ class RunIndexer:
         """Tell whether all runs that the index is to hold are in it."""
         return self._task is None or self._task.done()
 
-    async def ready(self) -> None:
+    async def heads(self, runs: Sequence[str]) -> dict[str, str]:
+        """Return the beginnings of the artifacts of runs. A list waits for them only if a run is not in the index."""
+        await self.ready(0 if (self._stamps or {}).keys() >= set(runs) else SECONDS_OF_LIST)
+        try:
+            return await asyncio.to_thread(self.index.heads, runs) if runs else {}
+        except (sqlite3.Error, OSError):
+            return {}  # `problem` has the reason
+
+    async def ready(self, seconds: float = SECONDS_TO_WAIT) -> None:
         """Bring the index up to date, as far as a request can wait for it."""
         if self.whole and time.monotonic() > self._filled_at + SECONDS_BETWEEN:
             self._task = asyncio.create_task(self._fill())
         if self._task is not None and not self._task.done():
-            await asyncio.wait([self._task], timeout=SECONDS_TO_WAIT)
+            await asyncio.wait([self._task], timeout=seconds)
 
     async def close(self) -> None:
         if self._task is not None:
@@ -316,6 +325,13 @@ class RunIndex:
         """  # noqa: S608  # constants of this method
         with self._opened() as connection:
             return [Artifact(*row) for row in connection.execute(sql, (*values, limit))]
+
+    def heads(self, runs: Sequence[str]) -> dict[str, str]:
+        """Return the beginnings of the artifacts of runs, by run."""
+        marks = ", ".join("?" * len(runs))
+        with self._opened() as connection:
+            sql = f"SELECT run, head FROM artifacts WHERE run IN ({marks})"  # noqa: S608  # marks
+            return dict(connection.execute(sql, runs))
 
     def artifact_counts(self) -> tuple[dict[str, int], dict[str, int]]:
         """Return the number of artifacts by type, and by document."""

@@ -113,7 +113,7 @@ class Webhooks:
                 events.append(await self._ended(_ENDS[row.status], row, now))
         for row in await self._expiring(questions, now):
             data: dict[str, Value] = {**self._about(row), "expires_at": row.expires_at}
-            events.append(self._messages("run.expiring", f"{row.id} {row.expires_at!r}", data, now))
+            events.append(self._messages("run.expiring", f"{row.id} {row.expires_at!r}", data, now, _subject(row)))
         count = await asyncio.to_thread(self.outbox.add, events, [(_LOOKED, now)])
         if opened or closed:
             hashes = [(question.run, question.path, question.hash) for question in opened]
@@ -142,7 +142,9 @@ class Webhooks:
             "link": f"{self._link}/q/{run}/{path}",
         }
         texts: dict[str, Value] = {"prompt": question.prompt, "options": list(question.options)}
-        return self._messages("question.opened", f"{run} {path} {question.hash}", data, now, {"prompt": texts})
+        return self._messages(
+            "question.opened", f"{run} {path} {question.hash}", data, now, {"prompt": texts, **_subject(row)}
+        )
 
     async def _answered(self, run: str, path: str, hash: str, now: float) -> list[tuple[str, list[OutMessage]]]:
         """Return the event of a question that was answered. A question that was taken back has none."""
@@ -161,10 +163,10 @@ class Webhooks:
             "by": (waiting or recorded)[-1] or None,
             "link": f"{self._link}/runs/{run}",
         }
-        return [self._messages("question.answered", f"{run} {path} {hash}", data, now)]
+        return [self._messages("question.answered", f"{run} {path} {hash}", data, now, _subject(row))]
 
     async def _ended(self, type: str, row: RunRow, now: float) -> tuple[str, list[OutMessage]]:
-        texts: dict[str, dict[str, Value]] = {}
+        texts = _subject(row)
         if type == "run.completed" and any("artifact" in hook.include for hook in self.hooks.values()):
             with contextlib.suppress(QuireError):
                 view = await self._runtime.view(row.id)
@@ -246,3 +248,8 @@ class Webhooks:
             await asyncio.to_thread(self.outbox.arrived, message, now)
         elif not await asyncio.to_thread(lambda: self.outbox.failed(message, now, error[:500], wait=wait, final=final)):
             self._report(f"webhook {message.hook}: {message.type} is given up: {error}")
+
+
+def _subject(row: RunRow | None) -> dict[str, dict[str, Value]]:
+    """Return the label of a run, which is made of its inputs, as a text that is sent if the settings include it."""
+    return {"subject": {"subject": row.label}} if row else {}

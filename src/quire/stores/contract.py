@@ -9,7 +9,8 @@ runs in a cluster (`SharedStore`), noticing what other processes change (`Watcha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -146,6 +147,8 @@ class Keeper(Protocol):
         ...
 
 
+MOST_NAME, MOST_NOTE = 80, 2000
+"""The longest name and the longest note of a run."""
 REPLY_SECONDS = 24 * 3600.0
 """The time for which a reply is kept under its idempotency key."""
 UNDER_WAY_SECONDS = 900.0
@@ -263,16 +266,32 @@ class Spent(Struct, frozen=True):
     """The cost of several runs together."""
 
     runs: int = 0
+    """Without tries, like the next two numbers; the cost is that of all."""
     cost: float = 0.0
     """In US dollars, of the runs whose price is known."""
     unknown: int = 0
     """The runs whose price is not known."""
+    completed: int = 0
+    failed: int = 0
 
 
 @runtime_checkable
 class Ledger(Protocol):
-    async def spent(self, since: float) -> Spent:
-        """Add up the costs of the runs that were started at or after a time, without reading the runs."""
+    async def spent(self, since: float, until: float = inf) -> Spent:
+        """Add up the costs of the runs that were started from a time on, before another, without reading the runs."""
+        ...
+
+    async def waited(self, since: float) -> Sequence[float]:
+        """Return the seconds that answered questions have waited, of the newest that were asked since a time."""
+        ...
+
+
+@runtime_checkable
+class Labeller(Protocol):
+    """A store that keeps names and notes of runs. They are for people: nothing else of the run changes."""
+
+    async def label(self, run: str, changes: Mapping[str, str | float | None]) -> None:
+        """Set the `name`, `note` or `seen_at` of a run, also of one that is being driven."""
         ...
 
 

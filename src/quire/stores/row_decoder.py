@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
 
 from msgspec.structs import replace
 
-from quire.engine.records import Answer, EffectRecord, Event, Letter, Question, RunRow, Status, Usage
+from quire.engine.records import Answer, EffectRecord, Event, Letter, Question, RunBrief, RunRow, Status, Usage
 from quire.errors import BrokenSeal, StoreError
 from quire.stores.seals import seal_answer, seal_letter
+from quire.subject import subject_of
 from quire.values import decode
 
 if TYPE_CHECKING:
     from quire.engine.requests import Failure
     from quire.trust.seal import Seal
+    from quire.values import Value
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -72,7 +74,7 @@ RUN_COLUMNS = """
     coalesce(t.total_input, 0), coalesce(t.total_output, 0),
     CASE WHEN t.written_at IS NULL THEN 0.0 ELSE t.total_cost END,
     r.failure_kind, r.failure_message, r.ended_by, r.epoch,
-    coalesce(p.value, (SELECT body FROM blobs WHERE sha256 = p.blob))
+    coalesce(p.value, (SELECT body FROM blobs WHERE sha256 = p.blob)), r.subject, r.name, r.note, r.seen_at
 """
 
 
@@ -84,7 +86,8 @@ _pins = functools.lru_cache(maxsize=8)(decode)
 def run_row(row: Row) -> RunRow:
     """Decode a run as stored. The store derives the current status from time and locks."""
     _check_texts(*row[:6])
-    _check_numbers(*row[6:12], row[15])
+    _check_texts(*(text or "" for text in row[17:20]))
+    _check_numbers(*row[6:12], row[15], row[20])
     pins = _pins(row[16])
     if not isinstance(pins, dict):
         raise TypeError(pins)
@@ -105,7 +108,28 @@ def run_row(row: Row) -> RunRow:
         ended_by=_texts(row[14]),
         epoch=row[15],
         pins=pins,
+        # Runs of 0.1.0 have no subject: it is made whenever they are read.
+        subject=row[17] or subject_of(pins.get("inputs"), row[1], float(row[6])),
+        name=row[18],
+        note=row[19],
+        seen_at=row[20],
     )
+
+
+@_checked
+def run_brief(row: Row, status: Status) -> RunBrief:
+    """Decode a row of `RunQueries.briefs`."""
+    run, title, document, _, _, kind, message, cost, _ = row
+    _check_texts(run, title, document, kind or "", message or "")
+    _check_numbers(cost)
+    return RunBrief(readable_id(run), title, document, status, kind or "", message or "", None if cost < 0 else cost)
+
+
+@_checked
+def inputs(row: Row) -> Mapping[str, Value]:
+    """Decode the inputs of a run from a row with its pins."""
+    values = decode(row[0])["inputs"]  # type: ignore[index, call-overload]  # checked below
+    return values if isinstance(values, dict) else {}
 
 
 EFFECT_COLUMNS = """

@@ -1,7 +1,7 @@
 """Pages of the list of runs, and pages of one run's journal.
 
-Runs are listed from the newest to the oldest. A cursor holds the place of the last run of a page, so runs that are
-added or removed meanwhile neither repeat nor hide others.
+Runs are listed from the newest to the oldest, or in another order. A cursor holds the place of the last run of a page,
+so runs that are added or removed meanwhile neither repeat nor hide others.
 
 A page of events is read without the others, so following a long run costs as much as following a short one. Effects are
 read whole but without values: of several rows with the same path the last one counts, wherever it stands.
@@ -11,19 +11,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
+from urllib.parse import quote, unquote
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from quire.engine.records import EffectRecord, Event, RunRow, Status
+from quire.engine.records import EffectRecord, Event, NewRun, RunRow, Status
 from quire.errors import StoreError
 from quire.patterns import late_pattern
 from quire.stores import row_decoder, rows
+from quire.stores.statements import OPEN
+from quire.subject import EARLIER, subject_of
 from quire.values import clean, encode
 
 if TYPE_CHECKING:
     from quire.engine.ports import Store
+    from quire.engine.records import Question, RunBrief
     from quire.stores.statements import Statements
+    from quire.values import Value
 
 
 # Only constants of this package are put together here, never values.
@@ -37,7 +43,13 @@ MOST_WORDS = 8
 Condition: TypeAlias = tuple[str, Sequence[object]]
 """A condition on a run `r` with its pins `p`, in the SQL of SQLite, and its parameters."""
 
-_CURSOR = late_pattern(r"(\d[\d.e+-]{0,30})_(\d{1,18})", re.ASCII)
+_CURSOR = late_pattern(r"(-?\d[\d.e+-]{0,30})_(\d{1,18})", re.ASCII)
+_TEXT_CURSOR = late_pattern(r"([\w.~%-]*)_(\d{1,18})", re.ASCII)
+Sort: TypeAlias = Literal["started", "took", "cost", "subject"]
+MOST_GROUPED = 20_000
+_LONGEST_KEY = 60
+"""Characters of a subject by which runs are sorted."""
+_BRIEF = "r.id, r.title, r.document, r.status, r.expires_at, r.failure_kind, r.failure_message"
 _NEWEST = "ORDER BY r.created_at DESC, r.n DESC"
 _IN_TIME = "(r.expires_at IS NULL OR r.expires_at >= ?)"
 
@@ -58,6 +70,14 @@ class RunFilters(Struct, frozen=True):
     """The run that the listed ones were forked from."""
     asks: bool = False
     """Only runs with an open question."""
+    min_cost: float | None = None
+    """In US dollars. Leaves out runs whose cost is not known."""
+    min_took: float | None = None
+    """The seconds from the start to the last change."""
+    tries: bool = False
+    """Also tries, which end after one step."""
+    failed: bool = False
+    """Only runs that keep a failure."""
 
 
 class RunPage(Struct, frozen=True):
@@ -71,8 +91,23 @@ class RunPage(Struct, frozen=True):
 class Lister(Protocol):
     """A store that lists its runs in pages."""
 
-    async def page(self, filters: RunFilters, after: str | None = None, limit: int = 100) -> RunPage:
-        """Return the newest runs, or those that follow a cursor. Raises `ValueError` for a text that is not one."""
+    async def page(
+        self, filters: RunFilters, after: str | None = None, limit: int = 100, sort: Sort = "started"
+    ) -> RunPage:
+        """Return the first runs, or those that follow a cursor: the newest, longest or most expensive first, or by
+        subject. Raises `ValueError` for a text that is not a cursor of this order."""
+        ...
+
+    async def briefs(self, filters: RunFilters) -> Sequence[RunBrief]:
+        """Return the newest runs without their pins, at most `MOST_GROUPED`."""
+        ...
+
+    async def named(self, runs: Sequence[str]) -> Sequence[RunRow]:
+        """Return those of the named runs that exist, in no order."""
+        ...
+
+    async def questions_of(self, runs: Sequence[str]) -> Sequence[Question]:
+        """Return the open questions of some runs, the oldest first."""
         ...
 
     async def counts(self, filters: RunFilters) -> Mapping[Status, int]:
@@ -84,6 +119,10 @@ class Lister(Protocol):
         """Return the number of runs, at most `MOST_COUNTED` + 1."""
         ...
 
+    async def recent_inputs(self, document: str, limit: int) -> Sequence[Mapping[str, Value]]:
+        """Return the inputs of the newest runs of a document, without runs whose pins are large."""
+        ...
+
 
 def lister(store: Store) -> Lister:
     """Return the store as a `Lister`. Raises `StoreError` if it cannot list its runs in pages."""
@@ -92,22 +131,30 @@ def lister(store: Store) -> Lister:
     return store
 
 
+async def with_subject(store: Store, run: NewRun) -> NewRun:
+    """Return a new run with its subject."""
+    earlier = await store.recent_inputs(run.document, EARLIER) if isinstance(store, Lister) else ()
+    return replace(run, subject=subject_of(run.pins.get("inputs"), run.title, run.created_at, earlier))
+
+
 def words_of(text: str) -> tuple[str, ...]:
     """Return the words of a text that a user typed into a search box."""
     return tuple(clean(text).split()[:MOST_WORDS])
 
 
-def cursor(created_at: float, number: int) -> str:
-    """Return the cursor of a place in the list."""
-    return f"{created_at!r}_{number}"
+def cursor(key: float | str, number: int, sort: Sort = "started") -> str:
+    """Return the cursor of a place in the list: what it is sorted by, and the number of the run."""
+    order = "" if sort == "started" else f"{sort}:"
+    return f"{order}{quote(key, safe='') if isinstance(key, str) else repr(float(key))}_{number}"
 
 
-def read_cursor(text: str) -> tuple[float, int]:
-    """Return the time and the number of a cursor. Raises `ValueError`."""
-    match = _CURSOR.fullmatch(text)
-    if match is None:
+def read_cursor(text: str, sort: Sort = "started") -> tuple[float | str, int]:
+    """Return the key and the number of a cursor. Raises `ValueError`."""
+    order = "" if sort == "started" else f"{sort}:"
+    match = (_TEXT_CURSOR if sort == "subject" else _CURSOR).fullmatch(text.removeprefix(order))
+    if match is None or not text.startswith(order):
         raise ValueError(f"{text!r} is not a cursor of the list of runs")
-    return float(match[1]), int(match[2])
+    return unquote(match[1]) if sort == "subject" else float(match[1]), int(match[2])
 
 
 class RunQueries:
@@ -118,16 +165,49 @@ class RunQueries:
         self._now = now
         self._alive = alive
 
-    def page(self, filters: RunFilters, after: str | None, limit: int) -> Condition:
+    def page(self, filters: RunFilters, after: str | None, limit: int, sort: Sort) -> Condition:
         """Return the query of the whole rows of a page."""
-        conditions = self._conditions(filters)
+        conditions, by = self._conditions(filters), self._key(sort)
+        later, way = (">", "") if sort == "subject" else ("<", " DESC")
         if after is not None:
-            created_at, number = read_cursor(after)
-            older = "(r.created_at < ? OR (r.created_at = ? AND r.n < ?))"
-            conditions.append(("r.created_at <= ? AND " + older, (created_at, created_at, created_at, number)))
+            key, number = read_cursor(after, sort)
+            behind = f"{by} {later}= ? AND ({by} {later} ? OR ({by} = ? AND r.n < ?))"
+            conditions.append((behind, (key, key, key, number)))
         select, parameters = _select("r.n", conditions)
-        keys = f"{select} {_NEWEST} LIMIT ?"
-        return f"{self._sql.RUNS} {self._sql.translate(f'WHERE r.n IN ({keys}) {_NEWEST}')}", (*parameters, limit)
+        order = f"ORDER BY {by}{way}, r.n DESC"
+        keys = f"{select} {order} LIMIT ?"
+        return f"{self._sql.RUNS} {self._sql.translate(f'WHERE r.n IN ({keys}) {order}')}", (*parameters, limit)
+
+    def place(self, run: str, sort: Sort) -> Condition:
+        """Return the query of the key and the number of a run."""
+        return self._sql.translate(f"SELECT {self._key(sort)}, r.n FROM runs r WHERE r.id = ?"), (run,)
+
+    def _key(self, sort: Sort) -> str:
+        """Return what runs are sorted by, in SQL."""
+        match sort:
+            case "started":
+                return "r.created_at"
+            case "took":
+                at = self._sql.LAST_AT
+                moving = f"r.status = 'running' AND {at} > r.updated_at"
+                return f"(CASE WHEN {moving} THEN {at} ELSE r.updated_at END - r.created_at)"
+            case "cost":
+                return self._sql.LAST_COST
+            case "subject":
+                return f"lower(substr(coalesce(r.name, r.subject, r.title), 1, {_LONGEST_KEY}))"
+
+    def briefs(self, filters: RunFilters) -> Condition:
+        """Return the query of the rows without their pins."""
+        columns = f"{_BRIEF}, {self._sql.LAST_COST}, {self._sql.ALIVE}"
+        select, parameters = _select(columns, self._conditions(filters))
+        return f"{self._sql.OWNERS} {self._sql.translate(f'{select} {_NEWEST} LIMIT ?')}", (*parameters, MOST_GROUPED)
+
+    def named(self, runs: Sequence[str]) -> Condition:
+        return f"{self._sql.RUNS} {self._sql.translate(f'WHERE r.id IN ({_marks(runs)})')}", runs
+
+    def questions_of(self, runs: Sequence[str]) -> Condition:
+        sql = self._sql.translate(f"{OPEN} AND q.run IN ({_marks(runs)}) ORDER BY q.asked_at, q.path")
+        return sql, (self._now(), *runs)
 
     def count(self, filters: RunFilters) -> Condition:
         """Return the query of the number of runs."""
@@ -151,6 +231,14 @@ class RunQueries:
             conditions.append((sql.FORK_OF, (filters.origin, filters.origin)))
         if filters.asks:
             conditions.append((sql.ASKS, (self._now(),)))
+        if filters.min_cost is not None:
+            conditions.append((f"{sql.LAST_COST} >= ?", (filters.min_cost,)))
+        if filters.min_took is not None:
+            conditions.append((f"{self._key('took')} >= ?", (filters.min_took,)))
+        if not filters.tries:
+            conditions.append(("r.until IS NULL", ()))
+        if filters.failed:
+            conditions.append(("r.failure_kind IS NOT NULL", ()))
         for word in filters.words:
             # In the pins a word stands as JSON has it, with its quotes and control characters escaped.
             stored = f"%{escaped(encode(word)[1:-1])}%"
@@ -169,6 +257,10 @@ class RunQueries:
                 return f"(r.status = ? AND {_IN_TIME})", (status.value, self._now())
             case _:
                 return "r.status = ?", (status.value,)
+
+
+def _marks(runs: Sequence[str]) -> str:
+    return ", ".join("?" * len(runs))
 
 
 def escaped(text: str) -> str:

@@ -21,13 +21,22 @@ from quire.engine.records import (
     Letter,
     NewRun,
     Question,
+    RunBrief,
     RunRow,
     Status,
     WriteResult,
 )
 from quire.errors import RunState, StoreError
 from quire.stores import contract, row_decoder, rows
-from quire.stores.run_pages import Condition, JournalPages, RunFilters, RunPage, RunQueries, cursor
+from quire.stores.run_pages import (
+    Condition,
+    JournalPages,
+    RunFilters,
+    RunPage,
+    RunQueries,
+    Sort,
+    cursor,
+)
 from quire.values import clean
 
 if TYPE_CHECKING:
@@ -36,10 +45,16 @@ if TYPE_CHECKING:
     from quire.stores.statements import Statements
     from quire.stores.transactions import Steps, Transactions
     from quire.trust.seal import Seal
+    from quire.values import Value
 
 T = TypeVar("T")
 Work: TypeAlias = "Callable[[bool], Steps[T]]"
 """Begins a transaction. The argument is `again`: true after an attempt whose outcome is unknown."""
+
+
+MOST_TIME = 1e300
+"""Later than all times that a store holds."""
+_MOST_WAITS = 1000
 
 
 class SqlStore(ABC):
@@ -147,14 +162,30 @@ class SqlStore(ABC):
     async def written_since(self, at: float) -> Sequence[RunRow]:
         return [self._run_now(row) for row in await self._rows(self._sql.WRITTEN_SINCE, (at, at))]
 
-    async def page(self, filters: RunFilters, after: str | None = None, limit: int = 100) -> RunPage:
+    async def page(
+        self, filters: RunFilters, after: str | None = None, limit: int = 100, sort: Sort = "started"
+    ) -> RunPage:
         """Implement `quire.stores.run_pages.Lister.page`."""
-        rows = await self._rows(*self._queries.page(filters, after, limit + 1))
+        rows = await self._rows(*self._queries.page(filters, after, limit + 1, sort))
         runs = [self._run_now(row) for row in rows[:limit]]
         if len(rows) <= limit:
             return RunPage(runs)
-        ((created_at, number),) = await self._rows(self._sql.PLACE_OF_RUN, (rows[limit - 1][0],))
-        return RunPage(runs, cursor(float(created_at), number))
+        ((key, number),) = await self._rows(*self._queries.place(rows[limit - 1][0], sort))
+        return RunPage(runs, cursor(key, number, sort))
+
+    async def briefs(self, filters: RunFilters) -> Sequence[RunBrief]:
+        """Implement `quire.stores.run_pages.Lister.briefs`."""
+        rows = await self._rows(*self._queries.briefs(filters))
+        return [row_decoder.run_brief(row, self._status_now(row[0], row[3], row[4], row)) for row in rows]
+
+    async def named(self, runs: Sequence[str]) -> Sequence[RunRow]:
+        """Implement `quire.stores.run_pages.Lister.named`."""
+        return [self._run_now(row) for row in await self._rows(*self._queries.named(runs))] if runs else ()
+
+    async def questions_of(self, runs: Sequence[str]) -> Sequence[Question]:
+        """Implement `quire.stores.run_pages.Lister.questions_of`."""
+        rows = await self._rows(*self._queries.questions_of(runs)) if runs else ()
+        return [row_decoder.question(row) for row in rows]
 
     async def count(self, filters: RunFilters) -> int:
         rows = await self._rows(*self._queries.count(filters))
@@ -171,10 +202,22 @@ class SqlStore(ABC):
     async def keep_reply(self, key: str, claim: str, reply: str | None) -> None:
         await self._transact(lambda again: self._transactions.keep_reply(key, claim, reply))
 
-    async def spent(self, since: float) -> contract.Spent:
-        for runs, cost, priced in await self._rows(self._sql.SPENT, (since,)):
-            return contract.Spent(runs, cost, runs - priced)
+    async def spent(self, since: float, until: float = MOST_TIME) -> contract.Spent:
+        for cost, unknown, runs, completed, failed in await self._rows(self._sql.SPENT, (since, until)):
+            return contract.Spent(runs, cost, unknown, completed, failed)
         return contract.Spent()
+
+    async def waited(self, since: float) -> Sequence[float]:
+        return [seconds for (seconds,) in await self._rows(self._sql.WAITED, (since, since, _MOST_WAITS))]
+
+    async def label(self, run: str, changes: Mapping[str, str | float | None]) -> None:
+        """Implement `quire.stores.contract.Labeller.label`."""
+        await self._expect(run)
+        await self._transact(lambda again: self._transactions.label(run, changes))
+
+    async def recent_inputs(self, document: str, limit: int) -> Sequence[Mapping[str, Value]]:
+        """Implement `quire.stores.run_pages.Lister.recent_inputs`."""
+        return [row_decoder.inputs(row) for row in await self._rows(self._sql.RECENT_PINS, (document, limit))]
 
     async def text(self, sha256: str) -> str:
         for (body,) in await self._rows(self._sql.TEXT, (sha256,)):
@@ -309,7 +352,9 @@ class SqlStore(ABC):
 
     def _run_now(self, row: row_decoder.Row) -> RunRow:
         run = row_decoder.run_row(row)
-        status = contract.status_at(self._now(), run.status, run.expires_at)
-        if status is Status.RUNNING and not self._has_owner(run.id, row):
-            status = Status.INTERRUPTED
+        status = self._status_now(run.id, run.status, run.expires_at, row)
         return run if status is run.status else replace(run, status=status)
+
+    def _status_now(self, run: str, status: str, expires_at: float | None, row: row_decoder.Row) -> Status:
+        now = contract.status_at(self._now(), Status(status), expires_at)
+        return Status.INTERRUPTED if now is Status.RUNNING and not self._has_owner(run, row) else now

@@ -9,7 +9,7 @@ Writing a batch is left to the writer of each store, which does it all day: a tr
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from msgspec import Struct
@@ -97,7 +97,9 @@ def encode_run(run: NewRun, seal: Seal, history: History | None = None) -> Encod
         if sha256(text.encode()) != digest:
             raise ValueError(f"a text pinned by run {run.id} is not the one that {digest} names")
         blobs.rows.append((digest, text))
-    columns = (run.id, title, run.format, document, run.created_at, run.created_at)
+    labels = [None if text is None else clean(text) for text in (run.subject or None, run.name, run.note)]
+    until = str(run.pins.get("until") or "") or None
+    columns = (run.id, title, run.format, document, run.created_at, run.created_at, *labels, until)
     return EncodedRun(columns, pins, blobs.rows, history, _encode_history(run.id, history, seal))
 
 
@@ -239,6 +241,14 @@ class Transactions:
         yield sql.CLAIM_KEY, (key, request, claim, now)
         ((claimed, by, reply),) = yield sql.REPLY_OF_KEY, (key,)
         return claim if by == claim else contract.KeptReply(claimed, reply)
+
+    def label(self, run: str, changes: Mapping[str, str | float | None]) -> Steps[None]:
+        """Set the name, the note or the time at which a run was seen."""
+        labels = yield self._sql.LABEL_OF_RUN, (run,)
+        if not labels:
+            raise contract.no_such_run(run)
+        kept = dict(zip(("name", "note", "seen_at"), labels[0], strict=True))
+        yield self._sql.SET_LABEL, (*{**kept, **changes}.values(), run)
 
     def keep_reply(self, key: str, claim: str, reply: str | None) -> Steps[None]:
         if reply is None:

@@ -150,7 +150,7 @@ class ClusterSettings(Struct, frozen=True):
 
 WEBHOOK_EVENTS = ("question.opened", "question.answered", "run.completed", "run.failed", "run.expiring")
 LISTENERS = 256
-WEBHOOK_TEXTS = ("prompt", "artifact")
+WEBHOOK_TEXTS = ("prompt", "artifact", "subject")
 
 
 class WebhookSettings(Struct, frozen=True):

@@ -90,6 +90,13 @@ _GOING = (Status.PENDING, Status.RUNNING)
 )
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show the newest N runs (default 50).")
 @click.option("--page", type=click.IntRange(min=1), metavar="N", help="Page number.")
+@click.option(
+    "--sort",
+    type=click.Choice(["started", "took", "cost", "subject"]),
+    help="The newest (default), longest or most expensive first, or by subject.",
+)
+@click.option("--by", type=click.Choice(["document", "error"]), help="Groups of runs that share it.")
+@click.option("--pulse", is_flag=True, help="Runs and cost of each of the last 14 days.")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 @click.option("--output", is_flag=True, help="Only the final output.")
 @click.option("--journal", is_flag=True, help="The recorded effects.")
@@ -108,6 +115,9 @@ def listing(
     status: str | None,
     limit: int | None,
     page: int | None,
+    sort: str | None,
+    by: str | None,
+    pulse: bool,
     as_json: bool,
     output: bool,
     journal: bool,
@@ -126,10 +136,17 @@ def listing(
     if run is None:
         if chosen:
             raise click.UsageError(f"{chosen[0]} needs a RUN (an id, or last)")
-        look_at_runs(lambda runs: _list(runs, Status(status) if status else None, limit or 50, page or 1, as_json))
+        if pulse or by:
+            if (pulse and (by or status)) or sort or limit or page:
+                raise click.UsageError("--by takes only --status and --json, and --pulse only --json")
+            from quire.cli.runs.run_names import add_up
+
+            add_up(by, status, as_json)
+            return
+        look_at_runs(lambda runs: _list(runs, status, limit or 50, page or 1, sort or "started", as_json))
         return
-    if status or limit or page:
-        raise click.UsageError("--status, --limit and --page are for the list, without a RUN")
+    if status or limit or page or sort or by or pulse:
+        raise click.UsageError("--status, --limit, --page, --sort, --by and --pulse are for the list, without a RUN")
     if len(chosen) > 1:
         raise click.UsageError(f"{' and '.join(chosen)} exclude each other")
     with_runtime(lambda runtime: _one(runtime, run, "".join(chosen), prompt or "", as_json or transcript == "json"))
@@ -138,30 +155,33 @@ def listing(
 command = RunsGroup("runs", listing)
 
 
-async def _list(runs: StoredRuns, status: Status | None, limit: int, page: int, as_json: bool) -> None:
+async def _list(runs: StoredRuns, status: str | None, limit: int, page: int, sort: str, as_json: bool) -> None:
     from quire.display.run_json import row_data
     from quire.display.run_page import run_table
+    from quire.stores.run_pages import RunFilters, lister
 
-    rows = (await runs.store.list(status=status, limit=limit * page))[limit * (page - 1) :]
+    filters = RunFilters((Status(status),) if status else ())
+    pages = lister(runs.store)
+    first = await pages.page(filters, limit=limit * page, sort=sort)  # type: ignore[arg-type]  # one of the choices
+    rows = first.rows[limit * (page - 1) :]
     if as_json:
         write_json([row_data(row) for row in rows])
     elif rows:
         asking = {question.run for question in await runs.store.questions()}
         write_lines(run_table(rows, time.time(), asking, columns()))
         if len(rows) == limit or page > 1:
-            await _count(runs, status, limit, page, len(rows))
+            _count(await pages.count(filters), limit, page, len(rows))
     elif page > 1:
         tell(f"page {page} does not exist: the list is shorter")
     else:
-        which = f"no run is {status.words}" if status else "no runs yet: `quire run DOCUMENT` makes one"
+        which = f"no run is {Status(status).words}" if status else "no runs yet: `quire run DOCUMENT` makes one"
         tell(which)
 
 
-async def _count(runs: StoredRuns, status: Status | None, limit: int, page: int, shown: int) -> None:
+def _count(total: int, limit: int, page: int, shown: int) -> None:
     """Print how many runs there are if the list does not show all of them."""
-    from quire.stores.run_pages import MOST_COUNTED, RunFilters, lister
+    from quire.stores.run_pages import MOST_COUNTED
 
-    total = await lister(runs.store).count(RunFilters(statuses=(status,) if status else ()))
     if total <= shown:
         return
     of = f"more than {MOST_COUNTED:,}" if total > MOST_COUNTED else f"{total:,}"

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta, field
 
 from quire.display.document_json import document_row
-from quire.display.run_json import row_data
+from quire.display.run_json import name_data, row_data
+from quire.display.visible import visible
 from quire.library.check import all_codes
 from quire.operations.field_types import After, Input, Limit, Name, Seq, Text, needs, operation, page_of, shape, words
 from quire.operations.problems import Problem
-from quire.stores.run_pages import Lister, RunFilters, words_of
+from quire.stores.run_pages import Lister, RunFilters, lister, words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
+    from quire.engine.records import RunRow
     from quire.library.document_state import DocumentState
     from quire.server.routes import RequestHost
     from quire.server.run_index import Artifact, Hit
@@ -109,17 +111,23 @@ async def _texts(site: Site, text: str, limit: int) -> list[Value]:
     alike: dict[tuple[str, tuple[str, ...]], list[Hit]] = {}
     for hit in hits:
         alike.setdefault((hit.kind, hit.parts), []).append(hit)
-    rows = {run: await site.runtime.store.get(run) for run in {hit.run for hit in hits}}
-    for run in [run for run, row in rows.items() if row is None]:
-        await site.indexer.forget(run)
+    rows = await _rows(site, {hit.run for hit in hits})
     texts: list[Value] = []
     for group in alike.values():
-        there = [(hit, row) for hit in group if (row := rows[hit.run]) is not None]
+        there = [(hit, row) for hit in group if (row := rows.get(hit.run)) is not None]
         if there:
             hit, row = there[0]
             others: list[Value] = [*dict.fromkeys(other.run for other, _ in there if other.run != hit.run)]
-            texts.append({**_hit(hit), "title": row.title, "status": str(row.status), "also": others})
+            texts.append({**_hit(hit), **name_data(row), "status": str(row.status), "also": others})
     return texts[:limit]
+
+
+async def _rows(site: Site, runs: Collection[str]) -> dict[str, RunRow]:
+    """Return runs of the index; those that no longer exist are removed from it."""
+    rows = {row.id: row for row in await lister(site.runtime.store).named(list(runs))}
+    for run in set(runs) - rows.keys():
+        await site.indexer.forget(run)
+    return rows
 
 
 def _hit(hit: Hit) -> dict[str, Value]:
@@ -162,16 +170,16 @@ async def list_artifacts(host: RequestHost, given: ListArtifacts) -> Value:
         types, documents = await asyncio.to_thread(index.artifact_counts)
     except sqlite3.Error:
         rows, types, documents = [], {}, {}
-    artifacts: list[Artifact] = []
-    for row in rows[:limit]:
-        if await site.runtime.store.get(row.run) is None:
-            await site.indexer.forget(row.run)
-        else:
-            artifacts.append(row)
+    runs = await _rows(site, [row.run for row in rows[:limit]])
+    artifacts = [row for row in rows[:limit] if row.run in runs]
     texts = [("markdown", artifact.head) for artifact in artifacts if artifact.type in ("markdown", "text")]
     rendered = await site.renderer.render(texts)
     items: list[Value] = [
-        _artifact(artifact, documents, rendered.get(("markdown", artifact.head))) for artifact in artifacts
+        {
+            **_artifact(artifact, documents, rendered.get(("markdown", artifact.head))),
+            "subject": visible(runs[artifact.run].label),
+        }
+        for artifact in artifacts
     ]
     last = rows[limit - 1] if len(rows) > limit else None
     return {
@@ -183,7 +191,7 @@ async def list_artifacts(host: RequestHost, given: ListArtifacts) -> Value:
     }
 
 
-def _artifact(artifact: Artifact, documents: dict[str, int], html: str | None) -> Value:
+def _artifact(artifact: Artifact, documents: dict[str, int], html: str | None) -> dict[str, Value]:
     return {
         "run": artifact.run,
         "title": artifact.title,

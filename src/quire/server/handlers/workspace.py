@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse
 from quire import __version__
 from quire.display.document_json import document_row
 from quire.display.inbox_json import letter_data, open_question, question_groups
-from quire.display.run_json import row_data
+from quire.display.run_json import name_data
 from quire.display.workspace_json import models_data, running_data, stopped_data, trust_data
 from quire.engine.progress import Progress
 from quire.engine.records import Status
@@ -36,8 +36,10 @@ from quire.operations.field_types import (
 )
 from quire.operations.problems import Problem
 from quire.operations.questions import rendered_prompts
+from quire.operations.run_list import listed
 from quire.runs.doctor import examine
 from quire.stores.contract import Ledger, Watchable, oldest_questions
+from quire.stores.run_pages import RunFilters, lister
 from quire.versions import versions
 from quire.workspace.configuration import load_settings
 
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
+    from quire.engine.ports import Store
     from quire.engine.records import Question, RunRow
     from quire.operations.host import Host
     from quire.server.routes import RequestHost
@@ -113,11 +116,11 @@ async def now(host: RequestHost, given: Input) -> Value:
     site, at = host.site, time.time()
     store = site.runtime.store
     questions, total = await oldest_questions(store, MOST_QUESTIONS)
-    stopped = [row for status in (Status.PAUSED, Status.INTERRUPTED) for row in await store.list(status=status)]
-    failed = [row for row in await store.list(status=Status.FAILED) if row.updated_at > at - DAY]
+    stopped = [row for status in (Status.PAUSED, Status.INTERRUPTED) for row in await _list(store, status)]
+    failed = [row for row in await _list(store, Status.FAILED) if row.updated_at > at - DAY]
     stopped = sorted([*stopped, *failed], key=lambda row: -row.updated_at)
-    running = await store.list(status=Status.RUNNING, limit=MOST_RUNNING)
-    finished = await store.list(status=Status.COMPLETED, limit=FINISHED)
+    running = await _list(store, Status.RUNNING)
+    finished = await _list(store, Status.COMPLETED, FINISHED)
     quiet = not questions and not running
     documents = await asyncio.to_thread(site.shelf.all) if quiet else []
     return {
@@ -125,7 +128,7 @@ async def now(host: RequestHost, given: Input) -> Value:
         "stopped": [stopped_data(row) for row in stopped[:MOST_STOPPED]],
         "stopped_more": max(0, len(stopped) - MOST_STOPPED),
         "running": [await _running(site, row) for row in running],
-        "finished": [row_data(row) for row in finished],
+        "finished": await listed(host, finished),
         "letters": await _letters(site, LETTERS),
         "spent": await _spent(site, at),
         "suggested": [
@@ -133,6 +136,11 @@ async def now(host: RequestHost, given: Input) -> Value:
         ][:SUGGESTED],
         "documents": len(documents) if quiet else None,
     }
+
+
+async def _list(store: Store, status: Status, limit: int = MOST_RUNNING) -> Sequence[RunRow]:
+    """Return the newest runs of a status without tries."""
+    return (await lister(store).page(RunFilters((status,)), limit=limit)).rows
 
 
 async def _groups(host: Host, questions: Sequence[Question]) -> list[Value]:
@@ -145,13 +153,12 @@ async def _groups(host: Host, questions: Sequence[Question]) -> list[Value]:
     shown = await rendered_prompts(host, (question for group in groups for question in group[:MOST_OF_GROUP]))
     for group in groups:
         first = group[0]
-        row = await host.runtime.store.get(first.run)
-        title = row.title if row else ""
+        names = name_data(await host.runtime.store.get(first.run))
         asks: list[Value] = [
-            {**open_question(question, title, of_run[first.run]), "html": shown[question.prompt]}
+            {**open_question(question, names, of_run[first.run]), "html": shown[question.prompt]}
             for question in group[:MOST_OF_GROUP]
         ]
-        items.append({"run": first.run, "title": title, "way": first.way, "count": len(group), "items": asks})
+        items.append({"run": first.run, **names, "way": first.way, "count": len(group), "items": asks})
     return items
 
 

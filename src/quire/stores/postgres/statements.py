@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from quire.errors import StoreError
 from quire.stores.row_decoder import BRIEF_COLUMNS, EFFECT_COLUMNS, EVENT_COLUMNS, RUN_COLUMNS
 from quire.stores.rows import JOURNAL_COLUMNS
-from quire.stores.statements import Statements
+from quire.stores.statements import COUNTED, WORDS, Statements
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
@@ -53,6 +53,7 @@ _ENDED = f"""
         SELECT id, n FROM runs WHERE {{}} ORDER BY n FOR UPDATE SKIP LOCKED
     ) ended
 """
+_LAST_ROW = "FROM journal j WHERE j.run = r.n ORDER BY place DESC LIMIT 1"
 OWNER_ALIVE = "CASE WHEN r.status = 'running' THEN r.n IN (SELECT objid FROM owners) ELSE FALSE END"
 
 
@@ -65,13 +66,16 @@ class PostgresStatements(Statements):
         FROM runs r LEFT JOIN pins p ON p.run = r.n
             LEFT JOIN LATERAL (SELECT * FROM journal j WHERE j.run = r.n ORDER BY place DESC LIMIT 1) t ON TRUE
     """
-    SPENT = """
-        SELECT count(*), coalesce(sum(t.total_cost), 0.0),
-            count(*) - count(CASE WHEN t.place IS NOT NULL AND t.total_cost IS NULL THEN 1 END)
-        FROM runs r LEFT JOIN LATERAL
-            (SELECT place, total_cost FROM journal j WHERE j.run = r.n ORDER BY place DESC LIMIT 1) t ON TRUE
-        WHERE r.created_at >= ?
+    ALIVE = OWNER_ALIVE
+    LAST_COST = f"coalesce((SELECT coalesce(total_cost, -1.0) {_LAST_ROW}), 0.0)"
+    LAST_AT = f"(SELECT written_at {_LAST_ROW})"
+    SPENT = f"""
+        SELECT coalesce(sum(t.total_cost), 0.0),
+            count(CASE WHEN t.place IS NOT NULL AND t.total_cost IS NULL THEN 1 END), {COUNTED}
+        FROM runs r LEFT JOIN LATERAL (SELECT place, total_cost {_LAST_ROW}) t ON TRUE
+        WHERE r.created_at >= ? AND r.created_at < ?
     """
+    WAITED = Statements.WAITED.format(of_run="j.run = r.n")
     LIST_RUNNING = f"""
         {RUNS} WHERE r.status = 'running' AND {OWNER_ALIVE} = ? ORDER BY r.created_at DESC, r.n DESC LIMIT ?
     """
@@ -79,13 +83,13 @@ class PostgresStatements(Statements):
         CASE WHEN strpos({_PINS}, ?) > 0 THEN {_PINS}::json #>> '{{origin,run}}' = ? ELSE FALSE END
     """
     HAS_WORD = f"""
-        CASE WHEN r.id || ' ' || r.title || ' ' || r.document || ' ' || coalesce(r.failure_message, '')
-                ILIKE ? ESCAPE '\\' THEN TRUE
+        CASE WHEN {WORDS} ILIKE ? ESCAPE '\\' THEN TRUE
             WHEN {_PINS} ILIKE ? ESCAPE '\\' THEN ({_PINS}::json -> 'inputs')::text ILIKE ? ESCAPE '\\'
             ELSE FALSE END
     """
     NEW_RUN = """
-        INSERT INTO runs (id, title, format, document, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)
+        INSERT INTO runs (id, title, format, document, created_at, updated_at, subject, name, note, until)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         ON CONFLICT (id) DO NOTHING RETURNING n
     """
     STATE_OF_RUN = "SELECT status, expires_at FROM runs WHERE id = ? FOR NO KEY UPDATE"
@@ -335,7 +339,15 @@ _HTTP_REPLIES: Migration = (
 )
 """Replies of the HTTP API by idempotency key, for a day. A row without a reply is a request under way."""
 
-MIGRATIONS: Sequence[Migration] = (_FIRST, _TAKEN_IN, _SEALS, _ANSWERED_BY, _HTTP_REPLIES)
+_LABELS: Migration = (
+    """
+    ALTER TABLE quire_runs ADD COLUMN subject TEXT COLLATE "C", ADD COLUMN name TEXT COLLATE "C", ADD COLUMN note TEXT,
+        ADD COLUMN seen_at DOUBLE PRECISION, ADD COLUMN until TEXT
+    """,
+)
+"""Outside the seals: nothing is decided by them. `until` repeats a pin, which is sealed, for lists."""
+
+MIGRATIONS: Sequence[Migration] = (_FIRST, _TAKEN_IN, _SEALS, _ANSWERED_BY, _HTTP_REPLIES, _LABELS)
 """A released migration is never edited: the next one is appended."""
 
 

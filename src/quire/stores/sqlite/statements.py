@@ -20,7 +20,7 @@ from quire.patterns import late_pattern
 from quire.stores import rows
 from quire.stores.row_decoder import BRIEF_COLUMNS, EFFECT_COLUMNS, EVENT_COLUMNS, RUN_COLUMNS
 from quire.stores.rows import JOURNAL_COLUMNS, PLACE_BITS
-from quire.stores.statements import Statements
+from quire.stores.statements import COUNTED, WORDS, Statements
 
 # Only constants of this package are put together here, never values.
 # ruff: noqa: S608
@@ -29,12 +29,12 @@ from quire.stores.statements import Statements
 _CELLS = ", ".join("?" * (JOURNAL_COLUMNS.count(",") + 1))
 _PINS = "coalesce(p.value, (SELECT body FROM blobs WHERE sha256 = p.blob))"
 _FIRST, _LAST = f"r.n << {PLACE_BITS}", f"((r.n + 1) << {PLACE_BITS}) - 1"
+_LAST_ROW = f"(SELECT max(id) FROM journal WHERE id BETWEEN {_FIRST} AND {_LAST})"
 
 
 class SqliteStatements(Statements):
     RUNS = f"""
-        SELECT {RUN_COLUMNS} FROM runs r LEFT JOIN pins p ON p.run = r.n LEFT JOIN journal t
-            ON t.id = (SELECT max(id) FROM journal WHERE id BETWEEN {_FIRST} AND {_LAST})
+        SELECT {RUN_COLUMNS} FROM runs r LEFT JOIN pins p ON p.run = r.n LEFT JOIN journal t ON t.id = {_LAST_ROW}
     """
     # A file from elsewhere may hold pins that are not JSON.
     FORK_OF = f"""
@@ -42,21 +42,22 @@ class SqliteStatements(Statements):
             THEN json_extract({_PINS}, '$.origin.run') = ? ELSE FALSE END
     """
     HAS_WORD = f"""
-        CASE WHEN r.id || ' ' || r.title || ' ' || r.document || ' ' || coalesce(r.failure_message, '')
-                LIKE ? ESCAPE '\\' THEN TRUE
+        CASE WHEN {WORDS} LIKE ? ESCAPE '\\' THEN TRUE
             WHEN {_PINS} LIKE ? ESCAPE '\\' AND json_valid({_PINS})
                 THEN json_extract({_PINS}, '$.inputs') LIKE ? ESCAPE '\\'
             ELSE FALSE END
     """
+    LAST_COST = f"coalesce((SELECT coalesce(total_cost, -1.0) FROM journal WHERE id = {_LAST_ROW}), 0.0)"
+    LAST_AT = f"(SELECT written_at FROM journal WHERE id = {_LAST_ROW})"
     SPENT = f"""
-        SELECT count(*), coalesce(sum(t.total_cost), 0.0),
-            count(*) - count(CASE WHEN t.id AND t.total_cost IS NULL THEN 1 END)
-        FROM runs r LEFT JOIN journal t ON t.id = (SELECT max(id) FROM journal WHERE id BETWEEN {_FIRST} AND {_LAST})
-        WHERE r.created_at >= ?
+        SELECT coalesce(sum(t.total_cost), 0.0), count(CASE WHEN t.id AND t.total_cost IS NULL THEN 1 END), {COUNTED}
+        FROM runs r LEFT JOIN journal t ON t.id = {_LAST_ROW} WHERE r.created_at >= ? AND r.created_at < ?
     """
+    WAITED = Statements.WAITED.format(of_run=f"j.id BETWEEN {_FIRST} AND {_LAST}")
     RUNNING = "SELECT r.id FROM runs r WHERE r.status = 'running' ORDER BY r.created_at DESC, r.n DESC"
     NEW_RUN = """
-        INSERT INTO runs (id, title, format, document, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)
+        INSERT INTO runs (id, title, format, document, created_at, updated_at, subject, name, note, until)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         ON CONFLICT (id) DO NOTHING
     """
     STATE_OF_RUN = "SELECT status, expires_at FROM runs WHERE id = ?"
@@ -242,7 +243,13 @@ _HTTP_REPLIES: Migration = (
 )
 """Replies of the HTTP API by idempotency key, for a day. A row without a reply is a request under way."""
 
-MIGRATIONS: Sequence[Migration] = (_FIRST_TABLES, _LETTERS, _TAKEN_IN, _SEALS, _ANSWERED_BY, _HTTP_REPLIES)
+_LABELS: Migration = tuple(
+    f"ALTER TABLE runs ADD COLUMN {column}"
+    for column in ("subject TEXT", "name TEXT", "note TEXT", "seen_at REAL", "until TEXT")
+)
+"""Outside the seals: nothing is decided by them. `until` repeats a pin, which is sealed, for lists."""
+
+MIGRATIONS: Sequence[Migration] = (_FIRST_TABLES, _LETTERS, _TAKEN_IN, _SEALS, _ANSWERED_BY, _HTTP_REPLIES, _LABELS)
 """`PRAGMA user_version` counts those that a file has had. A released one is never edited: the next one is appended."""
 
 
