@@ -88,9 +88,9 @@ async def test_rows_by_keyboard_and_what_each_shows(pages: Pages, team: tuple[Se
         await page.keyboard.press(key)
         await expect(selected(page)).to_contain_text(active)
     await page.keyboard.press("ArrowLeft")
-    await expect(rows(page).filter(has_text="1a")).to_have_count(0)
+    await expect(rows(page).filter(has_text="Message to the management")).to_have_count(0)
     await page.keyboard.press("ArrowRight")
-    await expect(rows(page).filter(has_text="1a")).to_have_count(1)
+    await expect(rows(page).filter(has_text="Message to the management")).to_have_count(1)
     await page.keyboard.press("End")
     await page.keyboard.press("Enter")
     await expect(page.locator("#pane-title")).to_be_focused()
@@ -307,7 +307,7 @@ async def test_follow_goes_to_the_result_and_an_own_choice_ends_it(pages: Pages,
 LEVEL = """pipeline: level_{level}
 dialect: quire
 steps:
-  - call: {{document: level_{below}.yaml, output: below}}
+  - call: {{pipeline: level_{below}, output: below}}
 """
 BOTTOM = """pipeline: level_8
 dialect: quire
@@ -353,12 +353,12 @@ async def test_name_and_note(pages: Pages, team: tuple[Served, dict[str, str]]) 
     server, runs = team
     page = await pages.open(server.at(f"/runs/{runs['release']}"))
     await page.get_by_role("button", name="Name and note").click()
-    await page.get_by_label("Name", exact=False).first.fill("<b>For the board</b>")
-    await page.get_by_label("Note").fill("Read it <img src=x onerror=alert(1)> twice.")
+    await page.locator("#run-name").fill("<b>For the board</b>")
+    await page.locator("#run-note").fill("Read it <img src=x onerror=alert(1)> twice.")
     await page.get_by_role("button", name="Save").click()
-    await expect(page.get_by_role("heading", level=1)).to_have_text("<b>For the board</b>")
+    await expect(page.locator(".run-head h1")).to_have_text("<b>For the board</b>")
     await page.reload()
-    await expect(page.get_by_role("heading", level=1)).to_have_text("<b>For the board</b>")
+    await expect(page.locator(".run-head h1")).to_have_text("<b>For the board</b>")
     await page.get_by_role("button", name="Details").click()
     await expect(page.get_by_role("dialog")).to_contain_text("Read it <img src=x onerror=alert(1)> twice.")
 
@@ -372,7 +372,7 @@ async def test_a_run_that_another_process_drives(pages: Pages, tmp_path: Path) -
         drive = asyncio.create_task((await reopened(runtime, run)).drive(run))
         try:
             page = await pages.open(server.at(f"/runs/{run}"))
-            await expect(page.get_by_text("Written in another process").first).to_be_visible()
+            await expect(page.get_by_text("driven by another process")).to_be_visible()
             await expect(page.get_by_role("button", name="Pause after this step")).to_have_count(0)
             await page.get_by_role("button", name="Cancel", exact=True).first.click()
             await page.get_by_role("button", name="Cancel the run").click()

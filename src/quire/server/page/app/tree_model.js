@@ -8,7 +8,8 @@
  *   children: number, buckets: [number, number][] | null, below: string[], next: string | null,
  * }} TreeRow
  */
-/** @typedef {{ rows: Map<string, TreeRow>, top: string[], start: number, end: number | null, partial: boolean }} Tree */
+/** @typedef {{ rows: Map<string, TreeRow>, top: string[], start: number, end: number | null, partial: boolean,
+ *   asked: Map<string, number>, told: Map<string, any> }} Tree `asked` has times of questions, `told` effects since then */
 /** @typedef {{ row: TreeRow, level: number, size: number, position: number, open: boolean }} Shown */
 
 /** The row about the whole run: no path of a document is like it. */
@@ -19,7 +20,7 @@ const TEXTS = ["kind", "label", "title", "hint", "state"];
 /** @param {any} answer of the server @returns {Tree} */
 export function treeOf(answer) {
   const { start, end, partial } = answer;
-  const tree = { rows: new Map(), top: [], start, end, partial };
+  const tree = { rows: new Map(), top: [], start, end, partial, asked: new Map(), told: new Map() };
   return withPage(tree, "", answer);
 }
 
@@ -215,9 +216,11 @@ export function timeScale(tree, end) {
 
 /** What an event says about the state of its own row. @type {Record<string, string>} */
 const STATES = { step_started: "running", step_completed: "done", step_skipped: "skipped", step_failed: "failed" };
+/** Events of work that is under way. */
+const OPENS = /^(delta|reading|retry|queued|agent_called|tool_called|question)$/;
 
 /**
- * Changes the rows above the path of each event, until the server is asked again.
+ * Changes the rows that an event is about, until the server is asked again, which also knows rows that are new.
  *
  * @param {Tree} tree
  * @param {any[]} events
@@ -226,28 +229,54 @@ const STATES = { step_started: "running", step_completed: "done", step_skipped: 
 export function applied(tree, events) {
   const rows = new Map(tree.rows);
   for (const event of events) {
-    const path = event.path && rowOf(tree, event.path);
-    const ended = event.at - tree.start;
-    for (let row = rows.get(path); row; row = rows.get(row.parent)) {
-      const own = { ...row };
-      if (row.path === event.path && STATES[event.type]) own.state = STATES[event.type];
-      if (event.type === "question") own.state = "waits";
-      if (event.type === "effect") {
-        const began = ended - (event.elapsed ?? 0);
-        const until = Math.max(ended, row.effects ? row.from + row.took + row.waited : 0);
-        own.from = row.effects ? Math.min(row.from, began) : began;
-        own.took = until - own.from - row.waited;
-        own.effects++;
-        own.failed += Number(event.state === "failed");
-        own.in += event.input_tokens ?? 0;
-        own.out += event.output_tokens ?? 0;
-        if (own.cost !== null && event.cost !== undefined) {
-          own.cost = event.cost === null ? null : own.cost + event.cost;
-        }
-        if (row.state === "pending" || row.state === "waits") own.state = "running";
-      }
-      rows.set(row.path, own);
+    for (let row = rows.get(rowOf({ ...tree, rows }, itemOf(rows, event))); row; row = rows.get(row.parent)) {
+      rows.set(row.path, changed(row, event, tree, rows));
     }
+    if (event.type === "question") tree.asked.set(event.path, event.at);
+    if (event.type === "effect") tree.told.set(event.path, event);
   }
   return { ...tree, rows };
+}
+
+/** @param {Map<string, TreeRow>} rows @param {any} event @returns {string} its path; of the end of an item that of the item */
+function itemOf(rows, event) {
+  if (event.type !== "fan_item") return event.path ?? "";
+  const names = [
+    `for_each[${event.index}]`,
+    `fold[${event.index}]`,
+    `repeat[${event.index + 1}]`,
+    `parallel[${event.name}]`,
+  ];
+  return names.map((name) => `${event.path}/${name}`).find((path) => rows.has(path)) ?? "";
+}
+
+/** @param {TreeRow} row @param {any} event @param {Tree} tree @param {Map<string, TreeRow>} rows @returns {TreeRow} */
+function changed(row, event, tree, rows) {
+  const own = { ...row };
+  const at = event.at - tree.start;
+  if (row.path === event.path && STATES[event.type]) own.state = STATES[event.type];
+  if (event.type === "fan_item" && row.kind === "item") own.state = event.state === "failed" ? "failed" : "done";
+  if (OPENS.test(event.type)) {
+    own.state = event.type === "question" ? "waits" : "running";
+    if (row.state === "pending" && !row.effects) own.from = at;
+  }
+  if (event.type !== "effect") return own;
+  const before = tree.told.get(event.path);
+  const asked = event.kind === "ask" ? tree.asked.get(event.path) : undefined;
+  const began = asked === undefined ? at - (event.elapsed ?? 0) : asked - tree.start;
+  const isNew = !row.effects && row.state === "pending";
+  const until = Math.max(at, isNew ? 0 : row.from + row.took + row.waited);
+  own.from = isNew ? began : Math.min(row.from, began);
+  if (asked !== undefined) own.waited += at - began;
+  own.took = until - own.from - own.waited;
+  own.effects += before ? 0 : 1;
+  own.failed += Number(event.state === "failed") - Number(before?.state === "failed");
+  own.in += (event.input_tokens ?? 0) - (before?.input_tokens ?? 0);
+  own.out += (event.output_tokens ?? 0) - (before?.output_tokens ?? 0);
+  if (event.cost === null) own.cost = null;
+  else if (own.cost !== null) own.cost += (event.cost ?? 0) - (before?.cost ?? 0);
+  const goesOn = /^(step|turn)$/.test(row.kind) && /^(running|waits)$/.test(row.state) ||
+    row.below.some((path) => rows.get(path)?.state === "running");
+  own.state = goesOn ? "running" : event.state === "failed" ? "failed" : "done";
+  return own;
 }

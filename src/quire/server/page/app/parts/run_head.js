@@ -37,6 +37,7 @@ export function RunHead({ store, answer }) {
             : html`${
               /^(completed|failed|cancelled|expired)$/.test(head.status) ? "ended" : "since"
             } <${Age} at=${head.updated_at} />`}</span>
+          ${head.status === "running" && !head.driven_here && html`<span>driven by another process</span>`}
           <button type="button" class="link" onClick=${() => setOpen("details")}>Details</button>
           ${head.warnings.length > 0 && html`<span class="ink-warn">${plural(head.warnings.length, "warning")}</span>`}
         </p>
