@@ -317,10 +317,10 @@ steps:
 
 
 async def test_find_by_keyboard_which_level_said_it(pages: Pages, tmp_path: Path) -> None:
-    levels = {f"level_{level}.yaml": LEVEL.format(level=level, below=level + 1) for level in range(1, 8)}
-    async with served(tmp_path / "team", {**levels, "level_8.yaml": BOTTOM}) as server:
+    levels = {f"pipelines/level_{level}.yaml": LEVEL.format(level=level, below=level + 1) for level in range(1, 8)}
+    async with served(tmp_path / "team", {**levels, "pipelines/level_8.yaml": BOTTOM}) as server:
         model = server.script("s.json", [{"default": "At the bottom."}])
-        run = await server.start("level_1.yaml", model=model)
+        run = await server.start("pipelines/level_1.yaml", model=model)
         await server.site.runs.ended(run["id"], 10)
         page = await pages.open(server.at(f"/runs/{run['id']}"))
         tree = page.get_by_role("tree", name="Steps of the run")

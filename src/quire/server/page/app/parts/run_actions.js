@@ -22,6 +22,7 @@ const SHOWN = {
 
 /** @param {{ head: any, store: import("../run_store.js").RunStore, answer: (path: string) => void }} props */
 export function RunActions({ head, store, answer }) {
+  const [menu, setMenu] = useState(false);
   const [asked, setAsked] = useState("");
   const [problem, setProblem] = useState(/** @type {any} */ (null));
   const away = lostSince.value > 0;
@@ -74,14 +75,17 @@ export function RunActions({ head, store, answer }) {
     <div class="run-actions">
       ${head.actions.filter((/** @type {any} */ one) => one.name !== "export").map(button)}
       ${further && html`<${Link} class="button" to=${further.to}>${further.words}</${Link}>`}
-      <details class="menu">
+      <details class="menu" onToggle=${(/** @type {any} */ event) => setMenu(event.currentTarget.open)}>
         <summary class="icon-button" aria-label="All actions" title="All actions"><${Icon} name="more" /></summary>
-        <ul>${head.actions.map((/** @type {any} */ action) =>
-          html`<li key=${action.name}>${button(action)}${
-            action.command &&
-            html`<${Command} command=${action.command} label="${SHOWN[action.name].word} as a command" />`
-          }</li>`
-        )}</ul>
+        ${menu &&
+          html`<ul>${
+            head.actions.map((/** @type {any} */ action) =>
+              html`<li key=${action.name}>${button(action)}${
+                action.command &&
+                html`<${Command} command=${action.command} label="${SHOWN[action.name].word} as a command" />`
+              }</li>`
+            )
+          }</ul>`}
       </details>
     </div>
     ${problem && !asked && html`<${ProblemBox} problem=${problem} />`}

@@ -172,8 +172,8 @@ function Naming({ head, store, close }) {
     const { name, note } = event.target.elements;
     try {
       const body = { name: name.value.trim() || null, note: note.value.trim() || null };
-      await send("PATCH", `/runs/${part(head.id)}`, { body });
-      store.load();
+      const row = await (await send("PATCH", `/runs/${part(head.id)}`, { body })).json();
+      store.show({ ...head, ...row });
       close();
     } catch (error) {
       if (!(error instanceof ApiProblem)) throw error;

@@ -11,7 +11,7 @@ import { Icon } from "./icon.js";
 /** @typedef {import("../tree_model.js").Tree} Tree */
 
 const ALL = 200;
-const BEYOND = 6;
+const BEYOND = 3;
 const narrow = matchMedia("(max-width: 800px)");
 
 /** How the state of a row is shown. @type {Record<string, [string, string, string]>} */
@@ -62,8 +62,13 @@ export function RunTree({ store, tree, first, selected, select, enter }) {
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   const [from, to] = useRowsInView(place, rows.length, at, selected);
 
-  /** @param {TreeRow} row */
-  const pick = (row) => row.kind === "more" ? store.open(row.parent).catch(() => {}) : select(row.path);
+  /** Selects a row; the row for more loads them, and the one before it is selected. @param {number} index */
+  const pick = (index) => {
+    const { row } = rows[index];
+    if (row.kind !== "more") return select(row.path);
+    store.open(row.parent).catch(() => {});
+    select(rows[index - 1].row.path);
+  };
   /** @param {string} path @param {boolean} open */
   const fold = (path, open) => {
     setFolds((now) => new Map(now).set(path, open));
@@ -72,7 +77,7 @@ export function RunTree({ store, tree, first, selected, select, enter }) {
   };
   useEffect(() => {
     /** @param {number} to */
-    const move = (to) => rows[to] && pick(rows[to].row);
+    const move = (to) => rows[to] && pick(to);
     /** @param {1 | -1} direction */
     const trouble = (direction) => {
       const path = nextInTrouble(rows, selected, direction);
@@ -91,7 +96,7 @@ export function RunTree({ store, tree, first, selected, select, enter }) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const leads = keyInTree(rows, at, event.key);
     if (event.key === "Enter") enter();
-    else if (leads.at !== undefined) pick(rows[leads.at].row);
+    else if (leads.at !== undefined) pick(leads.at);
     else if (leads.open !== undefined) fold(leads.open, true);
     else if (leads.close !== undefined) fold(leads.close, false);
     else return;
@@ -112,7 +117,7 @@ export function RunTree({ store, tree, first, selected, select, enter }) {
       ${rows.slice(from, to).map((shown, index) =>
         html`
           <${Row} key=${shown.row.path} id="tree-row-${from + index}" shown=${shown} selected=${from + index === at}
-            scale=${scale} now=${now} pick=${pick} fold=${fold}
+            scale=${scale} now=${now} pick=${() => pick(from + index)} fold=${fold}
             writing=${store.streams.value.size > 0 && shown.row.state === "running" &&
               store.streams.value.has(shown.row.path)} />
         `
@@ -128,28 +133,29 @@ function Row({ id, shown: { row, level, size, position, open }, selected, scale,
   const took = tookOf(row, now);
   // People know an item by its text.
   const item = row.kind === "item" && row.hint;
+  const hint = writing ? "model is writing" : item ? "" : cut(row.hint, 200);
   const number = item ? /\d+$/.exec(row.label)?.[0] : row.kind === "step" ? row.title : "";
   return html`
     <div id=${id} class="tree-row" role="treeitem" aria-level=${level} aria-setsize=${size}
       aria-posinset=${position}
       aria-selected=${selected} aria-expanded=${row.children ? open : undefined}
       aria-label=${[row.label, row.hint, word, took ? duration(took) : ""].filter(Boolean).join(", ")}
-      onClick=${() => pick(row)} onDblClick=${() => row.children && fold(row.path, !open)}>
-      <span class="tree-name" style=${{ paddingInlineStart: `${(level - 1) * 14}px` }}>
-        ${row.children
-          ? html`<span class="fold" onClick=${(/** @type {Event} */ event) => {
+      onClick=${pick} onDblClick=${() => row.children && fold(row.path, !open)}>
+      <span class="tree-name" style=${{ paddingInlineStart: `${(level - 1) * 14 + (row.children ? 0 : 20)}px` }}>
+        ${row.children > 0 && html`
+          <span class="fold" onClick=${(/** @type {Event} */ event) => {
             event.stopPropagation();
             fold(row.path, !open);
-          }}><${Icon} name=${open ? "down" : "right"} /></span>`
-          : html`<span class="fold"></span>`}
+          }}><${Icon} name=${open ? "down" : "right"} /></span>
+        `}
         <span class="tree-state ink-${tone}" title=${word}><${Icon} name=${icon} /></span>
         ${number && html`<span class="tree-step">${number}</span>`}
         <b>${cut(item ? row.hint : row.label, 200)}</b>
-        <span class="tree-hint">${writing ? "model is writing" : item ? "" : cut(row.hint, 200)}</span>
+        ${hint && html`<span class="tree-hint">${hint}</span>`}
       </span>
       <${Bar} row=${row} scale=${scale} now=${now} tone=${tone} />
-      <span class="number">${took ? duration(took) : ""}</span>
-      <span class="number tree-cost">${row.cost ? money(row.cost) : row.cost === null ? "?" : ""}</span>
+      ${took > 0 && html`<span class="number tree-took">${duration(took)}</span>`}
+      ${row.cost !== 0 && html`<span class="number tree-cost">${row.cost === null ? "?" : money(row.cost)}</span>`}
     </div>
   `;
 }
@@ -157,7 +163,7 @@ function Row({ id, shown: { row, level, size, position, open }, selected, scale,
 /** @param {{ row: TreeRow, scale: any, now: number, tone: string }} props */
 function Bar({ row, scale, now, tone }) {
   if (!row.effects && row.state !== "running" && row.state !== "waits" || row.path === RUN) {
-    return html`<span class="tree-bars"></span>`;
+    return null;
   }
   const start = scale.at(row.from);
   const open = row.state === "running" || row.state === "waits";
