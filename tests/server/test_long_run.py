@@ -83,7 +83,7 @@ STATE = """() => ({
   open: [...document.querySelectorAll('.pane-body details')].map((one) => one.open),
   selected: String(getSelection()),
   focus: document.activeElement?.className,
-  row: document.querySelector('[aria-selected=true]')?.getAttribute('aria-label'),
+  row: document.querySelector('[aria-selected=true]')?.textContent?.slice(0, 8),
 })"""
 
 
