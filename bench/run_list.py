@@ -85,7 +85,7 @@ async def _on(name: str, where: Path | str) -> list[Row]:
         "by time": lambda: runs.page(RunFilters(), sort="took"),
         "by cost": lambda: runs.page(RunFilters(), sort="cost"),
         "by subject": lambda: runs.page(RunFilters(), sort="subject"),
-        "without pins, for groups": lambda: runs.briefs(RunFilters()),
+        "all, for groups": lambda: runs.page(RunFilters(), limit=RUNS, pins=False),
         "added up": lambda: store.spent(0.0),  # type: ignore[attr-defined]  # both stores are ledgers
         "waits of people": lambda: store.waited(0.0),  # type: ignore[attr-defined]
         "earlier inputs, at a start": lambda: runs.recent_inputs("d3.playbook.md", 20),

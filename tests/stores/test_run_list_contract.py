@@ -8,11 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from quire.engine.ports import Store
-from quire.engine.records import Batch, EffectRecord, Lease, NewRun, Question, RunBrief, RunUpdate, Status, Usage
+from quire.engine.records import Batch, EffectRecord, Lease, NewRun, Question, RunUpdate, Status, Usage
 from quire.engine.requests import Failure
 from quire.errors import NoSuchRun
 from quire.stores import run_pages
-from quire.stores.contract import History, Labeller, Ledger, Spent, restore
+from quire.stores.contract import History, Ledger, Spent, restore
 from quire.stores.run_pages import RunFilters, Sort, cursor, lister, read_cursor, with_subject, words_of
 
 if TYPE_CHECKING:
@@ -190,7 +190,8 @@ async def test_runs_by_cost_and_time_and_tries(store: Store) -> None:
     assert await ids(store, min_took=30.0) == ["unknown", "dear"]
     assert await lister(store).count(RunFilters()) == 3
     assert isinstance(store, Ledger)
-    assert await store.spent(0.0) == Spent(3, pytest.approx(1.71), 1, 3, 0)
+    assert replace(await store.spent(0.0), cost=0.0) == Spent(3, 0.0, 1, 3, 0)
+    assert (await store.spent(0.0)).cost == pytest.approx(1.71)
     assert await store.spent(2.0, 3.0) == Spent(1, 0.8, 0, 1, 0)
     row = await store.get("try")
     assert row and row.until == "2"
@@ -203,9 +204,8 @@ async def test_names_and_notes_change_nothing_else(store: Store, shelf: Shelf) -
     before = await store.get("r")
     shelf.clock.time += 50
     other = shelf.open()
-    assert isinstance(other, Labeller)
-    await other.label("r", {"name": "the one we sent", "note": "line 1\nline 2"})
-    await other.label("r", {"seen_at": 5.0})
+    await lister(other).label("r", {"name": "the one we sent", "note": "line 1\nline 2"})
+    await lister(other).label("r", {"seen_at": 5.0})
     row = await store.get("r")
     assert before and row == replace(before, name="the one we sent", note="line 1\nline 2", seen_at=5.0)
     assert row.label == "the one we sent"
@@ -214,10 +214,10 @@ async def test_names_and_notes_change_nothing_else(store: Store, shelf: Shelf) -
     await store.write(lease, Batch(update=RunUpdate(Status.COMPLETED)))
     await store.release(lease)
     await store.check_seal("r")
-    await other.label("r", {"name": None})
+    await lister(other).label("r", {"name": None})
     assert (await lister(other).named(["r", "none"]))[0].label == before.subject
     with pytest.raises(NoSuchRun):
-        await other.label("none", {"name": "x"})
+        await lister(other).label("none", {"name": "x"})
 
 
 async def test_a_subject_is_stored_with_the_run(store: Store) -> None:
@@ -234,9 +234,7 @@ async def test_a_subject_is_stored_with_the_run(store: Store) -> None:
 
 async def test_waits_of_people_and_runs_without_pins(store: Store, shelf: Shelf) -> None:
     await made(store, "asks", 1.0, Status.FAILED, asks=True, error="no connection")
-    assert await lister(store).questions_of(["asks"]) == []
     await made(store, "waits", 2.0, Status.AWAITING_INPUT, asks=True)
-    assert [question.run for question in await lister(store).questions_of(["waits", "asks"])] == ["waits"]
     assert isinstance(store, Ledger)
     assert await store.waited(0.0) == []
     await store.answer("waits", "2/ask", "h", "yes")
@@ -244,12 +242,8 @@ async def test_waits_of_people_and_runs_without_pins(store: Store, shelf: Shelf)
     answered = EffectRecord("2/ask", "ask", "ok", "h", 43.5, "yes")
     await store.write(lease, Batch((answered,), consume=("2/ask",), update=RunUpdate(Status.RUNNING)))
     assert await store.waited(0.0) == [42.5] and await store.waited(2.0) == []
-    briefs = await lister(shelf.open()).briefs(RunFilters())
-    assert briefs == [
-        RunBrief("waits", "A title", "a.md", Status.RUNNING, "", "", 0.0),
-        RunBrief("asks", "A title", "a.md", Status.FAILED, "model", "no connection", 0.0),
-    ]
-    assert [run.id for run in await lister(store).briefs(RunFilters(failed=True))] == ["asks"]
+    bare = await lister(shelf.open()).page(RunFilters(), pins=False)
+    assert [replace(row, pins={}) for row in await store.list()] == bare.rows
 
 
 def test_cursors_are_read_or_refused() -> None:

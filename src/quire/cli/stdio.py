@@ -11,12 +11,15 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Coroutine, Iterable, Iterator
-from typing import TYPE_CHECKING, TextIO, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
+from quire.errors import CannotStart
+
 if TYPE_CHECKING:
+    from quire.operations.field_types import Given, Work
     from quire.runs.runtime import Runtime
     from quire.runs.stored import StoredRuns
     from quire.values import Value
@@ -41,6 +44,22 @@ def with_runtime(work: Callable[[Runtime], Coroutine[object, object, T]], runtim
             await opened.close()
 
     return asyncio.run(whole())
+
+
+def perform(work: Work[Given], given: Mapping[str, Value]) -> Any:
+    """Perform an operation on the workspace, and return its answer. Raises `CannotStart` for values that do not fit."""
+    from quire.operations.host import Caller, Host
+    from quire.operations.problems import Problem
+
+    try:
+        values = work.read(given)
+    except Problem as error:
+        raise CannotStart(error.detail) from None
+    return with_runtime(lambda runtime: _performed(work.run(Host(runtime, Caller()), values)))
+
+
+async def _performed(answer: Awaitable[T]) -> T:
+    return await answer
 
 
 def look_at_runs(work: Callable[[StoredRuns], Coroutine[object, object, T]]) -> T:

@@ -89,7 +89,7 @@ RUNS: dict[str, Verb] = {
     "cancel": Verb("quire.cli.resume", "Verbs", "Stop a run; quire resume continues it", "runs", "WRITES"),
     "fork": Verb("quire.cli.fork", "Verbs", "Continue from the middle of a run, in a new run", "runs", "PAID, WRITES"),
     "replay": Verb("quire.cli.fork", "Verbs", "Try old runs with an edited document or another model", "runs", "FREE"),
-    "label": Verb("quire.cli.runs.run_names", "Verbs", "Give a run a name and a note", "runs", "WRITES"),
+    "label": Verb("quire.cli.runs.maintenance", "Verbs", "Give a run a name and a note", "runs", "WRITES"),
     "export": Verb("quire.cli.runs.transfer", "Verbs", "Write a run to one file", "runs", "WRITES"),
     "import": Verb("quire.cli.runs.transfer", "Verbs", "Read an exported run, to show or to fork it", "runs", "WRITES"),
     "verify": Verb("quire.cli.runs.transfer", "Verbs", "Check that a run or its file was not changed", "runs", "FREE"),

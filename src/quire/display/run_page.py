@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -322,29 +322,6 @@ def run_table(rows: Sequence[RunRow], now: float, asking: Collection[str], colum
     """Return the list in the widest layout that fits into `columns`, else in the narrowest. `asking` are the runs with
     an open question."""
     return fitting_table((_run_table(rows, now, asking, *layout) for layout in _LAYOUTS), columns)
-
-
-def group_table(groups: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the lines of groups of runs."""
-    rows = [
-        [
-            str(group["count"]),
-            money(group["cost"]),
-            ", ".join(f"{count} {said(status)}" for status, count in group["statuses"].items()),
-            short(group["title"], 32),
-            short(group.get("message", group["document"]), _TITLE),
-            group["runs"][0],
-        ]
-        for group in groups
-    ]
-    header = ("RUNS", "COST", "STATUS", "TITLE", "ERROR" if groups and "kind" in groups[0] else "DOCUMENT", "NEWEST")
-    return table(rows, header, right=frozenset({0, 1}))
-
-
-def pulse_table(days: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a line for each day."""
-    rows = [[*(str(day[name]) for name in ("day", "runs", "completed", "failed")), money(day["cost"])] for day in days]
-    return table(rows, ("DAY", "RUNS", "COMPLETED", "FAILED", "COST"), right=frozenset({1, 2, 3, 4}))
 
 
 def _run_table(

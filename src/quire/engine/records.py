@@ -270,19 +270,6 @@ class RunRow(Struct, frozen=True):
         return self.ended_by[0] if self.format == "pipeline" and self.failure and self.ended_by else ""
 
 
-class RunBrief(Struct, frozen=True):
-    """A run without its pins."""
-
-    id: str
-    title: str
-    document: str
-    status: Status
-    kind: str
-    """Of its failure; empty for most runs."""
-    message: str
-    cost: float | None
-
-
 class RunUpdate(Struct, gc=False):
     """The columns of the run's row that change with a write.
 

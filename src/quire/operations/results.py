@@ -43,16 +43,11 @@ class Run(Struct):
     until: str | None
 
 
-class Steps(Struct):
-    at: int
-    of: int
-
-
 class ListedRun(Run):
     """A run with its result, or the error or question at which it stands."""
 
     result: str | None
-    steps: Steps | None
+    steps: Counts | None
     took: float
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import datetime
 import statistics
 import time
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
-from msgspec import UNSET, Meta, Struct, UnsetType
-from msgspec.structs import asdict, replace
+from msgspec import UNSET, Meta, UnsetType
+from msgspec.structs import replace
 
 from quire.display.run_json import item_data, row_data
-from quire.engine.records import WAITING, Status
+from quire.engine.records import Status
 from quire.errors import StoreError
 from quire.operations.field_types import (
     After,
@@ -31,19 +32,23 @@ from quire.operations.problems import Problem
 from quire.operations.results import ListedRun, Run
 from quire.patterns import late_pattern
 from quire.runs.pins import own_labels
-from quire.stores.contract import MOST_NAME, MOST_NOTE, Labeller, Ledger, oldest_questions
+from quire.stores.contract import MOST_NAME, MOST_NOTE, Ledger, oldest_questions
 from quire.stores.run_pages import MOST_COUNTED, RunFilters, lister, words_of
 from quire.values import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from quire.engine.records import RunBrief, RunRow
+    from quire.engine.records import RunRow
     from quire.operations.host import Host
     from quire.values import Value
 
+MOST_QUESTIONS = 2000
+"""The oldest open questions that a list knows."""
+MOST_GROUPED = 20_000
 MOST_GROUPS = 100
 MOST_OF_GROUP = 100
+MOST_MESSAGE = 500
 PULSE_SECONDS = 10.0
 """The time for which a pulse is kept while nothing changes here."""
 _MASKED = late_pattern(
@@ -122,13 +127,17 @@ async def listed(host: Host, rows: Sequence[RunRow]) -> list[Value]:
     """Return runs as a list shows them, each with its result, its place among its steps, and the time it took."""
     now = host.runtime.clock.now()
     heads = await host.heads([row.id for row in rows if row.status is Status.COMPLETED])
-    waiting = [row.id for row in rows if row.status in (*WAITING, Status.RUNNING)]
-    questions = {question.run: question.prompt for question in await lister(host.runtime.store).questions_of(waiting)}
-    items: list[Value] = []
-    for row in rows:
-        result = row.failure.message if row.failure else questions.get(row.id) or heads.get(row.id)
-        items.append(item_data(row, now, result, await own_labels(host.runtime.store.text, row)))
-    return items
+    asked, _ = await oldest_questions(host.runtime.store, MOST_QUESTIONS)
+    questions = {question.run: question.prompt for question in reversed(asked)}
+    return [
+        item_data(
+            row,
+            now,
+            row.failure.message if row.failure else questions.get(row.id) or heads.get(row.id),
+            await own_labels(host.runtime.store.text, row),
+        )
+        for row in rows
+    ]
 
 
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
@@ -169,13 +178,16 @@ class GroupRuns(StatusFilters, frozen=True, kw_only=True):
 )
 async def group_runs(host: Host, given: GroupRuns) -> Value:
     filters, by_error = given.read(), given.by == "error"
-    if by_error:
-        filters = replace(filters, statuses=filters.statuses or (Status.FAILED,), failed=True)
+    if by_error and not filters.statuses:
+        filters = replace(filters, statuses=(Status.FAILED,))
     store = lister(host.runtime.store)
-    groups: dict[tuple[str, ...], list[RunBrief]] = {}
-    for run in await store.briefs(filters):
-        error = (run.kind, masked(run.message)) if by_error else ()
-        groups.setdefault((run.document, *error), []).append(run)
+    groups: dict[tuple[str, ...], list[RunRow]] = {}
+    for run in (await store.page(filters, limit=MOST_GROUPED, pins=False)).rows:
+        if not by_error:
+            groups.setdefault((run.document,), []).append(run)
+        elif run.failure:
+            message = _MASKED.sub("#", run.failure.message[:MOST_MESSAGE])
+            groups.setdefault((run.document, run.failure.kind, message), []).append(run)
     shown = list(groups.items())[:MOST_GROUPS]
     latest = {row.id: row_data(row) for row in await store.named([runs[0].id for _, runs in shown])}
     return {
@@ -185,12 +197,7 @@ async def group_runs(host: Host, given: GroupRuns) -> Value:
     }
 
 
-def masked(message: str) -> str:
-    """Return a message with a sign in place of each number and id."""
-    return _MASKED.sub("#", message)
-
-
-def _group(key: tuple[str, ...], runs: Sequence[RunBrief], latest: Value) -> Value:
+def _group(key: tuple[str, ...], runs: Sequence[RunRow], latest: Value) -> Value:
     document, *error = key
     costs = [run.cost for run in runs if run.cost is not None]
     statuses = [str(run.status) for run in runs]
@@ -211,22 +218,10 @@ class Pulse(Input, frozen=True, kw_only=True):
     days: Annotated[int, Meta(ge=1, le=92, description="The number of days, today included.")] = 14
 
 
-class Day(Struct):
-    """The runs that were started on one day, by the clock of this machine."""
-
-    day: Name
-    since: float
-    until: float
-    runs: Count
-    completed: Count
-    failed: Count
-    cost: float | None
-
-
 @operation(
     "Runs and cost of each of the last days, and how long people were waited for.",
     Pulse,
-    shape(days=list[Day], waiting=Count, waited=float | None),
+    shape(days=list[Object], waiting=Count, waited=float | None),
 )
 async def pulse(host: Host, given: Pulse) -> Value:
     store, today = host.runtime.store, datetime.datetime.fromtimestamp(host.runtime.clock.now()).date()
@@ -236,17 +231,18 @@ async def pulse(host: Host, given: Pulse) -> Value:
     at, kept = host.kept.get(key, (0.0, None))
     if kept is not None and time.monotonic() < at + PULSE_SECONDS:
         return kept
-    days: list[Day] = []
-    for back in range(given.days - 1, -1, -1):
-        day = today - datetime.timedelta(days=back)
-        since, until = _midnight(day), _midnight(day + datetime.timedelta(days=1))
+    days: list[Value] = []
+    midnights = [_midnight(today - datetime.timedelta(days=back)) for back in range(given.days - 1, -2, -1)]
+    for since, until in pairwise(midnights):
         spent = await store.spent(since, until)
+        counts: dict[str, Value] = {"runs": spent.runs, "completed": spent.completed, "failed": spent.failed}
         cost = None if spent.unknown and not spent.cost else spent.cost
-        days.append(Day(str(day), since, until, spent.runs, spent.completed, spent.failed, cost))
-    waited = await store.waited(days[0].since)
+        day = str(datetime.datetime.fromtimestamp(since).date())
+        days.append({"day": day, "since": since, "until": until, **counts, "cost": cost})
+    waited = await store.waited(midnights[0])
     _, waiting = await oldest_questions(store, 1)
     answer: Value = {
-        "days": [asdict(day) for day in days],
+        "days": days,
         "waiting": waiting,
         "waited": round(statistics.median(waited), 3) if waited else None,
     }
@@ -266,9 +262,7 @@ class LabelRun(OfRun, frozen=True, kw_only=True):
 
 @operation("Give a run a name or a note, or mark it as seen.", LabelRun, Run)
 async def label_run(host: Host, given: LabelRun) -> Value:
-    store, run = host.runtime.store, await host.runtime.find(given.run)
-    if not isinstance(store, Labeller):
-        raise StoreError("this store keeps no names of runs")
+    run = await host.runtime.find(given.run)
     changes: dict[str, str | float | None] = {}
     if not isinstance(given.name, UnsetType):
         changes["name"] = " ".join((given.name or "").split()) or None
@@ -276,6 +270,6 @@ async def label_run(host: Host, given: LabelRun) -> Value:
         changes["note"] = (given.note or "").strip() or None
     if not isinstance(given.seen, UnsetType):
         changes["seen_at"] = host.runtime.clock.now() if given.seen else None
-    await store.label(run, changes)
+    await lister(host.runtime.store).label(run, changes)
     host.touch(run)
     return row_data(await host.runtime.row(run))

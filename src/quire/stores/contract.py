@@ -9,7 +9,7 @@ runs in a cluster (`SharedStore`), noticing what other processes change (`Watcha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -283,15 +283,6 @@ class Ledger(Protocol):
 
     async def waited(self, since: float) -> Sequence[float]:
         """Return the seconds that answered questions have waited, of the newest that were asked since a time."""
-        ...
-
-
-@runtime_checkable
-class Labeller(Protocol):
-    """A store that keeps names and notes of runs. They are for people: nothing else of the run changes."""
-
-    async def label(self, run: str, changes: Mapping[str, str | float | None]) -> None:
-        """Set the `name`, `note` or `seen_at` of a run, also of one that is being driven."""
         ...
 
 

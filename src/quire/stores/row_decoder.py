@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
 
 from msgspec.structs import replace
 
-from quire.engine.records import Answer, EffectRecord, Event, Letter, Question, RunBrief, RunRow, Status, Usage
+from quire.engine.records import Answer, EffectRecord, Event, Letter, Question, RunRow, Status, Usage
 from quire.errors import BrokenSeal, StoreError
 from quire.stores.seals import seal_answer, seal_letter
 from quire.subject import subject_of
@@ -68,13 +68,14 @@ def _check_numbers(*values: object) -> None:
             raise ValueError(value)
 
 
-RUN_COLUMNS = """
+PINS = "coalesce(p.value, (SELECT body FROM blobs WHERE sha256 = p.blob))"
+RUN_COLUMNS = f"""
     r.id, r.title, r.format, r.document, r.status, coalesce(t.position, ''), r.created_at,
     CASE WHEN t.written_at > r.updated_at THEN t.written_at ELSE r.updated_at END, r.expires_at,
     coalesce(t.total_input, 0), coalesce(t.total_output, 0),
     CASE WHEN t.written_at IS NULL THEN 0.0 ELSE t.total_cost END,
     r.failure_kind, r.failure_message, r.ended_by, r.epoch,
-    coalesce(p.value, (SELECT body FROM blobs WHERE sha256 = p.blob)), r.subject, r.name, r.note, r.seen_at
+    {PINS}, r.subject, r.name, r.note, r.seen_at
 """
 
 
@@ -117,19 +118,10 @@ def run_row(row: Row) -> RunRow:
 
 
 @_checked
-def run_brief(row: Row, status: Status) -> RunBrief:
-    """Decode a row of `RunQueries.briefs`."""
-    run, title, document, _, _, kind, message, cost, _ = row
-    _check_texts(run, title, document, kind or "", message or "")
-    _check_numbers(cost)
-    return RunBrief(readable_id(run), title, document, status, kind or "", message or "", None if cost < 0 else cost)
-
-
-@_checked
 def inputs(row: Row) -> Mapping[str, Value]:
-    """Decode the inputs of a run from a row with its pins."""
-    values = decode(row[0])["inputs"]  # type: ignore[index, call-overload]  # checked below
-    return values if isinstance(values, dict) else {}
+    """Decode the inputs of a run from its pins."""
+    pins = cast("dict[str, Value]", decode(row[0]))
+    return cast("Mapping[str, Value]", pins.get("inputs") or {})
 
 
 EFFECT_COLUMNS = """

@@ -21,13 +21,12 @@ from quire.engine.records import EffectRecord, Event, NewRun, RunRow, Status
 from quire.errors import StoreError
 from quire.patterns import late_pattern
 from quire.stores import row_decoder, rows
-from quire.stores.statements import OPEN
+from quire.stores.row_decoder import PINS
 from quire.subject import EARLIER, subject_of
 from quire.values import clean, encode
 
 if TYPE_CHECKING:
     from quire.engine.ports import Store
-    from quire.engine.records import Question, RunBrief
     from quire.stores.statements import Statements
     from quire.values import Value
 
@@ -46,10 +45,8 @@ Condition: TypeAlias = tuple[str, Sequence[object]]
 _CURSOR = late_pattern(r"(-?\d[\d.e+-]{0,30})_(\d{1,18})", re.ASCII)
 _TEXT_CURSOR = late_pattern(r"([\w.~%-]*)_(\d{1,18})", re.ASCII)
 Sort: TypeAlias = Literal["started", "took", "cost", "subject"]
-MOST_GROUPED = 20_000
 _LONGEST_KEY = 60
 """Characters of a subject by which runs are sorted."""
-_BRIEF = "r.id, r.title, r.document, r.status, r.expires_at, r.failure_kind, r.failure_message"
 _NEWEST = "ORDER BY r.created_at DESC, r.n DESC"
 _IN_TIME = "(r.expires_at IS NULL OR r.expires_at >= ?)"
 
@@ -76,8 +73,6 @@ class RunFilters(Struct, frozen=True):
     """The seconds from the start to the last change."""
     tries: bool = False
     """Also tries, which end after one step."""
-    failed: bool = False
-    """Only runs that keep a failure."""
 
 
 class RunPage(Struct, frozen=True):
@@ -92,22 +87,15 @@ class Lister(Protocol):
     """A store that lists its runs in pages."""
 
     async def page(
-        self, filters: RunFilters, after: str | None = None, limit: int = 100, sort: Sort = "started"
+        self, filters: RunFilters, after: str | None = None, limit: int = 100, sort: Sort = "started", pins: bool = True
     ) -> RunPage:
         """Return the first runs, or those that follow a cursor: the newest, longest or most expensive first, or by
-        subject. Raises `ValueError` for a text that is not a cursor of this order."""
-        ...
-
-    async def briefs(self, filters: RunFilters) -> Sequence[RunBrief]:
-        """Return the newest runs without their pins, at most `MOST_GROUPED`."""
+        subject. Rows without `pins` take less time. Raises `ValueError` for a text that is not a cursor of this order.
+        """
         ...
 
     async def named(self, runs: Sequence[str]) -> Sequence[RunRow]:
         """Return those of the named runs that exist, in no order."""
-        ...
-
-    async def questions_of(self, runs: Sequence[str]) -> Sequence[Question]:
-        """Return the open questions of some runs, the oldest first."""
         ...
 
     async def counts(self, filters: RunFilters) -> Mapping[Status, int]:
@@ -117,6 +105,10 @@ class Lister(Protocol):
 
     async def count(self, filters: RunFilters) -> int:
         """Return the number of runs, at most `MOST_COUNTED` + 1."""
+        ...
+
+    async def label(self, run: str, changes: Mapping[str, str | float | None]) -> None:
+        """Set the `name`, `note` or `seen_at` of a run, also of one that is being driven. Nothing else changes."""
         ...
 
     async def recent_inputs(self, document: str, limit: int) -> Sequence[Mapping[str, Value]]:
@@ -165,7 +157,7 @@ class RunQueries:
         self._now = now
         self._alive = alive
 
-    def page(self, filters: RunFilters, after: str | None, limit: int, sort: Sort) -> Condition:
+    def page(self, filters: RunFilters, after: str | None, limit: int, sort: Sort, pins: bool) -> Condition:
         """Return the query of the whole rows of a page."""
         conditions, by = self._conditions(filters), self._key(sort)
         later, way = (">", "") if sort == "subject" else ("<", " DESC")
@@ -176,7 +168,8 @@ class RunQueries:
         select, parameters = _select("r.n", conditions)
         order = f"ORDER BY {by}{way}, r.n DESC"
         keys = f"{select} {order} LIMIT ?"
-        return f"{self._sql.RUNS} {self._sql.translate(f'WHERE r.n IN ({keys}) {order}')}", (*parameters, limit)
+        rows = self._sql.RUNS if pins else self._sql.RUNS.replace(self._sql.translate(PINS), "'{}'")
+        return f"{rows} {self._sql.translate(f'WHERE r.n IN ({keys}) {order}')}", (*parameters, limit)
 
     def place(self, run: str, sort: Sort) -> Condition:
         """Return the query of the key and the number of a run."""
@@ -196,18 +189,9 @@ class RunQueries:
             case "subject":
                 return f"lower(substr(coalesce(r.name, r.subject, r.title), 1, {_LONGEST_KEY}))"
 
-    def briefs(self, filters: RunFilters) -> Condition:
-        """Return the query of the rows without their pins."""
-        columns = f"{_BRIEF}, {self._sql.LAST_COST}, {self._sql.ALIVE}"
-        select, parameters = _select(columns, self._conditions(filters))
-        return f"{self._sql.OWNERS} {self._sql.translate(f'{select} {_NEWEST} LIMIT ?')}", (*parameters, MOST_GROUPED)
-
     def named(self, runs: Sequence[str]) -> Condition:
-        return f"{self._sql.RUNS} {self._sql.translate(f'WHERE r.id IN ({_marks(runs)})')}", runs
-
-    def questions_of(self, runs: Sequence[str]) -> Condition:
-        sql = self._sql.translate(f"{OPEN} AND q.run IN ({_marks(runs)}) ORDER BY q.asked_at, q.path")
-        return sql, (self._now(), *runs)
+        marks = ", ".join("?" * len(runs))
+        return f"{self._sql.RUNS} {self._sql.translate(f'WHERE r.id IN ({marks})')}", runs
 
     def count(self, filters: RunFilters) -> Condition:
         """Return the query of the number of runs."""
@@ -237,8 +221,6 @@ class RunQueries:
             conditions.append((f"{self._key('took')} >= ?", (filters.min_took,)))
         if not filters.tries:
             conditions.append(("r.until IS NULL", ()))
-        if filters.failed:
-            conditions.append(("r.failure_kind IS NOT NULL", ()))
         for word in filters.words:
             # In the pins a word stands as JSON has it, with its quotes and control characters escaped.
             stored = f"%{escaped(encode(word)[1:-1])}%"
@@ -257,10 +239,6 @@ class RunQueries:
                 return f"(r.status = ? AND {_IN_TIME})", (status.value, self._now())
             case _:
                 return "r.status = ?", (status.value,)
-
-
-def _marks(runs: Sequence[str]) -> str:
-    return ", ".join("?" * len(runs))
 
 
 def escaped(text: str) -> str:

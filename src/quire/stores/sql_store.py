@@ -7,6 +7,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from math import inf
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -21,22 +22,13 @@ from quire.engine.records import (
     Letter,
     NewRun,
     Question,
-    RunBrief,
     RunRow,
     Status,
     WriteResult,
 )
 from quire.errors import RunState, StoreError
 from quire.stores import contract, row_decoder, rows
-from quire.stores.run_pages import (
-    Condition,
-    JournalPages,
-    RunFilters,
-    RunPage,
-    RunQueries,
-    Sort,
-    cursor,
-)
+from quire.stores.run_pages import Condition, JournalPages, RunFilters, RunPage, RunQueries, Sort, cursor
 from quire.values import clean
 
 if TYPE_CHECKING:
@@ -52,8 +44,6 @@ Work: TypeAlias = "Callable[[bool], Steps[T]]"
 """Begins a transaction. The argument is `again`: true after an attempt whose outcome is unknown."""
 
 
-MOST_TIME = 1e300
-"""Later than all times that a store holds."""
 _MOST_WAITS = 1000
 
 
@@ -163,29 +153,19 @@ class SqlStore(ABC):
         return [self._run_now(row) for row in await self._rows(self._sql.WRITTEN_SINCE, (at, at))]
 
     async def page(
-        self, filters: RunFilters, after: str | None = None, limit: int = 100, sort: Sort = "started"
+        self, filters: RunFilters, after: str | None = None, limit: int = 100, sort: Sort = "started", pins: bool = True
     ) -> RunPage:
         """Implement `quire.stores.run_pages.Lister.page`."""
-        rows = await self._rows(*self._queries.page(filters, after, limit + 1, sort))
+        rows = await self._rows(*self._queries.page(filters, after, limit + 1, sort, pins))
         runs = [self._run_now(row) for row in rows[:limit]]
         if len(rows) <= limit:
             return RunPage(runs)
         ((key, number),) = await self._rows(*self._queries.place(rows[limit - 1][0], sort))
         return RunPage(runs, cursor(key, number, sort))
 
-    async def briefs(self, filters: RunFilters) -> Sequence[RunBrief]:
-        """Implement `quire.stores.run_pages.Lister.briefs`."""
-        rows = await self._rows(*self._queries.briefs(filters))
-        return [row_decoder.run_brief(row, self._status_now(row[0], row[3], row[4], row)) for row in rows]
-
     async def named(self, runs: Sequence[str]) -> Sequence[RunRow]:
         """Implement `quire.stores.run_pages.Lister.named`."""
         return [self._run_now(row) for row in await self._rows(*self._queries.named(runs))] if runs else ()
-
-    async def questions_of(self, runs: Sequence[str]) -> Sequence[Question]:
-        """Implement `quire.stores.run_pages.Lister.questions_of`."""
-        rows = await self._rows(*self._queries.questions_of(runs)) if runs else ()
-        return [row_decoder.question(row) for row in rows]
 
     async def count(self, filters: RunFilters) -> int:
         rows = await self._rows(*self._queries.count(filters))
@@ -202,7 +182,7 @@ class SqlStore(ABC):
     async def keep_reply(self, key: str, claim: str, reply: str | None) -> None:
         await self._transact(lambda again: self._transactions.keep_reply(key, claim, reply))
 
-    async def spent(self, since: float, until: float = MOST_TIME) -> contract.Spent:
+    async def spent(self, since: float, until: float = inf) -> contract.Spent:
         for cost, unknown, runs, completed, failed in await self._rows(self._sql.SPENT, (since, until)):
             return contract.Spent(runs, cost, unknown, completed, failed)
         return contract.Spent()
@@ -211,7 +191,7 @@ class SqlStore(ABC):
         return [seconds for (seconds,) in await self._rows(self._sql.WAITED, (since, since, _MOST_WAITS))]
 
     async def label(self, run: str, changes: Mapping[str, str | float | None]) -> None:
-        """Implement `quire.stores.contract.Labeller.label`."""
+        """Implement `quire.stores.run_pages.Lister.label`."""
         await self._expect(run)
         await self._transact(lambda again: self._transactions.label(run, changes))
 
@@ -352,9 +332,7 @@ class SqlStore(ABC):
 
     def _run_now(self, row: row_decoder.Row) -> RunRow:
         run = row_decoder.run_row(row)
-        status = self._status_now(run.id, run.status, run.expires_at, row)
+        status = contract.status_at(self._now(), run.status, run.expires_at)
+        if status is Status.RUNNING and not self._has_owner(run.id, row):
+            status = Status.INTERRUPTED
         return run if status is run.status else replace(run, status=status)
-
-    def _status_now(self, run: str, status: str, expires_at: float | None, row: row_decoder.Row) -> Status:
-        now = contract.status_at(self._now(), Status(status), expires_at)
-        return Status.INTERRUPTED if now is Status.RUNNING and not self._has_owner(run, row) else now

@@ -20,7 +20,7 @@ _OF_OPEN = """
         OR (r.status IN ('paused', 'awaiting_input') AND (r.expires_at IS NULL OR r.expires_at >= ?))
     )
 """
-OPEN = f"SELECT {QUESTION_COLUMNS} {_OF_OPEN}"
+_OPEN = f"SELECT {QUESTION_COLUMNS} {_OF_OPEN}"
 _OF_RUNS = {
     "ONE_RUN": "WHERE r.id = ?",
     "LIST": f"{_NEWEST} LIMIT ?",
@@ -70,8 +70,6 @@ class Statements(ABC):
             OR (r.status IN ('paused', 'awaiting_input') AND (r.expires_at IS NULL OR r.expires_at >= ?)))
         AND EXISTS (SELECT 1 FROM questions q WHERE q.run = r.id AND q.state = 'open')
     """
-    ALIVE = "NULL"
-    """The last column of rows of runs: true if the owner of a running run is alive, where the database can tell."""
     LAST_COST: str
     """The cost of a run; -1 if it is not known."""
     LAST_AT: str
@@ -157,10 +155,10 @@ class Statements(ABC):
     WITHDRAW_OPEN = "UPDATE questions SET state = 'withdrawn' WHERE run = ? AND state = 'open'"
     STATE_OF_QUESTION = "SELECT state, hash, answer, seal FROM questions WHERE run = ? AND path = ?"
     QUESTION = f"SELECT {QUESTION_COLUMNS} FROM questions q JOIN runs r ON r.id = q.run WHERE q.run = ? AND q.path = ?"
-    QUESTIONS = f"{OPEN} ORDER BY q.asked_at, q.run, q.path"
-    OLDEST_QUESTIONS = f"{OPEN} ORDER BY q.asked_at, q.run, q.path LIMIT ?"
+    QUESTIONS = f"{_OPEN} ORDER BY q.asked_at, q.run, q.path"
+    OLDEST_QUESTIONS = f"{_OPEN} ORDER BY q.asked_at, q.run, q.path LIMIT ?"
     COUNT_QUESTIONS = f"SELECT count(*) {_OF_OPEN}"
-    QUESTIONS_OF_RUN = f"{OPEN} AND q.run = ? ORDER BY q.asked_at, q.path"
+    QUESTIONS_OF_RUN = f"{_OPEN} AND q.run = ? ORDER BY q.asked_at, q.path"
     ASKED = f"""
         SELECT {QUESTION_COLUMNS}, q.seal FROM questions q JOIN runs r ON r.id = q.run
         WHERE q.run = ? AND q.state IN ('open', 'answered') ORDER BY q.asked_at, q.path

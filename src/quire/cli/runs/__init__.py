@@ -17,11 +17,11 @@ from click.shell_completion import CompletionItem
 from quire.cli.app import with_help
 from quire.cli.options import require_text
 from quire.cli.shell_completion import complete_run
-from quire.cli.stdio import columns, look_at_runs, tell, with_runtime, write_json, write_lines, write_text
+from quire.cli.stdio import columns, look_at_runs, perform, tell, with_runtime, write_json, write_lines, write_text
 from quire.cli.verbs import RUNS
 from quire.engine.records import Status
 from quire.errors import JournalMismatch, NoSuchRun, RunState
-from quire.wording import did_you_mean, nearest
+from quire.wording import counted, did_you_mean, nearest
 
 if TYPE_CHECKING:
     from quire.engine.records import Event, RunRow
@@ -139,9 +139,7 @@ def listing(
         if pulse or by:
             if (pulse and (by or status)) or sort or limit or page:
                 raise click.UsageError("--by takes only --status and --json, and --pulse only --json")
-            from quire.cli.runs.run_names import add_up
-
-            add_up(by, status, as_json)
+            _add_up(by, status, as_json)
             return
         look_at_runs(lambda runs: _list(runs, status, limit or 50, page or 1, sort or "started", as_json))
         return
@@ -176,6 +174,25 @@ async def _list(runs: StoredRuns, status: str | None, limit: int, page: int, sor
     else:
         which = f"no run is {Status(status).words}" if status else "no runs yet: `quire run DOCUMENT` makes one"
         tell(which)
+
+
+def _add_up(by: str | None, status: str | None, as_json: bool) -> None:
+    """Print runs in groups, or the runs of each of the last days."""
+    from quire.display.text import money, short, table
+    from quire.operations.run_list import group_runs, pulse
+
+    data = perform(group_runs, {"by": by, "status": [status] if status else []}) if by else perform(pulse, {})
+    rows, names = (data["groups"], _GROUP) if by else (data["days"], _DAY)
+    if as_json:
+        write_json(data)
+    elif rows:
+        cells = [[short(str(row.get(name, "")), 48) for name in names] + [money(row["cost"])] for row in rows]
+        write_lines(table(cells, [*map(str.upper, names), "COST"]))
+    if not as_json and (not rows or not by):
+        tell("no runs" if by else f"{counted(data['waiting'], 'open question')}")
+
+
+_GROUP, _DAY = ("count", "title", "document", "kind", "message"), ("day", "runs", "completed", "failed")
 
 
 def _count(total: int, limit: int, page: int, shown: int) -> None:

@@ -1,5 +1,5 @@
 """`quire runs prune` removes runs that ended long ago, and the texts that no other run refers to; `quire runs seal`
-seals stored runs that the user confirms as their own."""
+seals stored runs that the user confirms as their own; `quire runs label` names a run."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from quire.cli.options import require_text
 from quire.cli.shell_completion import complete_run
-from quire.cli.stdio import tell, with_runtime, write_json, write_lines
+from quire.cli.stdio import perform, tell, with_runtime, write_json, write_lines
 from quire.engine.records import Status
 from quire.errors import BrokenSeal, Refused
 from quire.wording import counted, pluralize
@@ -185,3 +186,24 @@ def _agreed(count: int) -> bool:
     tell(_WARNING)
     whose = "Is this run yours" if count == 1 else f"Are these {count} runs all yours"
     return yes_or_no(f"{whose}? Then Quire seals what it may do. yes or no [no]: ")
+
+
+@click.command("label")
+@click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=require_text)
+@click.option("--name", metavar="TEXT", help="Name in place of the subject; an empty text removes it.")
+@click.option("--note", metavar="TEXT", help="Note for people; an empty text removes it.")
+@click.option("--seen/--unseen", default=None, help="Mark a failed run as seen, or not.")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def label_command(run: str, name: str | None, note: str | None, seen: bool | None, as_json: bool) -> None:
+    """Give a run a name and a note, also while it runs.
+
+    They are for people: nothing else of the run changes, and its seals do not cover them.
+    """
+    given = {"name": name, "note": note, "seen": seen}
+    changes = {key: value for key, value in given.items() if value is not None}
+    if not changes:
+        raise click.UsageError("say what to set: --name, --note, --seen or --unseen")
+    from quire.operations.run_list import label_run
+
+    row = perform(label_run, {"run": run, **changes})
+    write_json(row) if as_json else tell(f"run {row['id']}: {row['label']}")

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from quire.errors import StoreError
-from quire.stores.row_decoder import BRIEF_COLUMNS, EFFECT_COLUMNS, EVENT_COLUMNS, RUN_COLUMNS
+from quire.stores.row_decoder import BRIEF_COLUMNS, EFFECT_COLUMNS, EVENT_COLUMNS, PINS, RUN_COLUMNS
 from quire.stores.rows import JOURNAL_COLUMNS
 from quire.stores.statements import COUNTED, WORDS, Statements
 
@@ -45,7 +45,6 @@ _LOCKS = """
     locktype = 'advisory' AND granted AND objsubid = 1 AND classid = 'quire_runs'::regclass::oid
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
-_PINS = "coalesce(p.value, (SELECT body FROM blobs WHERE sha256 = p.blob))"
 # Takes the owner's lock for the transaction: a process that drives a run holds it already, and one that is about to
 # drive it is refused.
 _ENDED = f"""
@@ -66,7 +65,6 @@ class PostgresStatements(Statements):
         FROM runs r LEFT JOIN pins p ON p.run = r.n
             LEFT JOIN LATERAL (SELECT * FROM journal j WHERE j.run = r.n ORDER BY place DESC LIMIT 1) t ON TRUE
     """
-    ALIVE = OWNER_ALIVE
     LAST_COST = f"coalesce((SELECT coalesce(total_cost, -1.0) {_LAST_ROW}), 0.0)"
     LAST_AT = f"(SELECT written_at {_LAST_ROW})"
     SPENT = f"""
@@ -80,11 +78,11 @@ class PostgresStatements(Statements):
         {RUNS} WHERE r.status = 'running' AND {OWNER_ALIVE} = ? ORDER BY r.created_at DESC, r.n DESC LIMIT ?
     """
     FORK_OF = f"""
-        CASE WHEN strpos({_PINS}, ?) > 0 THEN {_PINS}::json #>> '{{origin,run}}' = ? ELSE FALSE END
+        CASE WHEN strpos({PINS}, ?) > 0 THEN {PINS}::json #>> '{{origin,run}}' = ? ELSE FALSE END
     """
     HAS_WORD = f"""
         CASE WHEN {WORDS} ILIKE ? ESCAPE '\\' THEN TRUE
-            WHEN {_PINS} ILIKE ? ESCAPE '\\' THEN ({_PINS}::json -> 'inputs')::text ILIKE ? ESCAPE '\\'
+            WHEN {PINS} ILIKE ? ESCAPE '\\' THEN ({PINS}::json -> 'inputs')::text ILIKE ? ESCAPE '\\'
             ELSE FALSE END
     """
     NEW_RUN = """

@@ -18,7 +18,7 @@ from typing import TypeAlias
 from quire.errors import StoreError
 from quire.patterns import late_pattern
 from quire.stores import rows
-from quire.stores.row_decoder import BRIEF_COLUMNS, EFFECT_COLUMNS, EVENT_COLUMNS, RUN_COLUMNS
+from quire.stores.row_decoder import BRIEF_COLUMNS, EFFECT_COLUMNS, EVENT_COLUMNS, PINS, RUN_COLUMNS
 from quire.stores.rows import JOURNAL_COLUMNS, PLACE_BITS
 from quire.stores.statements import COUNTED, WORDS, Statements
 
@@ -27,7 +27,6 @@ from quire.stores.statements import COUNTED, WORDS, Statements
 
 
 _CELLS = ", ".join("?" * (JOURNAL_COLUMNS.count(",") + 1))
-_PINS = "coalesce(p.value, (SELECT body FROM blobs WHERE sha256 = p.blob))"
 _FIRST, _LAST = f"r.n << {PLACE_BITS}", f"((r.n + 1) << {PLACE_BITS}) - 1"
 _LAST_ROW = f"(SELECT max(id) FROM journal WHERE id BETWEEN {_FIRST} AND {_LAST})"
 
@@ -38,13 +37,13 @@ class SqliteStatements(Statements):
     """
     # A file from elsewhere may hold pins that are not JSON.
     FORK_OF = f"""
-        CASE WHEN instr({_PINS}, ?) AND json_valid({_PINS})
-            THEN json_extract({_PINS}, '$.origin.run') = ? ELSE FALSE END
+        CASE WHEN instr({PINS}, ?) AND json_valid({PINS})
+            THEN json_extract({PINS}, '$.origin.run') = ? ELSE FALSE END
     """
     HAS_WORD = f"""
         CASE WHEN {WORDS} LIKE ? ESCAPE '\\' THEN TRUE
-            WHEN {_PINS} LIKE ? ESCAPE '\\' AND json_valid({_PINS})
-                THEN json_extract({_PINS}, '$.inputs') LIKE ? ESCAPE '\\'
+            WHEN {PINS} LIKE ? ESCAPE '\\' AND json_valid({PINS})
+                THEN json_extract({PINS}, '$.inputs') LIKE ? ESCAPE '\\'
             ELSE FALSE END
     """
     LAST_COST = f"coalesce((SELECT coalesce(total_cost, -1.0) FROM journal WHERE id = {_LAST_ROW}), 0.0)"
