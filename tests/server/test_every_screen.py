@@ -48,9 +48,7 @@ class Team:
     def _address(self, pattern: str) -> str:
         if pattern.startswith("/q/"):
             return f"/q/{self.runs['waiting']}/{self._question}"
-        if "/fans/" in pattern:
-            return f"/runs/{self.runs['triage']}/fans/2"
-        values = {**self._values, "path": "1"}
+        values = {**self._values, "path": "1", "old": "steps/1"}
         return re.sub(r"[:*](\w+)", lambda name: values[name[1]], pattern)
 
 
