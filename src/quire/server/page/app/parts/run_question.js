@@ -1,11 +1,13 @@
 // An open question of a run, and what became of it: answered here, or by another person meanwhile.
 
 import { lostSince } from "../feed.js";
+import { pathOf } from "../held.js";
 import { html } from "../html.js";
+import { useResource } from "../resource.js";
 import { cut } from "../words.js";
 import { Age, Command } from "./basics.js";
 import { Icon } from "./icon.js";
-import { Answering } from "./question.js";
+import { Answering, Freed, Prompt } from "./question.js";
 
 /** @param {{ answer: any }} props */
 export function Answered({ answer }) {
@@ -31,6 +33,8 @@ export function who(by) {
 
 /** @param {{ head: any, question: any }} props */
 export function RunQuestion({ head, question }) {
+  const { data } = useResource(pathOf(question));
+  const red = data?.frees?.red;
   const command = head.actions.find((/** @type {any} */ one) => one.name === "answer")?.command;
   return html`
     <article class="question-open">
@@ -40,8 +44,9 @@ export function RunQuestion({ head, question }) {
         <span class="soft">asked <${Age} at=${question.asked_at} /></span>
         ${command && html`<span class="push"><${Command} command=${command} /></span>`}
       </header>
-      <p class="prompt pre">${question.prompt}</p>
-      <${Answering} question=${question} disabled=${lostSince.value > 0} />
+      <${Prompt} question=${data?.hash === question.hash ? data : question} />
+      ${red && html`<${Freed} frees=${data.frees} />`}
+      <${Answering} question=${question} disabled=${lostSince.value > 0} word=${red ? data.frees.word : ""} />
     </article>
   `;
 }
