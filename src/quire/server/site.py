@@ -17,6 +17,7 @@ from quire.operations.host import Caller
 from quire.operations.shelf import Shelf
 from quire.runs.live_views import LiveViews
 from quire.runs.pins import PinnedState
+from quire.server.handlers.language_sessions import LanguageSessions
 from quire.server.hub import Changes, Hub
 from quire.server.markup import Renderer
 from quire.server.own_runs import OwnRuns, note_resting, take_resting
@@ -80,6 +81,7 @@ class Site:
         self.hub = Hub(Changes(runtime, self.shelf.stamp), self.report, runtime.settings.listeners)
         self.views = LiveViews(runtime)
         self.renderer = Renderer()
+        self.languages = LanguageSessions()
         self.runs = OwnRuns(
             runtime,
             self.views,
@@ -131,6 +133,7 @@ class Site:
 
     def leave(self) -> None:
         """End the streams and the requests that wait for a run, because the server stops."""
+        self.languages.close()
         self.hub.close()
         self.runs.leave()
 
