@@ -58,25 +58,24 @@ class LanguageSession(threading.Thread):
         """How many lists of messages came, and how many of them have no work left."""
         self._sent: list[dict[str, Any]] = []
 
-    async def exchange(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Pass messages on, and return those for the editor: when every request is answered and the findings about
-        every change are there, or when time is up."""
+    async def exchange(self, messages: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], bool]:
+        """Pass messages on. Return those for the editor once all requests are answered, or without requests once no
+        work is left, or when time is up; and whether no work is left."""
         if self._arrived.qsize() >= MOST_WAITING:
             raise Problem.of("too-many", "the language session still works on earlier messages")
         self.used_at = time.monotonic()
         self._put += 1
         self._arrived.put(messages)
         asked = {message["id"] for message in messages if "id" in message}
-        only_asks = bool(messages) and len(asked) == len(messages)
 
         def is_enough() -> bool:
-            return self._done == self._put or (only_asks and asked <= {message.get("id") for message in self._sent})
+            return self._done == self._put or bool(asked and asked <= {message.get("id") for message in self._sent})
 
         async with self._moved:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._moved.wait_for(is_enough), ANSWER_SECONDS)
         sent, self._sent = self._sent, []
-        return sent
+        return sent, self._done == self._put
 
     def end(self) -> None:
         self.is_ended = True
@@ -153,7 +152,7 @@ class Language(OfDocument, frozen=True, kw_only=True):
 @operation(
     "Findings, hover, completion, colours and fixes of one document, as messages of the Language Server Protocol.",
     Language,
-    shape(messages=list[Object]),
+    shape(messages=list[Object], quiet=bool),
 )
 async def language(host: RequestHost, given: Language) -> Value:
     state = await asyncio.to_thread(host.shelf.one, given.id)
@@ -163,9 +162,9 @@ async def language(host: RequestHost, given: Language) -> Value:
     messages = [_allowed(message, uri, None if edits else state.source.text) for message in given.messages]
     opens = bool(messages) and messages[0]["method"] == "textDocument/didOpen"
     session = host.site.languages.of(given.session, given.id, uri, opens=opens)
-    sent = [message for message in await session.exchange(messages) if _is_wanted(message, uri)]
+    sent, is_quiet = await session.exchange(messages)
     folder = uri_of(str(host.folder)) + "/"
-    return {"messages": [_with_ids(message, folder) for message in sent]}
+    return {"messages": [_with_ids(one, folder) for one in sent if _is_wanted(one, uri)], "quiet": is_quiet}
 
 
 def _allowed(message: Object, uri: str, text: str | None) -> dict[str, Any]:

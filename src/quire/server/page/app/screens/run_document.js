@@ -4,7 +4,7 @@ import { part } from "../api.js";
 import { html } from "../html.js";
 import { Placeholder, ProblemBox } from "../parts/basics.js";
 import { RunFrame } from "../parts/run_frame.js";
-import { wordDiff } from "../parts/word_diff.js";
+import { wordDiff } from "../parts/diff.js";
 import { useResource } from "../resource.js";
 import { Link } from "../router.js";
 
