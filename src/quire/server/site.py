@@ -124,6 +124,7 @@ class Site:
         try:
             yield
         finally:
+            self.languages.close()
             await self.renderer.close()
             for task in tasks:
                 task.cancel()
@@ -133,7 +134,6 @@ class Site:
 
     def leave(self) -> None:
         """End the streams and the requests that wait for a run, because the server stops."""
-        self.languages.close()
         self.hub.close()
         self.runs.leave()
 

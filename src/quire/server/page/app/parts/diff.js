@@ -1,7 +1,7 @@
 // Differences: of two texts word by word, of two values, and of one step of two runs.
 
 import { part, query } from "../api.js";
-import { html, useMemo, useRef, useState } from "../html.js";
+import { h, html, useMemo, useRef, useState } from "../html.js";
 import { useResource } from "../resource.js";
 import { Link } from "../router.js";
 import { duration, money, number, plural } from "../words.js";
@@ -92,19 +92,13 @@ export function TextDiff({ a, b }) {
   const [of_a, of_b] = [asText(a), asText(b)];
   const tooLong = of_a.length + of_b.length > MOST;
   const pieces = useMemo(() => tooLong ? [] : wordDiff(of_a, of_b), [of_a, of_b]);
-  if (tooLong) {
-    return html`<p class="soft">Too long to compare in the page: ${number(of_a.length)} and ${
-      number(of_b.length)
-    } characters.</p>`;
-  }
+  if (tooLong) return html`<${TooLong} sizes=${[of_a.length, of_b.length]} />`;
   return html`
     <div class="text-diff" tabindex="0" role="group" aria-label="Difference">
       ${pieces.map(({ kind, text }, at) =>
         kind === "same"
           ? html`<${Same} key=${at} text=${text} first=${at === 0} last=${at === pieces.length - 1} />`
-          : kind === "old"
-          ? html`<del key=${at}>${text}</del>`
-          : html`<ins key=${at}>${text}</ins>`
+          : h(kind === "old" ? "del" : "ins", { key: at }, text)
       )}
     </div>
   `;
@@ -113,23 +107,25 @@ export function TextDiff({ a, b }) {
 /** @param {{ text: string, first: boolean, last: boolean }} props */
 function Same({ text, first, last }) {
   const [open, setOpen] = useState(false);
-  const head = first ? 0 : KEPT;
-  const tail = last ? 0 : KEPT;
+  const [head, tail] = [first ? 0 : KEPT, last ? 0 : KEPT];
   const hidden = text.length - head - tail;
   if (open || hidden < KEPT) return html`<span>${text}</span>`;
   return html`
     <span>${text.slice(0, head)}</span>
-    <button type="button" class="link diff-fold" onClick=${() => setOpen(true)}>… ${number(
-      hidden,
-    )} characters the same …</button>
+    <button type="button" class="link diff-fold" onClick=${() => setOpen(true)}>
+      … ${number(hidden)} characters the same …</button>
     <span>${tail ? text.slice(-tail) : ""}</span>
   `;
 }
 
+/** @param {{ sizes: number[] }} props */
+function TooLong({ sizes }) {
+  return html`<p class="soft">Too long to show here: ${number(sizes[0])} and ${number(sizes[1])} characters.</p>`;
+}
+
 /** @param {unknown} value */
 function asText(value) {
-  if (value === null || value === undefined) return "";
-  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+  return typeof value === "string" ? value : JSON.stringify(value ?? undefined, null, 2) ?? "";
 }
 
 /** @type {Record<string, [string, string, string]>} */
@@ -158,11 +154,10 @@ export function StepDiff({ a, b, step, open, onToggle }) {
   `;
 }
 
-/** What the second run took more or less than the first. @param {{ spent: any }} props */
+/** @param {{ spent: any }} props */
 function Deltas({ spent: { a, b } }) {
-  const isPriced = typeof a?.cost === "number" && typeof b?.cost === "number";
-  const cost = isPriced ? b.cost - a.cost : 0;
   const time = a && b ? b.elapsed - a.elapsed : 0;
+  const cost = typeof a?.cost === "number" && typeof b?.cost === "number" ? b.cost - a.cost : 0;
   return html`
     <span class="deltas number soft">
       ${Math.abs(cost) >= 5e-5 && html`<span title="B against A">${signed(cost, money)}</span>`}
@@ -181,7 +176,7 @@ function Details({ a, b, step }) {
   const [most, setMost] = useState(PAGE);
   const path = `/runs/${part(a)}/diff/${part(b)}${query({ step: step.path, limit: most })}`;
   const { data, problem, reload } = useResource(path);
-  const last = useRef(/** @type {any[] | undefined} */ (undefined));
+  const last = useRef(/** @type {any} */ (null));
   const changes = last.current = data?.steps[0].changes ?? last.current;
   const left = step.changes_total - (changes?.length ?? 0);
   return html`
@@ -196,9 +191,11 @@ function Details({ a, b, step }) {
           ${plural(Math.min(left, PAGE), "more change")} of ${left}</button>
       `}
       <p class="small">
-        ${step.spent.a && html`<${Link} to="/runs/${part(a)}/steps/${part(step.path)}">The step in A</${Link}>`}
-        ${step.spent.a && step.spent.b && " · "}
-        ${step.spent.b && html`<${Link} to="/runs/${part(b)}/steps/${part(step.path)}">The step in B</${Link}>`}
+        ${[["A", a, step.spent.a], ["B", b, step.spent.b]].filter(([, , spent]) => spent).map(([name, run]) =>
+          html`
+            <${Link} to="/runs/${part(run)}/steps/${part(step.path)}">The step in ${name}</${Link}>
+          `
+        )}
       </p>
     </div>
   `;
@@ -212,7 +209,7 @@ export function Change({ change, step }) {
     <div class="change">
       <h3>${what} ${where && where !== step?.path && html`<code>${where}</code>`}</h3>
       ${sizes
-        ? html`<p class="soft">Too long to show here: ${number(sizes[0])} and ${number(sizes[1])} characters.</p>`
+        ? html`<${TooLong} sizes=${sizes} />`
         : what === "cost"
         ? html`<p>${spent(a)} → ${spent(b)}</p>`
         : html`<${TextDiff} a=${a} b=${b} />`}

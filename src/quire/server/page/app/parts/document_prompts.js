@@ -80,7 +80,6 @@ function Prompts({ id, data }) {
 function Prompt({ shown }) {
   const { prompt, notes } = shown;
   const messages = [...(prompt.system ? [{ role: "system", content: prompt.system }] : []), ...prompt.messages];
-  if (prompt.closing) messages.push({ role: "system, last", content: prompt.closing });
   const size = messages.reduce((all, one) => all + one.content.length, 0);
   return html`
     <p class="soft small">${number(size)} characters in ${messages.length === 1
@@ -97,11 +96,14 @@ function Prompt({ shown }) {
       `
     )}
     ${prompt.tools && html`<p class="small">Tools that are offered: <code>${prompt.tools.join(", ")}</code></p>`}
-    ${prompt.schema && html`
-      <details class="opens">
-        <summary>The reply has to fit a schema</summary>
-        <pre>${JSON.stringify(prompt.schema, null, 2)}</pre>
-      </details>
-    `}
+    ${[["The reply has to fit a schema", prompt.schema], ["It ends with JSON that fits", prompt.closing]]
+      .filter(([, schema]) => schema).map(([words, schema]) =>
+        html`
+          <details class="opens">
+            <summary>${words}</summary>
+            <pre>${JSON.stringify(schema, null, 2)}</pre>
+          </details>
+        `
+      )}
   `;
 }

@@ -228,12 +228,11 @@ function Envelope({ envelope }) {
 function Signatures({ signature, outline, command }) {
   const files = outline?.signatures ?? [];
   const isFree = signature.state === "unsigned" && !signature.required;
+  const words = isFree ? "No signature is needed to run this document." : signature.message ?? "The signature holds.";
   return html`
     <p><${SignatureState} signature=${signature} />
       ${signature.key && html`<span class="soft small"> key <code>${signature.key}</code></span>`}</p>
-    <p class="signature-words">${isFree
-      ? "No signature is needed to run this document."
-      : signature.message ?? "The signature holds."}</p>
+    <p class="signature-words">${words}</p>
     ${signature.refused && html`
       <p class="hint-row"><${Icon} name="warning" />A run is refused as long as the signature does not hold.</p>
     `}

@@ -189,7 +189,8 @@ function Cost({ proof }) {
   if (!proof) return null;
   const { model_calls: calls, money, time } = proof.numbers;
   const parts = (/** @type {string} */ name) =>
-    [money?.[name], calls?.[name] && `${calls[name]} ${calls.title}`, time?.[name]].filter(Boolean).join(", ");
+    [money?.[name], calls?.[name] && `${calls.title} ${calls[name]}`, name !== "words" && time?.[name]].filter(Boolean)
+      .join(" · ");
   return html`
     <section aria-labelledby="cost-title">
       <h2 id="cost-title">One run costs</h2>

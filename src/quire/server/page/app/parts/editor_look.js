@@ -62,6 +62,16 @@ export const THEME = {
     backgroundColor: "var(--accent)",
     margin: "0 8px 0 0",
   },
+  ".cm-gutter-lint": { width: "12px" },
+  ".cm-lint-marker": {
+    content: "normal",
+    width: "8px",
+    height: "8px",
+    borderRadius: "50%",
+    backgroundColor: "var(--live)",
+  },
+  ".cm-lint-marker-error": { backgroundColor: "var(--bad)" },
+  ".cm-lint-marker-warning": { backgroundColor: "var(--warn)" },
   ".cm-lintRange": { backgroundImage: "none", textDecoration: "underline wavy", textUnderlineOffset: "3px" },
   ".cm-lintRange-error": { textDecorationColor: "var(--bad)" },
   ".cm-lintRange-warning": { textDecorationColor: "var(--warn)" },
@@ -107,9 +117,9 @@ export function element(tag, name, text = "") {
 /** Markdown with its code as elements; its other signs stay as they are. @param {string} text */
 export function written(text) {
   const made = element("div", "");
-  for (const [at, part] of text.replaceAll("**", "").split(/```\w*\n?|(`[^`\n]+`)/).entries()) {
+  for (const [at, part] of text.replace(/(?<!\\)\*\*/g, "").split(/```\w*\n?|((?<!\\)`[^`\n]+`)/).entries()) {
     if (part?.startsWith("`")) made.append(element("code", "", part.slice(1, -1)));
-    else if (part) made.append(part.replace(/^#+ /gm, ""));
+    else if (part) made.append(part.replace(/^#+ /gm, "").replace(/\\([^\w\s])/g, "$1"));
     else if (part === undefined && at) made.append("\n");
   }
   return made;

@@ -143,9 +143,11 @@ function RunForm({ id, data, like }) {
       <div class="form-side">
         <${Forecast} forecast=${forecast} budget=${options.budget} />
         ${problem && html`<${ProblemBox} problem=${problem} />`}
+      </div>
+      <div class="start">
         ${tried && open > 0 && html`<p class="input-problem" role="alert"><${Icon} name="cross" />
           Nothing was started: see what is said under the fields.</p>`}
-        <button type="submit" class="button primary start" disabled=${busy}>
+        <button type="submit" class="button primary" disabled=${busy}>
           <${Icon} name="play" />${busy ? "Starting …" : "Start the run"}</button>
       </div>
     </form>
