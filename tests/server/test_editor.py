@@ -73,7 +73,7 @@ async def test_typing_completes_and_hovers(pages: Pages, tmp_path: Path) -> None
         await page.keyboard.type("\nTell {{ver")
         offers = page.get_by_role("listbox").get_by_role("option")
         await expect(offers.first).to_contain_text("version")
-        await page.keyboard.press("Enter")
+        await offers.first.click()
         await expect(page.locator(".cm-activeLine")).to_contain_text("{{version")
         await page.keyboard.press("Escape")
         await (await _word(page, "version")).hover()
@@ -219,7 +219,7 @@ Write {{subject}} and {{<img src=x>}} and {{nobody}}.
 async def test_a_hostile_text_is_text(pages: Pages, tmp_path: Path) -> None:
     async with served(tmp_path / "team", {"notes.playbook.md": HOSTILE}, options=EDIT) as server:
         page = await pages.open(server.at(SOURCE))
-        await expect(page.locator(".doc-finding").first).to_be_visible()
+        await expect(page.locator(".cm-lens").first).to_be_visible()  # nothing moves under the pointer any more
         await (await _word(page, "subject")).hover()
         await expect(page.locator(".cm-tooltip-hover")).to_contain_text("<b>bold</b>")
         for selector in ("main img", "main script", "main b:not(.count)", ".editor img", ".editor script", ".editor b"):
