@@ -1,4 +1,4 @@
-"""The editor in a real browser: findings, completion, hover, fixes, saving, conflicts, keys, and no fault of a policy."""
+"""The editor in a real browser: findings, completion, hover, fixes, saving, conflicts, keys, and policies."""
 
 from __future__ import annotations
 
