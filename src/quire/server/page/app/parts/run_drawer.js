@@ -95,10 +95,8 @@ function RunForm({ id, data, like }) {
     if (named) return focusOn(named);
     setBusy(true);
     try {
-      const row = await post("/runs", {
-        ...(like ? { like: like.id } : {}),
-        ...{ document: id, ...body, goes_on: options.goesOn },
-      });
+      const again = like ? { like: like.id } : {};
+      const row = await post("/runs", { document: id, ...again, ...body, goes_on: options.goesOn });
       go(`/runs/${part(row.id)}`);
     } catch (error) {
       if (!(error instanceof ApiProblem)) throw error;
