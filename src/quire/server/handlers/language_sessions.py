@@ -7,10 +7,8 @@ text is ever read by a run, and a slow document keeps neither other requests nor
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import threading
 import time
-from queue import Empty, SimpleQueue
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import unquote
 
@@ -39,76 +37,68 @@ READS = frozenset({"textDocument/didOpen", "textDocument/hover", "textDocument/s
 EDITS = READS | {f"textDocument/{name}" for name in ("didChange", "completion", "codeAction", "codeLens", "definition")}
 """Allowed methods, without and with `--edit`."""
 _PARAMETERS = ("position", "range", "context", "contentChanges")
-_CLIENT = {"textDocument": {"hover": {"contentFormat": ["markdown"]}}}
+_BEGIN: Object = {
+    "id": "begin",
+    "method": "initialize",
+    "params": {"capabilities": {"textDocument": {"hover": {"contentFormat": ["markdown"]}}}},
+}
 
 
-class LanguageSession(threading.Thread):
-    """One session in a thread, which ends when it is told to or when nothing has come for ten minutes."""
+class LanguageSession:
+    """One session and its thread. It ends when nothing has come for ten minutes."""
 
     def __init__(self, uri: str) -> None:
-        super().__init__(name="language", daemon=True)
-        self.uri = uri
-        self.used_at = time.monotonic()
+        self._uri = uri
+        self._session = Session()
+        self._session.take(_BEGIN)
+        self._thread = ThreadPoolExecutor(1, "language")
+        self._work: list[asyncio.Future[tuple[list[Object], bool]]] = []
+        """Work whose messages are not returned yet."""
+        self._turn = 0
+        self._timer: asyncio.TimerHandle | None = None
         self.is_ended = False
-        self._loop = asyncio.get_running_loop()
-        self._arrived: SimpleQueue[list[Object]] = SimpleQueue()
-        self._moved = asyncio.Condition()
-        self._put = self._done = 0
-        """How many lists of messages came, and how many of them have no work left."""
-        self._sent: list[Object] = []
+        self.used_at = 0.0
+
+    @property
+    def is_busy(self) -> bool:
+        return not all(work.done() for work in self._work)
 
     async def exchange(self, messages: list[Object]) -> tuple[list[Object], bool]:
         """Pass messages on. Return those for the editor once all requests are answered, or without requests once no
         work is left, or when time is up; and whether no work is left."""
-        if self._arrived.qsize() >= MOST_WAITING:
+        if len(self._work) >= MOST_WAITING:
             raise Problem.of("too-many", "the language session still works on earlier messages")
-        self.used_at = time.monotonic()
-        self._put += 1
-        self._arrived.put(messages)
-        asked = {message["id"] for message in messages if "id" in message}
-
-        def is_enough() -> bool:
-            return self._done == self._put or bool(asked and asked <= {message.get("id") for message in self._sent})
-
-        async with self._moved:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._moved.wait_for(is_enough), ANSWER_SECONDS)
-        sent, self._sent = self._sent, []
-        return sent, self._done == self._put
+        loop, self.used_at, self._turn = asyncio.get_running_loop(), time.monotonic(), self._turn + 1
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = loop.call_later(IDLE_SECONDS, self.end)
+        work = loop.run_in_executor(self._thread, self._do, messages, self._turn)
+        self._work.append(work)
+        await asyncio.wait([work], timeout=ANSWER_SECONDS)
+        done = [work for work in self._work if work.done()]
+        self._work = [work for work in self._work if work not in done]
+        return [message for work in done for message in work.result()[0]], work in done and work.result()[1]
 
     def end(self) -> None:
         self.is_ended = True
-        self._arrived.put([])
+        self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def run(self) -> None:
-        session, taken = Session(), 0
-        session.take({"id": "begin", "method": "initialize", "params": {"capabilities": _CLIENT}})
-        session.work()
-        session.sent()
-        while not self.is_ended:
-            try:
-                wait = session.wait
-                for message in self._arrived.get(timeout=IDLE_SECONDS if wait is None else wait):
-                    session.take(message)
-                taken += 1
-            except Empty:
-                self.is_ended = time.monotonic() - self.used_at >= IDLE_SECONDS
-            while session.wait == 0 and not self.is_ended:
-                session.work()
-                self._tell(session.sent(), 0)
-            document, wait = session.desk.documents.get(self.uri), session.wait
-            self.is_ended |= document is not None and len(document.text.raw) > MAX_DOCUMENT_BYTES
-            self._tell(session.sent(), taken if wait is None or wait > QUIET_SECONDS else 0)
-
-    def _tell(self, messages: list[Object], done: int) -> None:
-        async def hear() -> None:
-            async with self._moved:
-                self._sent += messages
-                self._done = max(self._done, done)
-                self._moved.notify_all()
-
-        if not self._loop.is_closed():  # the server has ended
-            asyncio.run_coroutine_threadsafe(hear(), self._loop)
+    def _do(self, messages: list[Object], turn: int) -> tuple[list[Object], bool]:
+        session, sent, until = self._session, list[Object](), time.monotonic() + ANSWER_SECONDS
+        for message in messages:
+            session.take(message)
+        asked = {message["id"] for message in messages if "id" in message}
+        while (wait := session.wait) is not None and wait <= QUIET_SECONDS and not self.is_ended:
+            # Work that nobody waits for makes room for the next request.
+            if time.monotonic() > until or (not asked and self._turn > turn):
+                return sent, False
+            session.work() if wait == 0 else time.sleep(wait)
+            sent += session.sent()
+            if asked and asked <= {message.get("id") for message in sent}:
+                return sent, False
+        document = session.desk.documents.get(self._uri)
+        self.is_ended |= document is not None and len(document.text.raw) > MAX_DOCUMENT_BYTES
+        return sent, True
 
 
 class LanguageSessions:
@@ -116,27 +106,24 @@ class LanguageSessions:
 
     def __init__(self) -> None:
         self._sessions: dict[tuple[str, str], LanguageSession] = {}
-        self._threads: list[LanguageSession] = []
 
     def of(self, key: tuple[str, str], uri: str, *, opens: bool) -> LanguageSession:
         """Return the session of a tab and a document. Raises `Problem` if there is none and the first message does not
         open the document."""
-        self._threads = [thread for thread in self._threads if thread.is_alive()]
-        self._sessions = {key: one for key, one in self._sessions.items() if one in self._threads and not one.is_ended}
+        self._sessions = {key: session for key, session in self._sessions.items() if not session.is_ended}
         if key not in self._sessions:
             if not opens:
                 raise Problem.of("no-session", f"{key[1]} is not open in this session")
-            if len(self._threads) >= 2 * MOST_SESSIONS:  # they were ended, and still work
-                raise Problem.of("too-many", "earlier language sessions have not ended yet")
             if len(self._sessions) >= MOST_SESSIONS:
-                self._sessions.pop(min(self._sessions, key=lambda key: self._sessions[key].used_at)).end()
-            self._threads.append(LanguageSession(uri))
-            self._sessions[key] = self._threads[-1]
-            self._threads[-1].start()
+                idle = {session.used_at: key for key, session in self._sessions.items() if not session.is_busy}
+                if not idle:
+                    raise Problem.of("too-many", f"{MOST_SESSIONS} documents are checked already")
+                self._sessions.pop(idle[min(idle)]).end()
+            self._sessions[key] = LanguageSession(uri)
         return self._sessions[key]
 
     def close(self) -> None:
-        for session in self._threads:
+        for session in self._sessions.values():
             session.end()
 
 

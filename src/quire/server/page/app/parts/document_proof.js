@@ -22,7 +22,7 @@ export function DocumentProof({ data }) {
       ${proof
         ? section(
           "bounds",
-          "What a run takes",
+          "Usage of a run",
           html`
             <${Bounds} proof=${proof} />
             <p class="actions">
@@ -190,7 +190,7 @@ function Envelope({ envelope }) {
         html`
           <tr key=${one.capability}>
             <td><code>${one.capability}</code></td>
-            <td>${one.details.map((/** @type {string} */ detail) => h("code", { key: detail }, detail))}</td>
+            <td>${one.details.map((/** @type {string} */ detail) => [h("code", { key: detail }, detail), " "])}</td>
             <td>${one.class}, ${one.tier ? `${one.tier} risk` : "in no tier"}</td>
             <td><span class="narrow-label">Steps: </span>${one.steps.length > 6
               ? plural(one.steps.length, "step")

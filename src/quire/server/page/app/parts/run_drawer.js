@@ -9,12 +9,14 @@ import { Empty, Placeholder, ProblemBox } from "./basics.js";
 import { Dialog } from "./dialog.js";
 import { firstText, InputField, own, readText, remembered, rememberForm } from "./field.js";
 import { Icon } from "./icon.js";
-import { Forecast } from "./run_forecast.js";
+import { Forecast, ForecastLine } from "./run_forecast.js";
 import { emptyOptions, optionsBody, RunOptions } from "./run_options.js";
 
 const PAUSE = 250;
 const MORE = "more inputs";
 const MORE_SCHEMA = { type: "object", description: "A JSON object with further inputs." };
+const KNOWLEDGE = "This is knowledge: directives read it, and it does not run.";
+const BROKEN = "The document has errors, so it cannot run.";
 const REDACTED = /\[redacted/i;
 
 /**
@@ -139,10 +141,11 @@ function RunForm({ id, data, like }) {
           ) => (setOptions((/** @type {any} */ now) => ({ ...now, ...changes })), touch(""))} />
       </div>
       <div class="form-side">
-        <${Forecast} forecast=${forecast} budget=${options.budget} />
+        <${Forecast} forecast=${forecast} />
         ${problem && html`<${ProblemBox} problem=${problem} />`}
       </div>
       <div class="start">
+        <${ForecastLine} forecast=${forecast} budget=${options.budget} />
         ${tried && open > 0 && html`<p class="input-problem" role="alert"><${Icon} name="cross" />
           Nothing was started: see what is said under the fields.</p>`}
         <button type="submit" class="button primary" disabled=${busy}>

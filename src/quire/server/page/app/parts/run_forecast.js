@@ -7,8 +7,8 @@ import { Icon } from "./icon.js";
 
 const MOST_EFFECTS = 3;
 
-/** @param {{ forecast: { data: any, problem: any, busy: boolean }, budget: string }} props */
-export function Forecast({ forecast, budget }) {
+/** @param {{ forecast: { data: any, problem: any, busy: boolean } }} props */
+export function Forecast({ forecast }) {
   const { data, problem, busy } = forecast;
   if (problem && !data) return html`<${ProblemBox} problem=${problem} />`;
   if (!data) {
@@ -35,10 +35,7 @@ export function Forecast({ forecast, budget }) {
   ];
   return html`
     <div class="card forecast ${busy ? "busy" : ""}">
-      <h2>Before it starts</h2>
-      <p class="forecast-line" role="status">${data.line
-        ? `This run: ${data.line}${budgetWords(data, budget)}.`
-        : `This run ${data.bounds.sentence}.`}</p>
+      <h3>Before it starts</h3>
       <dl class="about-list">
         ${rows.filter(Boolean).map(([name, words]) =>
           html`
@@ -80,6 +77,14 @@ export function Forecast({ forecast, budget }) {
       <p class="soft small">The same in a terminal:</p>
       <p><${Command} command=${data.command} /></p>
     </div>
+  `;
+}
+
+/** What the run does at most, in one line. @param {{ forecast: { data: any }, budget: string }} props */
+export function ForecastLine({ forecast: { data }, budget }) {
+  return html`
+    <p class="forecast-line" role="status">${data &&
+      (data.line ? `This run: ${data.line}${budgetWords(data, budget)}.` : `This run ${data.bounds.sentence}.`)}</p>
   `;
 }
 
