@@ -195,6 +195,37 @@ async def test_the_drawer_is_left_by_esc_and_keeps_the_place(pages: Pages, tmp_p
         assert page.url.endswith("?tab=proof")
 
 
+LIKE = """async ([document, like]) => {
+    const root = globalThis.document.querySelector('script[type=module][src]').src.replace('/main.js', '/')
+    const { RunDrawer } = await import(root + 'parts/run_drawer.js')
+    const { h, render } = await import(root + 'html.js')
+    const place = globalThis.document.querySelector('main').appendChild(globalThis.document.createElement('section'))
+    render(h(RunDrawer, { document, like, onClose: () => {} }), place)
+}"""
+
+
+async def test_the_drawer_is_filled_like_a_run(pages: Pages, tmp_path: Path) -> None:
+    async with served(tmp_path / "team", _documents()) as server:
+        model = server.script("s.json", ["Draft"])
+        values = {"version": "2.0", "audience": "users", "language": "French", "changes": "[redacted:A_KEY]"}
+        run = await server.start("release.playbook.md", inputs=values, model=model, budget=2)
+        page = await pages.open(server.at("/health"))
+        await expect(page.get_by_role("heading", level=1)).to_be_visible()
+        await page.evaluate(LIKE, ["release.playbook.md", run["id"]])
+        drawer = page.get_by_role("dialog", name="Run again")
+        await expect(drawer.locator("#input-version")).to_have_value("2.0")
+        await expect(drawer.locator("#input-language")).to_have_value("French")
+        await expect(drawer.get_by_role("radio", name="users")).to_be_checked()
+        await expect(drawer.locator("#model")).to_have_value(model)
+        # A secret is not kept, so it has to be typed again.
+        await expect(drawer.locator("#input-changes")).to_have_value("")
+        await drawer.locator("#input-changes").fill("All")
+        async with page.expect_request("**/api/v1/runs") as sent:
+            await page.get_by_role("button", name="Start the run").click()
+        assert json.loads((await sent.value).post_data or "")["like"] == run["id"]
+    pages.faults[:] = [fault for fault in pages.faults if "422" not in fault]
+
+
 async def test_the_list_filters_in_the_address_and_shows_everything(pages: Pages, tmp_path: Path) -> None:
     async with served(tmp_path / "none", {}) as server:
         page = await pages.open(server.at("/documents"))

@@ -164,7 +164,9 @@ async def test_a_session_ends_when_nothing_comes(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(language, "IDLE_SECONDS", 0.05)
     async with served(tmp_path / "team", FILES, options=EDIT) as server:
         await post(server, opened())
-        await asyncio.sleep(0.2)
+        (session,) = server.site.languages._sessions.values()
+        while not session.is_ended:
+            await asyncio.sleep(0.01)
         await post(server, asked("hover", position=VERSION), status=409)
 
 

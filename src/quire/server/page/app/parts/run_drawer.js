@@ -17,7 +17,7 @@ const MORE = "more inputs";
 const MORE_SCHEMA = { type: "object", description: "A JSON object with further inputs." };
 const KNOWLEDGE = "This is knowledge: directives read it, and it does not run.";
 const BROKEN = "The document has errors, so it cannot run.";
-const REDACTED = /\[redacted/i;
+const REDACTED = /\[redacted:/;
 
 /**
  * @param {{ document: string, like?: string, onClose: () => void }} props `document` is an id, `like` a run whose inputs
@@ -25,7 +25,7 @@ const REDACTED = /\[redacted/i;
  */
 export function RunDrawer({ document: id, like, onClose }) {
   const { data, problem, slow, reload } = useResource(`/documents/${part(id)}?fields=inputs,steps,bounds`);
-  const earlier = useResource(like ? `/runs/${part(like)}` : null);
+  const earlier = useResource(like ? `/runs/${part(like)}/fork` : null);
   const isReady = data && (!like || earlier.data);
   const failed = problem ?? earlier.problem;
   return html`
@@ -36,11 +36,7 @@ export function RunDrawer({ document: id, like, onClose }) {
         ? slow && html`<${Placeholder} lines=${6} />`
         : data.runnable
         ? html`<${RunForm} key=${`${id} ${like ?? ""}`} id=${id} data=${data} like=${earlier.data} />`
-        : html`<${Empty} title=${
-          data.format === "knowledge"
-            ? "This is knowledge: directives read it, and it does not run."
-            : "The document has errors, so it cannot run."
-        } icon="cross" />`}
+        : html`<${Empty} title=${data.format === "knowledge" ? KNOWLEDGE : BROKEN} icon="cross" />`}
     </${Dialog}>
   `;
 }
@@ -68,10 +64,7 @@ function RunForm({ id, data, like }) {
   /** @param {string} name */
   const touch = (name) => setTouched((now) => now.has(name) ? now : new Set([...now, name]));
   /** @param {string} name @param {string} text */
-  const change = (name, text) => {
-    setTexts((/** @type {Record<string, string>} */ now) => ({ ...now, [name]: text }));
-    touch(name);
-  };
+  const change = (name, text) => (setTexts((/** @type {any} */ now) => ({ ...now, [name]: text })), touch(name));
   const clear = () => {
     rememberForm(id, null);
     setTexts(first());
@@ -116,8 +109,7 @@ function RunForm({ id, data, like }) {
             <button type="button" class="link small" onClick=${clear}>Clear, and forget the last values</button>
           `}
         </div>
-        ${names.length === 0 && !data.inputs.additionalProperties &&
-          html`<p class="soft">This document takes no inputs.</p>`}
+        ${!names.length && !data.inputs.additionalProperties && html`<p class="soft">It takes no inputs.</p>`}
         ${names.map((name) =>
           html`
             <${InputField} key=${name} name=${name} schema=${properties[name]} text=${texts[name] ?? ""}
@@ -157,7 +149,7 @@ function RunForm({ id, data, like }) {
 
 /** The form filled as a run was. A redacted value has to be typed again. @param {Record<string, any>} properties @param {any} run */
 function likeRun(properties, run) {
-  const { inputs = {}, model, budget } = run;
+  const { values: inputs, model, budget } = run;
   const known = Object.entries(inputs).filter(([, value]) => !REDACTED.test(JSON.stringify(value)));
   const named = known.filter(([name]) => Object.hasOwn(properties, name));
   const more = Object.fromEntries(known.filter(([name]) => !Object.hasOwn(properties, name)));
