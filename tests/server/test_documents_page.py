@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 import pytest
@@ -164,7 +165,8 @@ async def test_a_document_that_cannot_run_says_why(pages: Pages, tmp_path: Path)
         pages.expect_fault("404")
 
 
-OLD = {
+Role = Literal["region", "heading", "dialog"]
+OLD: dict[str, tuple[str, Role, str]] = {
     "graph": ("tab=read", "region", "Flowchart of Release notes"),
     "bounds": ("tab=proof", "heading", "Permissions that it needs"),
     "prompts": ("tab=read&prompt=first", "dialog", "The prompts of a run"),
@@ -179,7 +181,8 @@ async def test_old_addresses_lead_to_the_new_places(pages: Pages, tmp_path: Path
         page = await pages.open(server.at("/documents"))
         for tab, (query, role, name) in OLD.items():
             await page.goto(server.at(f"/documents/release.playbook.md?tab={tab}"))
-            await expect(page.get_by_role(role, name=name, exact=True)).to_be_visible()
+            place = page.get_by_role(role, name=name, exact=True)
+            await expect(place).to_be_visible()
             assert page.url.endswith(f"?{query}"), tab
 
 
@@ -191,8 +194,8 @@ async def test_the_drawer_is_left_by_esc_and_keeps_the_place(pages: Pages, tmp_p
         await expect(page.get_by_role("dialog", name="Run Release notes")).to_be_visible()
         assert page.url.endswith("?tab=proof&run=1")
         await page.keyboard.press("Escape")
+        await expect(page).to_have_url(re.compile(r"[?]tab=proof$"))
         await expect(page.get_by_role("dialog")).to_have_count(0)
-        assert page.url.endswith("?tab=proof")
 
 
 LIKE = """async ([document, like]) => {
@@ -220,6 +223,7 @@ async def test_the_drawer_is_filled_like_a_run(pages: Pages, tmp_path: Path) -> 
         # A secret is not kept, so it has to be typed again.
         await expect(drawer.locator("#input-changes")).to_have_value("")
         await drawer.locator("#input-changes").fill("All")
+        await expect(drawer.locator(".forecast .command").last).to_contain_text("changes=All")
         async with page.expect_request("**/api/v1/runs") as sent:
             await page.get_by_role("button", name="Start the run").click()
         assert json.loads((await sent.value).post_data or "")["like"] == run["id"]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.server.served import Served, served
 
+from quire.lsp.session import Session
 from quire.server.handlers import language_sessions as language
 from quire.server.site import SiteOptions
 from quire.source import OPEN_TEXTS
@@ -179,7 +180,7 @@ async def test_a_text_that_grows_too_large_ends_the_session(tmp_path: Path) -> N
 
 
 async def test_a_slow_document_keeps_no_other_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    work = language.Session.work
+    work = Session.work
 
     def slow(session: Any) -> Any:
         if any("notes" in uri for uri in session.desk.documents):
@@ -187,7 +188,7 @@ async def test_a_slow_document_keeps_no_other_waiting(tmp_path: Path, monkeypatc
         return work(session)
 
     async with served(tmp_path / "team", FILES, options=EDIT) as server:
-        monkeypatch.setattr(language.Session, "work", slow)
+        monkeypatch.setattr(Session, "work", slow)
         began = time.monotonic()
         waiting = [asyncio.create_task(post(server, opened(), tab=f"slow {at}")) for at in range(4)]
         await asyncio.sleep(0.1)
