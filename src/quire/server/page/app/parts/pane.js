@@ -109,7 +109,7 @@ function PaneHead({ store, row, step, call }) {
     <header class="pane-head">
       <p class="pane-crumbs small">${head.title}${above(tree, row.path).map((one) =>
         html`
-          <span aria-hidden="true">›</span> <${Link} key=${one.path} to=${rowLink(head.id, one.path)}>${one
+          <span aria-hidden="true"> › </span><${Link} key=${one.path} to=${rowLink(head.id, one.path)}>${one
             .label}</${Link}>
         `
       )}</p>
