@@ -55,7 +55,9 @@ async def _fill(store: Store) -> None:
             "inputs": inputs,
             "origin": {"run": "run-00005"} if number == 9_000 else {},
         }
-        run = NewRun(f"run-{number:05}", f"Report {number}", "playbook", f"d{number % 7}.playbook.md", now, pins, {})
+        run = NewRun(
+            f"run-{number:05}", f"Report {number}", "playbook", f"d{number % 7}.playbook.md", now, pins, {}, "s"
+        )
         record = EffectRecord(
             "1/model", "model", "ok", "f" * 64, now, {"text": "word " * 100}, usage=Usage(900, 200, 0.01)
         )

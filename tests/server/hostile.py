@@ -108,6 +108,16 @@ NAME = "<img src=x onerror=\"document.title='owned'\"><svg onload=\"document.tit
 """A name of anything that a document may name."""
 
 
+LABELS = (
+    NAME[:80],
+    "\x1b[2J\x1b]0;owned\x07 \u202egnp.exe",
+    "{canary} javascript:1",
+    "x" * 80,
+    "\u2066\ufeff\U000e0041 y",
+)
+"""Names that people, or programs for them, may give to runs."""
+
+
 def aimed(text: str, canary: str) -> str:
     """A text with the address that it must not reach."""
     return text.replace("{canary}", canary)

@@ -12,7 +12,7 @@ from playwright.async_api import Page, expect
 from tests.browser import Pages
 from tests.canary import Canary
 from tests.depth import depth
-from tests.server.hostile import ARTIFACTS, HTML, MARKDOWN, NAME, aimed
+from tests.server.hostile import ARTIFACTS, HTML, LABELS, MARKDOWN, NAME, aimed
 from tests.server.served import Served, served
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -106,6 +106,11 @@ async def test_names_and_texts_on_every_screen(pages: Pages, canary: Canary, tmp
     documents = {DOCUMENT: aimed(ASKS, canary.url), f"{NAME[:9]}.yaml": "pipeline: [<b>\n"}
     async with served(tmp_path / "team", documents) as server, server.client() as client:
         run, other = await _hostile_run(server, canary), await _hostile_run(server, canary)
+        note = aimed(MARKDOWN + HTML, canary.url)[:2000]
+        for label in LABELS:
+            named = await client.patch(f"/runs/{other}", json={"name": aimed(label, canary.url)[:80], "note": note})
+            assert named.json()["label"].isprintable() and named.json()["note"] == note.strip()
+        assert (await client.patch(f"/runs/{other}", json={"name": LABELS[0]})).status_code == 200
         question = (await client.get("/questions", params={"run": run})).json()["items"][0]
         page = await pages.open(server.url)
         dialogs: list[str] = []

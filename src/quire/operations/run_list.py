@@ -93,10 +93,6 @@ class Filters(Input, frozen=True, kw_only=True):
         )
 
 
-class CountRuns(Filters, frozen=True, kw_only=True):
-    pass
-
-
 class StatusFilters(Filters, frozen=True, kw_only=True):
     status: Annotated[tuple[State, ...], Meta(description="Only runs of this status; may be given several times.")] = ()
     asks: Annotated[bool, Meta(description="Only runs with an open question.")] = False
@@ -129,15 +125,9 @@ async def listed(host: Host, rows: Sequence[RunRow]) -> list[Value]:
     heads = await host.heads([row.id for row in rows if row.status is Status.COMPLETED])
     asked, _ = await oldest_questions(host.runtime.store, MOST_QUESTIONS)
     questions = {question.run: question.prompt for question in reversed(asked)}
-    return [
-        item_data(
-            row,
-            now,
-            row.failure.message if row.failure else questions.get(row.id) or heads.get(row.id),
-            await own_labels(host.runtime.store.text, row),
-        )
-        for row in rows
-    ]
+    results = {**heads, **questions, **{row.id: row.failure.message for row in rows if row.failure}}
+    text = host.runtime.store.text
+    return [item_data(row, now, results.get(row.id), await own_labels(text, row)) for row in rows]
 
 
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
@@ -145,10 +135,10 @@ Count: TypeAlias = Annotated[int, Meta(ge=0)]
 
 @operation(
     "The number of runs of each status, up to 10,000 each.",
-    CountRuns,
+    Filters,
     shape(statuses=dict[str, Count], total=Count, most=int, more=list[str]),
 )
-async def count_runs(host: Host, given: CountRuns) -> Value:
+async def count_runs(host: Host, given: Filters) -> Value:
     """Count the runs of each status. The filters hold, but for the status."""
     runs, filters = lister(host.runtime.store), given.read()
     counts = await runs.counts(filters)
@@ -172,7 +162,7 @@ class GroupRuns(StatusFilters, frozen=True, kw_only=True):
 
 
 @operation(
-    "Runs in groups: by document, or failed ones by document and error, the newest group first.",
+    "Runs in groups: by document, or failed ones by error.",
     GroupRuns,
     shape(by=Name, groups=list[Object], more=Count),
 )
@@ -219,7 +209,7 @@ class Pulse(Input, frozen=True, kw_only=True):
 
 
 @operation(
-    "Runs and cost of each of the last days, and how long people were waited for.",
+    "Runs, cost and waits of the last days.",
     Pulse,
     shape(days=list[Object], waiting=Count, waited=float | None),
 )
@@ -241,11 +231,8 @@ async def pulse(host: Host, given: Pulse) -> Value:
         days.append({"day": day, "since": since, "until": until, **counts, "cost": cost})
     waited = await store.waited(midnights[0])
     _, waiting = await oldest_questions(store, 1)
-    answer: Value = {
-        "days": days,
-        "waiting": waiting,
-        "waited": round(statistics.median(waited), 3) if waited else None,
-    }
+    median = round(statistics.median(waited), 3) if waited else None
+    answer: Value = {"days": days, "waiting": waiting, "waited": median}
     host.kept[key] = (time.monotonic(), answer)
     return answer
 
@@ -260,7 +247,7 @@ class LabelRun(OfRun, frozen=True, kw_only=True):
     seen: bool | UnsetType = UNSET
 
 
-@operation("Give a run a name or a note, or mark it as seen.", LabelRun, Run)
+@operation("Set name and note of a run, or mark it as seen.", LabelRun, Run)
 async def label_run(host: Host, given: LabelRun) -> Value:
     run = await host.runtime.find(given.run)
     changes: dict[str, str | float | None] = {}

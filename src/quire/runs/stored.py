@@ -64,13 +64,14 @@ class StoredRuns:
         return True
 
     async def find(self, prefix: str) -> str:
-        """Return the one run whose id begins with `prefix`; `last` is the newest that no other run has launched."""
+        """Return the one run whose id begins with `prefix`; `last` is the newest that no other run has launched, and
+        that is not a try."""
         prefix = clean(prefix)
         if prefix == "last":
             newest = await self.store.list(limit=_LOOKED_AT)
             if not newest:
                 raise NoSuchRun("no runs exist yet")
-            return next((row.id for row in newest if not row.pins.get("reply_to")), newest[0].id)
+            return next((row.id for row in newest if not row.pins.get("reply_to") and not row.until), newest[0].id)
         ids = await self.store.find(prefix)
         if not ids:
             close = nearest(prefix, [row.id for row in await self.store.list(limit=200)])
