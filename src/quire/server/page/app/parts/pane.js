@@ -208,7 +208,7 @@ function Recorded({ run, row, step, call, quiet }) {
       : row.state === "skipped"
       ? "This step was skipped."
       : row.children
-      ? "What it made is in the rows below it."
+      ? "The rows below have its parts."
       : "It has recorded nothing of its own."
   }</p>`;
 }
