@@ -1,8 +1,8 @@
 """Findings about documents, the same for all formats and printers.
 
 A `Code` is the stable part (listed in the docs, explained by `check --explain`); a `Diagnostic` is one place where it
-applies. `make` builds a code whose explanation has the usual form: what, why, a wrong and a right example. Printers
-live in `quire.display`.
+applies. `make` builds a code whose explanation has the usual form: the mistake, the reason, a wrong and a right
+example. Printers live in `quire.display`.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def replacing(span: Span, old: str, new: str) -> Fix:
 
 
 def fix_of(source: Source, finding: Diagnostic) -> Fix | None:
-    """Return the fix; None if the text differs from what the fix expects: escaped or quoted, for instance."""
+    """Return the fix; None if the text differs from that of the fix: escaped or quoted, for instance."""
     fix = finding.fix
     if fix is None or not fix.edits:
         return None

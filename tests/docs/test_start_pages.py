@@ -115,11 +115,9 @@ def test_the_pipeline_in_ci(reader: Reader) -> None:
 
 def test_the_agent_with_permissions(reader: Reader) -> None:
     page = f"{START}agent-with-permissions.md"
-    check, can, keys, sign, run, transcript = reader.begin(page)
+    keys, sign, run, transcript, check, can = reader.begin(page)
     reader.save(page, "markdown", 0, ".ai/directives/team/tidy_notes.md")
     reader.write("notes.txt", "bread\nkeys\n")
-    reader.fine(*check)
-    assert reader.quire(*can).returncode == 6
     script = reader.script(
         calls(("rye_file_system_read", {"path": "notes.txt"})),
         calls(("rye_bash", {"command": "date"})),
@@ -133,6 +131,8 @@ def test_the_agent_with_permissions(reader: Reader) -> None:
     assert json.loads(reader.fine(*run, "--script", script)) == {"topics": 1}
     assert (reader.folder / "notes.txt").read_text(encoding="utf-8") == "# Food\nbread\n"
     assert blocks(page, "text")[0].text.strip() in reader.fine(*transcript)
+    reader.fine(*check)
+    assert reader.quire(*can).returncode == 6
     reader.save(page, "yaml", 0, ".ai/directives/team/tidy_notes.test.yaml")
     assert "1 passed" in reader.quire("test").stderr
 

@@ -76,7 +76,7 @@ class AbstractValue(Struct, frozen=True, gc=False):
     constant: Value = None
     is_constant: bool = False
     computed: Computed | None = None
-    """The expression that the value is the result of, if an answer of a person is among what it reads."""
+    """The expression whose result the value is, if it reads an answer of a person."""
     choices: tuple[AbstractValue, ...] = ()
     """The values of which it is one, if one of them is an answer or is computed from one; else empty."""
     largest: Amount | None = None
@@ -166,7 +166,7 @@ def _sizes(name: str) -> tuple[Amount, Amount]:
 
 
 def sized(type: FieldType | None, length: Amount, label: Label, items: Amount | None = None) -> AbstractValue:
-    """Return a value of at most so many bytes. A list has no more items than bytes: each takes one to write."""
+    """Return a value of at most this number of bytes. A list has no more items than bytes: each takes one to write."""
     if type is None:
         return AbstractValue(None, length if items is None else items, length, label)
     longest = type_length(type)

@@ -32,14 +32,14 @@ LARGEST = 10**40
 
 
 class Reason(Struct, frozen=True, gc=False):
-    """Why a bound is infinite, and what would make it finite."""
+    """The reason why a bound is infinite, and a change that makes it finite."""
 
     why: str
     remedy: str = ""
     """The line that would bound it."""
     span: Span = NOWHERE
     document: str = ""
-    """The name of the callee that contains the place; empty for the document itself."""
+    """The name of the called document that contains the place; empty for the document itself."""
     step: str = ""
     """The way to the step that is not bounded; empty if it is not that of a step alone."""
 

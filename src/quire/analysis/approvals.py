@@ -167,7 +167,7 @@ class GateSearch:
 
 
 def decided_from_outside(effect: EffectFact) -> bool:
-    """Tell whether a model or an outsider has a say in whether an effect happens, or in what it does."""
+    """Tell whether a model or an outsider can influence an effect or its arguments."""
     if effect.by_model or any(condition.label.chosen >= MODEL for condition in effect.conditions):
         return True
     return any(is_from_model(value.label) for _, value in used_arguments(effect))

@@ -147,7 +147,7 @@ def parse_assumption(text: str) -> Assumption:
 def assumptions_of(
     file: Mapping[str, Size], options: Sequence[str] = (), seen: Mapping[str, int] | None = None, runs: str = ""
 ) -> Assumptions:
-    """Return what is assumed: by options first, then by stored runs if `seen` has their sizes, then by the file.
+    """Return the assumptions: by options first, then by stored runs if `seen` has their sizes, then by the file.
 
     `runs` says which runs those are. Raises `CannotStart` for a text that is not an assumption, and for two that
     contradict each other."""
@@ -181,7 +181,7 @@ def _agreeing(assumptions: Iterable[Assumption]) -> tuple[Assumption, ...]:
                 raise CannotStart(f"{assumption.source} says both {other} and {assumption}: leave one of them out")
         if assumption not in several:
             several.append(assumption)
-    # One with bars is meant for that size, whatever else is said about the name.
+    # An assumption with bars is meant for that size, so it comes before others about the name.
     return tuple(sorted(several, key=lambda assumption: not assumption.kind))
 
 

@@ -1,8 +1,8 @@
-"""Put the facts of a callee in the place of a call.
+"""Put the facts of a called document in the place of a call.
 
-A callee is walked once for each kind of arguments. Each call asks its own questions: they are made anew for it, and the
-answers among the values of the callee follow. So do the ways of text from outside and of private text, whose steps get
-the way to the callee in front.
+A called document is walked once for each kind of arguments. Each call asks its own questions: they are made anew for
+it, and the answers among the values of the called document follow. So do the ways of text from outside and of private
+text, whose steps get the way to the called document in front.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _DEEPEST = 100
 
 
 class CallSite:
-    """One call, and the questions that it asks in place of those that were found in the callee."""
+    """One call, and the questions that it asks in place of those that were found in the called document."""
 
     def __init__(self, scope: Scope, step: Step, facts: Iterable[Fact], entered: Mapping[int, Trace]) -> None:
-        """`entered` are the ways on which values came into the callee, by identity: their steps are not its own."""
+        """`entered` are the ways of values into the called document, by identity: their steps are not its own."""
         self._scope = scope
         self._step = step
         self._entered = entered
@@ -61,7 +61,7 @@ class CallSite:
         return f"{self._scope.way}{self._step.label}{JOINT}{way}"
 
     def cost(self, cost: Cost) -> Cost:
-        """Return the cost of the callee, whose reasons for infinite amounts name the way to their steps."""
+        """Return the cost of the called document, whose reasons for infinite amounts name the way to their steps."""
         if not cost.endless:
             return cost
         placed = Cost()
@@ -76,7 +76,7 @@ class CallSite:
         return endless(*self._reasons(amount.reasons)) if amount.is_endless else amount
 
     def label(self, label: Label) -> Label:
-        """Return a label of the callee with the ways of this call."""
+        """Return a label of the called document with the ways of this call."""
         if not _has_way(label):
             return label
         return replace(
@@ -102,7 +102,7 @@ class CallSite:
         return tuple(map(self._place, fans)) if fans else ()
 
     def fact(self, fact: Fact) -> Fact:
-        """Return a fact of the callee as one of the calling document."""
+        """Return a fact of the called document as one of the calling document."""
         scope = self._scope
         match fact:
             case EffectFact():
@@ -148,14 +148,14 @@ class CallSite:
         return self._conditions[id(condition)]
 
     def result(self, value: AbstractValue) -> AbstractValue:
-        """Return the result of the callee as the calling document knows it."""
+        """Return the result of the called document as the calling document knows it."""
         result = self.value(value)
         if result.length.is_endless or result.items.is_endless:
             result = replace(result, items=self._amount(result.items), length=self._amount(result.length))
         return result
 
     def value(self, value: AbstractValue) -> AbstractValue:
-        """Return a value of the callee with the answers and the ways of this call."""
+        """Return a value of the called document with the answers and the ways of this call."""
         if not self._questions and not _has_way(value.label):
             return value
         if id(value) not in self._values:

@@ -30,7 +30,7 @@ class Contribution(Struct, frozen=True):
     each: Amount
     often: Amount
     chosen: bool = False
-    """True if it is in an arm: of several arms only the dearest counts."""
+    """True if it is in a branch: of several branches only the most expensive counts."""
     unit: Unit = "count"
     product: str = ""
     """Of money: the tokens and their price, `4,096 × $15/M`."""
@@ -80,7 +80,7 @@ def contributions(proof: Proof, kind: str, rates: Mapping[str, Rate] = NO_RATES)
 
 
 def completed(shares: tuple[Contribution, ...], proof: Proof, most: Amount, unit: Unit) -> tuple[Contribution, ...]:
-    """Return the shares with that of what has no facts of its own: hooks, and the threads that threads start."""
+    """Return the shares, with that of parts without facts of their own: hooks, and the threads that threads start."""
     thread = next((fact for fact in proof.model_calls if fact.place.is_thread), None)
     amount = total(contribution.whole for contribution in shares)
     if thread is None or most.is_endless or amount.is_endless:
@@ -108,7 +108,7 @@ def _share(fact: ModelFact, what: str, each: Amount, unit: Unit = "count") -> Co
 
 
 def _read(fact: ModelFact, rate: Rate | None) -> Iterator[tuple[str, Amount]]:
-    """Yield what a step reads each time it runs, in words, with its tokens."""
+    """Yield the texts that a step reads each time it runs, in words, with their tokens."""
     if fact.place.is_thread:
         if not fact.first.is_nothing:
             yield "reads up to its limit of tokens", fact.first
@@ -124,7 +124,7 @@ def _read(fact: ModelFact, rate: Rate | None) -> Iterator[tuple[str, Amount]]:
 
 
 def _wrote(fact: ModelFact) -> Iterator[tuple[str, Amount]]:
-    """Yield what the model writes each time a step runs, in words, with its tokens; nothing if it is not limited."""
+    """Yield the texts of the model each time a step runs, in words, with their tokens; nothing without a limit."""
     if fact.reply_tokens is None:
         return
     limit, tokens = fact.first.as_number if fact.place.is_thread else None, fact.calls * fact.reply_tokens
@@ -135,7 +135,7 @@ def _wrote(fact: ModelFact) -> Iterator[tuple[str, Amount]]:
 
 
 def _paid(fact: ModelFact, rate: ModelRate) -> Iterator[Contribution]:
-    """Yield what a step costs each time it runs: tokens times their price."""
+    """Yield the costs of a step each time it runs: tokens times their price."""
     read, wrote = rate.picodollars()
     parts = [(what, tokens, read, _per_million(read)) for what, tokens in _read(fact, rate) if read]
     parts += [(what, tokens, wrote, _per_million(wrote)) for what, tokens in _wrote(fact)]

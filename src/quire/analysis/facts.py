@@ -33,10 +33,10 @@ class Place(Struct, frozen=True, gc=False):
     way: str
     """The labels on the way to it, as people read them: `3 › 1`."""
     document: str = ""
-    """The name of the callee that contains the step; empty for the document itself."""
+    """The name of the called document that contains the step; empty for the document itself."""
     format: str = ""
     site: Span | None = None
-    """For a step of a callee: the step of the document itself that calls it."""
+    """For a step of a called document: the step of the document itself that calls it."""
     branch: str = ""
     """For the place of a `parallel` among the fans around another place: the branch that contains that place."""
 
@@ -46,7 +46,7 @@ class Place(Struct, frozen=True, gc=False):
 
     @property
     def key(self) -> tuple[str, str]:
-        """The document and the path: the same for all calls of a callee."""
+        """The document and the path: the same for all calls of a called document."""
         return self.document, self.path
 
     @property
@@ -85,7 +85,7 @@ class QuestionFact(Struct, frozen=True, eq=False, gc=False):
 
 
 class Condition(Struct, frozen=True, gc=False):
-    """A test that holds, or does not hold, wherever it is in force."""
+    """A test that holds, or does not hold, everywhere it is in force."""
 
     place: Place
     test: Test

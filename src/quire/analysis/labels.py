@@ -5,8 +5,8 @@ worst way, from the place where the value entered to the place where it is, so t
 
 `KeptContents` remembers the files, kept values and servers into which a step may have put text from outside, or private
 text: a step that reads such a place brings the text back. Places whose names only a run knows may be any place. The
-order of steps does not count: a place keeps its content after a run, so a step also reads what later steps have written
-in an earlier one. So a proof is made again with the places of the one before until there are no new ones.
+order of steps does not count: a place keeps its content after a run, so a step also reads values that later steps have
+written in an earlier one. So a proof is made again with the places of the one before until there are no new ones.
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ class Trace(Struct, frozen=True, gc=False):
     what: str
     """The place for people: `http__get`, `page`, `model`, `argv[2]`."""
     step: str = ""
-    """The label of the step, with the way to it in a callee; empty for an input."""
+    """The label of the step, with the way to it in a called document; empty for an input."""
     span: Span = NOWHERE
     document: str = ""
-    """The name of the callee that contains the place; empty for the document itself."""
+    """The name of the called document that contains the place; empty for the document itself."""
     before: Trace | None = None
 
     def __str__(self) -> str:
@@ -175,7 +175,7 @@ class Label(Struct, frozen=True, gc=False):
     def given_to(
         self, integrity: Integrity, privacy: Privacy, what: str, step: str, span: Span, document: str
     ) -> Label:
-        """Return the label of what a tool returns that is given values of this label: it has passed the place of the
+        """Return the label of the result of a tool that is given values of this label: it has passed the place of the
         tool, which lets values of its own in."""
         own, mine = _MADE[integrity] | _PRIVATE[privacy], self.levels
         both = mine | own
@@ -254,8 +254,8 @@ class KeptContents:
 
     def write(self, effect: EffectFact, given: Label | None = None, *, again: bool = False) -> None:
         """Remember that an effect may have put its arguments into a place. `given` is the label of them all, if it is
-        known. With `again` it is an effect of a callee that was put in the place of a call: its way replaces the one
-        that it has in the callee."""
+        known. With `again` it is an effect of a called document that was put in the place of a call: its way replaces
+        the one that it has in the called document."""
         tool = effect.tool
         if tool.effect == "read":
             return
@@ -276,7 +276,7 @@ class KeptContents:
             labels[name] = label.join(before) if first else before.join(label)
 
     def read(self, tool: ToolFact, arguments: Mapping[str, AbstractValue]) -> Label:
-        """Return the label of what a tool may find in the places that it reads."""
+        """Return the label of the contents of the places that a tool reads."""
         if not self._labels:
             self._read_early.append((tool, arguments))
             return AUTHORED
@@ -284,7 +284,7 @@ class KeptContents:
         return self._read_in(places) if places else AUTHORED
 
     def read_file(self) -> Label:
-        """Return the label of what the file of a prompt may contain. Its name is not that of a tool: it may be any."""
+        """Return the label of the contents of a prompt's file. Its name is not that of a tool: it may be any."""
         return self._read_in((ANY_FILE,))
 
     def _read_in(self, places: tuple[str, ...]) -> Label:

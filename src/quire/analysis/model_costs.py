@@ -55,7 +55,7 @@ def model_calls(
 ) -> StepCalls:
     """Add the model calls of a step: one, or turns with tools, and corrections. `prompt` has the bytes of all that the
     first call reads, and `forced` those of the JSON Schema that is sent beside it. With `reads_replies`, only the
-    window of the model bounds what a call reads."""
+    window of the model bounds the input of a call."""
     key = agent, repairs, least, reads_replies
     calls = _KNOWN.get(key)
     if calls is None or calls.fixed.endless:
@@ -80,7 +80,7 @@ class StepCalls(Struct, frozen=True, gc=False):
     first: Amount
     """Tokens that the first call reads at most, without the tools that it is offered."""
     windows: int
-    """Calls of which only the window of the model bounds what they read."""
+    """Calls whose input only the window of the model bounds."""
     uses: int = 0
     """Calls of tools, or questions, that the model can make."""
 
@@ -180,8 +180,8 @@ def _time(cost: Cost, seconds: float | None, often: int, what: str, place: Place
 
 
 def tried(cost: Cost, times: int, *, survives: bool) -> Cost:
-    """Return the cost of work that may be tried again so many times. If its failure is survived, it may fail before it
-    does anything."""
+    """Return the cost of work that may be tried again `times` times. If its failure is survived, it may fail before any
+    work."""
     if not times and not survives:
         return cost
     whole = cost.times(number(1 + times) if times else ONE, 0 if survives else 1)

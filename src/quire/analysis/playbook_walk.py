@@ -195,7 +195,7 @@ def _work(walk: Walk, step: Step, place: Place, scope: Scope, cost: Cost) -> Abs
 
 
 def _capture(walk: Walk, step: Step, place: Place, value: AbstractValue | None, scope: Scope) -> None:
-    """Keep a result under its name. A type only warns, so it does not narrow what the value can contain."""
+    """Keep a result under its name. A type only warns, so it does not narrow the possible values."""
     if step.capture is None or value is None:
         return
     name = step.capture.name
@@ -221,7 +221,7 @@ def _is_text(value: AbstractValue) -> bool:
 
 
 def _as_text(value: AbstractValue) -> AbstractValue:
-    """Return the text that a value of a callee becomes: that of an answer is the answer."""
+    """Return the text that a value of a called document becomes: that of an answer is the answer."""
     if value.answer is not None or (value.is_constant and isinstance(value.constant, str)):
         return value
     return replace(value.unanswered(), fields={}, element=None, is_constant=False, constant=None)
@@ -264,7 +264,7 @@ def _think(walk: Walk, work: Think, place: Place, scope: Scope, cost: Cost) -> A
 
 
 def _preamble(walk: Walk, source: PromptSource, place: Place, scope: Scope) -> AbstractValue:
-    """Return a prompt that is fetched: what a server sends is from outside, a file is from the workspace. Its own
+    """Return a prompt that is fetched: text of a server is from outside, a file is from the workspace. Its own
     references are filled in too, so it reads every value."""
     if source.scheme == "variable":
         return scope.names.stores.get(source.where) or EMPTY

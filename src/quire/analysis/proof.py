@@ -1,4 +1,4 @@
-"""Prove, before a run, what a document can cost, touch and pass on at the worst.
+"""Prove, before a run, the most that a document can cost, touch and pass on.
 
 `prove` walks over the plan once and returns a `Proof`: bounds as formulas in the sizes of the inputs, and the facts
 that all rules, `show`, `quire.lock` and the page read.
@@ -58,7 +58,7 @@ class Proof(Struct, frozen=True, dict=True):
     unknown: tuple[str, ...] = ()
     """Documents that are called but were not found. They can do anything."""
     missed_by: Mapping[str, str] = {}
-    """For each of them, the callee of the document itself that leads to it; empty for one that it calls itself."""
+    """For each of them, the direct call that leads to it; empty for one that the document calls itself."""
     incomplete: bool = False
     """True if the document does too much to list all of it."""
 

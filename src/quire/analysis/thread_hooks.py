@@ -1,4 +1,4 @@
-"""The hooks of a thread as facts: how often they act, what they can decide, and the exact flows of their arguments.
+"""The hooks of a thread as facts: the number of their actions, their decisions, and the exact flows of their arguments.
 
 The calls of the model of a thread are not known, but the actions of its hooks are written down: their arguments are
 made from values of the event by `${…}`.
@@ -143,7 +143,7 @@ def note_hooks(
 
 
 def _condition(hook: Hook, place: Place, scope: Scope, output: Label) -> Condition:
-    """Return the condition of a hook. Whether its event happens is up to the model, but for the first and the last."""
+    """Return the condition of a hook. The model decides if its event happens, unless it is the first or the last."""
     reads = {path: _value(path, scope, output) for path in _paths(hook.condition)}
     certain = hook.event in ("thread_started", "after_complete", "limit")
     label = joined(value.label.narrowed() for value in reads.values())

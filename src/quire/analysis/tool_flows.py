@@ -34,7 +34,7 @@ _PATHS = frozenset(("path", "file", "filename", "file_path", "filepath", "folder
 _ADDRESSES = frozenset(("url", "uri", "host", "hostname", "endpoint", "address", "webhook", "domain"))
 _NAMES = late_pattern(r"[A-Z]?[a-z0-9]+|[A-Z]+")
 _ON_INPUT = frozenset(("xargs", "parallel"))
-"""Programs that make commands of what they read."""
+"""Programs that make commands of their input."""
 _SHELLS = ("sh", "bash", "zsh", "dash", "ksh", "ash", "fish")
 _CODE_OPTIONS = {
     **dict.fromkeys(_SHELLS, "c"),

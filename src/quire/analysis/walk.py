@@ -2,8 +2,8 @@
 what the document may do.
 
 Each kind of work has a walk of its own (`pipeline_walk.py`, `playbook_walk.py`, `thread_walk.py`); this module has what
-they share: steps in sequence, branches, conditions, and calls of other documents. A callee is walked once for each kind
-of arguments that it gets; its facts are then put in the place of each call.
+they share: steps in sequence, branches, conditions, and calls of other documents. A called document is walked once for
+each kind of arguments that it gets; its facts are then put in the place of each call.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ MOST_FACTS = 50_000
 MOST_STEPS = 40_000
 """How many steps are walked before loops are followed for a few rounds only."""
 MOST_NOTES = 200_000
-"""How many facts are noted in all documents. Those of a callee are noted again for each call, so a chain of calls that
-are each made twice would have as many as it likes."""
+"""How many facts are noted in all documents. Those of a called document are noted again for each call, so a chain of
+calls that are each made twice would have as many as it likes."""
 
 
 class Called(Struct, frozen=True):
-    """The walk over a callee with certain arguments, before it is put in the place of a call."""
+    """The walk over a called document with certain arguments, before it is put in the place of a call."""
 
     cost: Cost
     result: AbstractValue
@@ -63,8 +63,8 @@ class Walk:
         self.facts: list[Fact] = []
         self.answers = Answers(exist=False)
         self.unknown: dict[str, str] = {}
-        """Documents that were not found, and the callee of the document that leads to each; empty if the document
-        itself calls it."""
+        """Documents that were not found, and the direct call that leads to each; empty if the document itself calls
+        it."""
         self.incomplete = False
         """True if there were too many facts to keep."""
         self.noted = 0
@@ -84,8 +84,8 @@ class Walk:
         pipe: AbstractValue,
         otherwise: AbstractValue | None = None,
     ) -> Called:
-        """Walk over a document of any format with these inputs. A callee has no others than those it is given, unless
-        a model may give it any: then each is `otherwise`."""
+        """Walk over a document of any format with these inputs. A called document has no others than those it is given,
+        unless a model may give it any: then each is `otherwise`."""
         from quire.plan.nodes import may_stop_early
 
         before, self.facts = (self.facts, self._repeated), []
@@ -112,7 +112,7 @@ class Walk:
 
     def note_effect(self, effect: EffectFact, given: Label | None = None, *, again: bool = False) -> None:
         """Note an effect, and that it may have put its arguments into a file. `given` is the label of all of them, if
-        it is known; `again` is true for one of a callee that was put in the place of a call."""
+        it is known; `again` is true for one of a called document that was put in the place of a call."""
         self.contents.write(effect, given, again=again)
         self.facts.append(effect)
 
@@ -153,7 +153,7 @@ class Walk:
         return answer_value(question, scope.names.answers)
 
     def told(self, label: Label, tools: Iterable[ToolFact], place: Place) -> Label:
-        """Return the label of all that a model reads: of its prompt, and of what its tools return."""
+        """Return the label of all that a model reads: of its prompt, and of the results of its tools."""
         for tool in tools:
             label = label.join(self.result(tool, AUTHORED, place))
         return label
@@ -202,8 +202,8 @@ class Walk:
     def result(
         self, tool: ToolFact, given: Label, place: Place, arguments: Mapping[str, AbstractValue] | None = None
     ) -> Label:
-        """Return the label of what a tool returns: at least that of the tool, that of the values it was given, and that
-        of what steps have put into the file that it reads. A model may choose any arguments."""
+        """Return the label of the result of a tool: at least that of the tool, that of the values it was given, and
+        that of what steps have put into the file that it reads. A model may choose any arguments."""
         label = self.contents.read(tool, arguments or {})
         if label is not AUTHORED:
             given = given.join(label)
@@ -216,7 +216,7 @@ class Walk:
 
     @property
     def is_long(self) -> bool:
-        """True if so much was walked that what is left should be kept for what must be."""
+        """True if the walk is so long that it saves its remaining steps for required work."""
         return len(self._called) > MOST_WALKS // 4 or self.noted > MOST_NOTES // 4
 
     @property
@@ -226,7 +226,7 @@ class Walk:
 
     @property
     def is_called(self) -> bool:
-        """True inside of a callee."""
+        """True inside of a called document."""
         return bool(self._way)
 
     def call(
@@ -239,8 +239,8 @@ class Walk:
         plan: Plan | None = None,
         otherwise: AbstractValue | None = None,
     ) -> AbstractValue:
-        """Walk over a callee, and put its cost and its facts in the place of the call. `plan` is the callee, if it is
-        known; `otherwise` is every input that is not among `inputs`."""
+        """Walk over a called document, and put its cost and its facts in the place of the call. `plan` is the called
+        document, if it is known; `otherwise` is every input that is not among `inputs`."""
         from quire.analysis.call_sites import CallSite  # most documents call none
 
         plan = plan or self.world.document(name)
@@ -258,7 +258,7 @@ class Walk:
             return sized(None, endless(reason), source_label(Integrity.OUTSIDE, Privacy.PUBLIC, trace))
         site = CallSite(scope, step, called.facts, called.entered)
         cost.add(site.cost(called.cost))
-        # A call that the callee refuses says which value does not fit.
+        # A call that the called document refuses says which value does not fit.
         scope.names.failures.add(joined((site.label(called.failing), *(value.label for value in inputs.values()))))
         for fact in called.facts:
             if self.noted > MOST_NOTES:
@@ -322,7 +322,7 @@ def _traces(*values: AbstractValue | None) -> dict[int, Trace]:
 
 
 def signature(value: AbstractValue, depth: int = 0) -> tuple[object, ...]:
-    """Return a key that two values share only if a callee cannot tell them apart."""
+    """Return a key that two values share only if a called document cannot tell them apart."""
     label = value.label
     if value.computed or value.choices or depth > 4 or len(value.fields) > 50:
         return (id(value),)

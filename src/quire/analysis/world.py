@@ -106,7 +106,7 @@ class World(Protocol):
         ...
 
     def document(self, name: str) -> Plan | None:
-        """Return a callee of any format, or None if it is not found."""
+        """Return a called document of any format, or None if it is not found."""
         ...
 
     def tools(self, connection: str, name: str) -> tuple[ToolFact, ...]:

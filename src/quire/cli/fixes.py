@@ -72,7 +72,7 @@ def fixed_text(text: str, source: Source, check: Check, unsafe: bool) -> tuple[s
 
 def chosen_fixes(source: Source, findings: Iterable[Diagnostic], *, unsafe: bool = False) -> Iterator[Fix]:
     """Yield the fixes that can be made together. Of fixes that overlap, or that insert at one place, only the first is
-    used: the next round finds what is left."""
+    used: the next round finds the others."""
     taken: list[tuple[int, int]] = []
     for diagnostic in findings:
         fix = fix_of(source, diagnostic)

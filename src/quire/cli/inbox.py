@@ -1,4 +1,4 @@
-"""`quire inbox`: list the open questions of runs, and the letters about launched runs that have ended."""
+"""`quire inbox`: list the open questions of runs, and the notices about launched runs that have ended."""
 
 from __future__ import annotations
 

@@ -70,8 +70,8 @@ def proof_options(command: Command) -> Command:
 
 
 def proof_lines(document: Document, options: ProofOptions) -> tuple[list[str], list[str]]:
-    """Return the line to begin with, and gates, flows and the envelope, with options about bounds these too; with `why`
-    the arithmetic of numbers and nothing else.
+    """Return the line to begin with, and approvals, data flows and needed permissions, with options about bounds these
+    too; with `why` the arithmetic of numbers and nothing else.
 
     Raises `UsageError` for options that cannot be meant, so it comes before anything is printed.
     """

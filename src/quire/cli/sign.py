@@ -159,7 +159,7 @@ def survey(files: Sequence[SignableFile], trusted: TrustedKeys) -> FoundFiles:
 
 
 def require_consent(fresh: Sequence[Fresh], *, yes: bool, ask: bool) -> None:
-    """Raise `Refused` unless there is nothing new, or the user agrees: on a terminal, otherwise with `--yes`."""
+    """Raise `Refused` unless nothing is new, or the user agrees: on a terminal, otherwise with `--yes`."""
     if not fresh or yes:
         return
     documents = counted(len(fresh), "document")
@@ -187,7 +187,7 @@ def _show(fresh: Sequence[Fresh]) -> None:
 
 
 def _authority(item: Signable, source: Source) -> Iterator[str]:
-    """Yield what a document declares that it may do; nothing for a document that cannot be read, which is not signed
+    """Yield the permissions that a document declares; nothing for a document that cannot be read, which is not signed
     either."""
     try:
         if item.kind == "directive":

@@ -98,7 +98,7 @@ def write_lines(lines: Iterable[str]) -> None:
 
 
 def complain(problem: str) -> None:
-    """Print on stderr what is wrong, safe for a terminal."""
+    """Print a problem on stderr, safe for a terminal."""
     from quire.display.visible import visible
 
     tell(f"quire: {visible(problem)}")

@@ -384,7 +384,7 @@ def _data(note: KeyNote) -> dict[str, object]:
 
 
 def _print_key(data: Mapping[str, object], message: str, as_json: bool) -> None:
-    """Print the id of a key, and on stderr what was done with it; or the data, for machines."""
+    """Print the id of a key, and on stderr the change that was made; or the data, for machines."""
     if as_json:
         click.echo(json.dumps(data))
         return

@@ -1,5 +1,4 @@
-"""Outline of a document: its inputs, what each step does, the tools and prompts it needs, and its bounds and
-envelope."""
+"""Outline of a document: its inputs and steps, the tools, prompts and permissions it needs, and its bounds."""
 
 from __future__ import annotations
 
@@ -224,7 +223,7 @@ def envelope_lines(envelope: CapabilityEnvelope) -> Iterator[str]:
 
 
 def foreseen_data(bounds: PlanBounds, envelope: CapabilityEnvelope) -> dict[str, Value]:
-    """Return bounds and envelope for programs. Null means infinity, which JSON cannot express."""
+    """Return bounds and needed permissions for programs. Null means infinity, which JSON cannot express."""
     from quire.plan.bounds import COUNTED
 
     counts: dict[str, Value] = {name: range_data(getattr(bounds, name)) for name in COUNTED}

@@ -107,7 +107,7 @@ def view_data(view: RunView) -> dict[str, Value]:
 
 
 def reused_data(view: RunView) -> dict[str, Value]:
-    """Return what the run has taken from another one; nothing for most runs."""
+    """Return the replies that the run has taken from another one; nothing for most runs."""
     if not view.pins.reuse:
         return {}
     from quire.display.copies_json import reuse_data
@@ -203,7 +203,7 @@ def _call(call: CallView) -> Value:
 
 
 def usage_data(usage: Usage | None) -> Value:
-    """Return what an effect used; None for one that uses nothing."""
+    """Return the usage of an effect; None without any."""
     if usage is None:
         return None
     return {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens, "cost": usage.cost}

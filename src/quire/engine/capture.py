@@ -41,8 +41,8 @@ _CUT = late_pattern(
 )
 """Possible remainder of a token at the end of a text that was cut off."""
 
-# What may come next: a value; a value or the end of an empty list; a key; a key or the end of an empty object; a colon;
-# a comma or the end of the open list or object.
+# The next token may be: a value; a value or the end of an empty list; a key; a key or the end of an empty object; a
+# colon; a comma or the end of the open list or object.
 _VALUE, _VALUE_OR_END, _KEY, _KEY_OR_END, _COLON, _COMMA_OR_END = range(6)
 
 
@@ -186,7 +186,7 @@ class Captured(Struct, frozen=True):
     displayed: str
     """The text without the extracted JSON."""
     warning: str = ""
-    """Says why the value does not fit what was asked for."""
+    """Says why the value does not fit the request."""
 
 
 def capture_text(capture: Capture, text: str, rules: int = SEMANTICS_VERSION, *, cut: bool = False) -> Captured:

@@ -1,5 +1,5 @@
-"""Compare what a run did with what was proven before it started. More than was proven is a mistake in Quire, unless a
-model wrote more than its call allowed, or a service counts or charges in a way of its own.
+"""Compare the numbers of a run with the bounds proven before it started. More than was proven is a mistake in Quire,
+unless a model wrote more than its call allowed, or a service counts or charges in a way of its own.
 
 The whole journal is counted, over all drives of the run, and each path once. So a resume that performs a failed effect
 again counts once, and a call that was under way at a crash counts as the one call that is made in its place. Calls that
@@ -80,7 +80,7 @@ class BrokenBound(Struct, frozen=True):
 
     @property
     def message(self) -> str:
-        """Return what is wrong with the bound, whose mistake it is, and what to do."""
+        """Return the broken bound, the part at fault, and advice."""
         what = _WORDS.get(self.name, self.name)
         text = f"{_count(self.seen)} {what} were seen, and at most {_count(self.proven)} were proven possible"
         if self.too_long is not None and self.name in _DEPENDS_ON_REPLIES:
@@ -96,7 +96,7 @@ class BrokenBound(Struct, frozen=True):
 
 
 def seen_in(records: Iterable[EffectRecord]) -> dict[str, float | None]:
-    """Count what the records of a run show. The cost is None if a price is not known."""
+    """Count the calls, tokens and money in the records of a run. The cost is None if a price is not known."""
     counts: dict[str, float] = dict.fromkeys(_COMPARED, 0)
     threads: set[str] = set()
     priced = True

@@ -142,7 +142,7 @@ class Event(Struct, gc=False):
     """0 for events that are not kept (deltas, replayed steps)."""
     path: str = ""
     way: str = ""
-    """The step that the event is about: its label, preceded in a callee by the labels of the steps that lead to it."""
+    """The step of the event: its label, preceded in a called document by the labels of the steps that lead to it."""
     data: Mapping[str, Value] = struct_field(default_factory=dict)
     live: Mapping[str, Value] = struct_field(default_factory=dict)
     replayed: bool = False
@@ -273,7 +273,7 @@ class RunRow(Struct, frozen=True):
 class RunUpdate(Struct, gc=False):
     """The columns of the run's row that change with a write.
 
-    `status` and `position` stay as they are if they are None. Whenever `status` is given, `failure`, `ended_by` and
+    `status` and `position` stay as they are if they are None. Each time `status` is given, `failure`, `ended_by` and
     `expires_at` are written with the values given here, so continuing a run clears them.
     """
 

@@ -43,7 +43,7 @@ def is_cut(record: EffectRecord) -> bool:
 
 
 def saved_by(record: EffectRecord) -> Meter:
-    """Return what a reply used when it was paid for: in this run, or in the run that it was taken from."""
+    """Return the usage of a reply when it was paid for: in this run, or in the run that it was taken from."""
     used = record.value.get(REUSED) if isinstance(record.value, Mapping) else None
     if not isinstance(used, Mapping):
         return Meter.of(record)

@@ -95,7 +95,7 @@ class _Parser:
         return node
 
     def _instead(self, mark: str) -> str:
-        """Return what to write instead of a mark that cannot stand after a value."""
+        """Return the replacement of a mark that cannot stand after a value."""
         if self._dialect:
             from quire.expr.functions import FUNCTIONS
 

@@ -1,7 +1,7 @@
 """Documents as other documents see them: the port through which checks ask about the workspace, and circles of calls.
 
 `DocumentResolver` is that port, for all formats; `quire.library.library.Library` is behind it. `DocumentInterface` is
-all that a check needs to know about a callee.
+all that a check needs to know about a called document.
 
 `circles` finds documents that can reach themselves by calling each other. The calls of playbooks and pipelines are
 known before they run, so a run with such a circle never starts. The calls of a directive are decided by a model: a run
@@ -32,7 +32,7 @@ _SHOWN = 8
 
 
 class DocumentInterface(Struct, frozen=True):
-    """A callee as its callers see it."""
+    """A called document as its callers see it."""
 
     format: str
     name: str
@@ -51,7 +51,7 @@ class DocumentInterface(Struct, frozen=True):
         return f"the {self.format} {self.name} needs {listed(owed, _SHOWN)}, which it is not given" if owed else ""
 
     def unknown(self, names: Mapping[str, object]) -> list[tuple[str, str]]:
-        """Return the names that the callee does not accept, each with a hint at what may be meant."""
+        """Return the names that the called document does not accept, each with a hint at what may be meant."""
         known = self.known
         if known is None:
             return []
@@ -77,7 +77,7 @@ class Caller(Struct, frozen=True):
     """A document and the names that it calls."""
 
     key: str
-    """Identifies the document, whatever name it was found by."""
+    """Identifies the document, independent of the name that found it."""
     name: str
     format: str
     calls: tuple[CallTarget, ...]
@@ -221,7 +221,7 @@ def circles(root: Caller, find: FindTarget) -> list[Circle]:
 def _reached(root: Caller, find: FindTarget) -> tuple[dict[str, Caller], dict[str, dict[str, CallTarget]]]:
     """Return every document that can be reached from the root, the nearest first, and the calls between them.
 
-    The calls map each caller to its callees and the names that it calls them by.
+    The calls map each caller to its called documents and the names that it calls them by.
     """
     callers = {root.key: root}
     edges: dict[str, dict[str, CallTarget]] = {}

@@ -136,7 +136,7 @@ def _about_unused(
 
 
 def _hides_nothing(source: Source, allow: Allow, instead: Allow | None) -> Diagnostic:
-    """Return the finding about a comment. `instead` is the one that hides what it covers."""
+    """Return the finding about a comment. `instead` is the one that hides the same findings."""
     if instead is not None:
         line = source.position(instead.span.start).line
         message = f"the comment on line {line} already hides {allow.code} here, so this one hides nothing"

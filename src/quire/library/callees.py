@@ -40,7 +40,7 @@ class Callee(Struct, frozen=True):
 
 
 class Callees:
-    """Finds callees by name, in the library as it is at the first question."""
+    """Finds called documents by name, in the library as it is at the first question."""
 
     def __init__(self, library: Library, directive: Callable[[str], Bundle | None]) -> None:
         """`directive` gathers and verifies a directive."""
@@ -53,7 +53,7 @@ class Callees:
         return self._library.snapshot()
 
     def find(self, name: str, kind: str = "") -> Callee | None:
-        """Find a callee, or return None. Raises `Refused` and `BadDocument` for one that exists but cannot be used."""
+        """Find a called document, or return None. Raises `Refused` and `BadDocument` for one that is not usable."""
         kinds = (kind,) if kind else KINDS
         document = self._snapshot.find(name, [item_type for item_type in kinds if item_type != "directive"])
         if document is not None:
@@ -104,7 +104,7 @@ def read_directive(source: Source) -> Plan:
 
 
 def pinned(callees: Mapping[str, Callee]) -> dict[str, Value]:
-    """Return the pins of callees; their texts go to the store by hash."""
+    """Return the pins of called documents; their texts go to the store by hash."""
     return {
         name: {
             "sha256": Source.of(callee.text, "").sha256,
@@ -131,7 +131,7 @@ def document_from_pin(source: Source, format: str, declared: str, key: str, rule
 
 
 def callee_from_pin(stored: Mapping[str, Value], text: str, rules: int) -> tuple[Plan, Bundle | None]:
-    """Read a callee from its pin, by the rules of its run."""
+    """Read a called document from its pin, by the rules of its run."""
     from quire.engine.interpreter.thread.compose import Bundle
 
     entry = cast("Mapping[str, str]", stored)

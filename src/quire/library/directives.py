@@ -70,7 +70,7 @@ class BundleBuilder:
         return bool(self._items.warnings)
 
     def gather(self, item_id: str) -> Bundle | None:
-        """Gather a directive; None if it does not exist. Raises what `gathered` raises."""
+        """Gather a directive; None if it does not exist. Raises the errors of `gathered`."""
         item = self._find("directive", item_id)
         return self.gathered(item) if item else None
 

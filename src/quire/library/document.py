@@ -1,6 +1,6 @@
 """A document that has been read: its text, the findings about it, and its plan if it can run.
 
-Where a document is: in which workspace, on the user's shelf or in a space, and its path without links.
+Where a document is: in which workspace, user's document list or space, and its path without links.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ class Places:
         self._real: dict[str, Path] = {}
 
     def workspace(self, source: Source) -> Workspace | None:
-        """Return the workspace that a run of a document would have; None for one on the user's shelf."""
+        """Return the workspace that a run of a document would have; None for one of the user's document list."""
         folder = os.path.dirname(source.name)  # noqa: PTH120
         if folder not in self._workspaces:
             on_shelf = is_on_shelf(source.name, user_space())

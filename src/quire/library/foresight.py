@@ -57,8 +57,8 @@ class Foresight:
         documents: Mapping[str, Plan] | None = None,
         library: Snapshot | None = None,
     ) -> None:
-        """`documents` are the callees of a run, which are then not looked up; `library` has the documents of the
-        workspace, if they were looked at before."""
+        """`documents` are the called documents of a run, which are then not looked up; `library` has the documents of
+        the workspace, if they were looked at before."""
         self._settings = settings
         self._callees = documents
         self._looked_at = library
@@ -77,7 +77,8 @@ class Foresight:
             return cls(None)
 
     def of(self, plan: Plan, name: str = "") -> tuple[PlanBounds, CapabilityEnvelope]:
-        """Return the bounds and the envelope of a plan. `name` is its file, by which the settings know a playbook."""
+        """Return the bounds and permissions of a plan. `name` is its file, by which the settings know a
+        playbook."""
         return self.bounds(plan, name), self.envelope(plan, name)
 
     def bounds(
@@ -104,7 +105,7 @@ class Foresight:
         return envelope(self.whole(plan, name), words, self.called, self.tools_of)
 
     def whole(self, plan: Plan, name: str = "") -> Plan:
-        """Return a plan with everything that it runs with: the tools of its steps, or what a directive inherits."""
+        """Return a plan with everything that it runs with: the tools of its steps, or the inherited parts."""
         if not plan.thread or self._settings is None:
             return self._with_tools(plan, name)
         from quire.library.directive_preview import composed_plan
@@ -176,9 +177,9 @@ class Foresight:
         own: CallSettings | None = None,
         one_model: bool = False,
     ) -> Proof:
-        """Prove what a plan can cost, touch and pass on. `model` is the run's own, and `inputs` are those of a run,
-        where they are known. `is_rest` tells that the plan has only the last steps of a document; `own` and `one_model`
-        are those of `WorkspaceWorld`."""
+        """Prove the most that a plan can cost, touch and pass on. `model` is the run's own, and `inputs` are those of a
+        run, where they are known. `is_rest` tells that the plan has only the last steps of a document; `own` and
+        `one_model` are those of `WorkspaceWorld`."""
         from quire.analysis.abstract_values import NULL
         from quire.analysis.proof import earlier_value, given_values, prove
 
@@ -211,7 +212,7 @@ class Foresight:
         return [pipeline.plan for pipeline in same if real_path(Path(pipeline.source.name)) == here]
 
     def source_of(self, name: str) -> Source | None:
-        """Return the text of a callee, to show places in it; None if it is not found."""
+        """Return the text of a called document, to show places in it; None if it is not found."""
         if self._settings is None:
             return None
         try:

@@ -91,9 +91,9 @@ class Library:
         return replace(read(Source.of(item.text, str(item.path))), id=item.id) if item else None
 
     def meanings(self, name: str, space: SpaceName | None = None) -> list[Entry]:
-        """Return all documents that a person may mean by a name: of the workspace, of the user's shelf, and directives
-        of all spaces; or those of one space. A full match wins over the last part of another name, within each kind
-        and place."""
+        """Return all documents that a person may mean by a name: of the workspace, of the user's document list, and
+        directives of all spaces; or those of one space. A full match wins over the last part of another name, within
+        each kind and place."""
         from quire.library.registered import SHELF, shelf_entries
 
         places = [{kind: self.spaces.entries(kind, space) for kind in KINDS}]
@@ -108,7 +108,7 @@ class Library:
 
     @cached_property
     def shelf(self) -> Library:
-        """The library in which a document of the user's shelf looks up names."""
+        """The library in which a document of the user's document list looks up names."""
         from quire.library.registered import shelf_settings
 
         return Library(shelf_settings(self.settings))

@@ -2,7 +2,7 @@
 document that may do more than it was locked with is refused.
 
 Nothing is started, and no price list is loaded: the tools and prices are those of the lock. A lock that is only out of
-date stops nothing. Documents outside of the workspace, such as those on the user's shelf, are not held to its lock.
+date stops nothing. Documents outside of the workspace, such as the user's document list, are not held to its lock.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 Standing = Literal["none", "unreadable", "new", "equal", "stale", "wider"]
-"""`none`: there is no lock. `unreadable`: it cannot be read. `new`: it has no entry of the document. `stale`: something
+"""`none`: no lock exists. `unreadable`: it cannot be read. `new`: it has no entry of the document. `stale`: something
 has changed, and nothing is wider."""
 
 

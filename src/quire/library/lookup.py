@@ -1,7 +1,7 @@
 """Find documents from command-line arguments: by file or by name, for running, signing and verifying.
 
-A name is that of a registered pipeline, a playbook or a directive, in the workspace or on the user's own shelf; the
-last part is enough if it is unique. A name that a workspace and the shelf both have is never decided silently:
+A name is that of a registered pipeline, a playbook or a directive, in the workspace or in the user's document list; the
+last part is enough if it is unique. A name that a workspace and this list both have is never decided silently:
 `user:NAME` and `project:NAME` say which. For a missing file the nearest name is suggested. `sign` and `verify` take the
 documents that `check` finds, and the items in `.ai`.
 """

@@ -2,7 +2,7 @@
 
 A run signs only an item that has no more authority than the run itself, and no more than when it was last signed.
 
-The last signed authority is kept in the user's space, where no tool can write. A run may overwrite a directive and then
+The last signed authority is kept in the user folder, where no tool can write. A run may overwrite a directive and then
 sign it; the old text is gone by then, so its authority is recorded beforehand: when a run that may sign begins, and
 when a tool is about to overwrite the file.
 """
@@ -69,8 +69,8 @@ def authority_of_run(grants: Grants, limits: Limits | None, project: ProjectRisk
 
 
 def authority_of(thread: Thread, ancestors: Resolver) -> Authority:
-    """Return the authority of a directive, with inherited permissions. Raises what `read_chain` and `resolve_limits`
-    raise."""
+    """Return the authority of a directive, with inherited permissions. Raises the errors of `read_chain` and
+    `resolve_limits`."""
     granting, origin = thread, ""
     if not thread.grants_itself() and thread.extends.strip():
         for ancestor_id, ancestor in read_chain(thread.extends.strip(), ancestors):
@@ -135,7 +135,7 @@ class SignedAuthority(Struct, frozen=True):
             self.note(item)
 
     def note_all(self) -> None:
-        """Record all directives of the project and of the user's space."""
+        """Record all directives of the project and of the user folder."""
         for entry in self.items.spaces.entries("directive"):
             if entry.space != "system":
                 with contextlib.suppress(QuireError):

@@ -2,7 +2,8 @@
 row; and the circles that calls between documents lead into.
 
 Nothing is started or verified, and the user is not asked. Each file is read once, and only when a question needs it;
-what only some questions need is imported then. Python tools are imported only if the user has agreed to the workspace.
+modules for rare questions are imported then. Python tools are imported only if the user has agreed to the
+workspace.
 """
 
 from __future__ import annotations

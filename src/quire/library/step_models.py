@@ -1,7 +1,7 @@
 """Choose the model of each step of a playbook, and the tools that it may use, when a run starts.
 
 The document asks (`@model`), the settings decide: `[playbooks."NAME"]` and its steps, profiles (`[agents.NAME]`) and
-tiers. A document can only name what the settings have. The choice is pinned with the run.
+tiers. A document can only name models of the settings. The choice is pinned with the run.
 """
 
 from __future__ import annotations

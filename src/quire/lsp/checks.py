@@ -46,8 +46,8 @@ QUICK_SECONDS = 0.010
 SLOW_SECONDS = 0.080
 """A quick part that took longer is made in another process, which costs about half of that itself."""
 LONG_TEXT = 30_000
-"""The plan and the proof of a text with so many characters are never made in this process, which would keep the memory
-that they take."""
+"""Number of characters of a text above which its plan and its proof are never made in this process, which would keep
+the memory that they take."""
 QUIET_SECONDS = 0.030
 CURSOR_SECONDS = 0.300
 BESIDE_SECONDS = 0.150
@@ -144,11 +144,11 @@ class Checks:
         return at is not None and at <= self._clock()
 
     def _possible(self, due: dict[str, float], needs_process: Callable[[str], bool]) -> dict[str, float]:
-        """Return what can be done now: without what needs another process while there is one."""
+        """Return the tasks that can start now: without those for another process while one runs."""
         return {uri: at for uri, at in due.items() if not needs_process(uri)} if self._is_busy else due
 
     def work(self) -> Job | None:
-        """Do what is due, one thing at a time. Return the work that is to be done in another process, if it is that."""
+        """Do the next task that is due. Return the work that is to be done in another process, if it is that."""
         now = self._clock()
         if (uri := _first_due(self._shown_at, now)) is not None:
             self._show_held_back(uri)

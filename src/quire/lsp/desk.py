@@ -1,8 +1,8 @@
 """The documents that an editor has open, and the workspaces around them: library, settings and foresight.
 
-The open texts are put before the files on disk (`quire.source.OPEN_TEXTS`), so an unsaved callee counts everywhere.
-Nothing is started and no module of a workspace is imported. Everything is made anew after a change, when it is first
-asked for; parsed texts are remembered by the library itself.
+The open texts are put before the files on disk (`quire.source.OPEN_TEXTS`), so an unsaved called document counts
+everywhere. Nothing is started and no module of a workspace is imported. Everything is made anew after a change, when it
+is first asked for; parsed texts are remembered by the library itself.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ class Desk:
         return document
 
     def saved(self, uri: str) -> None:
-        """Decide the format of a document anew by its text. While it is typed it stays what it was; a text that was
-        saved is what a search of the folder finds in it."""
+        """Decide the format of a document anew by its text. It keeps its format while it is typed; for a saved text a
+        search of the folder decides."""
         document = self.documents.get(uri)
         if document is not None:
             document.format = ""
@@ -209,7 +209,7 @@ class Desk:
                 yield other
 
     def _workspace(self, folder: Path) -> Path:
-        # The folder of a new file may not be there yet; `isdir` of a name that cannot be one is False.
+        # The folder of a new file may not exist yet; `isdir` of a name that cannot be one is False.
         place = next((path for path in (folder, *folder.parents) if os.path.isdir(path)), folder)  # noqa: PTH112
         with contextlib.suppress(QuireError):  # a workspace of another account: its settings are not read
             workspace = find_workspace(place)

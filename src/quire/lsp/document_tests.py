@@ -88,7 +88,7 @@ class CheckMark(Struct, frozen=True):
     """Where its value ends."""
     holds: bool
     value: str = ""
-    """The value that was seen, as text; empty if there is nothing to show."""
+    """The value that was seen, as text; empty without one."""
     message: str = ""
     """Why it does not hold."""
     literal: str = ""
@@ -251,7 +251,7 @@ def run_tests(
     paths: Sequence[tuple[str, str]], cases: Collection[str] = (), tell: Tell = lambda _done, _of: None
 ) -> tuple[list[Value], list[TestRecord]]:
     """Run test files, each given with the path of its document, or some cases of them, and tell how many are done.
-    Return the objects that `quire test --json` prints, and what is kept of the results."""
+    Return the objects that `quire test --json` prints, and the parts of the results to keep."""
     began = time.perf_counter()
     names = frozenset(cases) or None
     options = FileOptions(

@@ -34,7 +34,7 @@ def format_at(path: str, source: Source, folder: Folder, before: str = "") -> st
     """Return the format of a file for editors; empty for one that is not a document.
 
     An editor opens every Markdown and YAML file: a readme and the settings of other programs are not documents with
-    errors. So the text decides, as in a search of a folder, wherever the name does not. `before` is the format of the
+    errors. So the text decides, as in a search of a folder, where the name does not. `before` is the format of the
     text before, which stays while parts of it are typed anew.
     """
     if Path(path).name == SETTINGS_FILE:
@@ -107,7 +107,7 @@ class View:
 
     @cached_property
     def document(self) -> Document | None:
-        """The document as a run would read it, with its plan if it has no error; None for what cannot run."""
+        """The document as a run would read it, with its plan if it has no error; None if it cannot run."""
         try:
             return read(self.source)
         except QuireError:
@@ -138,7 +138,7 @@ class View:
         return make(self) if make else Index()
 
     def line_before(self, offset: int) -> str:
-        """Return the text of the line before an offset, for what is being typed and cannot be parsed yet."""
+        """Return the text of the line before an offset, for unfinished text that cannot be parsed yet."""
         text = self.source.text
         return text[line_start(text, offset) : offset]
 

@@ -1,7 +1,7 @@
 """Tell which thing a name means, in all documents of a workspace, and which calls would lead a document back to itself.
 
-A thing belongs to one document: an input, a step, a schema. A name of a document (a callee, a prompt file) means the
-whole document, however it is written.
+A thing belongs to one document: an input, a step, a schema. A name of a document (a called document, a prompt file)
+means the whole document, however it is written.
 """
 
 from __future__ import annotations

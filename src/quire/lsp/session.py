@@ -171,7 +171,7 @@ class Session:
 
     @property
     def _reads_more(self) -> bool:
-        """True if runs or prices are to be read for what hovers and lenses show."""
+        """True if runs or prices are to be read for hovers and lenses."""
         return self._desk is not None and (self._desk.last_runs.is_due or self._desk.prices.is_due)
 
     def later(

@@ -1,6 +1,6 @@
 """Connect a session to an editor: by the standard streams, or by a socket of this machine.
 
-One loop waits for the editor, for the time of the next check, and for processes that do what takes long. Each of those
+One loop waits for the editor, for the time of the next check, and for processes that do long work. Each of those
 is a copy of this one (`fork`), so it knows every unsaved text, and its end leaves nothing behind. Where no process can
 be copied, such work is done in between.
 """
@@ -52,13 +52,13 @@ class _Child:
         self._read = bytearray()
 
     def read(self) -> bool:
-        """Read what the process has written. Return False at the end."""
+        """Read the output of the process. Return False at the end."""
         piece = os.read(self.pipe, _PIECE)
         self._read += piece
         return bool(piece)
 
     def messages(self) -> Iterator[bytes]:
-        """Yield the messages that were read. What follows on an empty one is the result."""
+        """Yield the messages that were read. The value after an empty one is the result."""
         while len(self._read) >= _LENGTH and (length := int.from_bytes(self._read[:_LENGTH])):
             if len(self._read) < _LENGTH + length:
                 return
@@ -139,7 +139,7 @@ class Connection:
         return bool(ready or writable) or self._editor_lives()
 
     def _wait(self, reads: list[int], seconds: float) -> tuple[list[int], bool]:
-        """Return what can be read, and whether the editor can be written to, if there is something to write."""
+        """Return the readable files, and whether the editor can be written to, if there is something to write."""
         ready, writable, _ = select.select(reads, [self._writes] if self._out else [], [], seconds)
         return ready, bool(writable)
 
@@ -147,7 +147,7 @@ class Connection:
         return os.read(self._reads, _PIECE)
 
     def _work(self) -> None:
-        """Do what can be done now. New messages are taken in between, so that a cancellation is seen in time."""
+        """Do the possible work. New messages are taken in between, so that a cancellation is seen in time."""
         while self._session.wait == 0 and self._session.ended is None:
             job = self._session.work()
             for child in [child for child in self._children if child.job.is_old()]:
@@ -164,8 +164,8 @@ class Connection:
             self._out += framed(message)
 
     def _write(self) -> None:
-        """Write what the editor can take now. Only the first bytes are certain not to wait, so for more than these the
-        pipe says how many it takes: findings about a large document fill it many times."""
+        """Write as much as the editor can take now. Only the first bytes are certain not to wait, so for more than
+        these the pipe says how many it takes: findings about a large document fill it many times."""
         if len(self._out) <= _CERTAIN or not hasattr(os, "set_blocking"):
             del self._out[: os.write(self._writes, self._out[:_CERTAIN])]
             return
@@ -196,7 +196,7 @@ class Connection:
 
 class ThreadConnection(Connection):
     """A connection for Windows, which can only wait for sockets: a thread reads, and writing waits for the editor.
-    Without `fork` there is nothing else to wait for."""
+    Without `fork` it has nothing else to wait for."""
 
     def __init__(self, session: Session, reads: int, writes: int, *, collects: bool = False) -> None:
         super().__init__(session, reads, writes, collects=collects)
@@ -246,7 +246,7 @@ def _begin(job: Job, reads: int) -> _Child:
 
 
 def _collect() -> None:
-    """Collect all garbage, and have the collections until the next one look only at what is new."""
+    """Collect all garbage, and let later collections look only at new objects."""
     gc.unfreeze()
     gc.collect()
     gc.freeze()
@@ -258,8 +258,8 @@ def _collect_seldom() -> None:
 
 
 def serve_stdio() -> int:
-    """Serve the editor that has started this process. Nothing but the protocol is written to standard output: what a
-    library prints goes to standard error."""
+    """Serve the editor that has started this process. Only the protocol is written to standard output: the output of
+    libraries goes to standard error."""
     reads, writes = os.dup(0), os.dup(1)
     _widen(writes)
     os.dup2(2, 1)

@@ -1,4 +1,4 @@
-"""Limits on what a service may send over HTTP: bytes in a line, in a body, and in a stream of events.
+"""Limits on replies of services over HTTP: bytes in a line, in a body, and in a stream of events.
 
 Client libraries collect a line, and a body, whole. An endless one would take all memory, and a few compressed bytes may
 expand to gigabytes: so compression is neither requested nor accepted.

@@ -208,7 +208,7 @@ def _either(schema: Mapping[str, Value]) -> list[Mapping[str, Value]]:
 def choice(
     tools: Sequence[Offered], answer: Mapping[str, Value] | None, *, texts: int, loose: bool = False
 ) -> dict[str, Value]:
-    """Return the schema of one tool call or the answer: a text, or what the `answer` schema says.
+    """Return the schema of one tool call or the answer: a text, or a value of the `answer` schema.
 
     If `loose`, any arguments are accepted.
     """

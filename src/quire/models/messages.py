@@ -121,7 +121,7 @@ class Conversation(Struct, frozen=True):
 
 
 def _arguments(name: str, raw: object, *, cut: bool) -> tuple[Mapping[str, Value], str]:
-    """Return the arguments, and what is wrong with them: if anything is, the arguments are empty."""
+    """Return the arguments, and the mistake in them: with a mistake, the arguments are empty."""
     try:
         if raw is None or raw == "":
             # A call without arguments, unless they were cut off.

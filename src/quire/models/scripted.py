@@ -5,9 +5,9 @@ mapping with `reply`, `error`, `default`, or `tool_calls` (each with `name` and 
 the model says with them). A `finish_reason` of `length` makes it a reply that was cut off.
 
 For each call the first of these answers: an entry whose `step` is the way to the call's step (`3 › 1`, or `3>1`, in a
-callee); one whose `step` is its label; one whose `contains` occurs in the prompt; the next entry in order that has
-neither; the `default`. Entries for the same step, or with the same `contains`, are used one after the other, and the
-last of them stays. `delay_ms` waits before the answer; an entry that is only a delay belongs to the one after it.
+called document); one whose `step` is its label; one whose `contains` occurs in the prompt; the next entry in order that
+has neither; the `default`. Entries for the same step, or with the same `contains`, are used one after the other, and
+the last of them stays. `delay_ms` waits before the answer; an entry that is only a delay belongs to the one after it.
 
 A script covers the whole run: when a run is resumed, the entries that its calls used, failed ones too, are skipped
 (`pass_over`), and the next call gets the entry that it would have got without the interruption.
@@ -309,7 +309,7 @@ class ScriptedModel:
 
     @property
     def ways(self) -> list[str]:
-        """Return the ways to steps of callees that entries are for."""
+        """Return the ways to steps of called documents that entries are for."""
         return [entry.step for entry in self._matching if entry.step is not None and JOINT in entry.step]
 
     def pass_over(self, call: ModelCall) -> None:

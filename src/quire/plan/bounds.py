@@ -73,8 +73,8 @@ MAX_NESTED_CALLS = 100
 def least_model_calls(
     plan: Plan, documents: Mapping[str, Plan] | None = None, inputs: Mapping[str, Value] | None = None
 ) -> int:
-    """Return the fewest model calls of a run that completes. `documents` maps names to callees; with `inputs`, lists
-    that come straight from them have as many items as are given."""
+    """Return the fewest model calls of a run that completes. `documents` maps names to called documents; with `inputs`,
+    lists that come straight from them have as many items as are given."""
     return _Counting(documents or {}).sequence((with_inputs(plan, inputs) if inputs else plan).body)
 
 
@@ -191,7 +191,7 @@ class _Counting(Struct):
                 assert_never(work)
 
     def _call(self, name: str) -> int:
-        """Count a callee once, however many steps call it. One that is not found may do nothing."""
+        """Count a called document once, however many steps call it. One that is not found may do nothing."""
         plan = self.documents.get(name)
         if plan is None or name in self.way or len(self.way) == MAX_NESTED_CALLS:
             return 0

@@ -103,7 +103,7 @@ def on_error_text(on_error: OnError) -> str:
 
 
 def guard_texts(guard: Guard) -> Iterator[str]:
-    """Yield what the keys around a step say, one thing each."""
+    """Yield the meanings of the keys around a step, one each."""
     if guard.when is not None:
         yield f"only if {guard.when.text}" + (f", else {guard.default.text}" if guard.default is not None else "")
     if guard.on_error is not None and guard.on_error.policy == "retry":

@@ -55,7 +55,7 @@ class Vocabulary(Protocol):
 class Need(Struct, frozen=True):
     """A capability and the steps that need it.
 
-    The label of a callee's step has the name of the callee in front: `report 2`.
+    The label of a called document's step has the name of the called document in front: `report 2`.
     """
 
     capability: str
@@ -73,11 +73,11 @@ class Need(Struct, frozen=True):
 
 
 class CapabilityEnvelope(Struct, frozen=True):
-    """All capabilities that a document and its callees need."""
+    """All capabilities that a document and its called documents need."""
 
     needs: tuple[Need, ...] = ()
     unknown: tuple[str, ...] = ()
-    """Documents that were not found: callees, and the parents of directives. Their needs are not included."""
+    """Documents that were not found: called documents, and the parents of directives. Their needs are not included."""
 
     @property
     def capabilities(self) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ def envelope(
     documents: Mapping[str, Plan] | None = None,
     tools_of: ToolsOf = lambda agent: agent.tools,
 ) -> CapabilityEnvelope:
-    """Compute the envelope of a plan. `documents` maps names to callees; each callee is followed once."""
+    """Compute the envelope of a plan. `documents` maps names to called documents; each is followed once."""
     plans = {} if documents is None else documents
     steps: dict[str, dict[str, None]] = {}
     details: dict[str, dict[tuple[str, ...], dict[str, None]]] = {}
@@ -157,7 +157,8 @@ def _needed(step: Step, vocabulary: Vocabulary, tools_of: ToolsOf) -> Iterator[_
 def _needed_elsewhere(
     work: PipelineWork | Thread, label: str, vocabulary: Vocabulary, tools_of: ToolsOf
 ) -> Iterator[_Needed]:
-    """Yield what a step of a pipeline or a directive needs. A playbook has none, and does not load these kinds."""
+    """Yield the capabilities that a step of a pipeline or a directive needs. A playbook has none, and does not load
+    these kinds."""
     from quire.plan.pipeline_work import (
         Agent,
         Block,
@@ -195,7 +196,7 @@ def _needed_elsewhere(
 
 
 def _of_model(tools: Iterable[str], label: str, vocabulary: Vocabulary) -> Iterator[_Needed]:
-    """Yield what a model needs that may call these tools with any arguments."""
+    """Yield the capabilities of a model that may call these tools with any arguments."""
     for tool in tools:
         from quire.plan.tool_details import any_details
 

@@ -1,8 +1,8 @@
 """Decide which steps of a long document a flowchart draws as one folded node.
 
 A document with few steps, some of them large, has its largest steps folded first. A document with more steps than the
-chart may have nodes has them folded in runs of the same length. An opened piece is drawn, and what is inside of it is
-folded by the same rule.
+chart may have nodes has them folded in runs of the same length. An opened piece is drawn, and its inside is folded by
+the same rule.
 """
 
 from __future__ import annotations

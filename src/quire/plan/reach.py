@@ -1,5 +1,5 @@
-"""List the steps of a document and of its callees, tell which of them every completed run performs, and find the limits
-that a plan is certain to break: too many model calls or items, fan-outs or calls nested too deep."""
+"""List the steps of a document and of its called documents, tell which of them every completed run performs, and find
+the limits that a plan is certain to break: too many model calls or items, fan-outs or calls nested too deep."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class Reached(Struct, frozen=True):
 
     step: Step
     name: str
-    """The name for people: the label, for a step of a callee with the way to it in front."""
+    """The name for people: the label, for a step of a called document with the way to it in front."""
     certain: bool
     """True if every run that completes performs the step, so that its failure fails the run."""
     format: str
     document: str = ""
-    """The name of the callee that contains the step; empty for a step of the document itself."""
+    """The name of the called document that contains the step; empty for a step of the document itself."""
     fans: int = 0
     """Number of fan-outs around the step."""
     levels: int = 0
@@ -76,7 +76,7 @@ class _Place(Struct, frozen=True):
 
 
 def reach(plan: Plan, documents: Mapping[str, Plan]) -> Iterator[Reached]:
-    """Yield every step once for each way to it. Steps of callees are repeated only if the new way is deeper."""
+    """Yield every step once for each way to it. Steps of called documents are repeated only on deeper ways."""
     return _Walk(documents).sequence(plan.body, _Place(plan))
 
 
@@ -94,7 +94,7 @@ class _Walk:
     def __init__(self, documents: Mapping[str, Plan]) -> None:
         self._documents = documents
         self._deepest: dict[tuple[str, bool], tuple[int, int]] = {}
-        """The most fans and levels at which each callee was followed."""
+        """The most fans and levels at which each called document was followed."""
         self._callers: list[str] = []
 
     def sequence(self, body: Sequence, at: _Place) -> Iterator[Reached]:

@@ -6,8 +6,8 @@ written as `%XX`, so that a value is one word.
 
 A value is left wide rather than guessed: a host counts only if its end is written out too, because an inserted text may
 hold the rest of its name; and a text for a shell is known by its digest, because its first word says little. So are the
-words after a program that runs what it is given: `sh -c` alone says nothing. All other programs have their words as a
-pattern, except those that neither run nor write whatever they are told.
+words after a program that runs given commands: `sh -c` alone says nothing. All other programs have their words as a
+pattern, except those that never run or write anything.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ CODE_RUNNERS = frozenset(
         *("ash", "busybox", "awk", "gawk", "mawk", "doas", "setsid", "stdbuf", "podman", "npx", "uv", "uvx"),
     )
 )
-"""Programs that run what they are given: as their arguments, or on their standard input."""
+"""Programs that run commands that they are given: as their arguments, or on their standard input."""
 HARMLESS = frozenset(
     (
         *("true", "false", "echo", "printf", "cat", "head", "tail", "wc", "ls", "pwd", "basename", "dirname", "uname"),
@@ -55,7 +55,7 @@ HARMLESS = frozenset(
         "md5sum",
     )
 )
-"""Programs that neither run nor write anything, whatever their arguments are: these are not written down."""
+"""Programs that run and write nothing with any arguments: these are not written down."""
 _SYSTEM = ("", "/bin", "/usr/bin")
 _LONGEST_WORDS = 200
 
@@ -169,7 +169,7 @@ def _path(identity: str, text: _Text) -> str:
 
 def _command(command: object, given: Mapping[object, object], piped: bool) -> tuple[str, ...]:
     """Return the program and the words of a list, or of a plain text; the digest of any other text for a shell. A
-    program that runs what it is given has the digest of its words and of its input instead."""
+    program that runs given commands has the digest of its words and of its input instead."""
     value = _unwrapped(command)
     if isinstance(value, list | tuple):
         words = [_text(word) for word in value] or [ANYTHING]

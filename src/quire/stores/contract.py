@@ -33,7 +33,7 @@ RESUMABLE = (Status.PENDING, Status.PAUSED, Status.INTERRUPTED, Status.FAILED, S
 
 
 def status_at(now: float, status: Status, expires_at: float | None) -> Status:
-    """Return the status as of `now`. Stores never write down that a wait has expired; it is computed whenever the
+    """Return the status as of `now`. Stores never write down that a wait has expired; it is computed each time the
     status is read."""
     expired = status in WAITING and expires_at is not None and expires_at < now
     return Status.EXPIRED if expired else status
@@ -166,7 +166,7 @@ class KeptReply(Struct, frozen=True):
 
 @runtime_checkable
 class ReplyKeeper(Protocol):
-    """A store that keeps replies of the HTTP API. They hold no authority: a reply only repeats what was said."""
+    """A store that keeps replies of the HTTP API. They hold no authority: a reply only repeats an earlier one."""
 
     async def claim_key(self, key: str, request: str) -> KeptReply | str:
         """Claim an idempotency key for a request with this hash. Return the mark of the claim, or the reply to the

@@ -1,4 +1,4 @@
-"""Run one case: start its document in the case's own world, drive it, and do what its acts say.
+"""Run one case: start its document in the case's own world, drive it, and perform its acts.
 
 The loader, the interpreter, the driver and the gate are those of every run. The model, the people, the clock, the
 store and the tools that reach outside come from `quire.testing.world`.
@@ -222,7 +222,7 @@ class CaseWorld(VirtualClock):
 
 
 class _Driven(Struct, frozen=True):
-    """The last drive of a run, which has seen what a replay of the journal would see."""
+    """The last drive of a run, which has seen the same as a replay of the journal."""
 
     runtime: CaseRuntime
     drive: Drive
@@ -354,7 +354,7 @@ class CaseRun:
         if setting.allow:
             from quire.runs.allowed_names import require_known
 
-            # The tools of servers that only the document or a script names are there, too.
+            # Tools of servers that only the document or a script names are included.
             plain = [grant for grant in setting.allow if "/" not in grant and "__" not in grant]
             require_known(plain, self._settings, "allow")
         return await runtime.start(self._document, setting.inputs, replace(options, allow=setting.allow or ()))

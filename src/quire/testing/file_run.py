@@ -64,7 +64,7 @@ def crash_everywhere(bench: Bench, case: Case, run: CaseRun, whole: Observation)
 
 
 def _difference(whole: Observation, observation: Observation, plan: Plan) -> str:
-    """Say what is different after a crash; empty if nothing is."""
+    """Describe the differences after a crash; empty without any."""
     made, repeated = Counter(call.path for call in whole.calls), Counter(call.path for call in observation.calls)
     again = {call.way for call in observation.calls if repeated[call.path] > made[call.path]}
     # A call that is made again may have another result: a file that it has written exists by then.

@@ -105,7 +105,7 @@ class SnapshotFile(Struct, frozen=True):
         return CaseSnapshots(self.cases.get(case, {}), mode)
 
     def settle(self, results: Sequence[CaseResult], mode: SnapshotMode, *, complete: bool) -> list[SnapshotChange]:
-        """Write what is new, and with `--update` what has changed or is not used, and return it.
+        """Write new entries, and with `--update` changed and unused ones, and return them.
 
         `complete` is true if all cases of the file ran: only then a snapshot can be unused.
         """

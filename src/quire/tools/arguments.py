@@ -79,7 +79,7 @@ class Arguments:
 
 
 def check_or_reason(schema: object, what: str) -> Check | str:
-    """Return what `checking` returns, or the reason why the schema of a tool cannot be used."""
+    """Return the result of `checking`, or the reason why the schema of a tool cannot be used."""
     try:
         return checking(schema)
     except Unusable as error:

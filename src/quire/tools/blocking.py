@@ -40,7 +40,7 @@ class ThreadlessLoop(Protocol):
 
 
 async def in_thread(function: Callable[[], T], *, seconds: float | None = None) -> T:
-    """Call the function in a thread and return or raise what it does. Raises `OutOfTime` after the given seconds."""
+    """Call the function in a thread, for its result or its error. Raises `OutOfTime` after the given seconds."""
     import asyncio
 
     loop = asyncio.get_running_loop()

@@ -243,7 +243,7 @@ class Grants(Struct, frozen=True, eq=False):
         return any(matches(pattern, needed) for pattern in self._globs)
 
     def narrow(self, parent: Grants) -> Grants:
-        """Return what is left of these grants under a parent: never more than either of the two.
+        """Return the part of these grants that remains under a parent: never more than either of the two.
 
         Grants that end in `*` or have none are always nested or disjoint, and then the result is exact. Two that only
         overlap (`*.write` and `rye.file-system.*`) leave nothing: too little is safe.

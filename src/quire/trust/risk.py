@@ -50,7 +50,7 @@ class Tier(StrEnum):
 
     @property
     def meaning(self) -> str:
-        """Return in a few words what a capability of this tier does."""
+        """Describe a capability of this tier in a few words."""
         return _MEANING[self]
 
 

@@ -39,11 +39,11 @@ COUNTS = (
 PARTS = ("quire", "assume", "prices", "documents", "tools")
 FACTS = ("plan", "may", "unknown", "asks", "most", "gates", "flows", "allows")
 ASKED = ("models", "servers", "variables")
-"""The keys of a lock, of a document and of what it asks for, in the order in which they are written."""
+"""The keys of a lock, of a document and of its requests, in the order in which they are written."""
 
 ENDLESS, UNPRICED = "∞", "unpriced"
 OPENS, OPENS_WITHOUT, STAYS_SHUT = "opens unattended", "opens unattended without a default", "stays shut unattended"
-"""Notes of a gate: what it does if no person answers. It opens because of a default, or because a question without a
+"""Notes of an approval: its effect if no person answers. It opens because of a default, or because a question without a
 default is answered with yes; or it stays shut where a question without a default could open it. A gate without a note
 stays shut."""
 LONGEST_FACT = 1_000

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         """The function that the module of a family provides."""
 
         def check(self, proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
-            """Yield what the family finds."""
+            """Yield the findings of the family."""
             ...
 
 
@@ -57,7 +57,7 @@ class RuleContext(Struct, frozen=True):
 
     source: Source
     callee: Callable[[str], Source | None] = lambda name: None
-    """Returns the text of a callee by its name, to show places in it."""
+    """Returns the text of a called document by its name, to show places in it."""
     premises: Premises = Premises()
     granted: tuple[str, ...] = ()
     """Grants of the user for every run, such as `shell=network`."""
@@ -67,7 +67,7 @@ class RuleContext(Struct, frozen=True):
     """The limit of model calls that the workspace asks for, as long as the user has not confirmed it."""
 
     def span(self, place: Place) -> Span:
-        """Return where a finding about a place is shown: in this document, also for a place in a callee."""
+        """Return where a finding about a place is shown: in this document, also for a place in a called document."""
         return place.site or place.span
 
     def path(self, trace: Trace | None) -> tuple[Related, ...]:

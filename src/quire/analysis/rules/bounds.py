@@ -39,7 +39,7 @@ def _endless(proof: Proof) -> Iterator[Diagnostic]:
     """Yield the reasons of infinite amounts that a line of the document or of the settings would bound."""
     for kind, reasons in sorted(proof.cost.endless.items()):
         for reason in reasons:
-            if not reason.remedy or reason.document:  # a callee is reported where it is checked itself
+            if not reason.remedy or reason.document:  # a called document is reported where it is checked itself
                 continue
             code = codes.UNBOUNDED_REPLY if kind.startswith(OUTPUT_OF) else codes.UNBOUNDED_TURN
             yield Diagnostic(code, reason.text, reason.span, help=reason.remedy)
@@ -118,8 +118,8 @@ def _first_fan(proof: Proof) -> FanFact | None:
 
 
 def _fans(proof: Proof, context: RuleContext, *, asks_counted: bool) -> Iterator[Diagnostic]:
-    """Yield the fans whose rounds only the engine limits, if they cost something in each round. Those of callees are
-    reported where the callee is checked."""
+    """Yield the fans whose rounds only the engine limits, if they cost something in each round. Those of called
+    documents are reported where the called document is checked."""
     asking = {place.key for call in proof.model_calls for place in call.fans}
     acting = {place.key for effect in proof.effects if not effect.by_model for place in effect.fans}
     costly = asking | acting

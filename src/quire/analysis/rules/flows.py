@@ -194,7 +194,7 @@ def _span(fact: EffectFact | ModelFact) -> Span:
 
 
 def within_callee(trace: Trace, place: Place) -> bool:
-    """Tell whether the whole way is in a callee: then the finding is one about that document."""
+    """Tell whether the whole way is in a called document: then the finding is one about that document."""
     return bool(place.document) and all(each.document == place.document for each in trace.way())
 
 

@@ -2,7 +2,7 @@
 that nothing reads (DD104).
 
 Only places that are certainly the same are compared: a path that stands in the document, also in the arguments of a
-callee, and in a fan a path that does not depend on the item.
+called document, and in a fan a path that does not depend on the item.
 """
 
 from __future__ import annotations

@@ -353,7 +353,7 @@ async def _say_after_failure(runtime: Runtime, view: RunView) -> None:
 
 
 def _say_next(row: RunRow, waits: bool, *, several: bool = False) -> None:
-    """Print what the user can do with a run that rests."""
+    """Print the commands that continue a run at rest."""
     words = "STEP|PATH VALUE" if several and row.format == "pipeline" else "STEP VALUE" if several else "VALUE"
     if row.pins.get("imported"):
         tell(f"imported: quire runs fork {row.id} --from STEP continues in a new run")

@@ -85,8 +85,8 @@ class Drive:
         self._ledger.written = tell
 
     def follow(self, progress: Progress) -> None:
-        """Apply to `progress` what a replay would. A run whose branches move side by side cannot be followed: the order
-        of a replay is another one."""
+        """Apply to `progress` the same events as a replay. A run whose branches move side by side cannot be followed:
+        the order of a replay is another one."""
         self._walker.progress = progress
 
     def stop(self) -> None:

@@ -4,8 +4,8 @@ Children of a fan are waited for by their parent, spawned ones run beside it. St
 was started under it.
 
 A launched run is given a part of the money that is left, which is held back from its launcher until the run has ended:
-all of it if the launcher waits, with half of the rest back if the run waits for a person; otherwise half. What the run
-has spent counts in its launcher: with the result if that was waited for, else with the letters of the next turn after
+all of it if the launcher waits, with half of the rest back if the run waits for a person; otherwise half. The spending
+of the run counts in its launcher: with the result if that was waited for, else with the letters of the next turn after
 its end, so every replay counts it at the same turn.
 """
 
@@ -308,14 +308,14 @@ class Launches:
             self._hold(-share, money, calls=-1)
 
     async def resume(self, request: ToolRequest, record: EffectRecord) -> None:
-        """Hold back again what a run may spend that was launched before this drive."""
+        """Reserve again the money of a run that was launched before this drive."""
         counted = (entry.value for entry in self._ledger.journal.records if entry.kind == SPENT)
         if record.usage is None and request.path not in counted:
             effect_id = self._performer.effect_id(request.path)
             self._keep(request, effect_id, await self._runs.budget_of(effect_id) or 0.0)
 
     async def refresh(self) -> None:
-        """Give back what launched runs have left that have ended since."""
+        """Give back the remaining money of launched runs that have ended since."""
         for run in self._open.values():
             if run.usage is None and (usage := await self._runs.spent(run.effect_id)) is not None:
                 run.usage, spent = usage, usage.cost or 0.0

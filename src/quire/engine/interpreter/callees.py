@@ -4,9 +4,9 @@ A plan knows the labels of its own steps only. The caller of a document adds the
 the label of every request that comes out of it, level by level: `3 › 1` is step 1 of the document that step 3 calls.
 Labels are for people: the added part never enters a path or a recorded hash.
 
-The shape of the callee's result is known before it runs. A pipeline returns its last step's value. A playbook with
-named outputs returns a map of them, with `output` for its result; one without returns that text. A directive returns
-the map of its outputs, or its last words if it declares none.
+The shape of the called document's result is known before it runs. A pipeline returns its last step's value. A playbook
+with named outputs returns a map of them, with `output` for its result; one without returns that text. A directive
+returns the map of its outputs, or its last words if it declares none.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 def check_nesting(prefix: str, path: str) -> None:
-    """Raise `StepFailed` if the steps of a callee, whose paths begin with `prefix`, would be nested too deep.
+    """Raise `StepFailed` if the steps of a called document, whose paths begin with `prefix`, would be nested too deep.
 
     Each call waits on Python's stack for the call that it made. A chain that is too long for the stack must fail its
     step, and at the same place in every process that replays the run, however much of the stack is in use there.
@@ -70,7 +70,7 @@ def called_with(plan: Plan, inputs: Mapping[str, Value], path: str, work: PureWo
 
 
 def below(label: str, walk: Walk) -> Walk:
-    """Return the walk of a callee that the step with this label calls, its requests labelled with the way to them."""
+    """Return the walk of a document that the step with this label calls, its requests labelled with the way."""
     above = f"{label}{JOINT}"
 
     def labelled(request: Request) -> Generator[Request, Any, Any]:
@@ -89,7 +89,7 @@ def below(label: str, walk: Walk) -> Walk:
 
 
 def confined(walk: Walk, grants: tuple[str, ...], purse: Purse, limits: Limits | None = None) -> Walk:
-    """Return the same walk, restricted to what its caller may do: a thread may call a document that was granted more
+    """Return the same walk, restricted to its caller's permissions: a thread may call a document that was granted more
     than the thread itself. Its requests carry the caller's grants, and the caller's purse pays for its model calls.
 
     A thread inside it has bounds of its own and keeps them.
@@ -113,7 +113,7 @@ def confined(walk: Walk, grants: tuple[str, ...], purse: Purse, limits: Limits |
 
 
 def _relayed(walk: Walk, relay: Callable[[Request], Generator[Request, Any, Any]]) -> Walk:
-    """Return a walk that answers each request of another one with what `relay` makes of it."""
+    """Return a walk that answers each request of another one by `relay`."""
     answer: Any = None
     error: StepFailed | None = None
     try:
@@ -180,9 +180,9 @@ def call_document(
     setting: Environment,
     stores: dict[str, Value] | None = None,
 ) -> Walk:
-    """Run a callee by its name. `prefix` begins the paths of its effects; `path` is blamed for a wrong call.
+    """Run a called document by its name. `prefix` begins the paths of its effects; `path` is blamed for a wrong call.
 
-    The named stores of a pipeline are put into `stores`.
+    The variables of a pipeline are put into `stores`.
     """
     plan = setting.documents.get(name)
     if plan is None:
@@ -207,7 +207,7 @@ def _pipeline(
     setting: Environment,
     stores: dict[str, Value] | None,
 ) -> Walk:
-    import quire.engine.interpreter.pipeline.interpret  # noqa: F401  the kinds of steps there are
+    import quire.engine.interpreter.pipeline.interpret  # noqa: F401  registers the kinds of steps
     from quire.engine.interpreter.pipeline.steps import PipelineScope, run_steps
 
     frame = PipelineScope(setting, plan, called_with(plan, inputs, path, setting.work))
@@ -284,7 +284,7 @@ class Environment(Struct, frozen=True, eq=False):
     start."""
 
     documents: Mapping[str, Plan] = field(default_factory=dict)
-    """The callees by name, of any format."""
+    """The called documents by name, of any format."""
     identity: str = "default"
     profiles: Mapping[str, Profile] = field(default_factory=lambda: {"default": Profile()})
     repairs: int = REPAIRS
@@ -292,13 +292,13 @@ class Environment(Struct, frozen=True, eq=False):
     fan_out_depth: int = 5
     """0 means no limit."""
     bundles: Mapping[str, Bundle] = field(default_factory=dict)
-    """The texts of the callees that are directives."""
+    """The texts of the called documents that are directives."""
     above: ParentContext | None = None
     """The bounds of the calling thread; None if no thread calls."""
     open_document: Callable[[str, Environment], Opened] | None = None
-    """Reads the documents that a directive among the callees loads when it runs."""
+    """Reads the documents that a directive among the called documents loads when it runs."""
     context_budget: int | None = None
-    """Characters of earlier results that the playbooks among the callees send to a model; None for all."""
+    """Characters of earlier results that the playbooks among the called documents send to a model; None for all."""
     work: PureWork = field(default_factory=PureWork)
     """Counts the pure work of the walk in this setting."""
     one_model: bool = False

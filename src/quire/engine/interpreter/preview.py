@@ -1,7 +1,7 @@
 """Show the model request of a step of a playbook, or of an agent of a pipeline, without sending it.
 
 The real interpreter is walked; a request without a record gets a stand-in that is easily recognized as one. So the
-preview is what would be sent, except at those places.
+preview equals the prompt that would be sent, except at those places.
 """
 
 from __future__ import annotations

@@ -280,7 +280,7 @@ _LOOKED = 200
 
 
 def check_signing(directive: Directive, place: PurePath | None) -> Iterator[Diagnostic]:
-    """Report what signing refuses besides missing fields; without a place only problems that do not depend on it."""
+    """Report the problems that signing refuses besides missing fields; without a place only those independent of it."""
     parallel = parallel_problem(directive)
     for problem in (*identity_problems(directive, place), *([parallel] if parallel else ())):
         yield Diagnostic(_SIGNING[problem.kind], problem.message, problem.span, "", problem.help)

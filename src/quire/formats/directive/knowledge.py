@@ -86,7 +86,7 @@ def knowledge_issues(source: Source, path: PurePath) -> list[str]:
 
 
 def place_problems(metadata: Mapping[str, Value], path: PurePath) -> dict[str, str]:
-    """Return what does not match the file's path below `.ai/knowledge`, by field."""
+    """Return the mismatches with the file's path below `.ai/knowledge`, by field."""
     problems: dict[str, str] = {}
     folder = path.parent.as_posix().strip("/")
     folder = "" if folder == "." else folder
@@ -113,7 +113,7 @@ def field_problems(metadata: Mapping[str, Value]) -> list[str]:
 
 
 def check_knowledge(source: Source, place: PurePath | None = None) -> tuple[Diagnostic, ...]:
-    """Return all findings about a knowledge file: those of its reader, and what signing would refuse.
+    """Return all findings about a knowledge file: those of its reader, and the problems that signing would refuse.
 
     `place` is the file's path below `.ai/knowledge`.
     """

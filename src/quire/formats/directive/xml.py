@@ -98,7 +98,7 @@ TAG = re.compile(r"<!--|<!\[CDATA\[|<\?|<(/?)([^\s/>]++)")
 """The beginning of a tag, or of something that is not one."""
 REST_OF_TAG = re.compile(r"""(?:[^>"']++|"[^"]*+"|'[^']*+')*>""")
 ENDS = {"<!--": "-->", "<![CDATA[": "]]>", "<?": "?>"}
-"""The ends of what is not a tag, by its beginning."""
+"""The ends of comments and other parts that are not tags, by their beginnings."""
 _ATTRIBUTE = re.compile(r"""([^\s=/>"']++)\s*+=\s*+("[^"]*+"|'[^']*+')""")
 _NOT_NEWLINE = re.compile(r"[^\n]")
 
@@ -327,7 +327,7 @@ _NO_DOCTYPE = "remove it; &lt; &gt; &amp; &quot; and &#…; are known without"
 
 
 class _Target:
-    """Passes what a parser sees on to the builder of the text that is parsed."""
+    """Passes the events of a parser to the builder of the text that is parsed."""
 
     def __init__(self) -> None:
         self.builder: _Builder | None = None

@@ -1,4 +1,4 @@
-"""Grammars for authors that are programs: what a model has to know to write a document of a format.
+"""Grammars for authors that are programs: the rules that a model needs to write a document of a format.
 
 Each is one Markdown text that stands by itself: the grammar, the rules that it does not show, and examples that
 check and run. `quire grammar`, the resources and prompts of `quire mcp` and the launch tools all give these texts.
@@ -85,7 +85,7 @@ def find(name: str, dialect: str = "") -> Grammar | None:
 
 
 def agents_text() -> str:
-    """Return what every agent has to know in a folder with documents: a section of AGENTS.md."""
+    """Return the instructions for agents in a folder with documents: a section of AGENTS.md."""
     return _read("agents")
 
 

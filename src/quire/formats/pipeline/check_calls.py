@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Find: TypeAlias = Callable[[str, Pipeline], Pipeline | None]
 Inputs: TypeAlias = "dict[str, Field | None]"
-"""The inputs that a callee declares; None for one that cannot be read."""
+"""The inputs that a called document declares; None for one that cannot be read."""
 
 _MAX_CYCLES = 20
 _SHOWN = 8
@@ -171,7 +171,7 @@ class CallChecker:
                 self._fields.report(warnings.NEEDLESS_PASS, message, name.span, help)
 
     def _check_declared(self, target: Target, callee: Pipeline, inputs: Inputs) -> None:
-        """Report passed names that a callee does not declare, and constants that do not fit."""
+        """Report passed names that a called document does not declare, and constants that do not fit."""
         for passed in target.passes:
             name, root = passed.name.text, passed.value.expression.root if passed.value else None
             if name not in inputs:

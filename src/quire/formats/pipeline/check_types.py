@@ -147,7 +147,7 @@ class TypeWalker:
         return Ref(schema.text) if schema and schema.text in self._shapes.schemas else None
 
     def _passes(self, target: Target, scope: KnownTypes) -> None:
-        """Report values whose type does not fit the input of a callee. Constants are checked with the calls."""
+        """Report values whose type does not fit a called document's input. Constants are checked with the calls."""
         fields = self._takes.get(target.pipeline.text, {})
         for name, type in self._passed_types(target, scope) if fields else ():
             if name.text in fields and (problem := wrong_type(fields[name.text], type)):
@@ -166,7 +166,7 @@ class TypeWalker:
                 self._fields.report(errors.CALLEE_TYPE, message, name.span)
 
     def _passed_types(self, target: Target, scope: KnownTypes) -> Iterator[tuple[syntax.Name, FieldType | None]]:
-        """Yield the names that are passed to a callee with the types of their values, without constants."""
+        """Yield the names that are passed to a called document with the types of their values, without constants."""
         for passed in target.passes:
             root = passed.value.expression.root if passed.value else None
             if not isinstance(root, Constant):

@@ -89,7 +89,7 @@ class DialectKeys:
         return None
 
     def agent(self, entries: Entries) -> syntax.AgentSettings | None:
-        """Read what an `agent` step says about its model call; None if it says nothing."""
+        """Read the keys of an `agent` step about its model call; None without any."""
         if not any(key in entries for key in ("model", "turns", "max_tokens", "temperature")):
             return None
         model = self._fields.text(entries["model"], "model") if "model" in entries else None

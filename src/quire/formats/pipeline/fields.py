@@ -1,6 +1,6 @@
-"""Read keys and values of a pipeline document, and report what is wrong with them.
+"""Read keys and values of a pipeline document, and report their mistakes.
 
-`PipelineFindings` decides where a finding points, what it quotes and what it suggests. The methods of `Fields` report a
+`PipelineFindings` decides the place, the quote and the suggestion of a finding. The methods of `Fields` report a
 problem and return None, so that a caller can read all parts of a step before it gives up on it.
 """
 
@@ -63,7 +63,7 @@ class Fields(PipelineFindings):
         super().__init__()
         self.source = source
         self.dialect = False
-        """Whether the document that is being read says `dialect: quire`."""
+        """True if the document that is being read says `dialect: quire`."""
         self.placing = 0
         """Characters of the texts in which places were looked for."""
         self._guesses = _MAX_GUESSES

@@ -104,7 +104,7 @@ def _kind(step: Step) -> Diagnostic | None:
 
 
 class _Checker:
-    """Finds what is forbidden in single steps. Suggestions have a budget: a hostile definition has many wrong names."""
+    """Finds forbidden parts of single steps. Suggestions have a budget: a hostile definition has many wrong names."""
 
     def __init__(
         self, file: PipelineFile, identity: str, tools: Collection[str], denied: Collection[str], hint: Hint

@@ -137,7 +137,7 @@ class _Lowering:
 
 
 def _command(body: syntax.ShellBody, timeout: float | None = None) -> plan.Invoke:
-    """Lower a `shell` step. Only what it says becomes an argument: a call that says no more is as it always was."""
+    """Lower a `shell` step. Keys that it leaves out are not arguments, so requests without them stay the same."""
     arguments: list[tuple[str, Literal | Formula]] = [("command", _argument(body.command))]
     if body.stdin is not None:
         arguments.append(("stdin", _argument(body.stdin)))

@@ -283,7 +283,7 @@ def kind_of_node(node: Node, infer: TypeOf) -> str | None:
 
 
 def failing_arguments(call: FunctionCall, infer: TypeOf) -> Iterator[tuple[Span, str]]:
-    """Yield what is certain to fail in a call, with its place in the expression."""
+    """Yield certain failures of a call, with their places in the expression."""
     function = FUNCTIONS[call.name]
     failed = False
     for position, argument in enumerate(call.arguments):

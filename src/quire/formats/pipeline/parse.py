@@ -129,7 +129,7 @@ class _DocumentReader:
         self.fields.report(codes.DOCUMENT, f"{message}; this one has neither", span, help)
 
     def _instead(self, keys: list[str]) -> str:
-        """Return what to write for a document with these keys."""
+        """Return advice about a document with these keys."""
         for key in keys:
             word, _, name = key.partition(" ")
             if word.lower() == "pipeline" and is_name(name):

@@ -1,6 +1,6 @@
 """Check a test file: by its text alone, and against the plan of its document.
 
-A test names the steps of a document and of its callees by label, by the way to them, or by path.
+A test names the steps of a document and of its called documents by label, by the way to them, or by path.
 """
 
 from __future__ import annotations
@@ -260,7 +260,7 @@ def _says_something(case: Case) -> bool:
         return True
     scripts = [case.setting.model, *(act.model for act in case.then)]
     if any(entry.contains for script in scripts if script is not None for entry in script.entries):
-        return True  # without that text in a prompt there is no reply
+        return True  # a prompt without that text gets no reply
     expects = [case.expect, *(act.expect for act in case.then)]
     # Every case expects that the run completes.
     usual = (("status", "completed"), ("exit", 0))
@@ -291,7 +291,7 @@ class DocumentSteps:
         self.is_open = self._calls_unknown() or self._thread_calls()
 
     def _calls_unknown(self) -> bool:
-        """Tell whether a step calls a document that is not among the callees."""
+        """Tell whether a step calls a document that is not among the called documents."""
         names = [call.document for _, step in self._all() for call in step.calls()]
         for _, step in self._all():
             match step.work:

@@ -48,7 +48,7 @@ class Entry(Struct, frozen=True):
 
     span: Span = NOWHERE
     step: str = ""
-    """The label of a step, or the way to it in a callee; empty for any."""
+    """The label of a step, or the way to it in a called document; empty for any."""
     path: str = ""
     contains: str = ""
     turn: int | None = None

@@ -1,4 +1,4 @@
-"""Complete what is being typed in a directive, and show the arguments of a call in its instructions.
+"""Complete the typed text of a directive, and show the arguments of a call in its instructions.
 
 The place is found by looking back from the cursor (`open_at`), so it is known in text that is not well-formed. Elements
 and attributes come from `elements`, values, texts and calls from `completion_values`.

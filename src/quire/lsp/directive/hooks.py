@@ -1,4 +1,4 @@
-"""Hooks of a directive in words: when they act, under which condition, and what they can read."""
+"""Hooks of a directive in words: their events, their conditions, and the values that they can read."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ _SHOWN = 20
 
 
 def hook_markdown(view: View, tag: Tagged) -> str:
-    """Return what a hook does, or the hook around a condition, to be put behind the meaning of the element."""
+    """Return the action of a hook, or of the hook around a condition, to be put behind the meaning of the element."""
     around = tag if tag.tag == "hook" else next((above for above in tag.around() if above.tag == "hook"), None)
     if around is None:
         return ""
@@ -119,7 +119,7 @@ def hook_markdown(view: View, tag: Tagged) -> str:
 
 
 def hook_named(view: View, name: Name) -> str:
-    """Return what the hook of a name does. It may be one of a directive that this one extends."""
+    """Return the action of the hook with this name. It may be one of a directive that this one extends."""
     home = view.folder.view(name.document) if name.document else view
     tags = scan(home.source.text).tags if home else ()
     tag = next((element for element in tags if element.tag == "hook" and element.value("id") == name.text), None)

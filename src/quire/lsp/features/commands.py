@@ -172,8 +172,8 @@ def _test(session: Session, view: View, case: str) -> NoReturn:
 
 
 def tests_ran(session: Session, params: Mapping[str, Any]) -> None:
-    """Run tests again that the editor has run by itself, in the background: its results lack what lenses, hints and
-    hovers show. They are free, and read the files that the editor's run has left."""
+    """Run tests again that the editor has run by itself, in the background: its results lack the data of lenses, hints
+    and hovers. They are free, and read the files that the editor's run has left."""
     runs: list[tuple[list[tuple[str, str]], list[str]]] = []
     tests = params.get("tests")
     for test in tests if isinstance(tests, list) else []:

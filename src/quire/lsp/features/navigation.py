@@ -22,7 +22,7 @@ _MODULE = 2
 
 
 def prepare_calls(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """Return the document under the cursor: a callee that is named there, else the document itself."""
+    """Return the document under the cursor: a called document that is named there, else the document itself."""
     place = place_in(session, params)
     if place is None:
         return None
@@ -100,7 +100,7 @@ _READ, _WRITE = 2, 3
 
 
 def definition(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """Return where the name under the cursor is introduced: another document for a callee, else a place of this one."""
+    """Return where the name under the cursor is introduced: a called document, or else a place of this one."""
     places = dict.fromkeys(place for named in names_at(session, params) for place in definitions_of(*named))
     return [wire.location(session.desk, path, span) for path, span in places] or None
 

@@ -1,5 +1,5 @@
-"""The outline of a document, the search for parts of all documents, and what follows from the parts: folds, selections,
-and formatting.
+"""The outline of a document, the search for parts of all documents, and features made from the parts: folds,
+selections, and formatting.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def folding(session: Session, params: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """Return the lines that can be folded: the parts of the outline, and what the format adds."""
+    """Return the lines that can be folded: the parts of the outline, and additions of the format."""
     view = view_in(session, params)
     if view is None:
         return None

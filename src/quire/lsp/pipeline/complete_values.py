@@ -209,7 +209,7 @@ def _argument_values(view: View, offset: int, key: str, span: Span) -> list[Comp
 
 
 def passed_names(view: View, offset: int, place: CursorPlace, span: Span, *, mapping: bool) -> list[Completion]:
-    """Return the names to pass: the inputs of the callee, and in a list also the stores of the caller."""
+    """Return the names to pass: the inputs of the called document, and in a list also the stores of the caller."""
     name = nearest_name(view, offset, _PIPELINE)
     interface = interface_of(view, name) if name else None
     inputs = list(interface.known or interface.required) if interface is not None else []
@@ -271,7 +271,7 @@ def target_names(view: View, offset: int) -> list[tuple[str, str, str]]:
     if snapshot is not None:
         for name, format, about in _named(snapshot):
             targets.setdefault(name, (name, format, about))
-    # The reader takes no other name of a callee.
+    # The reader takes no other name of a called document.
     named = [
         target for target in targets.values() if target[0].count(".") < 2 and all(map(is_name, target[0].split(".")))
     ]

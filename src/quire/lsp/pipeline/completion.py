@@ -153,7 +153,7 @@ _NEAR = 20_000
 
 
 def complete_expression(view: View, offset: int, place: CursorPlace) -> list[Completion]:
-    """Return what can follow in an expression."""
+    """Return the completions of an expression."""
     text = place.text
     names = names_at(view, offset, place)
     compared = _COMPARED.search(text)
@@ -366,7 +366,7 @@ def _step_snippet(kind: str, column: int, *, flow: bool, dialect: bool) -> str:
 
 
 def _value_snippet(key: str, number: int) -> tuple[str, int]:
-    """Return the value of a key with places from a number on, and how many there are."""
+    """Return the value of a key with places from a number on, and their number."""
     form = SNIPPETS.get(key, "")
     if not form:
         return f"${{{number}}}", 1

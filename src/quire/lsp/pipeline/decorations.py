@@ -130,8 +130,8 @@ class _Order:
         return self._lines(entries)
 
     def _lines(self, entries: tuple[Entry, ...]) -> list[Span] | None:
-        """Return the lines of each entry of a block, with the comments above and behind it. None if it is not certain
-        what belongs to an entry."""
+        """Return the lines of each entry of a block, with the comments above and behind it. None if the contents of an
+        entry are not certain."""
         text = self._text
         chunks: list[Span] = []
         for at, entry in enumerate(entries):
@@ -239,7 +239,7 @@ def _type_hints(view: View, pipeline: Pipeline, steps: list[Step]) -> Iterator[H
 
 
 def _pass_hints(view: View, step: Step) -> Iterator[Hint]:
-    """Yield the types of the inputs of a callee behind the names that are passed to it."""
+    """Yield the types of the inputs of a called document behind the names that are passed to it."""
     for target in targets(step):
         fields = input_fields(view, target.pipeline.text) if target.passes else {}
         for passed in target.passes:

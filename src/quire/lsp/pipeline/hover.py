@@ -163,7 +163,7 @@ def _binding(names: ReadableNames, root: str) -> str:
 
 
 def path_text(view: View, names: ReadableNames, path: tuple[str, ...], type: FieldType | None = None) -> str:
-    """Return the hover of a path: its type, and who writes it."""
+    """Return the hover of a path: its type, and the steps that write it."""
     type = type if type is not None else names.type_at(path)
     lines = [f"**{'.'.join(path)}** {code(type_text(type))}"]
     root = path[0]
@@ -233,7 +233,7 @@ def schema_text(file: PipelineFile, name: str) -> str:
 
 
 def target_text(view: View, name: str) -> str:
-    """Return the signature of a callee: its inputs and the type of its result."""
+    """Return the signature of a called document: its inputs and the type of its result."""
     callee = callee_of(view, name)
     if callee is None:
         return ""
@@ -261,7 +261,7 @@ def _result_of(view: View, callee: CalledDocument) -> FieldType | None:
 
 
 def tool_text(view: View, name: str) -> str:
-    """Return the hover of a tool: what it does, its arguments, its class, its tier and whether it is granted."""
+    """Return the hover of a tool: its description, arguments, class and tier, and if it is granted."""
     tool, settings = built_in_tool(name), view.folder.settings
     if tool is None:
         server, _, its_tool = name.partition("__")
@@ -343,7 +343,7 @@ def _declared_text(view: View, place: YamlPlace, key: str, word: Span) -> str:
 
 
 def step_text(view: View, kind: str, word: Span) -> str:
-    """Return the hover of a step: what its kind does, its bound, and the prompt that a model would get."""
+    """Return the hover of a step: the meaning of its kind, its bound, and the prompt that a model would get."""
     lines = [f"**{kind}**\n\n{KIND_MEANINGS[kind]}"]
     way = way_to(view, word.end)
     if way is None or way.step.span.start != word.start:

@@ -201,7 +201,7 @@ def _step_symbol(view: View, name: str, step: Step, span: Span) -> Symbol:
 
 
 def step_detail(step: Step) -> str:
-    """Say in a few words what a step works on and where its result goes."""
+    """Name the input and the target of a step in a few words."""
     match step.body:
         case ToolBody(name=name):
             what = name.text
@@ -311,7 +311,7 @@ def callee_of(view: View, name: str) -> CalledDocument | None:
 
 
 def interface_of(view: View, name: str) -> DocumentInterface | None:
-    """Return what a callee takes and gives; None if it is not known."""
+    """Return the inputs and the result of a called document; None if it is not known."""
     callee = callee_of(view, name)
     if callee is not None and callee.tree is not None:
         needed = needed_inputs(callee.tree)

@@ -1,7 +1,7 @@
 """The rules for new names of stores, inputs, schemas, pipelines and branches, and the edits that give them.
 
-Renaming one side of `pass: [NAME]`, which names a store of the caller and an input of the callee at once, makes the
-list a mapping, `pass: {NAME: ctx.NAME}`. It means the same and has a place for each of the two names.
+Renaming one side of `pass: [NAME]`, which names a store of the caller and an input of the called document at once,
+makes the list a mapping, `pass: {NAME: ctx.NAME}`. It means the same and has a place for each of the two names.
 """
 
 from __future__ import annotations

@@ -196,7 +196,7 @@ class _Results(Mapping[str, "FieldType"]):
 
 class QuietWalker(TypeWalker):
     """Infers types and reports nothing. `before` has the types before each of the steps that were asked for, `results`
-    the types of what they give."""
+    the types of their results."""
 
     def __init__(self, view: View, asked_for: frozenset[int] = frozenset()) -> None:
         self.shapes = Shapes({schema.name: schema for schema in file_of(view).schemas})
@@ -228,7 +228,7 @@ class Scope(Struct, frozen=True):
     types: KnownTypes
     shapes: Shapes
     result: FieldType | None = None
-    """The type of what the step at the place gives."""
+    """The type of the result of the step at the place."""
 
 
 def scope_before(view: View, pipeline: Pipeline, number: int) -> Scope:
@@ -247,7 +247,7 @@ def scope_at(view: View, way: Way) -> Scope:
 
 
 def types_of_results(view: View, pipeline: Pipeline, steps: list[Step]) -> dict[int, FieldType | None]:
-    """Return the types of what some steps of a pipeline give, by the identity of the step."""
+    """Return the types of the results of some steps of a pipeline, by the identity of the step."""
     if not steps:
         return {}
     walker = QuietWalker(view, frozenset(map(id, steps)))

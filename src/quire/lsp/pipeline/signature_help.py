@@ -1,4 +1,4 @@
-"""The parameters of what is being typed: functions of expressions, keys of a step, arguments of a tool."""
+"""The parameters at the cursor: those of functions of expressions, keys of a step, arguments of a tool."""
 
 from __future__ import annotations
 

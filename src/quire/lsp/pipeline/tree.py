@@ -1,6 +1,6 @@
 """The steps of a pipeline file, also of one that is half typed, and the meaning of the places in it.
 
-A text is cut at its documents and steps by how its lines begin, whatever is half typed inside of a step. If its YAML is
+A text is cut at its documents and steps by how its lines begin, also if a step is half typed. If its YAML is
 broken, the steps that are right are read alone.
 """
 
@@ -105,13 +105,13 @@ def node_of(text: str, column: int) -> Node | None:
 
 @lru_cache(maxsize=32)
 def _outside(column: int) -> re.Pattern[str]:
-    """Return what matches any line that would end a list whose items begin at a column."""
+    """Return the pattern of lines that would end a list whose items begin at a column."""
     left = rf"| {{0,{column - 1}}}-" if column else ""
     return re.compile(rf"^(?: {{0,{column}}}[^ \n#-]{left}| {{{column}}}-(?![ \n]))", re.MULTILINE)
 
 
 def readable(source: Source) -> PipelineFile:
-    """Return what can be read of a text whose YAML is broken: its schemas, and the steps that are right.
+    """Return the readable parts of a text whose YAML is broken: its schemas, and the steps that are right.
 
     The other steps become empty ones of the same length, so that everything else keeps its place, and are left out of
     the result.
@@ -158,7 +158,7 @@ _TREES: WeakKeyDictionary[View, Tree] = WeakKeyDictionary()
 
 
 def tree_of(view: View) -> Tree:
-    """Return the tree of a file: what the reader gives, or the steps that can be read alone if its YAML is broken."""
+    """Return the tree of a file: that of the reader, or the steps that can be read alone if its YAML is broken."""
     if view not in _TREES:
         reading = view.reading
         file = reading.file or reading.partial if reading is not None else None

@@ -1,4 +1,4 @@
-"""Complete directives of playbooks: their forms, what stands in their parentheses, and the names of values."""
+"""Complete directives of playbooks: their forms, their arguments, and the names of values."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _CAPTURED = late_pattern(r"@output\(([A-Za-z0-9_]++)")
 
 
 def readable_names(view: View, offset: int, *, own: bool = False) -> Iterator[tuple[str, str, str, int]]:
-    """Yield the names that can be read at a place, with their type, who gives them, and their order. A text that is not
+    """Yield the names that can be read at a place, with their type, their origin, and their order. A text that is not
     well-formed gives at least the names of captures that it has."""
     layout = layout_of(view)
     names: set[str] = set()
@@ -63,7 +63,7 @@ def readable_names(view: View, offset: int, *, own: bool = False) -> Iterator[tu
 
 
 def placeholder_names(view: View, start: int, offset: int, reads: tuple[View, int] | None = None) -> list[Completion]:
-    """Return the names for `{{`. The closing braces are added unless they are there. `reads` is the place that reads
+    """Return the names for `{{`. The closing braces are added unless they are present. `reads` is the place that reads
     the names, if that is in another document: the one that uses a prompt file."""
     rest = view.source.text[offset : offset + 2]
     closing = "" if rest == "}}" else "}" if rest[:1] == "}" else "}}"
@@ -243,7 +243,7 @@ def complete_model(view: View, span: Span) -> list[Completion]:
 
 
 def complete_prompt(view: View, typed: str, start: int, offset: int) -> list[Completion]:
-    """Return the schemes of `@prompt`, or what can stand behind one."""
+    """Return the schemes of `@prompt`, or the completions behind one."""
     scheme, colon, where = typed.partition(":")
     if not colon:
         span = Span(start, offset)
@@ -319,7 +319,7 @@ def directive_names(view: View, start: int, offset: int) -> list[Completion]:
 
 
 def complete_directive(view: View, word: str, start: int, offset: int) -> list[Completion]:
-    """Return what can stand in the parentheses of a directive; `start` is the start of the line."""
+    """Return the completions in the parentheses of a directive; `start` is the start of the line."""
     text = view.source.text
     begin = text.index("(", start, offset) + 1
     typed = text[begin:offset]

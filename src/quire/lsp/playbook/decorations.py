@@ -92,7 +92,7 @@ def _model_hint(view: View, step: Step, span: Span) -> Iterator[Hint]:
 
 
 def _arm_hints(view: View, step: Step, end: int | None) -> Iterator[Hint]:
-    """Yield where each arm leads, and what happens if no condition holds; `end` is the end of the last marker."""
+    """Yield the target of each branch, and that without a true condition; `end` is the end of the last marker."""
     text = view.source.text
     for arm in step.arms:
         labels = ", ".join(inner.label for inner in arm.steps) or "nothing"

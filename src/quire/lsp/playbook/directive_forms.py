@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 class Parameter(Struct, frozen=True):
     label: str
-    """As it stands in the form."""
+    """Its spelling in the form."""
     meaning: str
 
 
@@ -179,7 +179,7 @@ _OPEN = late_pattern(r"[^\S\n]*+@(output|elicit|prompt|tool|context|model)\((.*+
 
 
 def signature(view: View, offset: int) -> Signature | None:
-    """Return the form that fits what is typed, with the parameter at the cursor; None outside of a directive."""
+    """Return the form that fits the typed text, with the parameter at the cursor; None outside of a directive."""
     before = view.line_before(offset)
     match = _OPEN.match(before)
     layout = layout_of(view)

@@ -1,4 +1,4 @@
-"""Show what stands under the cursor in a playbook: values, steps, directives, and what it refers to."""
+"""Show hovers in a playbook: for values, steps, directives, and references."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _unset(view: View, name: Name, offset: int) -> str:
 
 
 def _passed(view: View, name: Name) -> str:
-    """Return the facts about an input of a callee."""
+    """Return the facts about an input of a called document."""
     line = view.line(name.span.start)
     call = read_tool(view.source.text, line.start, line.end)
     arguments = arguments_of(view, call.connection, call.tool) if call else None
@@ -220,7 +220,7 @@ def tool_hover(view: View, name: Name) -> str:
 
 
 def tool_class(view: View, connection: str, tool: str) -> str:
-    """Return the class of a tool's effect, its tier, and who grants it."""
+    """Return the class of a tool's effect, its tier, and the source of its grant."""
     authority = authority_of(view, connection, tool)
     if authority is None:
         return ""
@@ -328,7 +328,7 @@ def _name(view: View, name: Name, offset: int) -> Hover | None:
 
 
 def _line(view: View, offset: int) -> Hover | None:
-    """Return what a heading, a directive or a marker of the line is."""
+    """Return the meaning of a heading, a directive or a marker of the line."""
     layout, text = layout_of(view), view.source.text
     start = line_start(text, offset)
     part = layout.part_at(offset)

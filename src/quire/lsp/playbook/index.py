@@ -51,7 +51,7 @@ def arm_words(arm: Arm) -> str:
 
 
 def work_words(step: Step) -> str:
-    """Return what a step does in short words."""
+    """Return the work of a step in short words."""
     words: list[str] = []
     if step.tool:
         words.append(f"calls {step.tool.connection}/{step.tool.tool}")
@@ -139,7 +139,7 @@ def _tool(view: View, call: ToolCall, names: list[Name], links: list[Link]) -> N
 
 
 def _passed(view: View, callee: CalledDocument, start: int, end: int) -> list[Name]:
-    """Return the inputs of a callee that a call gives values to."""
+    """Return the inputs of a called document that a call gives values to."""
     text = view.source.text
     return [
         Name("input", key.span.of(text), key.span, "writes", callee.scope, callee.path)

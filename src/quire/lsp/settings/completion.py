@@ -33,7 +33,7 @@ _INNER = re.compile(r"""([A-Za-z0-9_-]+)[ \t]*=[ \t]*("?)([^",{}]*)$""")
 
 
 def complete(view: View, offset: int) -> list[Completion]:
-    """Return what can be typed at the cursor. The text need not be TOML."""
+    """Return the completions at the cursor. The text need not be TOML."""
     line = view.line_before(offset)
     tables = tables_of(view.source.text)
     if header := _HEADER.fullmatch(line.strip()):
@@ -127,7 +127,7 @@ _NUMBERS = (".at_once", ".turns", ".max_tokens", ".temperature", "_per_minute", 
 
 
 def _in_value(view: View, path: tuple[str, ...], typed: str, offset: int) -> Iterator[Completion]:
-    """Yield what a value can be. Inside of braces the keys of a table are completed."""
+    """Yield the possible values. Inside of braces the keys of a table are completed."""
     if "{" in typed:
         inner = typed[typed.rindex("{") :]
         if named := _INNER.search(inner):

@@ -52,7 +52,7 @@ _KINDS: dict[Role, CompletionKind] = {
 
 
 def complete(view: View, offset: int) -> list[Completion]:
-    """Return what can be typed at the cursor. The text need not be valid."""
+    """Return the completions at the cursor. The text need not be valid."""
     text = view.source.text
     place = place_at(text, offset)
     document = tested(view)

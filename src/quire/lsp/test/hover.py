@@ -1,4 +1,4 @@
-"""Say what stands under the cursor in a test file, and show the results of the last run above and inside of it."""
+"""Show hovers in a test file, and the results of the last run above and inside of it."""
 
 from __future__ import annotations
 

@@ -220,7 +220,7 @@ class _Walk:
         elif role == "tool":
             self.names.append(Name("tool", text, span, "reads", renames=False))
         elif (kind := self._kind(role, text)) is not None and self._path:
-            if kind == "step":  # the first label of a way to a step of a callee (`2>1`) is the document's own
+            if kind == "step":  # the first label of a way to a step of a called document (`2>1`) is the document's own
                 text = re.split("[>›]", text, maxsplit=1)[0].rstrip()
                 span = Span(span.start, span.start + len(text))
             verbatim = _is_verbatim(self._text, span, text)
@@ -300,7 +300,7 @@ def _cases_by_lines(text: str) -> Iterator[Symbol]:
 
 def name_problem(view: View, name: Name, new: str) -> str:
     """Return why a name must not become another one; empty if it may. A name of the document is judged by the rules of
-    the document, and has to be there."""
+    the document, and has to exist."""
     if name.kind == "case":
         if not new.strip() or len(new) > LONGEST_NAME or HIDDEN.search(new):
             return f"the name of a case is one line of at most {LONGEST_NAME} characters"

@@ -136,7 +136,7 @@ class SqliteStore(SqlStore):
         return await self._writer.write(held, encoded, self._now(), park=park)
 
     def _look(self, held: OwnedRun) -> WriteResult:
-        """Read what a write would report, without taking (and so without waiting for) the write lock. Raises
+        """Read the result that a write would report, without taking (and so without waiting for) the write lock. Raises
         `Fenced`."""
         for epoch, cancel, waiting in self._database.rows(SqliteStatements.LEARN, (held.run,)):
             if epoch == held.epoch:

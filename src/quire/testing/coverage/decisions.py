@@ -1,8 +1,8 @@
 """Decisions of a document: every way in which its runs can differ, each with a stable id, a label and a place.
 
 Coverage counts decisions, not lines: a line of prose that ran says little, but an arm that never ran, an answer that
-no test gives and a prompt that no test looks at are gaps that an author can close. Decisions of a callee belong to the
-file of the callee, so they are not listed for its callers.
+no test gives and a prompt that no test looks at are gaps that an author can close. Decisions of a called document
+belong to the file of the called document, so they are not listed for its callers.
 """
 
 from __future__ import annotations

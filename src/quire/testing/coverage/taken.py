@@ -88,7 +88,7 @@ async def decisions_taken(
 
 
 def watch(document: WatchedDocument, walk: Walk) -> Walk:
-    """Return a walk that makes the same requests, and tells a document what they and their answers show."""
+    """Return a walk that makes the same requests, and reports them and their answers to a document."""
     return _Watch(document).watch(walk)
 
 

@@ -1,6 +1,6 @@
 """Draw values for exploring: inputs by their schemas, replies of models, results of tools, answers of people.
 
-Most values fit what is asked for, so that runs continue. The others are empty, huge, in fences, or look like
+Most values fit the request, so that runs continue. The others are empty, huge, in fences, or look like
 references, expressions, JSON and commands of a terminal.
 """
 

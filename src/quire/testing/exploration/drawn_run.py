@@ -89,7 +89,7 @@ class DrawnAnswers:
     name = "drawn"
 
     def __init__(self, given: Given, draw: Draw | None, results: Results) -> None:
-        """`results` are examples of what tools return."""
+        """`results` are examples of results of tools."""
         self.given = given
         self.seen: dict[str, str] = {}
         """The kind of each request by path."""
@@ -275,7 +275,7 @@ def broken_promise(run: DrawnRun, promises: Promises) -> Broken | None:
 
 
 def _beyond_bounds(run: DrawnRun, proof: Proof) -> Broken | None:
-    """Compare what a run did with what was proven for inputs of these sizes."""
+    """Compare the numbers of a run with the bounds proven for inputs of these sizes."""
     sizes = input_sizes(run.inputs)
     kinds = list(run.answers.seen.values())
     counted = {

@@ -5,7 +5,7 @@
     model: anthropic:claude-haiku-5-5
     reads: output
     examples:
-      - {text: "Bread. What else.", verdict: fail, reason: it is not friendly}
+      - {text: "Bread, what else.", verdict: fail, reason: it is not friendly}
 
 A judge may come from others, like the test beside it. So it names a tier or a model of a provider, never an address, a
 file of weights or a script: only the user decides where texts are sent.
@@ -14,7 +14,7 @@ A judged text is data: it comes from the model under test, which may have read t
 frame, each of its lines behind a mark, between lines with a hash that depends on the text itself. A text can
 neither end its frame nor begin another one, because it would have to contain its own hash.
 
-A reply that is not exactly the verdict that was asked for is no verdict, and no verdict is never a pass.
+A reply that is not exactly the requested verdict is not a verdict, and a missing verdict is never a pass.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def read_judge(source: Source) -> JudgeReading:
 
 
 class _Reader(Findings):
-    """Reads one judge, and collects what is wrong."""
+    """Reads one judge, and collects its mistakes."""
 
     def judge(self, node: YamlMapping, path: Path) -> Judge:
         entries = self._entries(node, _KEYS, "a judge")
@@ -287,7 +287,7 @@ def judge_call(judge: Judge, parts: Sequence[tuple[str, str]]) -> ModelCall:
 
 
 async def ask_judge(model: Model, judge: Judge, parts: Sequence[tuple[str, str]]) -> Judgement:
-    """Return the judgement of a model about the named parts of one run. Never raises for what the model does."""
+    """Return the judgement of a model about the named parts of one run. Never raises because of the model."""
     if sum(len(text) for _, text in parts) > LONGEST_JUDGED:
         return Judgement(None, f"the text is longer than {LONGEST_JUDGED:,} characters")
     try:
@@ -302,7 +302,7 @@ async def ask_judge(model: Model, judge: Judge, parts: Sequence[tuple[str, str]]
 
 
 def read_verdict(reply: str) -> tuple[Verdict | None, str]:
-    """Return the verdict in a reply, and its reason; or None, and what is wrong with the reply.
+    """Return the verdict in a reply, and its reason; or None, and the mistake of the reply.
 
     The reply is the object alone, or a fence with it. An object somewhere in other text is not taken: it may be a
     quotation of the judged text.

@@ -84,7 +84,7 @@ _JUDGED = 8_000
 
 
 def announcement_of(plan: LivePlan) -> Announcement:
-    """Return what a live test may cost, from the bounds of the document and from receipts. Asks no model."""
+    """Return the most that a live test may cost, from the bounds of the document and from receipts. Asks no model."""
     forecasts = asyncio.run(_forecasts(plan))
     return announce([case.terms for case in plan.cases], tuple(plan.models), forecasts, plan.options.budget)
 
@@ -112,7 +112,7 @@ def run_live(plan: LivePlan, on_try: Callable[[Try], None] = lambda made: None) 
     try:
         asyncio.run(schedule.run(perform))
     except KeyboardInterrupt:
-        # What was tried is paid for, so it is reported.
+        # Tries are paid for, so they are reported.
         interrupted = True
     scores = schedule.scores()
     _keep(plan.cases, scores)

@@ -1,4 +1,4 @@
-"""Plan a live test: which cases, rows, models and judges, and what it may cost, which the user sees before it starts.
+"""Plan a live test: its cases, rows, models and judges, and its highest cost, which the user sees before it starts.
 
 Nothing is asked or spent here.
 """
@@ -73,14 +73,14 @@ class Announcement(Struct, frozen=True):
     why: str
     """Why the bound is not known."""
     seen: float | None
-    """Dollars, if each try costs what it did when it was seen last; None if some were never seen."""
+    """Dollars, if each try costs the same as last time; None if some were never seen."""
     budget: float | None = None
 
 
 def announce(
     terms: Sequence[Terms], models: Sequence[str], forecasts: Sequence[CaseForecast], budget: float | None
 ) -> Announcement:
-    """Add up what all tries of a live test may do."""
+    """Add up the bounds of all tries of a live test."""
     often = {term.case: len(term.rows) * term.repeats for term in terms}
     counted = [(forecast, often[forecast.case]) for forecast in forecasts]
     calls = [None if forecast.calls is None else forecast.calls * count for forecast, count in counted]

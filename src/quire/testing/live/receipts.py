@@ -1,8 +1,8 @@
-"""Remember live results, so that `quire test --status` can tell for free what is verified and what has changed since.
+"""Remember live results, so that `quire test --status` can list verified and changed cases for free.
 
 A receipt belongs to a case, a model, the plan of the document and the test, by hashes of their structure: it stays
-valid when only comments or line breaks change. It lies in the workspace's `.quire/`, beside the runs, and only says
-what was seen: no test passes because of it.
+valid when only comments or line breaks change. It lies in the workspace's `.quire/`, beside the runs, and is only a
+report: no test passes because of it.
 """
 
 from __future__ import annotations

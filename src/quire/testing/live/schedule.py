@@ -54,7 +54,7 @@ class Purse:
         return True
 
     def settle(self, reserved: float, cost: float | None) -> None:
-        """Pay for a call, and release what was reserved for it. An unknown price counts as the amount reserved."""
+        """Pay for a call, and release the reserved money. An unknown price counts as the amount reserved."""
         self._reserved -= reserved
         self.spent += reserved if cost is None else cost
         self.unpriced += cost is None

@@ -148,7 +148,7 @@ def _edits_of(plan: Plan) -> tuple[Callable[[Site], Iterator[Edit]], frozenset[s
 
 
 def _of_document(plan: Plan, source: Source) -> Iterator[Mutant]:
-    """Yield the mutants of what stands outside of the steps: the system text, the artifact and the schemas. The type of
+    """Yield the mutants of the parts outside of the steps: the system text, the artifact and the schemas. The type of
     an artifact shows in no observation."""
     if plan.system.strip():
         first = next((step.label for _, step in plan.steps() if isinstance(step.work, Think)), "")

@@ -1,5 +1,5 @@
-"""Run a directive: the loop of its thread asks the model, does what it asks for and tells it the results, until it
-returns its outputs or ends with text.
+"""Run a directive: the loop of its thread asks the model, makes the calls of its reply and tells it the results, until
+it returns its outputs or ends with text.
 
 Every model request and every tool call is an effect of its own, so a killed thread continues in the middle of a turn
 and repeats nothing. All counts come from records, so they are the same on every replay.
