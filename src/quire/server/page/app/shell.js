@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { lostSince, storeTrouble } from "./feed.js";
-import { html, signal, useEffect, useRef } from "./html.js";
+import { html, signal, useEffect, useRef, useState } from "./html.js";
 import { addShortcuts, allShortcuts, lettersOn, switchLetters } from "./keys.js";
 import { ring } from "./parts/bell.js";
 import { Dialog } from "./parts/dialog.js";
@@ -10,10 +10,13 @@ import { Icon } from "./parts/icon.js";
 import { useResource } from "./resource.js";
 import { go, Link, place } from "./router.js";
 import { ended } from "./session.js";
+import { title } from "./title.js";
 
-/** Dialogs of the shell. @type {import("@preact/signals").Signal<"" | "keys">} */
+/** Dialogs of the shell. @type {import("@preact/signals").Signal<"" | "keys" | "more">} */
 const open = signal("");
 const THEME = "quire-theme";
+/** Screens that need the width: a run, and a try of one of its steps. */
+const SLIM = /^\/runs\/[^/]/;
 
 /** The screens of the rail, in order: path, name, icon, key. @type {[string, string, string, string][]} */
 const RAIL = [
@@ -36,10 +39,9 @@ export function Shell({ children, workspace }) {
   const main = useRef(/** @type {HTMLElement | null} */ (null));
   const path = place.value.path;
 
-  useEffect(() => {
-    const title = main.current?.querySelector("h1")?.textContent;
-    document.title = `${waiting ? `(${waiting}) ` : ""}${title && path !== "/" ? `${title} · ` : ""}Quire`;
-  });
+  const slim = useNarrow(SLIM.test(path) ? 1599 : 1000);
+
+  useTabTitle(waiting);
   useEffect(() => {
     if (!questions.data) return;
     showWaiting(waiting);
@@ -61,7 +63,7 @@ export function Shell({ children, workspace }) {
 
   return html`
     <a class="skip" href="#main">Skip to the content</a>
-    <div class="shell">
+    <div class="shell ${slim ? "slim" : ""}">
       <${Rail} path=${path} waiting=${waiting} workspace=${workspace} />
       <main id="main" ref=${main} tabindex="-1">
         <${LostBar} />
@@ -69,16 +71,35 @@ export function Shell({ children, workspace }) {
       </main>
     </div>
     ${open.value === "keys" && html`<${KeyOverview} />`}
+    ${open.value === "more" && html`<${More} />`}
   `;
+}
+
+/** Puts the title of the screen, and the number of questions that wait, on the tab. */
+function useTabTitle(waiting = 0) {
+  const name = title.value;
+  useEffect(() => {
+    document.title = `${waiting ? `(${waiting}) ` : ""}${name ? `${name} · ` : ""}Quire`;
+  }, [name, waiting]);
+}
+
+/** @param {number} width @returns {boolean} whether the window is not wider, now and after each change */
+function useNarrow(width) {
+  const media = matchMedia(`(max-width: ${width}px)`);
+  const [, changed] = useState(false);
+  useEffect(() => {
+    const change = () => changed(media.matches);
+    change();
+    media.addEventListener("change", change);
+    return () => media.removeEventListener("change", change);
+  }, [width]);
+  return media.matches;
 }
 
 /** The frame of a screen that is one thing only: a way home, and the bar about a lost server. */
 /** @param {{ children?: unknown }} props */
 export function Bare({ children }) {
-  useEffect(() => {
-    const title = document.querySelector("h1")?.textContent;
-    document.title = `${title ? `${title} · ` : ""}Quire`;
-  });
+  useTabTitle();
   useEffect(
     () =>
       addShortcuts("Everywhere", [
@@ -130,9 +151,11 @@ function showWaiting(waiting) {
 
 /** @param {{ path: string, waiting: number, workspace: string }} props */
 function Rail({ path, waiting, workspace }) {
+  /** @param {string} to */
+  const isHere = (to) => to === "/" ? path === "/" : path === to || path.startsWith(`${to}/`);
   /** @param {[string, string, string, string]} entry */
   const link = ([to, name, icon]) => {
-    const here = to === "/" ? path === "/" : path === to || path.startsWith(`${to}/`);
+    const here = isHere(to);
     return html`
       <li>
         <${Link} to=${to} class="rail-link" title=${name} aria-current=${here ? "page" : undefined}>
@@ -146,7 +169,14 @@ function Rail({ path, waiting, workspace }) {
     <nav class="rail" aria-label="Screens">
       <p class="brand" title=${workspace}><span class="mark" aria-hidden="true"></span><span>${workspace ||
         "Quire"}</span></p>
-      <ul>${RAIL.map(link)}</ul>
+      <ul>
+        ${RAIL.map(link)}
+        <li class="phone-only">
+          <button type="button" class="rail-link ${BELOW.some(([to]) => isHere(to)) ? "here" : ""}"
+            onClick=${() => (open.value = "more")}>
+            <${Icon} name="more" /><span>More</span></button>
+        </li>
+      </ul>
       <ul class="below">${BELOW.map(link)}</ul>
       <p class="rail-tools">
         <${ThemeSwitch} />
@@ -210,6 +240,27 @@ function LostBar() {
         ? `The server has ended (${since}). Start it again with quire serve, and open its new address: this tab continues then.`
         : `Server not reachable since ${since}; trying again.`} What you see is the last that is known.
     </div>
+  `;
+}
+
+/** What the bar of a phone has no place for. */
+function More() {
+  const close = () => (open.value = "");
+  return html`
+    <${Dialog} title="More" onClose=${close}>
+      <ul class="more-links">
+        ${BELOW.map(([to, name, icon]) =>
+          html`
+            <li>
+              <${Link} to=${to} class="rail-link"
+                onClickCapture=${close}><${Icon} name=${icon} />${name}</${Link}></li>
+          `
+        )}
+      </ul>
+      <p class="actions">
+        <${ThemeSwitch} />
+      </p>
+      </${Dialog}>
   `;
 }
 

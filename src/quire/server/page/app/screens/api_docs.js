@@ -4,6 +4,7 @@ import { html } from "../html.js";
 import { Command, Placeholder, ProblemBox } from "../parts/basics.js";
 import { useResource } from "../resource.js";
 import { place, setQuery } from "../router.js";
+import { useTitle } from "../title.js";
 
 /** @type {Record<string, [string, string]>} */
 const COSTS = {
@@ -13,6 +14,7 @@ const COSTS = {
 };
 
 export function ApiDocs() {
+  useTitle("The HTTP API");
   const api = useResource("/openapi.json");
   const { data, problem } = api;
   const filter = place.value.query.get("q") ?? "";

@@ -16,6 +16,7 @@ import { Icon } from "../parts/icon.js";
 import { RunDrawer } from "../parts/run_drawer.js";
 import { useResource } from "../resource.js";
 import { go, Link, place, setQuery } from "../router.js";
+import { useTitle } from "../title.js";
 
 /** Tabs: name in the address, title, parts of the document that it needs. @type {[string, string, string][]} */
 const TABS = [
@@ -71,6 +72,7 @@ export function DocumentScreen({ id }) {
     document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }, [tab[0], Boolean(data)]);
 
+  useTitle(head?.title ?? id);
   if (!head) {
     return html`
       <h1 tabindex="-1">${id}</h1>

@@ -10,12 +10,14 @@ import { Icon } from "../parts/icon.js";
 import { fieldSchema, firstText, InputField, readText } from "../parts/field.js";
 import { useResource } from "../resource.js";
 import { Link, place, setQuery } from "../router.js";
+import { useTitle } from "../title.js";
 import { cut, money, shown } from "../words.js";
 
 /** @param {{ run: string }} props */
 export function Fork({ run }) {
   const { data: form, problem, slow, reload } = useResource(`/runs/${part(run)}/fork`);
   const made = place.value.query.get("made");
+  useTitle(`Fork ${form ? `“${cut(form.label ?? form.title, 60)}”` : "a run"}`);
   return html`
     <div class="head">
       <p class="crumbs">

@@ -7,9 +7,11 @@ import { Icon } from "../parts/icon.js";
 import { useResource } from "../resource.js";
 import { Link } from "../router.js";
 import { about } from "../shell.js";
+import { useTitle } from "../title.js";
 import { duration, number, plural } from "../words.js";
 
 export function Health() {
+  useTitle("Health");
   const health = useResource("/health", (frame) => frame.event === "runs" || frame.event === "store");
   const models = useResource("/models");
   const doctor = useResource("/doctor");

@@ -3,8 +3,10 @@
 import { html, useState } from "../html.js";
 import { Command } from "../parts/basics.js";
 import { keepToken } from "../session.js";
+import { useTitle } from "../title.js";
 
 export function Login() {
+  useTitle("");
   const [text, setText] = useState("");
   /** @param {Event} event */
   const submit = (event) => {

@@ -1,12 +1,13 @@
 // One question, made for a phone: what led to it, the question, the answer, and nothing else.
 
+import { pathOf } from "../held.js";
 import { html, useEffect, useState } from "../html.js";
 import { Command, Placeholder, ProblemBox } from "../parts/basics.js";
 import { Icon } from "../parts/icon.js";
-import { QrDialog } from "../parts/qr_dialog.js";
-import { Answer, AnsweredElsewhere, Expiry, Led, pathOf, Prompt, useAnswer } from "../parts/question.js";
+import { AnsweredElsewhere, Answering, Expiry, Led, Prompt, useAnswer } from "../parts/question.js";
 import { useResource } from "../resource.js";
 import { Link } from "../router.js";
+import { useTitle } from "../title.js";
 import { ago } from "../words.js";
 
 /** @param {{ run: string, path: string }} props */
@@ -19,6 +20,7 @@ export function Question({ run, path }) {
     if (data?.open && shown?.hash !== data.hash) setShown(data);
   }, [data]);
   const question = data?.open ? data : shown;
+  useTitle(`Question${data ? ` of ${data.subject ?? data.title}` : ""}`);
   const closed = data && !data.open ? data.answer : null;
   if (question) {
     const changed = shown !== null && data?.open === true && shown.hash !== data.hash;
@@ -41,8 +43,9 @@ export function Question({ run, path }) {
 
 /** @param {{ question: any, closed: any, changed: boolean, reload: () => void, problem: any }} props */
 function OneQuestion({ question, closed, changed, reload, problem }) {
-  const { state, answer } = useAnswer(question, { onChanged: reload });
-  const [qr, setQr] = useState(false);
+  const { state } = useAnswer(question);
+  const [qr, setQr] = useState(/** @type {any} */ (null));
+  const showQr = async () => setQr(await import("../parts/qr_dialog.js"));
   const isOver = state.answered || state.elsewhere || closed;
   return html`
     <article class="one-question">
@@ -65,21 +68,18 @@ function OneQuestion({ question, closed, changed, reload, problem }) {
         `
         : html`<h1 tabindex="-1" class="prompt pre">${question.prompt}</h1>`}
       ${changed && html`<p class="bar" role="status"><${Icon} name="warning" />The question was worded anew.</p>`}
-      ${state.answered
-        ? html`<p class="answered" role="status"><${Icon} name="check" /> Answered <b>${state.answered}</b>. The run continues.</p>`
-        : isOver
+      ${closed && !state.answered
         ? html`<${AnsweredElsewhere} question=${question} answer=${state.elsewhere ?? closed} />`
-        : html`<${Answer} question=${question} answer=${answer} disabled=${state.sending} keys=${true} />`}
-      ${state.problem && !isOver && html`<${ProblemBox} problem=${state.problem} />`}
+        : html`<${Answering} question=${question} reload=${reload} keys=${true} onward=". The run continues." />`}
       ${problem && !closed && html`<${ProblemBox} problem=${problem} retry=${reload} />`}
       ${isOver ? html`<${Onward} run=${question.run} />` : html`
         <div class="below-card">
-          <button type="button" class="button" onClick=${() => setQr(true)}>
+          <button type="button" class="button" onClick=${showQr}>
             <${Icon} name="qr" />Open on another device</button>
           <${Command} command=${question.command} />
         </div>
       `}
-      ${qr && html`<${QrDialog} onClose=${() => setQr(false)} />`}
+      ${qr && html`<${qr.QrDialog} onClose=${() => setQr(null)} />`}
     </article>
   `;
 }

@@ -13,6 +13,7 @@ import { useRowHeight, VirtualList } from "../parts/virtual_list.js";
 import { useResource } from "../resource.js";
 import { Link, place, setQuery } from "../router.js";
 import { useRunPages } from "../run_pages.js";
+import { useTitle } from "../title.js";
 import { plural } from "../words.js";
 
 const ROW = 52;
@@ -20,6 +21,7 @@ const CARD = 92;
 const NARROW = matchMedia("(max-width: 640px)");
 
 export function Runs() {
+  useTitle("Runs");
   const filters = filtersHere();
   const queries = useQueries(filters);
   const pages = useRunPages(queries.list);

@@ -6,9 +6,11 @@ import { Command, Empty, Placeholder, ProblemBox } from "../parts/basics.js";
 import { Icon } from "../parts/icon.js";
 import { useResource } from "../resource.js";
 import { Link } from "../router.js";
+import { useTitle } from "../title.js";
 import { plural } from "../words.js";
 
 export function Trust() {
+  useTitle("Trust");
   const trust = useResource("/trust", (frame) => frame.event === "documents");
   const { data, problem } = trust;
   return html`
