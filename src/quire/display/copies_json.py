@@ -11,6 +11,7 @@ from quire.display.outline import range_data
 from quire.display.shell_commands import fork_command
 from quire.display.text import duration, money, one_line, place, table, tokens_in_and_out
 from quire.library.interface import input_schema
+from quire.runs.again import given_options
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 
 def fork_form_data(view: RunView, steps: list[ForkStep]) -> dict[str, Value]:
-    """Return everything that a form for a fork needs: steps, inputs with their types and values, model and budget."""
+    """Return everything that the forms of a fork, and of a new run like this one, need: steps, inputs with their types
+    and values, results of steps, options."""
     from quire.display.run_json import row_data
 
     return {
@@ -34,7 +36,8 @@ def fork_form_data(view: RunView, steps: list[ForkStep]) -> dict[str, Value]:
         "steps": [_step(step) for step in steps],
         "inputs": input_schema(view.document),
         "values": dict(view.pins.inputs),
-        "named": dict(view.named),
+        "named": {**view.named, **view.progress.stores},
+        "options": given_options(view.pins),
     }
 
 
@@ -89,6 +92,7 @@ def _step(step: ForkStep) -> Value:
         "reached": step.reached,
         "settable": step.settable,
         "first": step.first,
+        "names": list(step.names),
     }
 
 

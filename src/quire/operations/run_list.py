@@ -186,8 +186,7 @@ async def group_runs(host: Host, given: GroupRuns) -> Value:
         if not by_error:
             groups.setdefault((run.document,), []).append(run)
         elif run.failure:
-            message = _MASKED.sub("#", run.failure.message[:MOST_MESSAGE])
-            groups.setdefault((run.document, run.failure.kind, message), []).append(run)
+            groups.setdefault((run.document, run.failure.kind, masked(run.failure.message)), []).append(run)
     shown = list(groups.items())[:MOST_GROUPS]
     latest = {row.id: row_data(row) for row in await store.named([runs[0].id for _, runs in shown])}
     return {
@@ -195,6 +194,11 @@ async def group_runs(host: Host, given: GroupRuns) -> Value:
         "groups": [_group(key, runs, latest.get(runs[0].id)) for key, runs in shown],
         "more": max(0, len(groups) - MOST_GROUPS),
     }
+
+
+def masked(message: str) -> str:
+    """Return an error message without what is different in each run."""
+    return _MASKED.sub("#", message[:MOST_MESSAGE])
 
 
 def _group(key: tuple[str, ...], runs: Sequence[RunRow], latest: Value) -> Value:

@@ -377,6 +377,8 @@ class ForkStep(Struct, frozen=True):
     """True if values can be set for it."""
     first: bool
     """True for the first step of all: the values that can be set for it are the inputs."""
+    names: Sequence[str] = ()
+    """The results of the steps before it, by name."""
 
 
 class Receipt(Struct, frozen=True):
@@ -403,12 +405,16 @@ def fork_steps(view: RunView) -> list[ForkStep]:
         ]
     views = view.replay.progress.steps
     steps: list[ForkStep] = []
+    captures = {path: step.capture.name for path, step in plan.steps() if step.capture}
+    order = {path: number for number, (path, _) in enumerate(plan.steps())}
     for path, step in plan.stops().items():
+        earlier = (at for at in captures if order[at] < order[path] and not path.startswith(f"{at}/"))
+        names = tuple(dict.fromkeys(captures[at] for at in earlier if not captures[at].startswith("__")))
         place = find_place(plan, path)
         status = views[path].status if path in views else "pending"
         settable = place.first or place.before is not None
         reached = place.first or _is_reached(path, status)
-        steps.append(ForkStep(path, step.label, step.title, status, reached, settable, place.first))
+        steps.append(ForkStep(path, step.label, step.title, status, reached, settable, place.first, names))
     return steps
 
 
