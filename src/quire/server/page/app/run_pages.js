@@ -81,13 +81,12 @@ class RunPages {
   }
 
   /** Takes changes of runs: known ones change in their place, new ones are counted. @param {any} data */
-  hear({ rows, more, gone }) {
+  hear({ rows, gone }) {
     const changed = new Map(rows.map((/** @type {any} */ row) => [row.id, row]));
     const lost = new Set(gone);
-    const shown = this.state.rows.filter((row) => !lost.has(row.id)).map((row) => changed.get(row.id) ?? row);
-    const known = new Set(shown.map((row) => row.id));
-    this.set({ rows: shown });
-    if (more || [...changed.keys()].some((id) => !known.has(id))) this.lookSoon();
+    const shown = this.state.rows.filter((row) => !lost.has(row.id));
+    this.set({ rows: shown.map((row) => ({ ...row, ...changed.get(row.id) })) });
+    this.lookSoon();
   }
 
   lookSoon() {
@@ -97,16 +96,16 @@ class RunPages {
     }, LOOK_MS);
   }
 
-  /** Counts the runs at the top that the list does not show yet. */
+  /** Reads the first page again: it counts the runs that the list does not show yet, and has the results of the others. */
   async look() {
     const { items } = await this.read();
-    const known = new Set(this.state.rows.map((row) => row.id));
-    const top = this.state.rows[0];
-    const fresh = items.filter((/** @type {any} */ row) =>
-      !known.has(row.id) && (!top || row.created_at >= top.created_at)
-    );
-    if (!this.state.rows.length && fresh.length) return this.load();
-    this.set({ fresh: fresh.length, more: fresh.length === PAGE });
+    const rows = this.state.rows;
+    const known = new Set(rows.map((row) => row.id));
+    const newest = rows.reduce((most, row) => Math.max(most, row.created_at), 0);
+    const fresh = items.filter((/** @type {any} */ row) => !known.has(row.id) && row.created_at >= newest);
+    if (!rows.length && fresh.length) return this.load();
+    const now = new Map(items.map((/** @type {any} */ row) => [row.id, row]));
+    this.set({ rows: rows.map((row) => now.get(row.id) ?? row), fresh: fresh.length, more: fresh.length === PAGE });
   }
 
   /** @returns {() => void} stops it */
