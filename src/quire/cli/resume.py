@@ -118,7 +118,8 @@ async def _resume_all(runtime: Runtime, names: tuple[str, ...], manner: SessionO
     if len(names) > MOST_RESUMED:
         raise click.UsageError(f"at most {MOST_RESUMED} runs are resumed at once, and these are {len(names)}")
     runs = dict.fromkeys([await runtime.find(name) for name in names or [await _only(runtime, "resume")]])
-    lines, receipt = resume_receipt([await runtime.view(run) for run in runs], budget_of(options.budget))
+    views = [await runtime.view(run) for run in runs]
+    lines, receipt = resume_receipt(views, budget_of(options.budget), runtime.settings)
     if options.dry_run and options.as_json:
         write_json(receipt)
     elif not manner.quiet or options.dry_run:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from quire.engine.thread_progress import HookView
     from quire.runs.outcome import RunView
     from quire.values import Value
+    from quire.workspace.settings import Settings
 
 _STOPS = ("fail", "abort")
 _OUTERMOST = late_pattern(r"thread/turn\[(\d+)\]")
@@ -120,6 +121,7 @@ def _next(verb: str, why: str, command: str | None) -> dict[str, Value]:
     return {"verb": verb, "why": why, "command": command}
 
 
+_DONE = ("completed", "skipped")
 MOST_RESUMED = 100
 """Runs that are resumed at once."""
 
@@ -137,16 +139,20 @@ class ResumeLine(Struct, frozen=True):
     """The most model calls to come; None if they are not bounded."""
 
 
-def resume_receipt(views: Sequence[RunView], budget: float | None) -> tuple[list[ResumeLine], dict[str, Any]]:
+def resume_receipt(
+    views: Sequence[RunView], budget: float | None, settings: Settings
+) -> tuple[list[ResumeLine], dict[str, Any]]:
     """Return what a resume of several runs does: a line for each, and all of it as JSON. Of a budget for all of them
     each run that continues has an equal part, besides the money that it has spent."""
+    from quire.runs.fork import fork_steps, rest_bounds
+
     steps = [next_step(view.row, view.progress, asks=bool(view.questions)) for view in views]
     able = sum(step["verb"] == "resume" for step in steps)
     lines: list[ResumeLine] = []
     for view, step in zip(views, steps, strict=True):
-        row, proven = view.row, view.pins.proven.get("model_calls")
-        made = sum(record.is_model_call and record.state == "ok" for record in view.effects)
-        calls = max(0, int(proven) - made) if isinstance(proven, int | float) else None
+        row = view.row
+        path = next((step.path for step in fork_steps(view) if step.status not in _DONE), "")
+        calls = rest_bounds(view, path, view.effects, view.pins, settings).model_calls.most if path else 0
         own = view.pins.budget if budget is None else (row.cost or 0) + budget / max(1, able)
         problem = "" if step["verb"] == "resume" else str(step["why"])
         lines.append(ResumeLine(row.id, visible(row.label), problem, row.cost, own, calls))

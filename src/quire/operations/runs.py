@@ -214,7 +214,8 @@ async def resume_runs(host: Host, given: ResumeRuns) -> Value:
     """Continue those of the named runs that a resume helps; each has an equal part of the budget."""
     runs = dict.fromkeys([await host.runtime.find(name) for name in given.runs])
     views = [(await host.views.head(run)).view for run in runs]
-    lines, receipt = resume_receipt(views, None if isinstance(given.budget, UnsetType) else given.budget)
+    budget = None if isinstance(given.budget, UnsetType) else given.budget
+    lines, receipt = resume_receipt(views, budget, host.runtime.settings)
     for line in [] if given.dry_run else [line for line in lines if not line.problem]:
         try:
             await host.go_on(line.run, given=Given(budget=line.budget))

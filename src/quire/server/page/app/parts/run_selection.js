@@ -19,7 +19,7 @@ const ACTIONS = {
     word: "Try again",
     icon: "again",
     kind: "primary",
-    does: (count) => `Continues ${plural(count, "run")} from where ${count === 1 ? "it" : "they"} stopped.`,
+    does: () => "Each continues where it stopped: what is done is not done again.",
     none: "None of them can be resumed.",
   },
   cancel: {

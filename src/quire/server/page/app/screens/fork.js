@@ -17,12 +17,12 @@ import { cut, money, shown } from "../words.js";
 /** @param {{ run: string }} props */
 export function Fork({ run }) {
   const { data: form, problem, slow, reload } = useResource(`/runs/${part(run)}/fork`);
-  useTitle(`Fork ${form ? `“${cut(form.label ?? form.title, 60)}”` : "a run"}`);
+  useTitle(`Fork ${form ? `“${cut(form.label, 60)}”` : "a run"}`);
   return html`
     <div class="head">
       <p class="crumbs">
-        <${Link} to="/runs/${part(run)}"><${Icon} name="left" />${form?.title ?? run}</${Link}></p>
-      <h1 tabindex="-1">Fork ${form ? `“${cut(form.title, 60)}”` : "a run"}</h1>
+        <${Link} to="/runs/${part(run)}"><${Icon} name="left" />${form?.label ?? run}</${Link}></p>
+      <h1 tabindex="-1">Fork ${form ? `“${cut(form.label, 60)}”` : "a run"}</h1>
       <p class="soft">Starts a new run in the middle of this one. The old run stays as it is.</p>
     </div>
     ${problem && html`<${ProblemBox} problem=${problem} retry=${reload} />`}
