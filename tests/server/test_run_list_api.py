@@ -221,7 +221,7 @@ SAYS = """# Say
 ## INPUTS
 
 - `word` (string): The word
-- `other` (string, optional): Another
+- `other` (string: none): Another
 
 ## STEP 1: First
 
@@ -262,7 +262,7 @@ async def test_a_run_is_done_again_with_its_inputs_and_options(tmp_path: Path) -
         server.write(
             "say.playbook.md",
             SAYS.replace("Say {{word}} and {{other}}.", "Shout {{word}}.").replace(
-                "- `other` (string, optional): Another\n", ""
+                "- `other` (string: none): Another\n", ""
             ),
         )
         changed = await pins(await again())

@@ -6,6 +6,7 @@ import { useEffect, useMemo, useState } from "./html.js";
 
 const PAGE = 100;
 const LOOK_MS = 400;
+const RESULT_MS = 1500;
 
 /** @typedef {import("./api.js").Problem} Problem */
 /**
@@ -29,6 +30,8 @@ class RunPages {
     this.gone = false;
     this.loading = false;
     this.timer = 0;
+    /** Runs whose result was looked for once more. @type {Set<string>} */
+    this.awaited = new Set();
   }
 
   /** @param {Partial<Pages>} changes */
@@ -89,11 +92,11 @@ class RunPages {
     this.lookSoon();
   }
 
-  lookSoon() {
+  lookSoon(after = LOOK_MS) {
     this.timer ||= setTimeout(() => {
       this.timer = 0;
       this.look().catch(() => {});
-    }, LOOK_MS);
+    }, after);
   }
 
   /** Reads the first page again: it counts the runs that the list does not show yet, and has the results of the others. */
@@ -106,6 +109,12 @@ class RunPages {
     if (!rows.length && fresh.length) return this.load();
     const now = new Map(items.map((/** @type {any} */ row) => [row.id, row]));
     this.set({ rows: rows.map((row) => now.get(row.id) ?? row), fresh: fresh.length, more: fresh.length === PAGE });
+    // The server reads the result of a run a moment after its end.
+    const due = items.filter((/** @type {any} */ row) => row.status === "completed" && !row.result);
+    if (due.some((/** @type {any} */ row) => known.has(row.id) && !this.awaited.has(row.id))) {
+      due.forEach((/** @type {any} */ row) => this.awaited.add(row.id));
+      this.lookSoon(RESULT_MS);
+    }
   }
 
   /** @returns {() => void} stops it */

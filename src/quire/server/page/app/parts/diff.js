@@ -190,7 +190,7 @@ function Details({ a, b, step }) {
         <button type="button" class="button" onClick=${() => setMost(most + PAGE)}>
           ${plural(Math.min(left, PAGE), "more change")} of ${left}</button>
       `}
-      <p class="small">
+      <p class="small actions">
         ${[["A", a, step.spent.a], ["B", b, step.spent.b]].filter(([, , spent]) => spent).map(([name, run]) =>
           html`
             <${Link} to="/runs/${part(run)}/steps/${part(step.path)}">The step in ${name}</${Link}>
