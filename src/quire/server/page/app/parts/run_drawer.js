@@ -94,7 +94,8 @@ function RunForm({ id, data, like }) {
     setTried(true);
     setProblem(null);
     if (busy) return;
-    const named = names.find((name) => wrong[name] || own(forecast.data?.inputs, name));
+    // A forecast that is still asked for is about an earlier text: then the server says what is wrong.
+    const named = names.find((name) => wrong[name] || (!forecast.busy && own(forecast.data?.inputs, name)));
     if (named) return focusOn(named);
     setBusy(true);
     try {
