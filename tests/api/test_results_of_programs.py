@@ -87,10 +87,10 @@ def test_a_result_is_read_as_a_type(value: Value, shape: type[Any], expected: ob
     [
         ({"items": [{"name": "tea", "price": "2"}]}, Cart, "$.items[0].price", "Expected `float`, got `str`"),
         ({"items": [{"price": 2}]}, Cart, "$.items[0]", "missing required field `name`"),
-        ({"name": "tea", "prices": [1, "many"]}, Model, "$.prices[1]", "the result is not a Model: "),
+        ({"name": "tea", "prices": [1, "many"]}, Model, "$.prices[1]", "the result does not fit Model: "),
         ({}, Model, "$.name", "Field required"),
-        ("1", list[int], "$", "Expected `array`, got `int`"),
-        ("Tea is fine.", Cart, "$", "the result is not a Cart: Expected `object`, got `str`"),
+        ("1", list[int], "$", "the result does not fit list[int]: Expected `array`, got `int`"),
+        ("Tea is fine.", Cart, "$", "the result does not fit Cart: Expected `object`, got `str`"),
         ({"a": "1"}, dict[str, int], "$[...]", "Expected `int`, got `str`"),
         ([1], str, "$", "Expected `str`, got `array`"),
     ],

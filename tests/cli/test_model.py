@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from tests.given import given
 
 from quire.cli import main
-from quire.cli.model import command
+from quire.cli.model import _progress, command
 from quire.errors import CannotStart
 
 
@@ -74,6 +74,18 @@ def smollm2_file() -> Path:
     if found is None:
         pytest.skip("the model file is not here: `quire model pull smollm2` fetches it")
     return found.path
+
+
+def test_the_progress_of_a_download_is_one_line_on_a_narrow_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    report = _progress("qwen2.5-coder-1.5b")
+    for so_far in (0, 1_117_000_000):
+        report(so_far, 1_117_000_000)
+    lines = capsys.readouterr().err.split("\r")
+    assert lines == ["", "qwen2.5-coder-1.5b: 0 MB of 1117 MB", "qwen2.5-coder-1.5b: 1117 MB of 1117 MB"]
 
 
 def _typed(monkeypatch: pytest.MonkeyPatch, *lines: str | None) -> list[str]:

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from tests.cli.directive_project import write_directives
 
+from quire.os_flags import WINDOWS_VERBS
+
 WITHOUT = """
 import asyncio, concurrent.futures, os, platformdirs.unix, shutil, signal, subprocess, sys, tempfile
 lost = "O_NONBLOCK O_NOFOLLOW O_CLOEXEC O_DIRECTORY O_NOCTTY fork getuid geteuid getgid getpgid getpgrp killpg setsid"
@@ -79,6 +81,12 @@ def test_other_verbs_say_that_they_do_not_work_on_windows(project: Path, verb: s
     done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False, timeout=120)
     assert done.stderr == f"quire: quire {verb} is not supported on Windows yet: use WSL\n"
     assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_the_readme_names_the_same_verbs() -> None:
+    readme = " ".join((Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8").split())
+    *most, last = (f"`{verb}`" for verb in WINDOWS_VERBS)
+    assert f"on Windows {', '.join(most)} and {last}." in readme
 
 
 def test_an_editor_is_served_without_posix(project: Path) -> None:

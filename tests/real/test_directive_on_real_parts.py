@@ -22,6 +22,8 @@ from tests.processes import started
 from quire.models.downloads import pulled_model
 from quire.values import Value
 
+LARGER = "qwen2.5-coder-1.5b"
+
 
 @pytest.fixture
 def work(tmp_path: Path) -> Desk:
@@ -232,9 +234,9 @@ def test_the_smallest_model_file_uses_tools_under_permissions(work: Desk) -> Non
 
 
 def test_a_larger_model_file_reads_writes_and_returns(work: Desk) -> None:
-    model = os.environ.get("QUIRE_TEST_MODEL") or ("local:qwen2.5-1.5b" if pulled_model("qwen2.5-1.5b") else "")
+    model = os.environ.get("QUIRE_TEST_MODEL") or (f"local:{LARGER}" if pulled_model(LARGER) else "")
     if not model:
-        pytest.skip("no larger model is here: quire model pull qwen2.5-1.5b, or QUIRE_TEST_MODEL=local:FILE.gguf")
+        pytest.skip(f"no larger model is here: quire model pull {LARGER}, or QUIRE_TEST_MODEL=local:FILE.gguf")
     _copying(work)
     done = work.quire("run", "copy_note", "--model", model, timeout=600)
     assert done.returncode == 0, done.stderr

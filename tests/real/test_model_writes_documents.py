@@ -23,7 +23,7 @@ from quire.models.scripted import ScriptedModel
 MODEL = "qwen2.5-coder-1.5b"
 REPAIRS = 2
 LONGEST_REPLY = 500
-ORDER = "Reply with the text of the file and nothing else."
+ORDER = "Reply with the text of the file {name} and nothing else."
 AGAIN = "quire check found these mistakes in your last text. Avoid them:"
 TASKS = {
     "note.playbook.md": "Write a playbook with one input, a subject. Step 1 writes three facts about the subject. Step"
@@ -68,8 +68,8 @@ def check(workspace: Path, capsys: pytest.CaptureFixture[str]) -> Check:
 
 
 def text_of(reply: str) -> str:
-    """The text of a file; a model often puts it into a fence although it is told not to."""
-    fenced = re.fullmatch(r"\s*(`{3,})\w*\n(.*?)\n\1\s*", reply, re.DOTALL)
+    """The text of a file; a model often puts it into a fence, and explains it below, although it is told not to."""
+    fenced = re.match(r"\s*(`{3,})\w*\n(.*?)\n\1[ \t]*(?:\n|$)", reply, re.DOTALL)
     return (fenced[2] if fenced else reply).strip() + "\n"
 
 
@@ -79,7 +79,7 @@ async def author(model: Model, name: str, task: str, check: Check) -> list[list[
     tries: list[list[str]] = []
     while len(tries) <= REPAIRS and (not tries or tries[-1]):
         told = [f"\n{AGAIN}", *dict.fromkeys(tries[-1])] if tries else []
-        message = Message("user", "\n".join([task, "", ORDER, *told]))
+        message = Message("user", "\n".join([task, "", ORDER.format(name=name), *told]))
         reply = await model.complete(ModelCall(system, (message,), max_tokens=LONGEST_REPLY), lambda piece: None)
         tries.append(check(name, text_of(reply.text)))
     return tries

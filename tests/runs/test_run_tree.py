@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -13,6 +13,7 @@ from tests.runs.travel import Travel
 
 from quire.display.run_tree_json import TreeRows
 from quire.engine.records import EffectRecord, Event, RunRow, Status, Usage, total_cost
+from quire.engine.requests import Failure
 from quire.runs.imports import import_run, read_export
 from quire.runs.live_views import LiveViews
 from quire.runs.run_tree import RunTree, state_of
@@ -23,13 +24,22 @@ TOLD = ("path", "parent", "kind", "label", "state", "from", "took", "waited", "c
 
 
 def run_row(status: str, created_at: float = 1000.0) -> RunRow:
-    numbers = (created_at, created_at, None, 0, 0, 0.0, None, (), 1, {})
+    numbers: Any = (created_at, created_at, None, 0, 0, 0.0, None, (), 1, {})
     return RunRow("r", "t", "pipeline", "d", Status(status), "", *numbers)
 
 
 def event_of(told: dict[str, Any]) -> Event:
     head = {name: told[name] for name in ("type", "path", "at") if name in told}
-    return Event(run="r", data={name: value for name, value in told.items() if name not in head}, **head)
+    data = {name: value for name, value in told.items() if name not in head}
+    record = None
+    if told["type"] == "effect":
+        usage = Usage(data.get("input_tokens", 0), data.get("output_tokens", 0), data.get("cost", 0.0))
+        failure = Failure("refused", data["message"]) if "message" in data else None
+        numbers = {"at": told["at"] - data["elapsed"], "elapsed": data["elapsed"], "usage": usage}
+        record = EffectRecord(
+            told["path"], data["kind"], data["state"], "", failure=failure, by=data.get("by", ""), **numbers
+        )
+    return Event(run="r", data=data, record=record, **head)
 
 
 def table(events: list[dict[str, Any]], status: str, now: float) -> list[list[Any]]:
@@ -50,7 +60,12 @@ def test_rows_after_events(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("status", [status for status in Status if status is not Status.RUNNING])
 def test_nothing_is_under_way_in_a_run_that_does_not_run(status: Status) -> None:
     told = ("pending", "running", "intent", "awaiting_input", "completed", "failed", "skipped", "cancelled")
-    states = {state_of(word, status, asks=asks, failed=failed) for word in told for asks in (0, 1) for failed in (0, 1)}
+    states = {
+        state_of(word, status, asks=asks, failed=failed)
+        for word in told
+        for asks in (False, True)
+        for failed in (False, True)
+    }
     assert "running" not in states
 
 
@@ -67,7 +82,7 @@ PATHS = st.tuples(st.lists(PARTS, min_size=1, max_size=6), st.sampled_from(["", 
 def effects(draw: st.DrawFn) -> EffectRecord:
     usage = Usage(draw(st.integers(0, 9)), draw(st.integers(0, 9)), draw(st.integers(0, 8)) / 8)
     at, elapsed = draw(st.floats(1000, 2000)), draw(st.floats(0, 100))
-    state = "intent" if draw(st.booleans()) else "ok"
+    state: Literal["intent", "ok"] = "intent" if draw(st.booleans()) else "ok"
     return EffectRecord(draw(PATHS), draw(st.sampled_from(KINDS)), state, "", at, usage=usage, elapsed=elapsed)
 
 
@@ -79,7 +94,7 @@ def test_rows_have_each_effect_once_and_costs_add_up(records: list[EffectRecord]
     last = {record.path: record for record in records}
     rows = TreeRows(tree, run_row(status), 3000.0)
     rows.first(10_000)
-    columns = rows.columns
+    columns: dict[str, list[Any]] = {**rows.columns}
     assert len(set(columns["path"])) == len(columns["path"])
     own, costs = list(columns["effects"]), list(columns["cost"])
     for at, parent in enumerate(columns["parent"]):
@@ -88,7 +103,7 @@ def test_rows_have_each_effect_once_and_costs_add_up(records: list[EffectRecord]
             costs[parent] -= columns["cost"][at]
     assert min(own, default=0) >= 0 and min(costs, default=0) >= 0
     # Effects that are only raw and stand at the top count for the run alone.
-    top = [record for path, record in last.items() if tree.leaves[path].node is tree.root]
+    top = [record for path, record in last.items() if tree.leaves[path][0] is tree.root]
     assert sum(own) + len(top) == len(last) == tree.root.effects
     assert sum(costs) + (total_cost(top) or 0) == total_cost(last.values()) == tree.root.cost
     assert all(took >= 0 and waited >= 0 for took, waited in zip(columns["took"], columns["waited"], strict=True))
@@ -105,5 +120,6 @@ async def test_stored_journals_have_rows(file: Path, tmp_path: Path) -> None:
     total, more = rows.first()
     assert (seen.partial, more) == (False, False) and total >= 3
     assert seen.tree.root.effects == len(effects)
-    assert not {"other", "running"} & {*rows.columns["kind"], *rows.columns["state"]}
-    assert max(rows.columns["took"]) < 10
+    columns: dict[str, list[Any]] = {**rows.columns}
+    assert not {"other", "running"} & {*columns["kind"], *columns["state"]}
+    assert max(columns["took"]) < 10

@@ -94,14 +94,16 @@ async def served(
     environ: Mapping[str, str] | None = None,
     token: str = TOKEN,
 ) -> AsyncIterator[Served]:
-    """Serve a workspace of these documents until the block ends. The user's space lies beside it.
+    """Serve a workspace of these documents until the block ends. The user's space lies beside it, and no model file of
+    this machine is used.
 
     `names` are other names of the server, with their ports, as `--allow-host` gives them; `settings` is the user's own
     quire.toml.
     """
     for name, text in {"quire.toml": "", **documents}.items():
         write(folder, name, text)
-    environ = {"QUIRE_HOME": str(folder.parent / f"{folder.name}-home"), **(environ or {})}
+    home = folder.parent / f"{folder.name}-home"
+    environ = {"QUIRE_HOME": str(home), "QUIRE_MODELS": str(home / "models"), **(environ or {})}
     if settings:
         write(Path(environ["QUIRE_HOME"]), "quire.toml", settings)
     runtime = Runtime.open(folder, environ=environ)

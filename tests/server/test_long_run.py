@@ -83,7 +83,7 @@ STATE = """() => ({
   open: [...document.querySelectorAll('.pane-body details')].map((one) => one.open),
   selected: String(getSelection()),
   focus: document.activeElement?.className,
-  row: document.querySelector('[aria-selected=true]')?.getAttribute('aria-label'),
+  row: document.querySelector('[aria-selected=true]')?.textContent?.slice(0, 8),
 })"""
 
 
@@ -95,7 +95,7 @@ async def test_what_a_person_looks_at_stays_while_events_arrive(pages: Pages, lo
     await expect(folded).to_have_count(40)
     await page.locator(".tree-row", has_text="Done 60").dblclick()
     await page.locator(".tree-row .tree-name").nth(1).click()
-    await page.get_by_role("tab", name="Raw").click()
+    await page.locator(".tabs").get_by_role("link", name="Raw").click()
     await folded.nth(6).locator("> summary").click()
     await folded.nth(6).locator(".json-row").first.select_text()
     await page.evaluate("document.querySelector('.tree-panel').scrollTop = 200")

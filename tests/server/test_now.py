@@ -342,6 +342,45 @@ async def test_the_bell_asks_for_permission_only_when_it_is_clicked(pages: Pages
         ]
 
 
+async def test_failures_that_are_alike_are_tried_again_together_and_leave_when_seen(
+    pages: Pages, tmp_path: Path
+) -> None:
+    async with served(tmp_path / "team", DOCUMENTS) as server:
+        model = server.script("lost.json", [{"error": "the connection was lost"}])
+        runs = [str((await server.start("release.playbook.md", model=model))["id"]) for _ in range(2)]
+        for run in runs:
+            await server.site.runs.ended(run, 10)
+        page = await pages.open(server.url)
+        await page.get_by_role("button", name="Try both again").click()
+        await expect(page.get_by_role("dialog").get_by_text("Continues 2 runs")).to_be_visible()
+        assert [(await server.site.runtime.row(run)).epoch for run in runs] == [1, 1], "a look costs nothing"
+        await page.get_by_role("dialog").get_by_role("button", name="Resume 2 runs").click()
+        await expect(page.get_by_role("dialog")).to_have_count(0)
+        async with asyncio.timeout(20):
+            for run in runs:
+                while (row := await server.site.runtime.row(run)).epoch < 2 or row.status is not Status.FAILED:
+                    await asyncio.sleep(0.02)
+        await page.get_by_role("button", name="Seen").click()
+        await expect(page.locator("#failed")).to_have_count(0)
+        assert None not in [(await server.site.runtime.row(run)).seen_at for run in runs]
+        assert (await server.read("/now"))["failed"] == []
+
+
+async def test_the_bars_of_the_pulse_lead_to_the_runs_of_a_day(pages: Pages, tmp_path: Path) -> None:
+    async with served(tmp_path / "team", DOCUMENTS) as server:
+        await _asks(server)
+        page = await pages.open(server.url)
+        bars = page.locator(".pulse .bars").first.get_by_role("link")
+        await expect(bars).to_have_count(14)
+        days = (await server.read("/pulse"))["days"]
+        await expect(bars.last).to_have_accessible_name(f"{days[-1]['day']}: 1 run")
+        await bars.last.focus()
+        await page.keyboard.press("ArrowLeft")
+        await expect(bars.nth(12)).to_be_focused()
+        await bars.last.click()
+        assert f"/runs?since={days[-1]['since']:.0f}" in page.url.replace(".0", "")
+
+
 async def test_now_looks(pages: Pages, tmp_path: Path) -> None:
     async with served(tmp_path / "team", {}, options=SiteOptions()) as server:
         page = await pages.open(server.url)

@@ -64,8 +64,7 @@ def _lock(folder: Path, *names: str) -> None:
 
 async def test_the_proof_of_a_document(pages: Pages, tmp_path: Path) -> None:
     documents = {"digest.yaml": DIGEST + WRITES, "board.yaml": BOARD, "quire.toml": "[assume]\nreaders = 20\n"}
-    no_models = {"QUIRE_MODELS": str(tmp_path / "none")}
-    async with served(tmp_path / "team", documents, environ=no_models) as server:
+    async with served(tmp_path / "team", documents) as server:
         page = await pages.open(server.at("/documents/digest.yaml"))
         await page.get_by_role("link", name="Proof").click()
         rows = page.locator(".proof-bounds tbody tr")

@@ -161,8 +161,8 @@ def _converted(value: Value, shape: type[T]) -> T:
             first = problems()[0]
             reason = first["msg"]
             path += "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in first["loc"])
-        name = getattr(shape, "__name__", str(shape))
-        raise WrongResult(f"the result is not a {name}: {reason} (at {path})", path) from None
+        name = shape.__name__ if isinstance(shape, type) else str(shape)
+        raise WrongResult(f"the result does not fit {name}: {reason} (at {path})", path) from None
 
 
 def result_of(view: RunView, ended: DriveResult) -> Result:

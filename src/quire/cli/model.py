@@ -110,18 +110,21 @@ def offer_models() -> bool:
 
 def _progress(name: str) -> Report:
     """Return a progress reporter: one rewritten line on a terminal, otherwise one line per quarter."""
-    shown = -1
+    from quire.display.text import terminal_columns
+
+    last = -1
     live = sys.stderr.isatty()
 
     def report(so_far: int, total: int | None) -> None:
-        nonlocal shown
+        nonlocal last
         step = (so_far * (100 if live else 4) // total) if total else so_far // (1 << 24)
-        if step == shown:
+        if step == last:
             return
-        shown = step
+        last = step
         of = f" of {_megabytes(total)}" if total else ""
-        start = "\r" if live else ""
-        click.echo(f"{start}fetching {name}: {_megabytes(so_far)}{of}", nl=not live, err=True)
+        line = f"{name}: {_megabytes(so_far)}{of}"
+        shown = f"\r{line[1 - terminal_columns(sys.stderr) :]}" if live else f"fetching {line}"
+        click.echo(shown, nl=not live, err=True)
 
     return report
 

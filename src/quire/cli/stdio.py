@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
@@ -55,11 +55,11 @@ def perform(work: Work[Given], given: Mapping[str, Value]) -> Any:
         values = work.read(given)
     except Problem as error:
         raise CannotStart(error.detail) from None
-    return with_runtime(lambda runtime: _performed(work.run(Host(runtime, Caller()), values)))
 
+    async def performed(runtime: Runtime) -> Any:
+        return await work.run(Host(runtime, Caller()), values)
 
-async def _performed(answer: Awaitable[T]) -> T:
-    return await answer
+    return with_runtime(performed)
 
 
 def look_at_runs(work: Callable[[StoredRuns], Coroutine[object, object, T]]) -> T:

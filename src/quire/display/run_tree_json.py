@@ -224,12 +224,13 @@ class TreeRows:
     def _hint(self, row: Node, leaf: Node, step: Step | None, items: Sequence[Node], state: State) -> str:
         if state == "stopped" and leaf.open and not leaf.asks:
             return "stopped, reply not kept"
-        if state == "running" and self.elsewhere and not items:
+        if state == "running" and self.elsewhere and not leaf.below:
             return "written in another process"
         if row.kind == "item" and row.above is not None:
             values = self.tree.values.get(row.above.path, ())
             if 0 <= row.number < len(values):
-                return item_text(values[row.number])
+                message = leaf.message or row.message if state == "failed" else ""
+                return " · ".join(filter(None, [cut(item_text(values[row.number]), LONGEST // 2), message]))
         if len(items) > 1:
             failed = sum(self.state(item) == "failed" for item in items)
             rounds = items[0].part.startswith("repeat")

@@ -1,4 +1,4 @@
-"""What the answer to a question sets free: effects, model calls and price of the rest of the run, by a proof of it."""
+"""Find what the answer to a question sets free: effects, model calls and price of the rest of the run, by a proof."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _WORD = re.compile(r"[A-Za-z][\w-]*(?:\.\w+)?")
 
 
 class Freed(Struct, frozen=True):
-    """What an answer sets free. `alone` marks a question before an effect that changes the world, and one of which
-    that is not known: no answer is meant for it and others together."""
+    """The rest of a run after an answer. `alone` marks a question before an effect that changes the world, and one of
+    which that is not known: no answer is meant for it and others together."""
 
     alone: bool = True
     data: dict[str, Value] | None = None

@@ -99,7 +99,8 @@ async def show_question(host: Host, given: OfStep) -> Value:
     for step, output in zip(led, outputs, strict=True):
         step["html"] = rendered[output]
     shown = {**open_question(question, name_data(row), questions), "html": rendered[prompt]}
-    return {**shown, "open": True, "led": [*led], "document": row.document}
+    freed = await freed_by(host, row, question)
+    return {**shown, "open": True, "led": [*led], "document": row.document, "alone": freed.alone, "frees": freed.data}
 
 
 async def rendered_prompts(host: Host, questions: Iterable[Question]) -> dict[str, str | None]:

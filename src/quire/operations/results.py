@@ -220,35 +220,3 @@ class Chart(Struct):
     format: Format | UnsetType = UNSET
     command: Text | UnsetType = UNSET
     ways: list[Object] | UnsetType = UNSET
-
-
-class EffectColumns(Struct, forbid_unknown_fields=True):
-    path: list[Any] = []
-    lane: list[Any] = []
-    kind: list[Any] = []
-    state: list[Any] = []
-    at: list[Any] = []
-    elapsed: list[Any] = []
-
-
-class Timeline(Struct):
-    seq: Seq
-    start: float
-    end: float
-    lanes: list[Object]
-    kinds: list[Name]
-    states: list[Name]
-    effects: EffectColumns
-    waits: list[Object]
-
-
-class Fan(Struct):
-    """The items of a fan-out. Each letter is the state of one item."""
-
-    path: Name
-    total: Seq
-    counts: Object
-    letters: Annotated[str, Meta(pattern="^[prwdf]*$")]
-    fitting: Seq
-    items: list[Object]
-    next: str | None

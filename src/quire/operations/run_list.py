@@ -95,10 +95,6 @@ class Filters(Input, frozen=True, kw_only=True):
         )
 
 
-class CountRuns(Filters, frozen=True, kw_only=True):
-    pass
-
-
 class StatusFilters(Filters, frozen=True, kw_only=True):
     status: Annotated[tuple[State, ...], Meta(description="Only runs of this status; may be given several times.")] = ()
     asks: Annotated[bool, Meta(description="Only runs with an open question.")] = False
@@ -131,15 +127,9 @@ async def listed(host: Host, rows: Sequence[RunRow]) -> list[Value]:
     heads = await host.heads([row.id for row in rows if row.status is Status.COMPLETED])
     asked, _ = await oldest_questions(host.runtime.store, MOST_QUESTIONS)
     questions = {question.run: question.prompt for question in reversed(asked)}
-    return [
-        item_data(
-            row,
-            now,
-            row.failure.message if row.failure else questions.get(row.id) or heads.get(row.id),
-            await own_labels(host.runtime.store.text, row),
-        )
-        for row in rows
-    ]
+    results = {**heads, **questions, **{row.id: row.failure.message for row in rows if row.failure}}
+    text = host.runtime.store.text
+    return [item_data(row, now, results.get(row.id), await own_labels(text, row)) for row in rows]
 
 
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
@@ -147,10 +137,10 @@ Count: TypeAlias = Annotated[int, Meta(ge=0)]
 
 @operation(
     "The number of runs of each status, up to 10,000 each.",
-    CountRuns,
+    Filters,
     shape(statuses=dict[str, Count], total=Count, most=int, more=list[str]),
 )
-async def count_runs(host: Host, given: CountRuns) -> Value:
+async def count_runs(host: Host, given: Filters) -> Value:
     """Count the runs of each status. The filters hold, but for the status."""
     runs, filters = lister(host.runtime.store), given.read()
     counts = await runs.counts(filters)
@@ -185,25 +175,24 @@ async def group_runs(host: Host, given: GroupRuns) -> Value:
     store = lister(host.runtime.store)
     groups: dict[tuple[str, ...], list[RunRow]] = {}
     for run in (await store.page(filters, limit=MOST_GROUPED, pins=False)).rows:
-        if not by_error:
-            groups.setdefault((run.document,), []).append(run)
-        elif run.failure:
-            groups.setdefault((run.document, run.failure.kind, masked(run.failure.message)), []).append(run)
+        if run.failure or not by_error:
+            groups.setdefault((run.document, *(error_of(run) if by_error else ())), []).append(run)
     shown = list(groups.items())[:MOST_GROUPS]
     latest = {row.id: row_data(row) for row in await store.named([runs[0].id for _, runs in shown])}
     return {
         "by": given.by,
-        "groups": [_group(key, runs, latest.get(runs[0].id)) for key, runs in shown],
+        "groups": [group_data(key, runs, latest.get(runs[0].id)) for key, runs in shown],
         "more": max(0, len(groups) - MOST_GROUPS),
     }
 
 
-def masked(message: str) -> str:
-    """Return an error message without what is different in each run."""
-    return _MASKED.sub("#", message[:MOST_MESSAGE])
+def error_of(row: RunRow) -> tuple[str, str]:
+    """Return the kind and the message of a failure, with a sign in place of each number and id in it."""
+    failure = row.failure
+    return (failure.kind, _MASKED.sub("#", failure.message[:MOST_MESSAGE])) if failure else ("", "")
 
 
-def _group(key: tuple[str, ...], runs: Sequence[RunRow], latest: Value) -> Value:
+def group_data(key: tuple[str, ...], runs: Sequence[RunRow], latest: Value) -> Value:
     document, *error = key
     costs = [run.cost for run in runs if run.cost is not None]
     statuses = [str(run.status) for run in runs]
@@ -247,11 +236,8 @@ async def pulse(host: Host, given: Pulse) -> Value:
         days.append({"day": day, "since": since, "until": until, **counts, "cost": cost})
     waited = await store.waited(midnights[0])
     _, waiting = await oldest_questions(store, 1)
-    answer: Value = {
-        "days": days,
-        "waiting": waiting,
-        "waited": round(statistics.median(waited), 3) if waited else None,
-    }
+    median = round(statistics.median(waited), 3) if waited else None
+    answer: Value = {"days": days, "waiting": waiting, "waited": median}
     host.kept[key] = (time.monotonic(), answer)
     return answer
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
 from msgspec import UNSET, Meta, UnsetType, field
 
-from quire.display.run_json import step_data
 from quire.display.run_parts_json import brief_data, columns_data, effect_data, step_detail, values_data
 from quire.display.run_tree_json import MOST_ROWS, TreeRows
 from quire.display.transcript import prompt_data, transcript_data
@@ -25,7 +23,6 @@ from quire.operations.field_types import (
     Object,
     OfRun,
     OfStep,
-    Page,
     Seq,
     Text,
     operation,
@@ -61,12 +58,6 @@ TextSlice = shape(
     total=Seq,
     kind=Annotated[str, words("text", "json")],
 )
-
-
-class ListSteps(OfRun, frozen=True, kw_only=True):
-    parent: Annotated[Text, Meta(description="The path of the step above; without it the top level.")] = ""
-    after: Annotated[Name, Meta(description="The path of the last step that is known.")] = ""
-    limit: Limit = 100
 
 
 class ShowTree(OfRun, frozen=True, kw_only=True):
@@ -112,27 +103,6 @@ class ShowArtifact(OfRun, frozen=True, kw_only=True):
 
 async def _view(host: Host, given: OfRun) -> RunView:
     return (await host.views.of(await host.runtime.find(given.run))).view
-
-
-@operation("One level of the tree of steps.", ListSteps, Page[Object])
-async def list_steps(host: Host, given: ListSteps) -> Value:
-    view = await host.views.head(await host.runtime.find(given.run))
-    parent, after, limit = given.parent, given.after, given.limit
-    steps = view.view.progress.steps
-    above = {path: _parent(path, steps) for path in steps}
-    below = [path for path, step in above.items() if step == parent]
-    if after:
-        below = below[below.index(after) + 1 :] if after in below else []
-    counts = Counter(above.values())
-    items: list[Value] = [{**step_data(steps[path], output=False), "children": counts[path]} for path in below[:limit]]
-    return {"items": items, "next": below[limit - 1] if len(below) > limit else None}
-
-
-def _parent(path: str, steps: Collection[str]) -> str:
-    while path := path.rpartition("/")[0]:
-        if path in steps:
-            return path
-    return ""
 
 
 @operation("One step, item or effect: prompts as sent, replies, calls, values and who wrote them.", ShowStep, Object)
@@ -199,8 +169,12 @@ async def _text_at(host: Host, run: str, path: str) -> tuple[str, str]:
         step = (await _view(host, OfRun(run=run))).progress.steps.get(path)
         if step is not None and step.output is not None:
             return step.output, "text"
-        leaves = (await host.views.tree(run)).tree.leaves.items()
-        below = [(leaf.end, at) for at, leaf in leaves if at.startswith(f"{path}/") and leaf.kind in ("model", "tool")]
+        records = [record for _, record in (await host.views.tree(run)).tree.leaves.values()]
+        below = [
+            (record.ended_at, record.path)
+            for record in records
+            if record.path.startswith(f"{path}/") and record.kind in ("model", "tool")
+        ]
         record = await journal.effect(run, max(below)[1]) if below else None
     if record is None:
         raise Problem.of("no-such-step", f"run {run} has no text at {path}")

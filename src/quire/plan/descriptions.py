@@ -52,6 +52,7 @@ _WORDS = {
     "fold": "Item by item",
     "tool": "Tool call",
     "call": "Call",
+    "steps": "Block",
 }
 
 

@@ -150,8 +150,9 @@ class LiveViews:
         view = _live_view(driven, driven.drive, row, await self._runtime.store.questions(run))
         return SeenView(view, Version(row.epoch, driven.seq, row.updated_at, str(row.status), driven.told))
 
-    async def tree(self, run: str) -> SeenTree:
-        """Return the tree of a run as it is now. That of a long run is partial until its replay has ended."""
+    async def tree(self, run: str, *, whole: bool = False) -> SeenTree:
+        """Return the tree of a run as it is now. That of a long run is partial until its replay has ended, which
+        `whole` waits for."""
         row = await self._runtime.row(run)
         driven = self._driven.get(run)
         if driven is not None and driven.drive is not None:
@@ -170,7 +171,7 @@ class LiveViews:
             explaining = asyncio.create_task(self._explain(tree))
             self._explaining.add(explaining)
             explaining.add_done_callback(self._explaining.discard)
-            if len(tree.tree.leaves) < IN_THREAD:
+            if whole or len(tree.tree.leaves) < IN_THREAD:
                 await explaining
         return tree
 
@@ -185,7 +186,7 @@ class LiveViews:
         for record in (brief.record for brief in briefs) if briefs else await store.effects(row.id):
             tree.add(record)
         for question in await store.questions(row.id):
-            tree.ask(question.path, question.asked_at)
+            tree.begin(question.path, question.asked_at)
         if row.failure and row.failed_at and not row.failed_at.endswith("*"):
             tree.fail(row.failed_at, row.failure.message)
         return tree
@@ -203,7 +204,9 @@ class LiveViews:
         """Follow a run while this process drives it."""
         held = await self._runtime.stored(await self._runtime.row(run))
         following = self._driven[run] = Following(held)
-        following.seq = await last_event(self._runtime.store, run)
+        for event in await self._runtime.store.events(run, 0):
+            following.tree.apply(event, effects=False)
+            following.seq = max(following.seq, event.seq)
         try:
             yield following
         finally:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct, field
 
 from quire.engine.progress import place_in_plan
-from quire.engine.records import Status
+from quire.engine.records import Status, Usage
 from quire.patterns import late_pattern
 from quire.plan.nodes import UseTool
 from quire.plan.pipeline_work import Block, Call, Select
@@ -77,17 +77,6 @@ class Document(Struct, frozen=True):
     prefix: str = ""
 
 
-class Leaf(Struct):
-    """The numbers that one effect has added to the rows above it."""
-
-    node: Node
-    kind: str
-    state: str
-    start: float
-    end: float
-    used: tuple[int, int, float | None]
-
-
 class Node(Struct):
     """A row. Its numbers are those of all effects at its path and below."""
 
@@ -147,12 +136,12 @@ class RunTree:
     def __init__(self, plan: Plan | None = None, documents: Mapping[str, Plan] | None = None) -> None:
         self.root = Node("", "run", None, Document(plan) if plan else None)
         self.nodes: dict[str, Node] = {}
-        self.leaves: dict[str, Leaf] = {}
+        self.leaves: dict[str, tuple[Node, EffectRecord]] = {}
         self.opened: dict[str, tuple[Node, float, bool]] = {}
         self.stops: list[tuple[float, float]] = []
         """The times in which the run rested."""
         self.computed: dict[str, str] = {}
-        """The last word about steps that left no effect, as far as a replay told it."""
+        """The states of steps in a replay: of those without an effect, and of ends that are not written yet."""
         self.values: dict[str, Sequence[Value]] = {}
         """The items of fans, by the path of the step."""
         self._documents = documents or {}
@@ -211,53 +200,39 @@ class RunTree:
 
     def add(self, record: EffectRecord) -> None:
         """Add an effect, or replace what an earlier record at its path has added."""
-        used = record.usage
-        usage = (used.input_tokens, used.output_tokens, used.cost) if used else (0, 0, 0.0)
-        message = record.failure.message if record.failure else ""
-        self._add(record.path, record.kind, record.state, record.at, record.ended_at, usage, message, record.by)
-
-    def _add(
-        self,
-        path: str,
-        kind: str,
-        state: str,
-        start: float,
-        end: float,
-        used: tuple[int, int, float | None],
-        message: str,
-        by: str,
-    ) -> None:
-        raw = kind in RAW
-        node = self.node(path.rpartition("/")[0]) if raw and "/" in path else self.root if raw else self.node(path)
+        path, raw, start, end = record.path, record.kind in RAW, record.at, record.ended_at
+        node = self.node(path) if not raw else self.node(path.rpartition("/")[0]) if "/" in path else self.root
         self._close(path, end)
-        if (old := self.leaves.get(path)) is not None:
-            self._count(old, -1)
-        if kind == "ask" and path in self._asked:
+        if path in self.leaves:
+            self._count(*self.leaves[path], -1)
+        if record.kind == "ask" and path in self._asked:
             start = self._asked[path]
             for at in node.lineage():
                 at.waits.append((start, end))
-        leaf = self.leaves[path] = Leaf(node, kind, state, start, end, used)
-        self._count(leaf, 1)
-        node.message, node.by = ("", node.by) if raw else (message, by)
-        if state == "intent":
+        self.leaves[path] = node, record
+        self._count(node, record, 1)
+        if record.state == "intent":
             self._open(path, start)
-        for at in () if raw else node.lineage():
+        if raw:
+            return
+        node.message, node.by = record.failure.message if record.failure else "", record.by
+        for at in node.lineage():
             at.start = start if at.start is None else min(at.start, start)
             at.end = max(at.end, end)
-            if end >= at.last and state != "intent":
-                at.last, at.last_failed = end, state == "failed"
+            if end >= at.last and record.state != "intent":
+                at.last, at.last_failed = end, record.state == "failed"
             if at.told == "failed" and end > at.told_at + 1e-6:
                 at.told = "running"
 
-    def _count(self, leaf: Leaf, by: int) -> None:
-        tokens_in, tokens_out, cost = leaf.used
-        for node in leaf.node.lineage():
+    def _count(self, leaf: Node, record: EffectRecord, by: int) -> None:
+        usage = record.usage or Usage()
+        for node in leaf.lineage():
             node.effects += by
-            node.failed += by * (leaf.state == "failed")
-            node.tokens_in += by * tokens_in
-            node.tokens_out += by * tokens_out
-            node.cost += by * (cost or 0.0)
-            node.unpriced += by * (cost is None)
+            node.failed += by * (record.state == "failed")
+            node.tokens_in += by * usage.input_tokens
+            node.tokens_out += by * usage.output_tokens
+            node.cost += by * (usage.cost or 0.0)
+            node.unpriced += by * (usage.cost is None)
 
     def _open(self, path: str, at: float, *, asks: bool = False) -> None:
         if path in self.opened:
@@ -276,20 +251,22 @@ class RunTree:
             above.asks -= asks
             above.end = max(above.end, at)
 
-    def ask(self, path: str, at: float) -> None:
-        """Note a question that is open."""
-        self._asked.setdefault(path, at)
-        self._open(path, at, asks=True)
+    def _close_all(self, at: float, *, asks: bool) -> None:
+        for path in [path for path, (_, _, open) in self.opened.items() if open is asks]:
+            self._close(path, at)
+
+    def begin(self, path: str, asked_at: float | None = None) -> None:
+        """Note an effect under way that no event tells of: a question, or what has begun after the last event."""
+        if asked_at is not None:
+            self._asked.setdefault(path, asked_at)
+        self._open(path, self._last if asked_at is None else asked_at, asks=asked_at is not None)
 
     def apply(self, event: Event, *, effects: bool = True) -> None:
-        """Change the rows of one event. Without `effects` those are left to `add`, and open questions to `ask`."""
-        path, at, data = event.path, event.at, event.data
+        """Change the rows of one event. Without `effects` those are left to `add`, and open questions to `begin`."""
+        path, at, data = event.path, 0.0 if event.replayed else event.at, event.data
         match event.type:
-            case "effect":
-                if effects and event.record is not None:
-                    self.add(event.record)
-                elif effects:
-                    self._add_told(event)
+            case "effect" if effects and event.record is not None:
+                self.add(event.record)
             case "step_started" | "step_completed" | "step_skipped" | "step_failed":
                 node = self.node(path)
                 node.told, node.told_at = event.type.removeprefix("step_").replace("started", "running"), at
@@ -305,14 +282,13 @@ class RunTree:
             case "question":
                 self._asked[path] = at
                 if effects:
-                    self.ask(path, at)
+                    self._open(path, at, asks=True)
             case "fan_item":
                 self._ended_item(event)
             case "run_paused" | "run_failed" | "run_cancelled":
                 self._stopped = at
-                for question in [path for path, (_, _, asks) in self.opened.items() if asks]:
-                    if event.type != "run_paused":
-                        self._close(question, at)
+                if event.type != "run_paused":  # questions are withdrawn
+                    self._close_all(at, asks=True)
             case "run_forked":
                 self._stopped = self._last or at
             case "run_started" | "run_resumed":
@@ -320,8 +296,7 @@ class RunTree:
                 if since:
                     self.stops.append((since, at))
                 self._stopped = None
-                for under_way in [path for path, (_, _, asks) in self.opened.items() if not asks]:
-                    self._close(under_way, 0.0)
+                self._close_all(0.0, asks=False)
             case "agent_told" | "tool_told":
                 self._close(path, at)
             case kind if kind in OPENS and effects and not event.replayed:
@@ -329,16 +304,6 @@ class RunTree:
         if event.type in ("agent_called", "tool_called"):
             self.node(path).tool = str(data.get("tool", ""))
         self._last = at or self._last
-
-    def _add_told(self, event: Event) -> None:
-        """Add an effect of which only the event is known."""
-        data = event.data
-        cost, elapsed = data.get("cost", 0.0), data.get("elapsed", 0.0)
-        tokens = [value if isinstance(value := data.get(f"{name}_tokens"), int) else 0 for name in ("input", "output")]
-        start = event.at - (elapsed if isinstance(elapsed, int | float) else 0.0)
-        used = (tokens[0], tokens[1], cost if isinstance(cost, int | float) else None)
-        kind, state = str(data.get("kind", "")), str(data.get("state", ""))
-        self._add(event.path, kind, state, start, event.at, used, str(data.get("message", "")), str(data.get("by", "")))
 
     def _ended_item(self, event: Event) -> None:
         """Note how an item has ended: the path of the event is that of the item, or of the step with its number."""
@@ -369,7 +334,8 @@ class RunTree:
         """Return the state of a row in a run of this status."""
         if node.kind == "step" and not node.told and not node.effects and not node.open:
             return self._pure_state(node, run)
-        told = "running" if node.open and node.told != "failed" else node.told
+        told = self.computed.get(node.path, node.told) if node.told == "running" else node.told
+        told = "running" if node.open and told != "failed" else told
         told = told or ("failed" if node.last_failed else "completed" if node.effects else "pending")
         return state_of(told, run, asks=node.asks > 0, failed=node.last_failed)
 

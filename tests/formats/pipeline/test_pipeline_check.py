@@ -98,6 +98,15 @@ def test_what_a_file_itself_tells(texts: list[str], found: list[tuple[str, str]]
     assert checked(steps(*texts)) == found
 
 
+@pytest.mark.parametrize(
+    ("written", "help"),
+    [("{{ctx.doc}}", "write {ctx.doc}, with one brace on each side"), ("${ctx.doc}", "write {ctx.doc}")],
+)
+def test_the_help_shows_the_reference(written: str, help: str) -> None:
+    (finding,) = check_reading(parse(Source("p.yaml", steps(f'agent: {{prompt: "Read {written}."}}'))))
+    assert finding.help == help
+
+
 def test_a_schema_that_nobody_names() -> None:
     assert checked("schema: A\nfields: {x: {type: bool}}\n---\n" + steps("transform: {value: '1'}")) == [("PL208", "A")]
     assert typed() == []

@@ -118,7 +118,8 @@ def _check_foreign(
         code = warnings.FOREIGN if is_foreign else warnings.NO_REFERENCE
     place = fields.at(prompt, part)
     fix = replacing(place, text, f"{{{path}}}") if code is warnings.FOREIGN else None
-    fields.report(code, message, place, f"write {{{path}}}", fix)
+    help = f"write {{{path}}}" + (", with one brace on each side" if text.startswith("{{") else "")
+    fields.report(code, message, place, help, fix)
 
 
 def _check_argument(value: syntax.Argument | None, fields: Fields) -> None:

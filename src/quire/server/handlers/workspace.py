@@ -36,12 +36,11 @@ from quire.operations.field_types import (
 from quire.operations.gates import freed_by
 from quire.operations.problems import Problem
 from quire.operations.questions import listed, rows_of
+from quire.operations.run_list import error_of, group_data
 from quire.operations.run_list import listed as listed_runs
-from quire.operations.run_list import masked
 from quire.runs.doctor import examine
 from quire.stores.contract import Watchable, oldest_questions
 from quire.stores.run_pages import RunFilters, lister
-from quire.values import fingerprint
 from quire.versions import versions
 from quire.workspace.configuration import load_settings
 
@@ -70,7 +69,6 @@ MOST_GROUPS = 20
 MOST_OF_GROUP = 20
 MOST_STOPPED = 20
 MOST_RUNNING = 50
-MOST_OF_FAILURE = 100
 MOST_FAILED = 500
 """Failed runs among which the new ones are looked for."""
 FINISHED = 8
@@ -144,21 +142,11 @@ async def now(host: RequestHost, given: Input) -> Value:
 
 
 def _failures(rows: Iterable[RunRow]) -> list[Value]:
-    """Return failed runs, those of one document with the same error together; numbers and ids in it do not count."""
-    groups: dict[tuple[str, str, str], list[RunRow]] = {}
+    """Return failed runs, those of one document with the same error together."""
+    groups: dict[tuple[str, ...], list[RunRow]] = {}
     for row in rows:
-        kind, message = (row.failure.kind, masked(row.failure.message)) if row.failure else ("", "")
-        groups.setdefault((row.document, kind, message), []).append(row)
-    return [
-        {
-            **dict(zip(("document", "kind", "message"), key, strict=True)),
-            "key": fingerprint([*key])[:16],
-            "count": len(group),
-            "runs": [row.id for row in group[:MOST_OF_FAILURE]],
-            "latest": stopped_data(group[0]),
-        }
-        for key, group in groups.items()
-    ]
+        groups.setdefault((row.document, *error_of(row)), []).append(row)
+    return [group_data(key, group, stopped_data(group[0])) for key, group in groups.items()]
 
 
 def _is_news(row: RunRow, at: float) -> bool:
@@ -192,7 +180,9 @@ async def _groups(host: Host, questions: Sequence[Question]) -> list[Value]:
                 "key": key,
                 "run": first.run,
                 "title": row.title if row else "",
+                "document": row.document if row else "",
                 "way": first.way,
+                "fan": len(group) > 1 and len({question.run for question in group}) == 1,
                 "same": len({question.prompt for question in group}) == 1,
                 "count": len(group),
                 "alone": freed.alone,

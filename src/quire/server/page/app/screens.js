@@ -3,9 +3,8 @@
 
 import { html, useEffect, useState } from "./html.js";
 import { Empty, Placeholder } from "./parts/basics.js";
-import { match, place } from "./router.js";
+import { match, place, useTitle } from "./router.js";
 import { NotFound } from "./screens/not_found.js";
-import { useTitle } from "./title.js";
 
 /** The first pattern that fits counts: pattern, module, name of the component. @type {[string, () => Promise<any>, string][]} */
 const SCREENS = [

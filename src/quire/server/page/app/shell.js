@@ -8,9 +8,8 @@ import { ring } from "./parts/bell.js";
 import { Dialog } from "./parts/dialog.js";
 import { Icon } from "./parts/icon.js";
 import { useResource } from "./resource.js";
-import { go, Link, place } from "./router.js";
+import { go, Link, place, title } from "./router.js";
 import { ended } from "./session.js";
-import { title } from "./title.js";
 
 /** Dialogs of the shell. @type {import("@preact/signals").Signal<"" | "keys" | "more">} */
 const open = signal("");
@@ -71,7 +70,6 @@ export function Shell({ children, workspace }) {
       </main>
     </div>
     ${open.value === "keys" && html`<${KeyOverview} />`}
-    ${open.value === "more" && html`<${More} />`}
   `;
 }
 
@@ -83,13 +81,12 @@ function useTabTitle(waiting = 0) {
   }, [name, waiting]);
 }
 
-/** @param {number} width @returns {boolean} whether the window is not wider, now and after each change */
+/** Tells whether the window is not wider, now and after each change. @param {number} width */
 function useNarrow(width) {
   const media = matchMedia(`(max-width: ${width}px)`);
-  const [, changed] = useState(false);
+  const [, changed] = useState(media.matches);
   useEffect(() => {
     const change = () => changed(media.matches);
-    change();
     media.addEventListener("change", change);
     return () => media.removeEventListener("change", change);
   }, [width]);
@@ -151,11 +148,9 @@ function showWaiting(waiting) {
 
 /** @param {{ path: string, waiting: number, workspace: string }} props */
 function Rail({ path, waiting, workspace }) {
-  /** @param {string} to */
-  const isHere = (to) => to === "/" ? path === "/" : path === to || path.startsWith(`${to}/`);
   /** @param {[string, string, string, string]} entry */
   const link = ([to, name, icon]) => {
-    const here = isHere(to);
+    const here = to === "/" ? path === "/" : path === to || path.startsWith(`${to}/`);
     return html`
       <li>
         <${Link} to=${to} class="rail-link" title=${name} aria-current=${here ? "page" : undefined}>
@@ -172,12 +167,12 @@ function Rail({ path, waiting, workspace }) {
       <ul>
         ${RAIL.map(link)}
         <li class="phone-only">
-          <button type="button" class="rail-link ${BELOW.some(([to]) => isHere(to)) ? "here" : ""}"
-            onClick=${() => (open.value = "more")}>
+          <button type="button" class="rail-link" onClick=${() => (open.value = "more")}>
             <${Icon} name="more" /><span>More</span></button>
         </li>
       </ul>
       <ul class="below">${BELOW.map(link)}</ul>
+      ${open.value === "more" && html`<${More} links=${BELOW.map(link)} />`}
       <p class="rail-tools">
         <${ThemeSwitch} />
         <button type="button" class="icon-button" aria-label="Keys" title="Keys (?)" onClick=${() => (open.value =
@@ -243,20 +238,11 @@ function LostBar() {
   `;
 }
 
-/** What the bar of a phone has no place for. */
-function More() {
-  const close = () => (open.value = "");
+/** What the bar of a phone has no place for. @param {{ links: unknown }} props */
+function More({ links }) {
   return html`
-    <${Dialog} title="More" onClose=${close}>
-      <ul class="more-links">
-        ${BELOW.map(([to, name, icon]) =>
-          html`
-            <li>
-              <${Link} to=${to} class="rail-link"
-                onClickCapture=${close}><${Icon} name=${icon} />${name}</${Link}></li>
-          `
-        )}
-      </ul>
+    <${Dialog} title="More" onClose=${closeDialog}>
+      <ul onClick=${closeDialog}>${links}</ul>
       <p class="actions">
         <${ThemeSwitch} />
       </p>
@@ -264,10 +250,13 @@ function More() {
   `;
 }
 
+function closeDialog() {
+  open.value = "";
+}
+
 function KeyOverview() {
-  const close = () => (open.value = "");
   return html`
-    <${Dialog} title="Keys" onClose=${close}>
+    <${Dialog} title="Keys" onClose=${closeDialog}>
       <label class="check">
         <input type="checkbox" checked=${lettersOn.value} onChange=${(/** @type {any} */ event) =>
           switchLetters(event.target.checked)} />

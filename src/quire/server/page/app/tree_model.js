@@ -179,7 +179,7 @@ export function keyInTree(rows, at, key) {
  */
 export function timeScale(tree, end) {
   const spans = [...tree.rows.values()].filter((row) =>
-    row.effects && !row.below.length && !/^(ask|group)$/.test(row.kind)
+    row.effects && (row.buckets || !row.below.length) && row.kind !== "group" && row.waited <= row.took
   )
     .map((row) => [row.from, row.state === "running" ? end : row.from + row.took + row.waited])
     .sort((one, other) => one[0] - other[0]);

@@ -1,4 +1,5 @@
-// One recorded call: the prompt as it was sent with who wrote each value, and a text that is read in slices to its end.
+// Parts of a recorded call: the prompt as it was sent with who wrote each value, a text in slices to its end, the values
+// that were read, and everything as it is recorded.
 
 import { ApiProblem, get, part, query } from "../api.js";
 import { html, useEffect, useState } from "../html.js";
@@ -8,6 +9,9 @@ import { Placeholder, ProblemBox } from "./basics.js";
 import { AnyValue, Content } from "./content.js";
 import { Icon } from "./icon.js";
 import { JsonTree } from "./json_tree.js";
+
+/** The last steps that are named of those whose results the model was told. */
+const MOST_TOLD = 20;
 
 /** @param {string} run @param {string} path @param {string} [tab] */
 export function rowLink(run, path, tab) {
@@ -122,5 +126,60 @@ export function LongText({ run, path, title }) {
         <button type="button" class="button" disabled=${busy} onClick=${() => more(true)}>To the end</button>
       </p>
     `}
+  `;
+}
+
+/** The values that a step read, and who wrote each of them. @param {{ run: string, step: any }} props */
+export function ReadFrom({ run, step }) {
+  if (!step) return null;
+  const told = step.told.length;
+  return html`
+    <dl class="values">
+      ${step.values.map((/** @type {any} */ one) =>
+        html`
+          <div key=${one.name}>
+            <dt><code>${one.name}</code> <span class="soft">from ${one.path
+              ? html`<${Link} to=${rowLink(run, one.path)}>${one.source}</${Link}>`
+              : one.source}</span></dt>
+            <dd>
+              <${AnyValue} value=${one.value} cut=${one.cut} label=${one.name} open=${false} />
+            </dd>
+          </div>
+        `
+      )}
+    </dl>
+    ${told > 0 &&
+      html`<p class="soft">The model was told the results of ${
+        told > MOST_TOLD ? `${told - MOST_TOLD} earlier steps, ` : ""
+      }${
+        step.told.slice(-MOST_TOLD).map((/** @type {any} */ one, /** @type {number} */ at) =>
+          html`${at ? ", " : ""}${
+            one.path ? html`<${Link} to=${rowLink(run, one.path)}>step ${one.label}</${Link}>` : `step ${one.label}`
+          }`
+        )
+      }.</p>`}
+  `;
+}
+
+/** Everything as it is recorded. @param {{ step: any, after: number, more: (after: number) => void }} props */
+export function Raw({ step, after, more }) {
+  return html`
+    ${after > 0 && html`<button type="button" class="link" onClick=${() => more(0)}>Back to the first</button>`}
+    ${step.effects.map((/** @type {any} */ effect) => {
+      const { html: _, ...recorded } = effect;
+      return html`
+        <details key=${effect.path} class="message" open=${step.effects.length === 1}>
+          <summary><code>${effect.path}</code> <span class="soft">${effect.kind}${effect.state
+            ? `, ${effect.state}`
+            : ", open"}</span></summary>
+          <${JsonTree} value=${recorded} label=${effect.path} />
+        </details>
+      `;
+    })}
+    ${step.effects_total === 0 && html`<p class="soft">No call is recorded.</p>`}
+    ${step.next &&
+      html`<button type="button" class="button" onClick=${() => more(Number(step.next))}>${
+        plural(step.effects_total - Number(step.next), "more call")
+      }</button>`}
   `;
 }

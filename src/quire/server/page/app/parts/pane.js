@@ -2,24 +2,19 @@
 
 import { part, query } from "../api.js";
 import { html, useEffect, useRef, useState } from "../html.js";
-import { Link, setQuery } from "../router.js";
-import { useThrottled } from "../throttle.js";
+import { useThrottled } from "../resource.js";
+import { Link, place } from "../router.js";
 import { above } from "../tree_model.js";
 import { duration, money, number, plural } from "../words.js";
-import { Command, Placeholder, ProblemBox } from "./basics.js";
-import { LongText, rowLink, Sent, Use } from "./call.js";
+import { Command, Placeholder, ProblemBox, Tabs } from "./basics.js";
+import { LongText, Raw, ReadFrom, rowLink, Sent, Use } from "./call.js";
 import { AnyValue, Content } from "./content.js";
 import { Icon } from "./icon.js";
-import { JsonTree } from "./json_tree.js";
 import { Answered, RunQuestion, who } from "./run_question.js";
 import { stateOf, tookOf, waitsOnly } from "./tree.js";
 
-const MOST_TOLD = 20;
 const SHOWN_STREAM = 20_000;
-/** Milliseconds that a row stays selected before its details are read. */
-const REST = 120;
 const ABOUT_STEPS = /^(effect|step_|question|fan_started|tool_|thread_|agent_|run_)/;
-const wide = matchMedia("(min-width: 1760px)");
 
 /**
  * @param {{ store: import("../run_store.js").RunStore, row: import("../tree_model.js").TreeRow, tab: string }} props
@@ -27,42 +22,44 @@ const wide = matchMedia("(min-width: 1760px)");
 export function Pane({ store, row: seen, tab }) {
   const head = /** @type {any} */ (store.head.value);
   const [after, setAfter] = useState(0);
-  const path = useRested(seen.path.split("#")[0]);
+  const [path] = seen.path.split("#");
   const details = useThrottled(
     `/runs/${part(head.id)}/steps/${part(path)}${query({ after: after || undefined })}`,
     (frame) =>
       frame.data?.run === head.id && ABOUT_STEPS.test(frame.event) &&
       `${frame.data.path ?? path}/`.startsWith(`${path}/`),
   );
-  const isWide = useMatch(wide);
   const step = details.data?.path === path || !details.data ? details.data : null;
   const row = seen.state || !step ? seen : rowOfStep(seen, step);
   const effects = /** @type {any[]} */ (step?.effects ?? []);
-  // A row of one call shows that call; a step with several calls shows what it made of them.
-  const call = row.children || row.kind === "group" ? null : effects.findLast((one) => /^(model|tool)$/.test(one.kind));
+  // A row of one call shows that call, a turn its model; a step with several calls shows what it made of them.
+  const call = row.kind === "turn"
+    ? effects.find((one) => one.path === `${path}/model`)
+    : row.children || row.kind === "group"
+    ? null
+    : effects.findLast((one) => /^(model|tool)$/.test(one.kind));
   const reads = step ? step.values.length + Math.min(1, step.told.length) : 0;
   /** @type {[string, string, number?][]} */
   const tabs = [["reply", call?.kind === "tool" ? "Result" : "Reply"]];
-  if (call && !isWide) tabs.push(["prompt", call.kind === "tool" ? "Arguments" : "Prompt"]);
+  if (call) tabs.push(["prompt", call.kind === "tool" ? "Arguments" : "Prompt"]);
   if (reads) tabs.push(["from", "Read from", reads]);
   tabs.push(["raw", "Raw"]);
   const shown = tabs.some(([name]) => name === tab) ? tab : "reply";
   return html`
     <${PaneHead} store=${store} row=${row} step=${step} call=${call} />
     <${PaneTabs} tabs=${tabs} shown=${shown} />
-    <div class="pane-body" role="tabpanel" aria-labelledby="pane-tab-${shown}" tabindex="0">
+    <div class="pane-body" role="region" aria-label=${tabs.find(([name]) => name === shown)?.[1]} tabindex="0">
       ${details.problem && !details.data &&
         (details.problem.code === "run-state"
           ? html`<p class="soft">${details.problem.detail}.</p>`
           : html`<${ProblemBox} problem=${details.problem} retry=${details.reload} />`)}
-      <div class=${isWide && call && shown === "reply" ? "pane-columns" : ""}>
+      <div class=${call && shown === "reply" ? "pane-columns" : ""}>
         <div>
           ${shown === "reply" && html`<${Reply} key=${path} store=${store} row=${row} step=${step} call=${call} />`}
           ${!step && details.slow && !row.path.includes("#") && html`<${Placeholder} lines=${5} />`}
         </div>
-        ${call && (shown === "prompt" || (isWide && shown === "reply")) && html`
-          <section class="pane-prompt" aria-label="Prompt">
-            <h3>${call.kind === "tool" ? "Arguments" : "Prompt as sent"}</h3>
+        ${call && /^(reply|prompt)$/.test(shown) && html`
+          <section class="pane-prompt" aria-label="As it was sent">
             <${Sent} run=${head.id} effect=${call} />
           </section>
         `}
@@ -82,70 +79,21 @@ const STATES_OF_STEPS = { completed: "done", awaiting_input: "waits" };
 
 /** A row that is not in the tree, because what is above it is not opened. @param {any} row @param {any} step */
 function rowOfStep(row, step) {
-  const last = row.path.slice(row.path.lastIndexOf("/") + 1).replace(
-    /^for_each\[(\d+)\]$/,
-    (/** @type {string} */ _, /** @type {string} */ at) => `item ${Number(at) + 1}`,
-  );
-  const state = STATES_OF_STEPS[step.status] ?? step.status;
+  const item = /for_each\[(\d+)\]$/.exec(row.path)?.[1];
+  const label = `${step.title || step.label}, ${item ? `item ${Number(item) + 1}` : /[^/]*$/.exec(row.path)}`;
   const { elapsed: took, cost, input_tokens, output_tokens } = step;
-  return {
-    ...row,
-    label: `${step.title || step.label}, ${last}`,
-    state,
-    took,
-    cost,
-    in: input_tokens,
-    out: output_tokens,
-  };
+  const state = STATES_OF_STEPS[step.status] ?? step.status;
+  return { ...row, label, state, took, cost, in: input_tokens, out: output_tokens };
 }
 
-/** @param {string} path @returns {string} the path, once it stays the same for a moment: keys move over many rows */
-function useRested(path) {
-  const [rested, setRested] = useState(path);
-  useEffect(() => {
-    const timer = setTimeout(() => setRested(path), REST);
-    return () => clearTimeout(timer);
-  }, [path]);
-  return rested;
-}
-
-/** @param {MediaQueryList} media */
-function useMatch(media) {
-  const [matches, setMatches] = useState(media.matches);
-  useEffect(() => {
-    const change = () => setMatches(media.matches);
-    media.addEventListener("change", change);
-    return () => media.removeEventListener("change", change);
-  }, []);
-  return matches;
-}
-
-/** @param {{ tabs: [string, string, number?][], shown: string }} props */
+/** Tabs of a row, each a link. @param {{ tabs: [string, string, number?][], shown: string }} props */
 export function PaneTabs({ tabs, shown }) {
-  /** @param {KeyboardEvent} event */
-  const onKeyDown = (event) => {
-    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (!by) return;
-    event.preventDefault();
-    const at = tabs.findIndex(([name]) => name === shown);
-    const [to] = tabs[(at + by + tabs.length) % tabs.length];
-    setQuery({ tab: to });
-    document.getElementById(`pane-tab-${to}`)?.focus();
-  };
+  const { path, query: asked } = place.value;
+  /** @param {string} tab */
+  const to = (tab) => `${path}${query({ ...Object.fromEntries(asked), tab })}`;
   return html`
-    <div class="pane-tabs" role="tablist" aria-label="Parts of this row" onKeyDown=${onKeyDown}>
-      ${tabs.map(([name, label, count]) =>
-        html`
-          <button key=${name} type="button" role="tab" id="pane-tab-${name}" aria-selected=${name === shown}
-            tabindex=${name === shown ? 0 : -1} onClick=${() => setQuery({ tab: name })}>
-            ${label}${count
-              ? html`
-                <span class="count">${count}</span>
-              `
-              : ""}</button>
-        `
-      )}
-    </div>
+    <${Tabs} label="Parts of this row" link=${Link}
+      tabs=${tabs.map(([tab, name, count]) => ({ name, count, to: to(tab), here: tab === shown }))} />
   `;
 }
 
@@ -159,7 +107,7 @@ function PaneHead({ store, row, step, call }) {
   const usage = row.in || row.out ? `${number(row.in)} in, ${number(row.out)} out` : "";
   return html`
     <header class="pane-head">
-      <p class="crumbs small">${head.title}${above(tree, row.path).map((one) =>
+      <p class="pane-crumbs small">${head.title}${above(tree, row.path).map((one) =>
         html`
           <span aria-hidden="true">›</span> <${Link} key=${one.path} to=${rowLink(head.id, one.path)}>${one
             .label}</${Link}>
@@ -343,60 +291,5 @@ function GroupRow({ store, row }) {
         `
       )}
     </div>
-  `;
-}
-
-/** The values that a step read, and who wrote each of them. @param {{ run: string, step: any }} props */
-function ReadFrom({ run, step }) {
-  if (!step) return null;
-  const told = step.told.length;
-  return html`
-    <dl class="values">
-      ${step.values.map((/** @type {any} */ one) =>
-        html`
-          <div key=${one.name}>
-            <dt><code>${one.name}</code> <span class="soft">from ${one.path
-              ? html`<${Link} to=${rowLink(run, one.path)}>${one.source}</${Link}>`
-              : one.source}</span></dt>
-            <dd>
-              <${AnyValue} value=${one.value} cut=${one.cut} label=${one.name} open=${false} />
-            </dd>
-          </div>
-        `
-      )}
-    </dl>
-    ${told > 0 &&
-      html`<p class="soft">The model was told the results of ${
-        told > MOST_TOLD ? `${told - MOST_TOLD} earlier steps, ` : ""
-      }${
-        step.told.slice(-MOST_TOLD).map((/** @type {any} */ one, /** @type {number} */ at) =>
-          html`${at ? ", " : ""}${
-            one.path ? html`<${Link} to=${rowLink(run, one.path)}>step ${one.label}</${Link}>` : `step ${one.label}`
-          }`
-        )
-      }.</p>`}
-  `;
-}
-
-/** Everything as it is recorded. @param {{ step: any, after: number, more: (after: number) => void }} props */
-function Raw({ step, after, more }) {
-  return html`
-    ${after > 0 && html`<button type="button" class="link" onClick=${() => more(0)}>Back to the first</button>`}
-    ${step.effects.map((/** @type {any} */ effect) => {
-      const { html: _, ...recorded } = effect;
-      return html`
-        <details key=${effect.path} class="message" open=${step.effects.length === 1}>
-          <summary><code>${effect.path}</code> <span class="soft">${effect.kind}${effect.state
-            ? `, ${effect.state}`
-            : ", open"}</span></summary>
-          <${JsonTree} value=${recorded} label=${effect.path} />
-        </details>
-      `;
-    })}
-    ${step.effects_total === 0 && html`<p class="soft">No call is recorded.</p>`}
-    ${step.next &&
-      html`<button type="button" class="button" onClick=${() => more(Number(step.next))}>${
-        plural(step.effects_total - Number(step.next), "more call")
-      }</button>`}
   `;
 }

@@ -2,9 +2,8 @@
 
 import { download, part } from "../api.js";
 import { html } from "../html.js";
-import { useResource } from "../resource.js";
+import { useResource, useThrottled } from "../resource.js";
 import { Link } from "../router.js";
-import { useThrottled } from "../throttle.js";
 import { rowWith, RUN } from "../tree_model.js";
 import { number } from "../words.js";
 import { Command, Placeholder, ProblemBox } from "./basics.js";
@@ -46,7 +45,7 @@ export function RunPane({ store, tab }) {
       </div>
     </header>
     <${PaneTabs} tabs=${tabs} shown=${shown} />
-    <div class="pane-body" role="tabpanel" aria-labelledby="pane-tab-${shown}" tabindex="0">
+    <div class="pane-body" role="region" aria-label=${tabs.find(([name]) => name === shown)?.[1]} tabindex="0">
       ${shown === "result" && (head.finished ? html`<${Artifact} head=${head} />` : html`<${State} head=${head} />`)}
       ${shown === "inputs" && html`<${Values} store=${store} inputs />`}
       ${shown === "values" && html`<${Values} store=${store} />`}

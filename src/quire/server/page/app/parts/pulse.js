@@ -14,10 +14,9 @@ export function Pulse({ oldest }) {
   if (!data) return html`<div class="pulse" aria-hidden="true"></div>`;
   const days = /** @type {Day[]} */ (data.days);
   const today = days[days.length - 1];
+  const names = /** @type {const} */ (["runs", "completed", "failed", "cost"]);
   const all = { ...today, runs: 0, completed: 0, failed: 0, cost: 0 };
-  for (const day of days) {
-    for (const name of /** @type {const} */ (["runs", "completed", "failed", "cost"])) all[name] += day[name] ?? 0;
-  }
+  for (const day of days) names.forEach((name) => (all[name] += day[name] ?? 0));
   /** @param {Day} day */
   const success = ({ completed, failed }) =>
     completed + failed ? `${Math.floor(100 * completed / (completed + failed))} %` : "–";

@@ -5,39 +5,13 @@ import { answerOf, hold, pathOf, undo } from "../held.js";
 import { html, useEffect, useRef, useState } from "../html.js";
 import { addShortcuts } from "../keys.js";
 import { Link } from "../router.js";
-import { ago, cut, span } from "../words.js";
+import { ago, cut, money, plural, span } from "../words.js";
 import { ProblemBox } from "./basics.js";
 import { Icon } from "./icon.js";
 import { Markup } from "./markup.js";
 
 /** Texts that were typed and not sent yet, by question. @type {Map<string, string>} */
 const drafts = new Map();
-
-/** @typedef {{ sending: boolean, answered: string, held: boolean, elsewhere: any, problem: any }} Sent */
-
-/**
- * What became of an answer to a question, and the way to give one.
- *
- * @param {any} question
- * @param {{ onChanged?: () => void }} [options] `onChanged` reads the question again, because it is worded differently
- * @returns {{ state: Sent, answer: (value: string) => void }}
- */
-export function useAnswer(question, { onChanged = () => {} } = {}) {
-  const given = answerOf(question);
-  const problem = given?.problem ?? null;
-  useEffect(() => {
-    if (given?.state === "answered") drafts.delete(pathOf(question));
-    if (problem?.code === "question-changed") onChanged();
-  }, [given?.state, problem]);
-  const state = {
-    sending: given?.state === "sending",
-    held: given?.state === "held",
-    answered: given?.state === "answered" ? given.value : "",
-    elsewhere: problem?.code === "already-answered" ? problem.answer : null,
-    problem,
-  };
-  return { state, answer: (value) => hold([question], value) };
-}
 
 /** The words of a question. @param {{ question: any }} props */
 export function Prompt({ question }) {
@@ -54,26 +28,31 @@ export function Expiry({ at }) {
 
 /**
  * The means to answer a question; what became of the answer once it is given. `gone` is true once the question is not
- * open any more.
+ * open any more. `reload` reads it again, because it is worded differently.
  *
- * @param {{ question: any, reload?: () => void, gone?: boolean, onward?: string, [name: string]: unknown }} props
+ * @param {{ question: any, reload?: () => void, gone?: boolean, disabled?: boolean, onward?: string, [name: string]: unknown }} props
  */
-export function Answering({ question, reload, gone = false, onward = "", ...rest }) {
-  const { state, answer } = useAnswer(question, { onChanged: reload });
-  if (state.answered) {
+export function Answering({ question, reload = () => {}, gone = false, disabled = false, onward = "", ...rest }) {
+  const given = answerOf(question);
+  const { state, problem } = given ?? {};
+  useEffect(() => {
+    if (state === "answered") drafts.delete(pathOf(question));
+    if (problem?.code === "question-changed") reload();
+  }, [state, problem]);
+  if (given && state === "held") return html`<${Held} question=${question} given=${given} />`;
+  if (given && state === "answered") {
     return html`
-      <p class="answered" role="status"><${Icon} name="check" /> Answered <b>${cut(
-        state.answered,
-        120,
-      )}</b>${onward}</p>
+      <p class="answered" role="status"><${Icon} name="check" /> Answered <b>${cut(given.value, 120)}</b>${onward}</p>
     `;
   }
-  if (state.elsewhere || (gone && !state.held && !state.sending)) {
-    return html`<${AnsweredElsewhere} question=${question} answer=${state.elsewhere} />`;
+  const isElsewhere = problem?.code === "already-answered";
+  if (isElsewhere || (gone && state !== "sending")) {
+    return html`<${AnsweredElsewhere} question=${question} answer=${isElsewhere ? problem.answer : null} />`;
   }
   return html`
-    <${Answer} ...${rest} question=${question} answer=${answer} disabled=${state.sending} />
-    ${state.problem && html`<${ProblemBox} problem=${state.problem} />`}
+    <${Answer} ...${rest} question=${question} answer=${(/** @type {string} */ value) => hold([question], value)}
+      disabled=${disabled || state === "sending"} />
+    ${problem && html`<${ProblemBox} problem=${problem} />`}
   `;
 }
 
@@ -119,8 +98,6 @@ export function Answer({ question, answer, disabled, keys = false, label = "Your
       })),
     );
   }, [question.hash, keys]);
-  const given = answerOf(question);
-  if (given?.state === "held") return html`<${Held} question=${question} given=${given} />`;
   if (!options.length) return html`<${TextAnswer} ...${{ question, answer, disabled, label }} />`;
   const words = question.kind === "confirm" ? [word ? `Yes, ${word}` : "Yes", "No"] : options;
   return html`
@@ -179,6 +156,28 @@ function TextAnswer({ question, answer, disabled, label }) {
       <button type="submit" class="button primary" disabled=${disabled || !text}>Answer</button>
       <span class="soft small wide-only"><kbd>Ctrl</kbd> <kbd>Enter</kbd></span>
     </form>
+  `;
+}
+
+/** What a yes sets free. @param {{ frees: any }} props */
+export function Freed({ frees }) {
+  if (!frees) return html`<p class="freed soft">The effects of an answer are not known: answer each by itself.</p>`;
+  const { effects, calls, price, red } = frees;
+  const changes = effects.filter((/** @type {any} */ one) => one.world);
+  const most = calls && (calls[1] ? `at most ${plural(calls[1], "model call")}` : "no model call");
+  const rest = [most, price && price[1] > 0 && `at most ${money(price[1])}`].filter(Boolean).join(", ");
+  if (red) {
+    return html`
+      <p class="freed red"><${Icon} name="warning" />
+        <span><b>Yes runs</b> <code>${changes[0]?.name}</code>${changes.length > 1 &&
+          ` and ${plural(changes.length - 1, "other effect")}`} · changes the world${rest && ` · ${rest}`}</span></p>
+    `;
+  }
+  const named = changes.slice(0, 3).map((/** @type {any} */ one) => one.name).join(", ");
+  return html`
+    <p class="freed soft"><b>Then</b> ${rest ? `${rest}; ` : ""}${changes.length
+      ? `later ${named}${changes.length > 3 ? ", …" : ""}`
+      : "nothing is changed outside"}</p>
   `;
 }
 

@@ -5,11 +5,11 @@ import { get, query } from "../api.js";
 import { answerOf, hold, pathOf } from "../held.js";
 import { html, useState } from "../html.js";
 import { Link } from "../router.js";
-import { money, plural, span } from "../words.js";
+import { plural, span } from "../words.js";
 import { Age, Command } from "./basics.js";
 import { Dialog } from "./dialog.js";
 import { Icon } from "./icon.js";
-import { Answer, Answering, Expiry, Led, Prompt } from "./question.js";
+import { Answer, Answering, Expiry, Freed, Led, Prompt } from "./question.js";
 
 const PAGE = 20;
 /** Seconds before the end of a question in which a list says so. */
@@ -24,7 +24,7 @@ export function QuestionGroup({ group, gone, reload }) {
   const first = items[0];
   const red = group.frees?.red;
   const showMore = async () => {
-    if (items.length < shown + PAGE && items.length < group.count) {
+    if (items.length < Math.min(shown + PAGE, group.count)) {
       const drawn = new Set(items.map(pathOf));
       setMore([...more, ...(await alike(group)).filter((one) => !drawn.has(pathOf(one)))]);
     }
@@ -35,7 +35,8 @@ export function QuestionGroup({ group, gone, reload }) {
     <article class="card question" aria-label="Questions of ${group.title}">
       <header>
         <${Icon} name="question" />
-        <${Link} to="/runs?document=${encodeURIComponent(group.title)}" class="row-link"><b>${group.title}</b></${Link}>
+        <${Link} to="/runs?document=${encodeURIComponent(group.document)}" class="row-link"><b>${group
+          .title}</b></${Link}>
         <span class="soft">step ${group.way}${first.step_title ? `: ${first.step_title}` : ""}</span>
         ${group.count > 1 && html`<span class="count">${group.open} alike</span>`}
         <span class="soft push">${asked(items)}${first.expires_at - Date.now() / 1000 < SOON && first.expires_at
@@ -45,10 +46,10 @@ export function QuestionGroup({ group, gone, reload }) {
       ${group.same && html`<${Prompt} question=${first} />`}
       ${red && html`<${Freed} frees=${group.frees} />`}
       <ul class="asked">
-        ${items.slice(0, shown).map((one, at) =>
+        ${items.slice(0, shown).map((one) =>
           html`
             <li key=${pathOf(one)} class=${isText ? "asked-text" : ""}>
-              <${AskedBy} question=${one} same=${group.same} at=${at} group=${group} />
+              <${AskedBy} question=${one} group=${group} />
               <${Answering} question=${one} gone=${gone.has(pathOf(one))} reload=${reload}
                 word=${red ? group.frees.word : ""} label=${group.count > 1
                   ? `Answer of ${one.subject}`
@@ -74,56 +75,27 @@ export function QuestionGroup({ group, gone, reload }) {
   `;
 }
 
-/** When they were asked: `asked 3–17 min ago`. @param {any[]} items */
+/** When they were asked: `asked 3 min – 2 h ago`. @param {any[]} items */
 function asked(items) {
-  const now = Date.now() / 1000;
-  const ages = items.map((one) => now - one.asked_at);
+  const ages = items.map((one) => Date.now() / 1000 - one.asked_at);
   const [least, most] = [span(Math.min(...ages)), span(Math.max(...ages))];
-  if (least === most) return `asked ${most} ago`;
-  const unit = most.split(" ")[1];
-  return `asked ${least.endsWith(unit) ? least.split(" ")[0] : least}–${most} ago`;
+  return `asked ${least === most ? "" : `${least} – `}${most} ago`;
 }
 
-/** The run or the item that asks. @param {{ question: any, same: boolean, at: number, group: any }} props */
-function AskedBy({ question, same, at, group }) {
-  const item = /\[(\d+)\](?!.*\[\d+\])/.exec(question.path)?.[1];
-  const isItem = item !== undefined && group.count > 1 &&
-    group.items.every((/** @type {any} */ one) => one.run === question.run);
+/** The run or the item that asks. @param {{ question: any, group: any }} props */
+function AskedBy({ question, group }) {
+  const item = group.fan ? /\[(\d+)\](?!.*\[\d+\])/.exec(question.path)?.[1] : undefined;
+  const number = item === undefined ? "" : `${Number(item) + 1}. `;
   return html`
     <div class="asked-by">
-      ${same || !isItem
-        ? html`
-          <${Link} to="/runs/${question.run}" class="subject">${isItem ? `${Number(item) + 1}. ` : ""}${question
-            .subject}</${Link}>
-        `
-        : html`<p class="subject pre">${isItem ? Number(item) + 1 : at + 1}. ${question.prompt}</p>`}
-      <span class="soft small">${question.differing ||
-        (isItem ? "" : html`run ${question.run}`)}${group.count > 1 && !isItem
-        ? html`<span class="number">, <${Age} at=${question.asked_at} /></span>`
-        : ""}</span>
+      ${group.same
+        ? html`<${Link} to="/runs/${question.run}" class="subject">${number}${question.subject}</${Link}>`
+        : html`<p class="subject pre">${number}${question.prompt}</p>`}
+      ${!group.fan && html`
+        <span class="soft small">${question.differing || `run ${question.run}`}${group.count > 1 &&
+          html`, <${Age} at=${question.asked_at} />`}</span>
+      `}
     </div>
-  `;
-}
-
-/** What a yes sets free. @param {{ frees: any }} props */
-function Freed({ frees }) {
-  if (!frees) return html`<p class="freed soft">The effects of an answer are not known: answer each by itself.</p>`;
-  const { effects, calls, price, red } = frees;
-  const changes = effects.filter((/** @type {any} */ one) => one.world);
-  const most = calls && (calls[1] ? `at most ${plural(calls[1], "model call")}` : "no model call");
-  const rest = [most, price && price[1] > 0 && `at most ${money(price[1])}`].filter(Boolean).join(", ");
-  if (red) {
-    return html`
-      <p class="freed red"><${Icon} name="warning" />
-        <span><b>Yes runs</b> <code>${changes[0]?.name}</code>${changes.length > 1 &&
-          ` and ${plural(changes.length - 1, "other effect")}`} · changes the world${rest && ` · ${rest}`}</span></p>
-    `;
-  }
-  const named = changes.slice(0, 3).map((/** @type {any} */ one) => one.name).join(", ");
-  return html`
-    <p class="freed soft"><b>Then</b> ${rest ? `${rest}; ` : ""}${changes.length
-      ? `later ${named}${changes.length > 3 ? ", …" : ""}`
-      : "nothing is changed outside"}</p>
   `;
 }
 

@@ -1,13 +1,14 @@
 // The head of a run in two lines: what it is called, its state, what it took and cost, and what can be done with it.
 
 import { ApiProblem, part, send } from "../api.js";
-import { html, useEffect, useState } from "../html.js";
+import { html, useState } from "../html.js";
 import { Link } from "../router.js";
 import { ago, duration, money, number, plural, shown, span } from "../words.js";
 import { Age, copyText, ProblemBox, Status } from "./basics.js";
 import { Dialog } from "./dialog.js";
 import { Icon } from "./icon.js";
 import { RunActions } from "./run_actions.js";
+import { useSeconds } from "./tree.js";
 
 /** @param {{ store: import("../run_store.js").RunStore, answer: (path: string) => void }} props */
 export function RunHead({ store, answer }) {
@@ -15,7 +16,7 @@ export function RunHead({ store, answer }) {
   const [open, setOpen] = useState("");
   const top = [...(store.tree.value?.rows.values() ?? [])].filter((row) => !row.parent);
   const waited = top.reduce((sum, row) => sum + row.waited, 0);
-  const last = Math.max(0, ...top.map((row) => row.from + row.took + row.waited));
+  const now = useSeconds(head.status === "running", store.tree.value);
   const name = head.label ?? head.title ?? head.document;
   return html`
     <header class="run-head">
@@ -29,7 +30,7 @@ export function RunHead({ store, answer }) {
         </div>
         <p class="run-facts number">
           <span>${head.title}</span> <code>${head.id}</code>
-          <span><b><${Took} head=${head} waited=${waited} last=${last} /></b>${waited >= 1 &&
+          <span><b>${duration(Math.max(0, now - waited))}</b>${waited >= 1 &&
             ` + ${span(waited)} waiting`}</span>
           <span><b>${money(head.cost)}</b>${head.budget ? ` of ≤ ${money(head.budget)}` : ""}</span>
           <span>${head.status === "running"
@@ -81,22 +82,6 @@ export function statusWords(head) {
       return `${word[0].toUpperCase()}${word.slice(1)}${where && ` at ${where}`}.`;
     }
   }
-}
-
-/** @param {{ head: any, waited: number, last: number }} props */
-function Took({ head, waited, last }) {
-  const live = head.status === "running";
-  const [, tick] = useState(0);
-  useEffect(() => {
-    if (!live) return;
-    const timer = setInterval(() => tick((count) => count + 1), 1000);
-    return () => clearInterval(timer);
-  }, [live]);
-  return html`${
-    duration(
-      Math.max(0, (live ? Date.now() / 1000 - head.created_at : last || head.updated_at - head.created_at) - waited),
-    )
-  }`;
 }
 
 /** @param {{ head: any }} props */

@@ -105,7 +105,7 @@ export function RunTree({ store, tree, first, selected, select, enter }) {
   };
   return html`
     <div class="tree-head" aria-hidden="true">
-      <span>Step</span>
+      <span>Step${scale.shortened && html`<i class="push">waits shortened</i>`}</span>
       <span class="tree-axis">${scale.ticks.map((tick, index) =>
         html`<span key=${index} style=${{ insetInlineStart: `${index * 25}%` }}>${tick ? duration(tick) : "0"}</span>`
       )}</span>
@@ -204,16 +204,17 @@ function columns(buckets, part) {
   }).join("");
 }
 
-/** @param {boolean} live @param {Tree} tree @returns {number} seconds since the start of the run */
-function useSeconds(live, tree) {
+/** @param {boolean} live @param {Tree | null} tree @returns {number} seconds from the start to now, or to the end */
+export function useSeconds(live, tree) {
   const [, tick] = useState(0);
   useEffect(() => {
     if (!live) return;
     const timer = setInterval(() => tick((count) => count + 1), 1000);
     return () => clearInterval(timer);
   }, [live]);
-  const ends = [...tree.rows.values()].map((row) => row.from + row.took + row.waited);
-  return Math.max(live || tree.end === null ? Date.now() / 1000 - tree.start : tree.end - tree.start, ...ends, 0.001);
+  if (!tree) return 0;
+  const ends = tree.top.map((path) => tree.rows.get(path)).map((row) => row ? row.from + row.took + row.waited : 0);
+  return Math.max(live ? Date.now() / 1000 - tree.start : 0, ...ends, 0.001);
 }
 
 /**

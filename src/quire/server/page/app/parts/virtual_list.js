@@ -1,5 +1,5 @@
-// A list of any length. Up to 200 rows are all in the document, so that the browser's own search finds them; of a longer
-// one only the rows in view. It scrolls with the window, or by itself as a `pane`. All rows have the same height.
+// A list of any length, which scrolls with the window. Up to 200 rows are all in the document, so that the browser's own
+// search finds them; of a longer list only the rows in view. All rows have the same height.
 
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
 
@@ -11,55 +11,44 @@ const MOST_WHOLE = 200;
  * of `shows` brings that row into view.
  *
  * @param {{
- *   count: number, rowHeight: number, row: (at: number) => unknown, label: string, role?: string, shows?: number,
- *   onEnd?: () => void, class?: string, focusable?: boolean, pane?: boolean, [name: string]: unknown,
+ *   count: number, rowHeight: number, row: (at: number) => unknown, label: string, shows?: number, onEnd?: () => void,
+ *   class?: string,
  * }} props
  */
-export function VirtualList(props) {
-  const { count, rowHeight, row, label, role = "list", shows, onEnd, class: name = "", pane = false, ...rest } = props;
-  const { focusable = pane, ...others } = rest;
+export function VirtualList({ count, rowHeight, row, label, shows, onEnd, class: name = "" }) {
   const element = useRef(/** @type {HTMLElement | null} */ (null));
   const [view, setView] = useState({ top: 0, height: 600 });
+  const above = () => -(element.current?.getBoundingClientRect().top ?? 0);
 
   useLayoutEffect(() => {
-    const box = element.current;
-    if (!box) return;
-    const measure = () => {
-      const top = pane ? box.scrollTop : -box.getBoundingClientRect().top;
-      setView({ top, height: pane ? box.clientHeight : innerHeight });
-    };
+    const measure = () => setView({ top: above(), height: innerHeight });
     measure();
-    const scrolled = pane ? box : globalThis;
     const observer = new ResizeObserver(measure);
-    observer.observe(pane ? box : document.documentElement);
-    scrolled.addEventListener("scroll", measure, { passive: true });
+    observer.observe(document.documentElement);
+    addEventListener("scroll", measure, { passive: true });
     return () => {
       observer.disconnect();
-      scrolled.removeEventListener("scroll", measure);
+      removeEventListener("scroll", measure);
     };
-  }, [pane]);
+  }, []);
 
   useEffect(() => {
-    const box = element.current;
-    if (!box || shows === undefined || shows < 0) return;
-    const top = shows * rowHeight - (pane ? box.scrollTop : -box.getBoundingClientRect().top);
-    const beyond = Math.max(0, top + rowHeight - (pane ? box.clientHeight : innerHeight));
-    (pane ? box : globalThis).scrollBy(0, Math.min(top, 0) || beyond);
+    if (shows === undefined || shows < 0) return;
+    const top = shows * rowHeight - above();
+    scrollBy(0, Math.min(top, 0) || Math.max(0, top + rowHeight - innerHeight));
   }, [shows, rowHeight]);
 
-  const isWhole = count <= MOST_WHOLE && !pane;
   const end = Math.min(count, Math.ceil((view.top + view.height) / rowHeight) + BEYOND);
-  const first = isWhole ? 0 : Math.max(0, Math.min(Math.floor(view.top / rowHeight) - BEYOND, count - 1));
-  const last = isWhole ? count : end;
   useEffect(() => {
     if (onEnd && end >= count) onEnd();
   }, [end >= count, count]);
 
+  const isWhole = count <= MOST_WHOLE;
+  const first = isWhole ? 0 : Math.max(0, Math.min(Math.floor(view.top / rowHeight) - BEYOND, count - 1));
   const rows = [];
-  for (let at = first; at < last; at++) rows.push(row(at));
+  for (let at = first; at < (isWhole ? count : end); at++) rows.push(row(at));
   return html`
-    <div ...${others} ref=${element} class="virtual ${pane ? "scrolls" : ""} ${name}" role=${role} aria-label=${label}
-      tabindex=${focusable ? 0 : undefined}>
+    <div ref=${element} class="virtual ${name}" role="list" aria-label=${label}>
       ${isWhole ? rows : html`
         <div class="virtual-all" role="presentation" style=${{ height: `${count * rowHeight}px` }}>
           <div class="virtual-part" role="presentation" style=${{ transform: `translateY(${first * rowHeight}px)` }}>

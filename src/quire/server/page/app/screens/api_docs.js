@@ -3,8 +3,7 @@
 import { html } from "../html.js";
 import { Command, Placeholder, ProblemBox } from "../parts/basics.js";
 import { useResource } from "../resource.js";
-import { place, setQuery } from "../router.js";
-import { useTitle } from "../title.js";
+import { place, setQuery, useTitle } from "../router.js";
 
 /** @type {Record<string, [string, string]>} */
 const COSTS = {

@@ -7,8 +7,7 @@ import { Content } from "../parts/content.js";
 import { Icon } from "../parts/icon.js";
 import { Markup } from "../parts/markup.js";
 import { useResource } from "../resource.js";
-import { Link, place, setQuery } from "../router.js";
-import { useTitle } from "../title.js";
+import { Link, place, setQuery, useTitle } from "../router.js";
 import { number, plural } from "../words.js";
 
 export function Artifacts() {

@@ -9,8 +9,7 @@ import { Graph } from "../parts/graph.js";
 import { Icon } from "../parts/icon.js";
 import { Change, signed, StepDiff } from "../parts/diff.js";
 import { useResource } from "../resource.js";
-import { Link, place, setQuery } from "../router.js";
-import { useTitle } from "../title.js";
+import { Link, place, setQuery, useTitle } from "../router.js";
 import { duration, money, number, plural } from "../words.js";
 
 const OPENED = 3;

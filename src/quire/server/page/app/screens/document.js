@@ -15,8 +15,7 @@ import { DocumentTests } from "../parts/document_tests.js";
 import { Icon } from "../parts/icon.js";
 import { RunDrawer } from "../parts/run_drawer.js";
 import { useResource } from "../resource.js";
-import { go, Link, place, setQuery } from "../router.js";
-import { useTitle } from "../title.js";
+import { go, Link, place, setQuery, useTitle } from "../router.js";
 
 /** Tabs: name in the address, title, parts of the document that it needs. @type {[string, string, string][]} */
 const TABS = [

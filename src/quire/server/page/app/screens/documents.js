@@ -7,8 +7,7 @@ import { Age, Command, Empty, Placeholder, ProblemBox, Status } from "../parts/b
 import { Findings, Format, SignatureState } from "../parts/document_state.js";
 import { useRowHeight, VirtualList } from "../parts/virtual_list.js";
 import { useResource } from "../resource.js";
-import { go, Link, place, setQuery } from "../router.js";
-import { useTitle } from "../title.js";
+import { go, Link, place, setQuery, useTitle } from "../router.js";
 import { cut, number, plural } from "../words.js";
 
 const ROW = 56;

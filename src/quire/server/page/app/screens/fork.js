@@ -10,8 +10,7 @@ import { Icon } from "../parts/icon.js";
 import { fieldSchema, firstText, InputField, readText } from "../parts/field.js";
 import { usePosted } from "../parts/run_drawer.js";
 import { useResource } from "../resource.js";
-import { go, Link, place, setQuery } from "../router.js";
-import { useTitle } from "../title.js";
+import { go, Link, place, setQuery, useTitle } from "../router.js";
 import { cut, money, shown } from "../words.js";
 
 /** @param {{ run: string }} props */

@@ -5,9 +5,8 @@ import { html } from "../html.js";
 import { Age, Command, Placeholder, ProblemBox } from "../parts/basics.js";
 import { Icon } from "../parts/icon.js";
 import { useResource } from "../resource.js";
-import { Link } from "../router.js";
+import { Link, useTitle } from "../router.js";
 import { about } from "../shell.js";
-import { useTitle } from "../title.js";
 import { duration, number, plural } from "../words.js";
 
 export function Health() {

@@ -2,8 +2,8 @@
 
 import { html, useState } from "../html.js";
 import { Command } from "../parts/basics.js";
+import { useTitle } from "../router.js";
 import { keepToken } from "../session.js";
-import { useTitle } from "../title.js";
 
 export function Login() {
   useTitle("");

@@ -2,8 +2,7 @@
 
 import { html } from "../html.js";
 import { Empty } from "../parts/basics.js";
-import { Link } from "../router.js";
-import { useTitle } from "../title.js";
+import { Link, useTitle } from "../router.js";
 
 /** @param {{ path: string }} props */
 export function NotFound({ path }) {

@@ -9,9 +9,8 @@ import { Pulse } from "../parts/pulse.js";
 import { QuestionGroup } from "../parts/question_group.js";
 import { StartButton } from "../parts/start_run.js";
 import { useResource } from "../resource.js";
-import { Link } from "../router.js";
+import { Link, useTitle } from "../router.js";
 import { part } from "../api.js";
-import { useTitle } from "../title.js";
 
 const NEWS = ["runs", "questions", "documents"];
 
@@ -88,18 +87,10 @@ function Questions({ questions, reload, children }) {
   `;
 }
 
-/**
- * A group with its new questions; those that are on the screen keep their place.
- *
- * @param {any} before
- * @param {any} group
- */
+/** A group with its new questions; those that are on the screen keep their place. @param {any} before @param {any} group */
 function grown(before, group) {
-  const now = new Map(group.items.map((/** @type {any} */ one) => [pathOf(one), one]));
-  const kept = before.items.map((/** @type {any} */ one) => now.get(pathOf(one)) ?? one);
-  const drawn = new Set(kept.map(pathOf));
-  const items = [...kept, ...group.items.filter((/** @type {any} */ one) => !drawn.has(pathOf(one)))];
-  return { ...group, count: Math.max(group.count, before.count), items };
+  const items = new Map([...before.items, ...group.items].map((one) => [pathOf(one), one]));
+  return { ...group, count: Math.max(group.count, before.count), items: [...items.values()] };
 }
 
 /** @param {{ suggested: any[] }} props */

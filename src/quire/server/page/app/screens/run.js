@@ -2,11 +2,9 @@
 // says which row and tab is shown; addresses of earlier versions lead to the same things.
 
 import { part, query } from "../api.js";
-import { runStates } from "../chart_states.js";
 import { html, useEffect, useState } from "../html.js";
 import { addShortcuts } from "../keys.js";
 import { Placeholder, ProblemBox } from "../parts/basics.js";
-import { Graph } from "../parts/graph.js";
 import { Guarded } from "../parts/guarded.js";
 import { Icon } from "../parts/icon.js";
 import { Pane } from "../parts/pane.js";
@@ -14,9 +12,8 @@ import { firstRow, RUN_TABS, RunPane } from "../parts/pane_run.js";
 import { RunHead } from "../parts/run_head.js";
 import { focusAnswer } from "../parts/run_question.js";
 import { RunTree } from "../parts/tree.js";
-import { useResource } from "../resource.js";
 import { useRun } from "../run_store.js";
-import { go, place, setQuery } from "../router.js";
+import { go, place, setQuery, useTitle } from "../router.js";
 import { firstToSee, newest, rowOf, rowWith, RUN } from "../tree_model.js";
 import { number } from "../words.js";
 
@@ -24,6 +21,7 @@ import { number } from "../words.js";
 export function Run({ run, old }) {
   const store = useRun(run);
   const head = store.head.value;
+  useTitle(head?.label ?? `Run ${run}`);
   useEffect(() => {
     if (old) go(`/runs/${part(run)}${moved(old, place.value.query)}`, { replace: true });
   }, [old]);
@@ -106,6 +104,11 @@ function Sides({ store }) {
       },
     ]), []);
   const graph = asked.get("view") === "graph";
+  const [Chart, setChart] = useState(/** @type {any} */ (null));
+  useEffect(() => {
+    // Most runs are looked at as a tree: the modules of the graph come when they are asked for.
+    if (graph) import("../parts/graph.js").then((module) => setChart(() => module.RunChart));
+  }, [graph]);
   const failed = tree
     ? [...tree.rows.values()].filter((row) => !row.parent).reduce((sum, row) => sum + row.failed, 0)
     : 0;
@@ -137,7 +140,7 @@ function Sides({ store }) {
             `}
           </div>
           <${Guarded} key=${graph} what="the steps">
-            ${graph ? html`<${RunChart} store=${store} />` : html`
+            ${graph ? Chart && html`<${Chart} store=${store} />` : html`
               <div class="tree-panel" onWheel=${() => setFollows(false)} onTouchMove=${() => setFollows(false)}>
                 ${tree
                   ? html`
@@ -160,33 +163,5 @@ function Sides({ store }) {
         </section>
       </div>
     </div>
-  `;
-}
-
-/** The flowchart of the pinned document, coloured by the states of the rows. @param {{ store: any }} props */
-function RunChart({ store }) {
-  const head = store.head.value;
-  const { query: asked } = place.value;
-  const opened = asked.getAll("open");
-  const { data: chart, problem, slow, reload } = useResource(`/runs/${part(head.id)}/graph${query({ open: opened })}`);
-  if (problem) return html`<${ProblemBox} problem=${problem} retry=${reload} />`;
-  if (!chart) return slow && html`<${Placeholder} lines=${8} />`;
-  const steps = /** @type {any[]} */ (head.steps);
-  const active = steps.findLast((step) => ["running", "awaiting_input"].includes(step.status))?.path ?? "";
-  const trouble = steps.find((step) => step.status === "failed")?.path ?? "";
-  const link = (/** @type {Record<string, any>} */ changes) =>
-    `/runs/${part(head.id)}${query({ view: "graph", step: asked.get("step"), open: opened, ...changes })}`;
-  return html`
-    <${Graph}
-      chart=${chart}
-      label="Graph of ${head.title}"
-      states=${runStates(steps, head.status)}
-      paths=${steps.map((step) => step.path)}
-      selected=${asked.get("step") ?? ""}
-      active=${active || trouble}
-      stepLink=${(/** @type {string} */ path) => link({ step: head.format === "directive" ? undefined : path })}
-      foldLink=${(/** @type {string} */ fold) => link({ open: [...opened, fold] })}
-      fanLink=${(/** @type {string} */ path) => link({ step: path })}
-    />
   `;
 }

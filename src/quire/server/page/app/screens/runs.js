@@ -12,9 +12,8 @@ import { Confirm, SelectionBar } from "../parts/run_selection.js";
 import { StartButton } from "../parts/start_run.js";
 import { useRowHeight, VirtualList } from "../parts/virtual_list.js";
 import { useResource } from "../resource.js";
-import { Link, place, setQuery } from "../router.js";
+import { Link, place, setQuery, useTitle } from "../router.js";
 import { useRunPages } from "../run_pages.js";
-import { useTitle } from "../title.js";
 import { cut, money, plural, shown } from "../words.js";
 
 const ROW = 46;

@@ -5,9 +5,8 @@ import { html, useEffect, useRef, useState } from "../html.js";
 import { Command, Empty, Placeholder, ProblemBox, Status } from "../parts/basics.js";
 import { Icon } from "../parts/icon.js";
 import { useResource } from "../resource.js";
-import { Link, place, setQuery } from "../router.js";
+import { Link, place, setQuery, useTitle } from "../router.js";
 import { commands as shellCommands } from "../shell.js";
-import { useTitle } from "../title.js";
 import { number, plural } from "../words.js";
 
 const PAUSE = 150;

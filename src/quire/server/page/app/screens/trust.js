@@ -5,8 +5,7 @@ import { html } from "../html.js";
 import { Command, Empty, Placeholder, ProblemBox } from "../parts/basics.js";
 import { Icon } from "../parts/icon.js";
 import { useResource } from "../resource.js";
-import { Link } from "../router.js";
-import { useTitle } from "../title.js";
+import { Link, useTitle } from "../router.js";
 import { plural } from "../words.js";
 
 export function Trust() {
