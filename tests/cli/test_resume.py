@@ -194,7 +194,7 @@ def test_several_runs_are_resumed_one_after_another(document: str, said: Said) -
     said()
     runs = [row["id"] for row in json_of(said, "runs")]
     assert main(["resume", *runs, "--dry-run"]) == 0
-    out, err = said()
+    err = said()[1]
     assert err.splitlines()[0] == "continues 2 runs of 3; at most 4 model calls; without a budget"
     assert f"{runs[0]} (" in err and "stays as it is: the run is complete" in err
     assert main(["resume", *runs, "--dry-run", "--json", "--budget", "1"]) == 0

@@ -562,7 +562,9 @@ GREET = directive(
 LIKED = "# Say\n\n## INPUTS\n\n- `word` (string): A word\n\n## STEP 1: Say\n\nSay {{word}}.\n"
 
 
-def test_like_takes_document_inputs_and_options_of_an_earlier_run(workspace: Path, said: Said) -> None:
+def test_like_takes_document_inputs_and_options_of_an_earlier_run(
+    workspace: Path, said: Callable[[], tuple[str, str]]
+) -> None:
     (workspace / "say.playbook.md").write_text(LIKED)
     (workspace / "replies.json").write_text('[{"contains": "Say one", "reply": "1"}, {"default": "another"}]')
     assert main(["run", "say.playbook.md", "-i", "word=one", "--script", "replies.json", "-q"]) == 0

@@ -69,17 +69,19 @@ export function RunActions({ head, store, answer }) {
         onClick=${() => act(action)}><${Icon} name=${icon} />${word}</button>
     `;
   };
+  const first = next?.verb === "again";
+  const again = document && html`
+    <button type="button" class="button ${first ? "primary" : ""}" title="quire run --like ${head.id}" disabled=${away}
+      onClick=${() => setAsked("again")}><${Icon} name="again" />Run again</button>
+  `;
   return html`
     <div class="run-actions">
+      ${first && again}
       ${head.actions.filter((/** @type {any} */ one) => one.name !== "export").map(button)}
       ${document && next?.verb === "fix" && html`
         <${Link} class="button" to="/documents/${part(document)}?tab=source">Open the document</${Link}>
       `}
-      ${document && html`
-        <button type="button" class="button ${next?.verb === "again" ? "primary" : ""}" title="quire run --like ${head
-          .id}"
-          disabled=${away} onClick=${() => setAsked("again")}><${Icon} name="again" />Run again</button>
-      `}
+      ${!first && again}
       <details class="menu" onToggle=${(/** @type {any} */ event) => setMenu(event.currentTarget.open)}>
         <summary class="icon-button" aria-label="All actions" title="All actions"><${Icon} name="more" /></summary>
         ${menu &&
