@@ -10,12 +10,12 @@ import errno
 import os
 import stat
 import sys
+from _thread import _local  # `threading.local`, without loading that module for every command
 from bisect import bisect_right
 from collections import UserDict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import local
 from typing import BinaryIO
 
 from msgspec import Struct, field
@@ -82,7 +82,7 @@ def normalise(text: str) -> str:
     return text
 
 
-class OpenTexts(local, UserDict[str, "Source"]):
+class OpenTexts(_local, UserDict[str, "Source"]):
     """Texts that an editor has open, by absolute path. They are read instead of the files, which may be older. Each
     thread has its own: a server with an editor must run what is saved."""
 

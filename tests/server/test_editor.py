@@ -1,7 +1,8 @@
-"""The editor in a real browser: findings, completion, hover, fixes, saving, conflicts, keys, and no fault of a policy."""
+"""The editor in a real browser: findings, completion, hover, fixes, saving, conflicts, keys, and policies."""
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import re
 from pathlib import Path
@@ -36,8 +37,17 @@ def text_of(page: Page) -> Locator:
     return page.get_by_role("textbox", name="Text of the document")
 
 
-async def _word(page: Page, word: str) -> Locator:
-    return page.locator(".editor .cm-line span", has_text=re.compile(f"^{re.escape(word)}$")).first
+async def _hover(page: Page, word: str, text: str) -> None:
+    """Rest on a word until its hover is there. A line above it may come while the pointer is on its way."""
+    place = page.locator(".editor .cm-line span", has_text=re.compile(f"^{re.escape(word)}$")).first
+    tooltip = page.locator(".cm-tooltip-hover")
+    for _ in range(10):
+        await page.mouse.move(2, 2)
+        await place.hover()
+        with contextlib.suppress(AssertionError):
+            await expect(tooltip).to_contain_text(text, timeout=3_000)
+            return
+    await expect(tooltip).to_contain_text(text)
 
 
 async def test_a_finding_is_seen_fixed_and_saved(pages: Pages, tmp_path: Path) -> None:
@@ -73,11 +83,10 @@ async def test_typing_completes_and_hovers(pages: Pages, tmp_path: Path) -> None
         await page.keyboard.type("\nTell {{ver")
         offers = page.get_by_role("listbox").get_by_role("option")
         await expect(offers.first).to_contain_text("version")
-        await page.keyboard.press("Enter")
+        await offers.first.click()
         await expect(page.locator(".cm-activeLine")).to_contain_text("{{version")
         await page.keyboard.press("Escape")
-        await (await _word(page, "version")).hover()
-        await expect(page.locator(".cm-tooltip-hover")).to_contain_text("The version that is released")
+        await _hover(page, "version", "The version that is released")
         # Undo takes all of it back.
         await text_of(page).press("Control+z")
         for _ in range(20):
@@ -135,8 +144,7 @@ async def test_it_is_read_without_edit(pages: Pages, tmp_path: Path) -> None:
         await page.keyboard.press("Tab")
         await expect(text_of(page)).not_to_be_focused()
         await expect(page.locator(".editor .cm-content")).to_contain_text("# Release notes")
-        await (await _word(page, "version")).hover()
-        await expect(page.locator(".cm-tooltip-hover")).to_contain_text("The version that is released")
+        await _hover(page, "version", "The version that is released")
         assert await page.get_by_role("button", name="Save", exact=True).count() == 0
 
 
@@ -219,9 +227,8 @@ Write {{subject}} and {{<img src=x>}} and {{nobody}}.
 async def test_a_hostile_text_is_text(pages: Pages, tmp_path: Path) -> None:
     async with served(tmp_path / "team", {"notes.playbook.md": HOSTILE}, options=EDIT) as server:
         page = await pages.open(server.at(SOURCE))
-        await expect(page.locator(".doc-finding").first).to_be_visible()
-        await (await _word(page, "subject")).hover()
-        await expect(page.locator(".cm-tooltip-hover")).to_contain_text("<b>bold</b>")
+        await expect(page.locator(".cm-lens").first).to_be_visible()  # nothing moves under the pointer any more
+        await _hover(page, "subject", "<b>bold</b>")
         for selector in ("main img", "main script", "main b:not(.count)", ".editor img", ".editor script", ".editor b"):
             assert await page.locator(selector).count() == 0, selector
         assert not (await page.title()).startswith("owned")

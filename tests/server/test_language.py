@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.server.served import Served, served
 
+from quire.lsp.session import Session
 from quire.server.handlers import language_sessions as language
 from quire.server.site import SiteOptions
 from quire.source import OPEN_TEXTS
@@ -164,9 +165,9 @@ async def test_a_session_ends_when_nothing_comes(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(language, "IDLE_SECONDS", 0.05)
     async with served(tmp_path / "team", FILES, options=EDIT) as server:
         await post(server, opened())
-        (thread,) = server.site.languages._threads
-        await asyncio.to_thread(thread.join, 10)
-        assert not thread.is_alive()
+        (session,) = server.site.languages._sessions.values()
+        while not session.is_ended:
+            await asyncio.sleep(0.01)
         await post(server, asked("hover", position=VERSION), status=409)
 
 
@@ -179,7 +180,7 @@ async def test_a_text_that_grows_too_large_ends_the_session(tmp_path: Path) -> N
 
 
 async def test_a_slow_document_keeps_no_other_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    work = language.Session.work
+    work = Session.work
 
     def slow(session: Any) -> Any:
         if any("notes" in uri for uri in session.desk.documents):
@@ -187,7 +188,7 @@ async def test_a_slow_document_keeps_no_other_waiting(tmp_path: Path, monkeypatc
         return work(session)
 
     async with served(tmp_path / "team", FILES, options=EDIT) as server:
-        monkeypatch.setattr(language.Session, "work", slow)
+        monkeypatch.setattr(Session, "work", slow)
         began = time.monotonic()
         waiting = [asyncio.create_task(post(server, opened(), tab=f"slow {at}")) for at in range(4)]
         await asyncio.sleep(0.1)

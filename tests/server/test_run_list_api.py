@@ -255,7 +255,7 @@ async def test_a_run_is_done_again_with_its_inputs_and_options(tmp_path: Path) -
         }
         other = await pins(await again(inputs={"other": "c"}, budget=None))
         assert (other["inputs"], other["budget"], other["breakpoints"]) == ({"word": "a", "other": "c"}, None, ["1"])
-        assert (await again(422, document="say.playbook.md"))["code"] == "unfit-body"
+        assert (await again(422, document="poem.playbook.md"))["code"] == "unfit-body"
         assert (await client.post("/runs", json={})).json()["code"] == "unfit-body"
         assert (await client.post("/runs", json={"like": "nothing"})).status_code == 404
         # The document is the file as it is now.

@@ -150,13 +150,15 @@ class StartRun(RunOptions, frozen=True, kw_only=True):
 @operation("Start a run; this server drives it.", StartRun, Run)
 async def start_run(host: Host, given: StartRun) -> Value:
     """Start a document, or do an earlier run again: what the request names replaces what that run had."""
-    if bool(given.document) == bool(given.like):
-        raise Problem.of("unfit-body", "say what to run: either `document`, or `like` with the id of a run")
+    if not given.document and not given.like:
+        raise Problem.of("unfit-body", "say what to run: `document`, or `like` with the id of a run")
     if given.like:
         row = await host.runtime.row(await host.runtime.find(given.like))
         file = pinned_file(host.folder, row)
         if file is None:
             raise Problem.of("no-such-document", f"the document of run {row.id} is not one of this workspace")
+        if given.document not in ("", file.id):
+            raise Problem.of("unfit-body", f"run {row.id} is of {file.id}, which is not {given.document}")
         await asyncio.to_thread(host.shelf.meant, file.id)
         earlier = await earlier_start(host.runtime, row.id, file.path)
         unnamed = earlier.unnamed(given, budget=given.budget is UNSET)

@@ -7,10 +7,8 @@ text is ever read by a run, and a slow document keeps neither other requests nor
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import threading
 import time
-from queue import Empty, SimpleQueue
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import unquote
 
@@ -38,78 +36,69 @@ QUIET_SECONDS = 0.5
 READS = frozenset({"textDocument/didOpen", "textDocument/hover", "textDocument/semanticTokens/full"})
 EDITS = READS | {f"textDocument/{name}" for name in ("didChange", "completion", "codeAction", "codeLens", "definition")}
 """Allowed methods, without and with `--edit`."""
-NOTIFICATIONS = frozenset({"textDocument/didOpen", "textDocument/didChange"})
 _PARAMETERS = ("position", "range", "context", "contentChanges")
-_CLIENT = {"textDocument": {"hover": {"contentFormat": ["markdown"]}}}
+_BEGIN: Object = {
+    "id": "begin",
+    "method": "initialize",
+    "params": {"capabilities": {"textDocument": {"hover": {"contentFormat": ["markdown"]}}}},
+}
 
 
-class LanguageSession(threading.Thread):
-    """One session in a thread, which ends when it is told to or when nothing has come for ten minutes."""
+class LanguageSession:
+    """One session and its thread. It ends when nothing has come for ten minutes."""
 
     def __init__(self, uri: str) -> None:
-        super().__init__(name="language", daemon=True)
-        self.uri = uri
-        self.used_at = time.monotonic()
+        self._uri = uri
+        self._session = Session()
+        self._session.take(_BEGIN)
+        self._thread = ThreadPoolExecutor(1, "language")
+        self._work: list[asyncio.Future[tuple[list[Object], bool]]] = []
+        """Work whose messages are not returned yet."""
+        self._turn = 0
+        self._timer: asyncio.TimerHandle | None = None
         self.is_ended = False
-        self._loop = asyncio.get_running_loop()
-        self._arrived: SimpleQueue[list[dict[str, Any]]] = SimpleQueue()
-        self._moved = asyncio.Condition()
-        self._put = self._done = 0
-        """How many lists of messages came, and how many of them have no work left."""
-        self._sent: list[dict[str, Any]] = []
+        self.used_at = 0.0
 
-    async def exchange(self, messages: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], bool]:
+    @property
+    def is_busy(self) -> bool:
+        return not all(work.done() for work in self._work)
+
+    async def exchange(self, messages: list[Object]) -> tuple[list[Object], bool]:
         """Pass messages on. Return those for the editor once all requests are answered, or without requests once no
         work is left, or when time is up; and whether no work is left."""
-        if self._arrived.qsize() >= MOST_WAITING:
+        if len(self._work) >= MOST_WAITING:
             raise Problem.of("too-many", "the language session still works on earlier messages")
-        self.used_at = time.monotonic()
-        self._put += 1
-        self._arrived.put(messages)
-        asked = {message["id"] for message in messages if "id" in message}
-
-        def is_enough() -> bool:
-            return self._done == self._put or bool(asked and asked <= {message.get("id") for message in self._sent})
-
-        async with self._moved:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._moved.wait_for(is_enough), ANSWER_SECONDS)
-        sent, self._sent = self._sent, []
-        return sent, self._done == self._put
+        loop, self.used_at, self._turn = asyncio.get_running_loop(), time.monotonic(), self._turn + 1
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = loop.call_later(IDLE_SECONDS, self.end)
+        work = loop.run_in_executor(self._thread, self._do, messages, self._turn)
+        self._work.append(work)
+        await asyncio.wait([work], timeout=ANSWER_SECONDS)
+        done = [work for work in self._work if work.done()]
+        self._work = [work for work in self._work if work not in done]
+        return [message for work in done for message in work.result()[0]], work in done and work.result()[1]
 
     def end(self) -> None:
         self.is_ended = True
-        self._arrived.put([])
+        self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def run(self) -> None:
-        session, taken = Session(), 0
-        session.take({"id": "begin", "method": "initialize", "params": {"capabilities": _CLIENT}})
-        session.work()
-        session.sent()
-        while not self.is_ended:
-            wait = session.wait
-            try:
-                for message in self._arrived.get(timeout=IDLE_SECONDS if wait is None else wait):
-                    session.take(message)
-                taken += 1
-            except Empty:
-                self.is_ended = time.monotonic() - self.used_at >= IDLE_SECONDS
-            while session.wait == 0 and not self.is_ended:
-                session.work()
-                self._tell(session.sent(), 0)
-            document = session.desk.documents.get(self.uri)
-            self.is_ended |= document is not None and len(document.text.raw) > MAX_DOCUMENT_BYTES
-            self._tell(session.sent(), taken if (session.wait or IDLE_SECONDS) > QUIET_SECONDS else 0)
-
-    def _tell(self, messages: list[dict[str, Any]], done: int) -> None:
-        with contextlib.suppress(RuntimeError):  # the server has ended
-            asyncio.run_coroutine_threadsafe(self._hear(messages, done), self._loop)
-
-    async def _hear(self, messages: list[dict[str, Any]], done: int) -> None:
-        async with self._moved:
-            self._sent += messages
-            self._done = max(self._done, done)
-            self._moved.notify_all()
+    def _do(self, messages: list[Object], turn: int) -> tuple[list[Object], bool]:
+        session, sent, until = self._session, list[Object](), time.monotonic() + ANSWER_SECONDS
+        for message in messages:
+            session.take(message)
+        asked = {message["id"] for message in messages if "id" in message}
+        while (wait := session.wait) is not None and wait <= QUIET_SECONDS and not self.is_ended:
+            # Work that nobody waits for makes room for the next request.
+            if time.monotonic() > until or (not asked and self._turn > turn):
+                return sent, False
+            session.work() if wait == 0 else time.sleep(wait)
+            sent += session.sent()
+            if asked and asked <= {message.get("id") for message in sent}:
+                return sent, False
+        document = session.desk.documents.get(self._uri)
+        self.is_ended |= document is not None and len(document.text.raw) > MAX_DOCUMENT_BYTES
+        return sent, True
 
 
 class LanguageSessions:
@@ -117,30 +106,24 @@ class LanguageSessions:
 
     def __init__(self) -> None:
         self._sessions: dict[tuple[str, str], LanguageSession] = {}
-        self._threads: list[LanguageSession] = []
 
-    def of(self, tab: str, id: str, uri: str, *, opens: bool) -> LanguageSession:
+    def of(self, key: tuple[str, str], uri: str, *, opens: bool) -> LanguageSession:
         """Return the session of a tab and a document. Raises `Problem` if there is none and the first message does not
         open the document."""
-        self._threads = [thread for thread in self._threads if thread.is_alive()]
-        alive = {key: session for key, session in self._sessions.items() if session.is_alive() and not session.is_ended}
-        self._sessions = alive
-        session = self._sessions.get((tab, id))
-        if session is not None:
-            return session
-        if not opens:
-            raise Problem.of("no-session", f"{id} is not open in this session")
-        if len(self._threads) >= 2 * MOST_SESSIONS:  # they were ended, and still work
-            raise Problem.of("too-many", "earlier language sessions have not ended yet")
-        if len(self._sessions) >= MOST_SESSIONS:
-            self._sessions.pop(min(self._sessions, key=lambda key: self._sessions[key].used_at)).end()
-        session = self._sessions[tab, id] = LanguageSession(uri)
-        self._threads.append(session)
-        session.start()
-        return session
+        self._sessions = {key: session for key, session in self._sessions.items() if not session.is_ended}
+        if key not in self._sessions:
+            if not opens:
+                raise Problem.of("no-session", f"{key[1]} is not open in this session")
+            if len(self._sessions) >= MOST_SESSIONS:
+                idle = {session.used_at: key for key, session in self._sessions.items() if not session.is_busy}
+                if not idle:
+                    raise Problem.of("too-many", f"{MOST_SESSIONS} documents are checked already")
+                self._sessions.pop(idle[min(idle)]).end()
+            self._sessions[key] = LanguageSession(uri)
+        return self._sessions[key]
 
     def close(self) -> None:
-        for session in self._threads:
+        for session in self._sessions.values():
             session.end()
 
 
@@ -158,38 +141,31 @@ async def language(host: RequestHost, given: Language) -> Value:
     state = await asyncio.to_thread(host.shelf.one, given.id)
     if state.source is None:
         raise Problem.of("cannot-start", state.error)
-    uri, edits = uri_of(str(state.path)), host.caller.edits
-    messages = [_allowed(message, uri, None if edits else state.source.text) for message in given.messages]
+    uri, folder = uri_of(str(state.path)), uri_of(str(host.folder)) + "/"
+    messages = [_allowed(message, uri, None if host.caller.edits else state.source.text) for message in given.messages]
     opens = bool(messages) and messages[0]["method"] == "textDocument/didOpen"
-    session = host.site.languages.of(given.session, given.id, uri, opens=opens)
-    sent, is_quiet = await session.exchange(messages)
-    folder = uri_of(str(host.folder)) + "/"
-    return {"messages": [_with_ids(one, folder) for one in sent if _is_wanted(one, uri)], "quiet": is_quiet}
+    sent, is_quiet = await host.site.languages.of((given.session, given.id), uri, opens=opens).exchange(messages)
+    wanted = [message for message in sent if "id" in message or message["params"].get("uri") == uri]
+    return {"messages": _with_ids(wanted, folder), "quiet": is_quiet}
 
 
-def _allowed(message: Object, uri: str, text: str | None) -> dict[str, Any]:
+def _allowed(message: Object, uri: str, text: str | None) -> Object:
     """Return a message with what a session may get, about this document alone. `text` is that of a document that must
     not be changed. Raises `Problem`."""
     method, id, parameters = message.get("method"), message.get("id"), message.get("params")
     document = parameters.get("textDocument") if isinstance(parameters, dict) else None
     if not isinstance(method, str) or method not in (EDITS if text is None else READS):
         raise Problem.of("unfit-body", f"the method {method!r} is not allowed here")
-    if not isinstance(parameters, dict) or not isinstance(document, dict) or not isinstance(id, int | str | None):
-        raise Problem.of("unfit-body", f"{method} needs params with a textDocument, and its id is a number or a text")
-    if (method in NOTIFICATIONS) != (id is None):
-        raise Problem.of("unfit-body", f"{method} has an id if it is a request, and none if it is a notification")
-    own: dict[str, Any] = {"uri": uri, "version": document.get("version")}
+    fits = isinstance(id, type(None) if "/did" in method else int | str)
+    if not fits or not isinstance(parameters, dict) or not isinstance(document, dict):
+        raise Problem.of("unfit-body", f"{method} needs params with a textDocument; requests alone have an id")
+    own: Object = {"uri": uri, "version": document.get("version")}
     if method == "textDocument/didOpen":
         own["text"] = document.get("text") if text is None else text
         if not isinstance(own["text"], str) or len(own["text"]) > MAX_DOCUMENT_BYTES:
             raise Problem.of("unfit-body", f"a document has a text of at most {MAX_DOCUMENT_BYTES:,} characters")
     passed = {name: parameters[name] for name in _PARAMETERS if name in parameters}
     return {"method": method, "params": {**passed, "textDocument": own}, **({} if id is None else {"id": id})}
-
-
-def _is_wanted(message: dict[str, Any], uri: str) -> bool:
-    """Tell whether a message is an answer, or has the findings about this document."""
-    return "method" not in message or message["params"].get("uri") == uri
 
 
 def _with_ids(value: Any, folder: str) -> Any:

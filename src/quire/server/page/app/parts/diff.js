@@ -10,17 +10,9 @@ import { Icon } from "./icon.js";
 
 /** @typedef {{ kind: "same" | "old" | "new", text: string }} Piece */
 
-const MOST_WORDS = 3000;
-const MOST_PAIRS = 9_000_000;
-const KEPT = 160;
-const MOST = 400_000;
-const PAGE = 20;
+const [MOST_WORDS, MOST_PAIRS, MOST, KEPT, PAGE] = [3000, 9_000_000, 400_000, 160, 20];
 
-/**
- * @param {string} a
- * @param {string} b
- * @returns {Piece[]} the pieces of both texts in order; the kept ones and the old ones are `a`, the kept and the new are `b`
- */
+/** The pieces of both texts in order: the same and the old ones are `a`, the same and the new ones are `b`. @param {string} a @param {string} b @returns {Piece[]} */
 export function wordDiff(a, b) {
   const [of_a, of_b] = [words(a), words(b)];
   const least = Math.min(of_a.length, of_b.length);
@@ -93,13 +85,13 @@ export function TextDiff({ a, b }) {
   const tooLong = of_a.length + of_b.length > MOST;
   const pieces = useMemo(() => tooLong ? [] : wordDiff(of_a, of_b), [of_a, of_b]);
   if (tooLong) return html`<${TooLong} sizes=${[of_a.length, of_b.length]} />`;
+  const last = pieces.length - 1;
   return html`
     <div class="text-diff" tabindex="0" role="group" aria-label="Difference">
-      ${pieces.map(({ kind, text }, at) =>
-        kind === "same"
-          ? html`<${Same} key=${at} text=${text} first=${at === 0} last=${at === pieces.length - 1} />`
-          : h(kind === "old" ? "del" : "ins", { key: at }, text)
-      )}
+      ${pieces.map(({ kind, text }, key) => {
+        if (kind === "same") return html`<${Same} key=${key} text=${text} first=${key === 0} last=${key === last} />`;
+        return h(kind === "old" ? "del" : "ins", { key }, text);
+      })}
     </div>
   `;
 }
@@ -119,9 +111,8 @@ function Same({ text, first, last }) {
 }
 
 /** @param {{ sizes: number[] }} props */
-function TooLong({ sizes }) {
-  return html`<p class="soft">Too long to show here: ${number(sizes[0])} and ${number(sizes[1])} characters.</p>`;
-}
+const TooLong = ({ sizes }) =>
+  html`<p class="soft">Too long to show: ${sizes.map(number).join(" and ")} characters.</p>`;
 
 /** @param {unknown} value */
 function asText(value) {
@@ -130,15 +121,16 @@ function asText(value) {
 
 /** @type {Record<string, [string, string, string]>} */
 const STATES = {
-  changed: ["changed", "edit", "warn"],
-  only_in_a: ["only in A", "left", "live"],
-  only_in_b: ["only in B", "right", "wait"],
-  same: ["same", "check", "quiet"],
+  ...{ changed: ["changed", "edit", "warn"], same: ["same", "check", "quiet"] },
+  ...{ only_in_a: ["only in A", "left", "live"], only_in_b: ["only in B", "right", "wait"] },
 };
 
 /** @param {{ a: string, b: string, step: any, open: boolean, onToggle: () => void }} props */
 export function StepDiff({ a, b, step, open, onToggle }) {
   const [word, icon, tone] = STATES[step.state];
+  const [from, to] = [step.spent.a, step.spent.b];
+  const time = from && to ? to.elapsed - from.elapsed : 0;
+  const cost = typeof from?.cost === "number" && typeof to?.cost === "number" ? to.cost - from.cost : 0;
   return html`
     <article class="step-diff" id="diff-${step.path}">
       <h2><button type="button" class="step-toggle" aria-expanded=${open} onClick=${onToggle}>
@@ -146,23 +138,14 @@ export function StepDiff({ a, b, step, open, onToggle }) {
         <span class="number step-label">${step.step}</span>
         <span class="step-title">${step.title}</span>
         <span class="soft kinds">${step.kinds.join(", ")}</span>
-        <${Deltas} spent=${step.spent} />
+        <span class="deltas number soft" title="B against A">
+          ${Math.abs(cost) >= 5e-5 && html`<span>${signed(cost, money)}</span>`}
+          ${Math.abs(time) >= 0.05 && html`<span>${signed(time, duration)}</span>`}
+        </span>
         <span class="status tone-${tone}"><${Icon} name=${icon} />${word}</span>
       </button></h2>
       ${open && html`<${Details} a=${a} b=${b} step=${step} />`}
     </article>
-  `;
-}
-
-/** @param {{ spent: any }} props */
-function Deltas({ spent: { a, b } }) {
-  const time = a && b ? b.elapsed - a.elapsed : 0;
-  const cost = typeof a?.cost === "number" && typeof b?.cost === "number" ? b.cost - a.cost : 0;
-  return html`
-    <span class="deltas number soft">
-      ${Math.abs(cost) >= 5e-5 && html`<span title="B against A">${signed(cost, money)}</span>`}
-      ${Math.abs(time) >= 0.05 && html`<span title="B against A">${signed(time, duration)}</span>`}
-    </span>
   `;
 }
 
@@ -186,15 +169,13 @@ function Details({ a, b, step }) {
       ${changes?.map((/** @type {any} */ change) =>
         html`<${Change} key=${change.what + change.where} change=${change} step=${step} />`
       )}
-      ${changes && left > 0 && html`
-        <button type="button" class="button" onClick=${() => setMost(most + PAGE)}>
-          ${plural(Math.min(left, PAGE), "more change")} of ${left}</button>
-      `}
-      <p class="small actions">
+      ${changes && left > 0 && html`<button type="button" class="button" onClick=${() => setMost(most + PAGE)}>
+        ${plural(Math.min(left, PAGE), "more change")} of ${left}</button>`}
+      <p class="actions">
         ${[["A", a, step.spent.a], ["B", b, step.spent.b]].filter(([, , spent]) => spent).map(([name, run]) =>
-          html`
-            <${Link} to="/runs/${part(run)}/steps/${part(step.path)}">The step in ${name}</${Link}>
-          `
+          html`<${Link} class="button plain" to="/runs/${part(run)}/steps/${
+            part(step.path)
+          }">The step in ${name}</${Link}>`
         )}
       </p>
     </div>

@@ -28,16 +28,15 @@ export function PromptDialog({ id }) {
 function Prompts({ id, data }) {
   const asking = data.steps.filter((/** @type {any} */ one) => one.asks_model);
   const properties = data.inputs.properties;
+  const names = Object.keys(properties);
   const [texts, setTexts] = useState(() => ({
-    ...Object.fromEntries(Object.keys(properties).map((name) => [name, firstText(properties[name])])),
+    ...Object.fromEntries(names.map((name) => [name, firstText(properties[name])])),
     ...remembered(id)?.inputs,
   }));
   const wanted = place.value.query.get("prompt") ?? "";
   const step = asking.find((/** @type {any} */ one) => one.path === wanted || one.label === wanted) ?? asking[0];
-  const inputs = Object.fromEntries(
-    Object.keys(properties).map((name) => [name, readText(properties[name], texts[name] ?? "").value])
-      .filter(([, value]) => value !== undefined),
-  );
+  const values = names.map((name) => [name, readText(properties[name], texts[name] ?? "").value]);
+  const inputs = Object.fromEntries(values.filter(([, value]) => value !== undefined));
   const shown = usePosted(`/documents/${part(id)}/preview`, step && { step: step.path, inputs }, PAUSE);
   if (!step) return html`<${Empty} title="No step of this document asks a model." icon="question" />`;
   /** @param {string} name @param {string} text */
@@ -59,7 +58,7 @@ function Prompts({ id, data }) {
             )}
           </select>
         </div>
-        ${Object.keys(properties).map((name) =>
+        ${names.map((name) =>
           html`
             <${InputField} key=${name} name=${name} schema=${properties[name]} required=${false} text=${texts[name] ??
               ""}

@@ -1,12 +1,13 @@
 // What is known of a document before it runs: what a run takes, the permissions that it needs, the questions before its
 // effects, the ways of text from outside, its lock and its signature. Every text comes from the server as a text.
 
-import { html } from "../html.js";
+import { h, html } from "../html.js";
 import { number, plural } from "../words.js";
 import { Command, Empty } from "./basics.js";
 import { SignatureState } from "./document_state.js";
 import { Icon } from "./icon.js";
 
+const NEEDS = ["Permission", "How far", "Class and risk", "Steps", "Granted by"];
 /** Rows of one list: more cannot be read, and the terminal has them all. */
 const MOST = 100;
 
@@ -21,7 +22,7 @@ export function DocumentProof({ data }) {
       ${proof
         ? section(
           "bounds",
-          "What a run takes",
+          "Usage of a run",
           html`
             <${Bounds} proof=${proof} />
             <p class="actions">
@@ -57,13 +58,12 @@ function Bounds({ proof }) {
   const notes = new Map();
   for (const row of rows) for (const note of row.notes) if (!notes.has(note)) notes.set(note, notes.size + 1);
   const seen = proof.seen_runs > 0;
+  const said = [
+    seen && `Seen in ${plural(proof.seen_runs, "run")} (95 of 100)`,
+    proof.assumed_words && `Assumed ${proof.assumed_words}`,
+  ];
   return html`
-    <${TableBox} label="Table of bounds" class="proof-bounds" heads=${[
-      "Counted",
-      seen && `Seen in ${plural(proof.seen_runs, "run")} (95 of 100)`,
-      proof.assumed_words && `Assumed ${proof.assumed_words}`,
-      "Proven",
-    ]}>
+    <${TableBox} label="Table of bounds" class="proof-bounds" heads=${["Counted", ...said, "Proven"]}>
       ${rows.map((row) =>
         html`
           <tr key=${row.title}>
@@ -185,22 +185,12 @@ function Envelope({ envelope }) {
   const needs = envelope?.capabilities ?? [];
   if (!needs.length && !envelope?.unknown.length) return html`<p>None: it uses no tools.</p>`;
   return html`
-    <${TableBox} label="Table of permissions" heads=${[
-      "Permission",
-      "How far",
-      "Class and risk",
-      "Steps",
-      "Granted by",
-    ]}>
+    <${TableBox} label="Table of permissions" heads=${NEEDS}>
       ${needs.slice(0, MOST).map((/** @type {any} */ one) =>
         html`
           <tr key=${one.capability}>
             <td><code>${one.capability}</code></td>
-            <td>${one.details.map((/** @type {string} */ detail) =>
-              html`
-                <code key=${detail}>${detail}</code>
-              `
-            )}</td>
+            <td>${one.details.map((/** @type {string} */ detail) => [h("code", { key: detail }, detail), " "])}</td>
             <td>${one.class}, ${one.tier ? `${one.tier} risk` : "in no tier"}</td>
             <td><span class="narrow-label">Steps: </span>${one.steps.length > 6
               ? plural(one.steps.length, "step")

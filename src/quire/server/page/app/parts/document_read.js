@@ -77,7 +77,16 @@ function Outline({ outline }) {
         </dl>
       </section>
     `}
-    ${outline.system && html`<${Folded} title="System prompt" text=${outline.system} />`}
+    ${outline.system && html`
+      <section>
+        <h2>System prompt</h2>
+        <details class="opens">
+          <summary>${cut(outline.system.split("\n")[0], 120)}</summary>
+          <pre>${outline
+            .system}</pre>
+        </details>
+      </section>
+    `}
     ${outline.format === "directive" && html`<${DirectiveParts} outline=${outline} />`}
     ${steps.length > 0 && html`
       <section aria-labelledby="steps-title">
@@ -103,19 +112,6 @@ function inputWords(one) {
   return words.filter(Boolean).join(" · ");
 }
 
-/** @param {{ title: string, text: string }} props */
-function Folded({ title, text }) {
-  return html`
-    <section>
-      <h2>${title}</h2>
-      <details class="opens">
-        <summary>${cut(text.split("\n")[0], 120)}</summary>
-        <pre>${text}</pre>
-      </details>
-    </section>
-  `;
-}
-
 /** @param {{ steps: any[] }} props */
 function Steps({ steps }) {
   const [most, setMost] = useState(MOST_STEPS);
@@ -137,7 +133,10 @@ function Step({ step }) {
     <li class="outline-step">
       <p class="outline-title"><span class="step-tag">${step.label}</span> <strong>${step.title ||
         step.kind}</strong>
-        ${step.model && html`<${Link} class="small" to=${promptLink(step.label)}>Prompt</${Link}>`}</p>
+        ${step.model &&
+          html`<${Link} class="small" to=${`${place.value.path}?prompt=${
+            encodeURIComponent(step.label)
+          }`}>Prompt</${Link}>`}</p>
       ${words(step).map((line) => html`<p class="outline-does"><${Icon} name=${line[0]} /><span>${line[1]}</span></p>`)}
       ${(step.branches ?? []).map((/** @type {any} */ branch, /** @type {number} */ at) =>
         html`
@@ -163,13 +162,6 @@ function Step({ step }) {
       )}
     </li>
   `;
-}
-
-/** @param {string} step */
-export function promptLink(step) {
-  const query = new URLSearchParams(place.value.query);
-  query.set("prompt", step);
-  return `${place.value.path}?${query}`;
 }
 
 /**

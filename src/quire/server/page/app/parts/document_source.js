@@ -24,6 +24,8 @@ const TONES = /** @type {Record<string, [string, string]>} */ ({
 /** Texts that are not saved, with the hash of the version that they began with, by document. @type {Map<string, { text: string, sha256: string }>} */
 const drafts = new Map();
 
+addEventListener("beforeunload", (event) => drafts.size > 0 && event.preventDefault());
+
 /** @param {{ id: string, data: any, reload: () => void, lenses: Record<string, (args: string[]) => void> }} props */
 export function DocumentSource({ id, data, reload, lenses }) {
   const host = useRef(/** @type {HTMLElement | null} */ (null));
@@ -94,12 +96,6 @@ export function DocumentSource({ id, data, reload, lenses }) {
     if (changed) drafts.set(id, { text, sha256: base });
     else drafts.delete(id);
   }, [text, base, changed]);
-  useEffect(() => {
-    /** @param {BeforeUnloadEvent} event */
-    const warn = (event) => drafts.size > 0 && event.preventDefault();
-    addEventListener("beforeunload", warn);
-    return () => removeEventListener("beforeunload", warn);
-  }, []);
 
   if (!data.source) return html`<${Empty} title="It has no text." icon="documents" />`;
   const words = theirs ? "not saved" : changed ? "changed, not saved" : state.saved ? "saved" : "as in the file";

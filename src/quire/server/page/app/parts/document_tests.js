@@ -17,12 +17,6 @@ const OUTCOMES = /** @type {Record<string, [string, string, string]>} */ ({
   todo: ["warn", "warning", "to do"],
   flaky: ["warn", "warning", "flaky"],
 });
-const NOT_RUN = /** @type {[string, string, string]} */ (["quiet", "dot", "not run"]);
-const PAINT = /** @type {Record<string, string>} */ ({
-  all: "covered-all",
-  some: "covered-some",
-  none: "covered-none",
-});
 
 /** @param {{ id: string, data: any }} props */
 export function DocumentTests({ id, data }) {
@@ -97,7 +91,7 @@ function summary(tests) {
 
 /** @param {{ one: any, file: string }} props */
 function Case({ one, file }) {
-  const [tone, icon, word] = OUTCOMES[one.outcome] ?? NOT_RUN;
+  const [tone, icon, word] = OUTCOMES[one.outcome] ?? ["quiet", "dot", "not run"];
   return html`
     <li>
       <div class="row">
@@ -140,9 +134,7 @@ function Coverage({ coverage, text }) {
   const kinds = Object.entries(coverage.kinds).filter(([, share]) => /** @type {any} */ (share).total > 0);
   useEffect(() => {
     if (!host.current) return;
-    const paint = Object.fromEntries(
-      Object.entries(coverage.lines).map(([line, how]) => [line, PAINT[/** @type {string} */ (how)]]),
-    );
+    const paint = Object.fromEntries(Object.entries(coverage.lines).map(([line, how]) => [line, `covered-${how}`]));
     const opened = openEditor(host.current, { text, label: "Source with its coverage", readOnly: true, paint });
     return () => opened.then((editor) => editor.close());
   }, [coverage, text]);

@@ -33,7 +33,7 @@ export async function openEditor(host, options) {
   const { text, label = "Text", readOnly = false, language = null, onChange, onFindings, onSave } = options;
   const cm = await import(FILE);
   const [tokens, lenses, paint] = [layer(cm), layer(cm), layer(cm)];
-  let dirty = false, timer = 0;
+  let unsent = false, version = 0, timer = 0;
   /** @type {{ line: number, label: string }[]} */
   let steps = [];
 
@@ -41,7 +41,8 @@ export async function openEditor(host, options) {
   const updated = (update) => {
     if (update.docChanged) {
       onChange?.(view.state.doc.toString());
-      dirty = true;
+      unsent = true;
+      version++;
       clearTimeout(timer);
       timer = setTimeout(refresh, PAUSE);
     }
@@ -60,7 +61,7 @@ export async function openEditor(host, options) {
       cm.EditorView.lineWrapping,
       cm.EditorView.theme(THEME),
       cm.EditorState.readOnly.of(readOnly),
-      cm.EditorView.contentAttributes.of({ "aria-label": label, "aria-readonly": String(readOnly) }),
+      cm.EditorView.contentAttributes.of({ "aria-label": label, "aria-readonly": `${readOnly}`, tabindex: "0" }),
       cm.EditorView.updateListener.of(updated),
       ...[tokens, lenses, paint].map(({ field }) => field),
       ...(language ? [cm.lintGutter(), cm.hoverTooltip(hover)] : []),
@@ -75,7 +76,7 @@ export async function openEditor(host, options) {
     ],
   });
   const server = language &&
-    connect(language.document, () => view.state.doc.toString(), (found) => dirty || showFindings(found), () => {});
+    connect(language.document, () => view.state.doc.toString(), (found) => unsent || showFindings(found), () => {});
 
   /** @param {{ line: number, character: number }} place */
   function offset({ line, character }) {
@@ -91,18 +92,19 @@ export async function openEditor(host, options) {
   const span = (range) => ({ from: offset(range.start), to: offset(range.end) });
 
   function flush() {
-    clearTimeout(timer);
-    if (dirty) server?.changed();
-    dirty = false;
+    if (unsent) server?.changed();
+    unsent = false;
   }
   async function refresh() {
     flush();
     if (!server) return;
+    const now = version;
     const colours = await server.ask("semanticTokens/full");
-    if (!dirty && colours) view.dispatch({ effects: tokens.set.of(coloured(cm, view.state.doc, colours.data)) });
+    if (version !== now) return;
+    if (colours) view.dispatch({ effects: tokens.set.of(coloured(cm, view.state.doc, colours.data)) });
     await server.settle();
-    if (dirty || !language?.edits) return;
-    showLenses(await server.ask("codeLens") ?? []);
+    const found = language?.edits ? await server.ask("codeLens") : null;
+    if (version === now && found) showLenses(found);
   }
 
   /** @param {Finding[]} found */

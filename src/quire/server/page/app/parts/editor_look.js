@@ -84,7 +84,7 @@ export const THEME = {
   ".cm-searchMatch": { backgroundColor: "var(--warn-tint)", outline: "1px solid var(--warn)" },
   ".cm-searchMatch-selected": { backgroundColor: "var(--accent-tint)", outlineColor: "var(--accent)" },
   ".cm-lens": { display: "flex", flexWrap: "wrap", gap: "0 12px", padding: "0 6px" },
-  ".cm-lens button": { ...quiet, padding: "0", minHeight: "24px" },
+  ".cm-lens button": { ...quiet, padding: "0", minHeight: "24px", minWidth: "28px", textAlign: "start" },
   ".cm-lens button:hover": { color: "var(--accent)", textDecoration: "underline" },
   ".covered-all": { boxShadow: "inset 3px 0 0 var(--good)" },
   ".covered-some": { boxShadow: "inset 3px 0 0 var(--warn)" },

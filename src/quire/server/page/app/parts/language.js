@@ -23,6 +23,8 @@ export function connect(id, text, onFindings, onProblem) {
   /** @type {Map<number, (result: any) => void>} */
   const waiting = new Map();
   let [next, version, opened, gone, polling] = [0, 0, false, false, false];
+  /** @type {object[]} */
+  const queue = [];
   /** Messages go one list after the other, so that a change is never overtaken. */
   let turn = Promise.resolve();
 
@@ -51,18 +53,20 @@ export function connect(id, text, onFindings, onProblem) {
       opened = true;
     } catch (error) {
       if (!(error instanceof ApiProblem)) throw error;
-      if (error.problem.code === "no-session" && opened) {
-        opened = false;
-        return await attempt(messages.filter((one) => "id" in one));
-      }
+      const isOld = opened && error.problem.code === "no-session";
+      opened = false; // a change may be lost: the next message opens the text again
+      if (isOld) return await attempt(messages.filter((one) => "id" in one));
       for (const answer of waiting.values()) answer(null);
       waiting.clear();
       onProblem(error.problem);
     }
   }
 
-  /** @param {object[]} messages */
-  const send = (messages) => (turn = turn.then(() => attempt(messages)));
+  /** What is sent in one moment goes in one request. @param {object[]} messages */
+  function send(messages) {
+    queue.push(...messages);
+    return turn = turn.then(() => queue.length ? attempt(queue.splice(0)) : undefined);
+  }
 
   return {
     changed() {

@@ -9,13 +9,15 @@ import { Empty, Placeholder, ProblemBox } from "./basics.js";
 import { Dialog } from "./dialog.js";
 import { firstText, InputField, own, readText, remembered, rememberForm } from "./field.js";
 import { Icon } from "./icon.js";
-import { Forecast } from "./run_forecast.js";
+import { Forecast, ForecastLine } from "./run_forecast.js";
 import { emptyOptions, optionsBody, RunOptions } from "./run_options.js";
 
 const PAUSE = 250;
 const MORE = "more inputs";
 const MORE_SCHEMA = { type: "object", description: "A JSON object with further inputs." };
-const REDACTED = /\[redacted/i;
+const KNOWLEDGE = "This is knowledge: directives read it, and it does not run.";
+const BROKEN = "The document has errors, so it cannot run.";
+const REDACTED = /\[redacted:/;
 
 /**
  * @param {{ document: string, like?: string, onClose: () => void }} props `document` is an id, `like` a run whose inputs
@@ -34,11 +36,7 @@ export function RunDrawer({ document: id, like, onClose }) {
         ? slow && html`<${Placeholder} lines=${6} />`
         : data.runnable
         ? html`<${RunForm} key=${`${id} ${like ?? ""}`} id=${id} data=${data} like=${earlier.data} />`
-        : html`<${Empty} title=${
-          data.format === "knowledge"
-            ? "This is knowledge: directives read it, and it does not run."
-            : "The document has errors, so it cannot run."
-        } icon="cross" />`}
+        : html`<${Empty} title=${data.format === "knowledge" ? KNOWLEDGE : BROKEN} icon="cross" />`}
     </${Dialog}>
   `;
 }
@@ -69,10 +67,7 @@ function RunForm({ id, data, like }) {
   /** @param {string} name */
   const touch = (name) => setTouched((now) => now.has(name) ? now : new Set([...now, name]));
   /** @param {string} name @param {string} text */
-  const change = (name, text) => {
-    setTexts((/** @type {Record<string, string>} */ now) => ({ ...now, [name]: text }));
-    touch(name);
-  };
+  const change = (name, text) => (setTexts((/** @type {any} */ now) => ({ ...now, [name]: text })), touch(name));
   const clear = () => {
     rememberForm(id, null);
     setTexts(first());
@@ -117,8 +112,7 @@ function RunForm({ id, data, like }) {
             <button type="button" class="link small" onClick=${clear}>Clear, and forget the last values</button>
           `}
         </div>
-        ${names.length === 0 && !data.inputs.additionalProperties &&
-          html`<p class="soft">This document takes no inputs.</p>`}
+        ${!names.length && !data.inputs.additionalProperties && html`<p class="soft">It takes no inputs.</p>`}
         ${names.map((name) =>
           html`
             <${InputField} key=${name} name=${name} schema=${properties[name]} text=${texts[name] ?? ""}
@@ -142,10 +136,11 @@ function RunForm({ id, data, like }) {
           ) => (setOptions((/** @type {any} */ now) => ({ ...now, ...changes })), touch(""))} />
       </div>
       <div class="form-side">
-        <${Forecast} forecast=${forecast} budget=${options.budget} />
+        <${Forecast} forecast=${forecast} />
         ${problem && html`<${ProblemBox} problem=${problem} />`}
       </div>
       <div class="start">
+        <${ForecastLine} forecast=${forecast} budget=${options.budget} />
         ${tried && open > 0 && html`<p class="input-problem" role="alert"><${Icon} name="cross" />
           Nothing was started: see what is said under the fields.</p>`}
         <button type="submit" class="button primary" disabled=${busy}>
