@@ -71,7 +71,8 @@ export function RunActions({ head, store, answer }) {
   };
   const first = next?.verb === "again";
   const again = document && html`
-    <button type="button" class="button ${first ? "primary" : ""}" title="quire run --like ${head.id}" disabled=${away}
+    <button type="button" class="button ${first ? "primary" : "act-again"}" title="quire run --like ${head
+      .id}" disabled=${away}
       onClick=${() => setAsked("again")}><${Icon} name="again" />Run again</button>
   `;
   return html`
@@ -92,6 +93,9 @@ export function RunActions({ head, store, answer }) {
                 html`<${Command} command=${action.command} label="${SHOWN[action.name].word} as a command" />`
               }</li>`
             )
+          }${
+            again &&
+            html`<li>${again}<${Command} command="quire run --like ${head.id}" label="Run again as a command" /></li>`
           }</ul>`}
       </details>
     </div>

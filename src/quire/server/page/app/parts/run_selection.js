@@ -19,7 +19,7 @@ const ACTIONS = {
     word: "Try again",
     icon: "again",
     kind: "primary",
-    does: () => "Each continues where it stopped: what is done is not done again.",
+    does: () => "Each continues where it stopped; completed steps are not done again.",
     none: "None of them can be resumed.",
   },
   cancel: {
