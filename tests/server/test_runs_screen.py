@@ -151,12 +151,15 @@ Look at {{place}}.
 """
 
 
+PLACES = ("attic", "barn", "cellar", "dairy", "engine room", "forge", "garden", "hall", "island")
+
+
 async def looked(server: Served, places: int, *, fails: bool) -> list[str]:
     """Start a run for each place on its own model, and wait until all have ended. Return their ids."""
     ids = []
-    for place in range(1, places + 1):
-        model = server.script(f"look{place}.json", ["gone", {"error": "lost"} if fails else "seen", "seen at last"])
-        run = await server.start("look.playbook.md", inputs={"place": f"place {place}"}, model=model)
+    for at, place in enumerate(PLACES[:places]):
+        model = server.script(f"look{at}.json", ["gone", {"error": "lost"} if fails else "seen", "seen at last"])
+        run = await server.start("look.playbook.md", inputs={"place": place}, model=model)
         await server.site.runs.ended(run["id"], 20)
         ids.append(str(run["id"]))
     return ids
@@ -168,28 +171,28 @@ async def test_nine_runs_of_one_document_are_told_apart_and_kept_as_a_view(pages
         await client.patch(f"/runs/{ids[3]}", json={"name": "the one we sent"})
         page = await pages.open(server.at("/runs"))
         await expect(page.locator(".run-row .run-link")).to_have_count(9)
-        subjects = [f"place {place}" if place != 4 else "the one we sent" for place in range(9, 0, -1)]
+        subjects = [place if place != "dairy" else "the one we sent" for place in PLACES[::-1]]
         assert await rows(page) == subjects
-        await expect(page.locator(".run-row", has_text="the one we sent")).to_contain_text("A first look · place 4")
+        await expect(page.locator(".run-row", has_text="the one we sent")).to_contain_text("A first look · dairy")
         await page.get_by_role("button", name="Subject").click()
-        await expect(page.locator(".run-row .run-link").first).to_have_text("place 1")
-        await page.get_by_label("Search runs").fill("place 7")
-        await expect(page.locator(".run-row .run-link")).to_have_text(["place 7"])
+        await expect(page.locator(".run-row .run-link").first).to_have_text("attic")
+        await page.get_by_label("Search runs").fill("garden")
+        await expect(page.locator(".run-row .run-link")).to_have_text(["garden"])
         await page.get_by_role("button", name="Save this view").click()
-        await page.get_by_label("Name").fill("<b>Seven</b>")
+        await page.get_by_label("Name").fill("<b>Green</b>")
         await page.get_by_role("button", name="Save", exact=True).click()
         await page.get_by_role("link", name="All").click()
         await expect(page.locator(".run-row .run-link")).to_have_count(9)
         await page.reload()
-        await page.get_by_role("link", name="<b>Seven</b>").click()
-        await expect(page.locator(".run-row .run-link")).to_have_text(["place 7"])
-        assert "q=place+7" in page.url and "sort=subject" in page.url, "the address is what people share"
+        await page.get_by_role("link", name="<b>Green</b>").click()
+        await expect(page.locator(".run-row .run-link")).to_have_text(["garden"])
+        assert "q=garden" in page.url and "sort=subject" in page.url, "the address is what people share"
         await page.get_by_role("button", name="Remove this view").click()
-        await expect(page.get_by_role("link", name="<b>Seven</b>")).to_have_count(0)
+        await expect(page.get_by_role("link", name="<b>Green</b>")).to_have_count(0)
         await page.locator(".columns > summary").click()
         await page.get_by_label("Model").check()
         await page.reload()
-        await expect(page.locator(".run-row .run-extra").first).to_contain_text("look9.json")
+        await expect(page.locator(".run-row .run-extra").first).to_contain_text("look8.json")
         await page.locator(".columns > summary").click()
         await page.get_by_label("Model").uncheck()
         await expect(page.locator(".run-row .run-extra")).to_have_count(0)
