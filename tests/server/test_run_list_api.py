@@ -253,6 +253,8 @@ async def test_a_run_is_done_again_with_its_inputs_and_options(tmp_path: Path) -
         assert {name: after[name] for name in before if name != "warnings"} == {
             name: before[name] for name in before if name != "warnings"
         }
+        form = (await client.get(f"/runs/{run}/fork")).json()
+        assert (form["values"], form["options"]["breakpoints"], form["options"]["budget"]) == (inputs, ["1"], 3)
         other = await pins(await again(inputs={"other": "c"}, budget=None))
         assert (other["inputs"], other["budget"], other["breakpoints"]) == ({"word": "a", "other": "c"}, None, ["1"])
         assert (await again(422, document="poem.playbook.md"))["code"] == "unfit-body"
@@ -315,3 +317,15 @@ async def test_several_runs_are_resumed_within_one_budget(tmp_path: Path) -> Non
         for body in ({"runs": []}, {"runs": ["x"] * 101}, {"runs": failed, "budget": -1}):
             assert (await client.post("/runs/resume", json=body)).status_code == 422
         assert (await client.post("/runs/resume", json={"runs": ["nothing"]})).status_code == 404
+
+
+async def test_a_run_of_others_gives_no_options(tmp_path: Path) -> None:
+    async with served(tmp_path / "team", DOCUMENTS) as server, server.client() as client:
+        run = await driven(server, "notes.playbook.md", inputs={"version": "1"}, answers={"1": "yes"}, unattended=True)
+        exported = (await client.get(f"/runs/{run}/export")).text
+        await client.request("DELETE", f"/runs/{run}", json={})
+        assert (await client.post("/runs/import", json={"text": exported})).status_code == 201
+        form = (await client.get(f"/runs/{run}/fork")).json()
+        assert (form["values"], form["options"]) == ({"version": "1"}, {})
+        answer = await client.post("/runs", json={"like": run}, headers={"Prefer": "wait=10"})
+        assert (answer.status_code, answer.json()["status"]) == (201, "awaiting_input"), answer.text

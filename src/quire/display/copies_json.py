@@ -11,7 +11,6 @@ from quire.display.outline import range_data
 from quire.display.shell_commands import fork_command
 from quire.display.text import duration, money, one_line, place, table, tokens_in_and_out
 from quire.library.interface import input_schema
-from quire.runs.again import given_options
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 
-def fork_form_data(view: RunView, steps: list[ForkStep]) -> dict[str, Value]:
+def fork_form_data(view: RunView, steps: list[ForkStep], options: Mapping[str, Value]) -> dict[str, Value]:
     """Return everything that the forms of a fork, and of a new run like this one, need: steps, inputs with their types
     and values, results of steps, options."""
     from quire.display.run_json import row_data
@@ -37,7 +36,7 @@ def fork_form_data(view: RunView, steps: list[ForkStep]) -> dict[str, Value]:
         "inputs": input_schema(view.document),
         "values": dict(view.pins.inputs),
         "named": {**view.named, **view.progress.stores},
-        "options": given_options(view.pins),
+        "options": {**options},
     }
 
 
