@@ -314,7 +314,8 @@ async def test_several_runs_are_resumed_within_one_budget(tmp_path: Path) -> Non
             row = await server.site.runtime.row(run)
             assert (str(row.status), row.cost) == ("completed", 0.5)
             assert (await server.site.runtime.view(run)).pins.budget == 0.75
-        for body in ({"runs": []}, {"runs": ["x"] * 101}, {"runs": failed, "budget": -1}):
+        unfit: tuple[dict[str, object], ...] = ({"runs": []}, {"runs": ["x"] * 101}, {"runs": failed, "budget": -1})
+        for body in unfit:
             assert (await client.post("/runs/resume", json=body)).status_code == 422
         assert (await client.post("/runs/resume", json={"runs": ["nothing"]})).status_code == 404
 

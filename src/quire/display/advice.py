@@ -169,7 +169,7 @@ def resume_receipt(
         "runs": [{**asdict(line), "problem": line.problem or None} for line in lines],
         "calls": calls,
         "most": most,
-        "summary": words,
+        "summary": words if able else "no run continues",
         "command": shell_line("resume", *(line.run for line in able_lines), *budgets) if able else None,
     }
     return lines, receipt
