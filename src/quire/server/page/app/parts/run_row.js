@@ -95,7 +95,7 @@ function Steps({ steps, tone }) {
   return html`
     <span class="segments" role="img" aria-label=${label} title=${label}>${Array.from(
       { length: of },
-      (_, step) => html`<i class=${step + 1 < at ? "done" : step + 1 === at ? `at tone-${tone}` : ""}></i>`,
+      (_, step) => html`<i class=${step + 1 < at ? "done" : step + 1 === at ? `run-at tone-${tone}` : ""}></i>`,
     )}</span>
   `;
 }
