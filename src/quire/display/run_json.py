@@ -64,6 +64,7 @@ def item_data(row: RunRow, now: float, result: str | None, labels: Sequence[str]
         "result": visible(cut_line(first_line(result), MOST_RESULT)) if result else None,
         "steps": {**steps_data(row, labels)} if labels else None,
         "took": round(max(0.0, end - row.created_at), 3),
+        "model": row.pins.get("instead") or row.pins.get("model"),
     }
 
 

@@ -92,6 +92,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("start_run", "PAID", _RUNS, "POST /runs", status=201),
     Operation("show_run", "FREE", _RUNS, "GET /runs/{run}"),
     Operation("resume_run", "PAID", _RUNS, "POST /runs/{run}/resume", status=202),
+    Operation("resume_runs", "PAID", _RUNS, "POST /runs/resume", status=202),
     Operation("pause_run", "WRITES", _RUNS, "POST /runs/{run}/pause", status=202),
     Operation("cancel_run", "WRITES", _RUNS, "POST /runs/{run}/cancel", status=202),
     Operation("run_graph", "FREE", _PICTURES, "GET /runs/{run}/graph"),

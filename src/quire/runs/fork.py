@@ -377,6 +377,8 @@ class ForkStep(Struct, frozen=True):
     """True if values can be set for it."""
     first: bool
     """True for the first step of all: the values that can be set for it are the inputs."""
+    names: Sequence[str] = ()
+    """The results of the steps before it, by name."""
 
 
 class Receipt(Struct, frozen=True):
@@ -403,12 +405,16 @@ def fork_steps(view: RunView) -> list[ForkStep]:
         ]
     views = view.replay.progress.steps
     steps: list[ForkStep] = []
+    captures = {path: step.capture.name for path, step in plan.steps() if step.capture}
+    order = {path: number for number, (path, _) in enumerate(plan.steps())}
     for path, step in plan.stops().items():
+        earlier = (at for at in captures if order[at] < order[path] and not path.startswith(f"{at}/"))
+        names = tuple(dict.fromkeys(captures[at] for at in earlier if not captures[at].startswith("__")))
         place = find_place(plan, path)
         status = views[path].status if path in views else "pending"
         settable = place.first or place.before is not None
         reached = place.first or _is_reached(path, status)
-        steps.append(ForkStep(path, step.label, step.title, status, reached, settable, place.first))
+        steps.append(ForkStep(path, step.label, step.title, status, reached, settable, place.first, names))
     return steps
 
 
@@ -419,22 +425,26 @@ async def receipt(runtime: Runtime, run: str, step: str, changes: Changes) -> Re
     at = next((at for at, step in enumerate(steps) if step.path == prepared.place.path), len(steps))
     again = [step for step in steps[at:] if step.status not in _NOT_DONE]
     cost = total_cost(prepared.kept)
-    return Receipt(prepared, cost, again, len(steps) - at - len(again), _bounds(prepared, runtime.settings))
+    bounds = rest_bounds(prepared.origin, prepared.place.path, prepared.kept, prepared.pins, runtime.settings)
+    return Receipt(prepared, cost, again, len(steps) - at - len(again), bounds)
 
 
-def _bounds(fork: PreparedFork, settings: Settings) -> PlanBounds:
-    """Return the bounds of the rest of the run. Those of a directive are the turns that it has left."""
-    plan = fork.origin.document.runnable()
+def rest_bounds(
+    view: RunView, path: str, kept: Sequence[EffectRecord], pins: PinnedState, settings: Settings
+) -> PlanBounds:
+    """Return the bounds of the rest of a run, from the step at a path. Those of a directive are the turns that it has
+    left."""
+    plan = view.document.runnable()
     foresight = Foresight(settings)
     if plan.thread:
         whole = foresight.bounds(plan)
-        limit = fork.origin.thread.limits.as_value().get("turns") if fork.origin.thread else None
+        limit = view.thread.limits.as_value().get("turns") if view.thread else None
         most = limit if isinstance(limit, int) else whole.model_calls.most
-        done = len(_turns(fork.kept))
+        done = len(_turns(kept))
         return replace(whole, model_calls=Range(1, None if most is None else max(1, most - done)))
-    body = rest_of(plan.body, fork.place.path)
-    # Steps before the fork may have written any name, also that of an input; nothing is known of those values.
-    inputs = {name: value for name, value in fork.pins.inputs.items() if name not in plan.written}
+    body = rest_of(plan.body, path)
+    # Steps before it may have written any name, also that of an input; nothing is known of those values.
+    inputs = {name: value for name, value in pins.inputs.items() if name not in plan.written}
     return foresight.bounds(replace(plan, body=body, declared=None), inputs=inputs, is_rest=True)
 
 

@@ -60,6 +60,8 @@ class RunFilters(Struct, frozen=True):
     format: str = ""
     since: float | None = None
     """The earliest start, in seconds since 1970."""
+    before: float | None = None
+    """The time before which runs were started."""
     words: tuple[str, ...] = ()
     """Each stands in the id, the title, the document, the error or the inputs. The case of ASCII letters does not
     count."""
@@ -211,6 +213,8 @@ class RunQueries:
             conditions.append(("r.format = ?", (filters.format,)))
         if filters.since is not None:
             conditions.append(("r.created_at >= ?", (filters.since,)))
+        if filters.before is not None:
+            conditions.append(("r.created_at < ?", (filters.before,)))
         if filters.origin:
             conditions.append((sql.FORK_OF, (filters.origin, filters.origin)))
         if filters.asks:
