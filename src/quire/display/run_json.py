@@ -78,7 +78,7 @@ def steps_data(row: RunRow, labels: Sequence[str]) -> dict[str, int]:
 def past_run_data(row: RunRow) -> dict[str, Value]:
     """Return a run as one of many of the same document. `elapsed` are the seconds from its start to its last change."""
     data = row_data(row)
-    names = ("id", "status", "created_at", "updated_at", "input_tokens", "output_tokens", "cost", "error", "origin")
+    names = "id label status created_at updated_at input_tokens output_tokens cost error origin".split()
     elapsed = round(max(0.0, row.updated_at - row.created_at), 3)
     return {**{name: data[name] for name in names}, "model": row.pins.get("model") or "", "elapsed": elapsed}
 
