@@ -15,6 +15,8 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / "dist" / "release"
+REPOSITORY = "[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?/[A-Za-z0-9][A-Za-z0-9._-]*[A-Za-z0-9]"
+"""OWNER/NAME, as they may stand in the name of a server in the MCP registry."""
 PACKAGE = "quire-run"
 REGISTRY_SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 DESCRIPTION = "Offers AI workflows that are written as documents as tools: checked, recorded, resumable."
@@ -53,8 +55,10 @@ def check_tag(tag: str, version: str) -> None:
 
 def repository_address() -> str:
     repository = os.environ.get("GITHUB_REPOSITORY", "")
-    if not re.fullmatch(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9_.-]+", repository):
-        sys.exit("GITHUB_REPOSITORY has to be OWNER/NAME, the repository that the release is made in")
+    if not re.fullmatch(REPOSITORY, repository):
+        sys.exit(
+            "GITHUB_REPOSITORY has to be OWNER/NAME; both begin and end with a letter or digit, as in the MCP registry"
+        )
     return f"{os.environ.get('GITHUB_SERVER_URL') or 'https://github.com'}/{repository}"
 
 

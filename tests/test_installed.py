@@ -16,8 +16,8 @@ from quire import installed
 from quire.installed import add_extra, add_package
 
 PIP = f"{shlex.quote(sys.executable)} -m pip install"
-MAY_NAME_PIP = {"src/quire/installed.py", "src/quire/display/text.py"}
-"""The files that make such commands, and keep their words on one line of a terminal."""
+MAY_NAME_PIP = {"src/quire/installed.py"}
+"""The file that makes such commands."""
 
 
 @pytest.fixture
@@ -25,6 +25,7 @@ def prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An environment of its own: nothing of the real one is read."""
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.setattr(installed, "_source", lambda: ("", False))
+    monkeypatch.setattr(installed, "_installer", lambda: "pip")
     return tmp_path
 
 
@@ -93,6 +94,19 @@ def test_pip(prefix: Path, monkeypatch: pytest.MonkeyPatch, source: tuple[str, b
     monkeypatch.setattr(installed, "_source", lambda: source)
     assert add_extra("local") == hint
     assert add_package("x") == f"{PIP} x"
+
+
+@pytest.mark.parametrize(("source", "requirement"), [("", "'quire-run[local]'"), ("/w/q.whl", "'/w/q.whl[local]'")])
+def test_an_environment_of_uv_has_no_pip(
+    prefix: Path, monkeypatch: pytest.MonkeyPatch, source: str, requirement: str
+) -> None:
+    monkeypatch.setattr(installed, "_source", lambda: (source, False))
+    monkeypatch.setattr(installed, "_installer", lambda: "uv")
+    assert add_extra("local") == f"uv pip install --python {shlex.quote(sys.executable)} {requirement}"
+    assert add_package("x[y]") == f"uv pip install --python {shlex.quote(sys.executable)} 'x[y]'"
+    monkeypatch.setattr(sys, "prefix", str(prefix / "uv" / "archive-v0" / "4tiDgeW961ltxWtQ"))
+    assert add_extra("local") == f"uvx --with {requirement} quire-run"
+    assert add_package("x[y]") == "uvx --with 'x[y]' quire-run"
 
 
 def test_an_image_names_its_larger_tag(prefix: Path) -> None:

@@ -1,8 +1,8 @@
 """Findings about documents, the same for all formats and printers.
 
 A `Code` is the stable part (listed in the docs, explained by `check --explain`); a `Diagnostic` is one place where it
-applies. `make` builds a code whose explanation has the usual form: what, why, a wrong and a right example. Printers
-live in `quire.display`.
+applies. `make` builds a code whose explanation has the usual form: the mistake, the reason, a wrong and a right
+example. Printers live in `quire.display`.
 """
 
 from __future__ import annotations

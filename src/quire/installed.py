@@ -58,8 +58,14 @@ def _command(extra: str, beside: str = "") -> str:
     source, is_editable = _source()
     if is_editable and not beside:
         return f"make setup in {shlex.quote(source)}"
-    pip = f"{shlex.quote(sys.executable or 'python')} -m pip install"
-    return f"{pip} {shlex.quote(beside or _with_extra(source or DISTRIBUTION, (), extra))}"
+    requirement = shlex.quote(beside or _with_extra(source or DISTRIBUTION, (), extra))
+    if any(
+        part.startswith("archive-v") for part in prefix.parts
+    ):  # made by uvx in its cache, for each requirement anew
+        return f"uvx --with {requirement} {DISTRIBUTION}"
+    python = shlex.quote(sys.executable or "python")
+    pip = f"uv pip install --python {python}" if _installer() == "uv" else f"{python} -m pip install"
+    return f"{pip} {requirement}"
 
 
 def _with_extra(requirement: str, extras: tuple[str, ...], extra: str) -> str:
@@ -98,6 +104,16 @@ def _pipx_package(metadata: Path) -> str:
     try:
         return str(json.loads(metadata.read_text("utf-8"))["main_package"]["package_or_url"])
     except (OSError, ValueError, LookupError, TypeError):
+        return ""
+
+
+def _installer() -> str:
+    """Return the program that installed Quire. The environments of uv have no pip."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        return (distribution(DISTRIBUTION).read_text("INSTALLER") or "").strip()
+    except (PackageNotFoundError, OSError, ValueError):
         return ""
 
 

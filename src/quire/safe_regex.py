@@ -1,7 +1,7 @@
 """Match patterns from outside with RE2, which takes linear time for every pattern.
 
 Patterns of schemas are also read by others: by services that force a reply, and by clients of tools, which follow the
-rules of JavaScript. `portable` accepts what means the same everywhere, and rewrites the rest of it where that is
+rules of JavaScript. `portable` accepts patterns that mean the same everywhere, and rewrites others where that is
 possible: `.`, `\\d`, `\\w` and `\\s` mean different characters elsewhere.
 """
 
@@ -107,9 +107,9 @@ class _Rewriting:
     def whole(self) -> str:
         written: list[str] = []
         repeatable = False
-        """Whether a repetition may follow: not at the beginning, and not after another repetition or an anchor."""
+        """True if a repetition may follow: not at the beginning, and not after another repetition or an anchor."""
         takes = [False]
-        """Whether the groups around this place take a character: an empty group is not repeated either."""
+        """True if the groups around this place take a character: an empty group is not repeated either."""
         while self._at < len(self._pattern):
             char = self._pattern[self._at]
             if char in "*+?{":

@@ -83,7 +83,7 @@ class Ref(Struct, frozen=True, eq=False):
     """Where the name of the other schema is in the document."""
 
     def __eq__(self, other: object) -> bool:
-        """Compare the names, wherever they stand."""
+        """Compare the names at all places."""
         return isinstance(other, Ref) and self.schema == other.schema
 
     __ne__ = object.__ne__  # follows `==`; that of a Struct compares identities

@@ -16,7 +16,7 @@ from msgspec import Struct
 from quire.patterns import late_pattern
 
 _TOKENS = late_pattern(r"[^\W\u2e80-\u9fff\uac00-\ud7af]+|\n|[^\S\n]+|[\s\S]")
-"""Words, line ends, other space, and single characters: marks, and those of scripts that put no space between words."""
+"""Words, line ends, other space, and single characters: marks, and those of scripts without space between words."""
 _MOST_STEPS = 400_000
 """Comparisons spent on the lines of one pair of texts, and again on their words."""
 _MOST_EDITS = 1500
@@ -228,7 +228,7 @@ def _parts_of_both_once(old: Sequence[str], new: Sequence[str]) -> list[_Run]:
 
 
 def common_prefix(old: Sequence[object], new: Sequence[object], most: int) -> int:
-    """Return how many characters two texts, or items two lists, have in common at their beginnings, at most so many."""
+    """Return how many characters two texts, or items two lists, have in common at their beginnings, up to `most`."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
@@ -240,7 +240,7 @@ def common_prefix(old: Sequence[object], new: Sequence[object], most: int) -> in
 
 
 def common_suffix(old: Sequence[object], new: Sequence[object], most: int) -> int:
-    """Return how many characters two texts, or items two lists, have in common at their ends, at most so many."""
+    """Return how many characters two texts, or items two lists, have in common at their ends, up to `most`."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2

@@ -142,7 +142,7 @@ def as_texts(values: Mapping[str, Value]) -> dict[str, str]:
 
 
 def without_nulls(values: Mapping[str, Value]) -> dict[str, Value]:
-    """Return an object without the keys whose value is null, which stands for a part that is not there."""
+    """Return an object without the keys whose value is null, which stands for a missing part."""
     return {name: value for name, value in values.items() if value is not None}
 
 

@@ -62,7 +62,7 @@ class Suggestions:
         return self._names > 0
 
     def allow(self, choices: int) -> bool:
-        """Tell whether a name may still be compared with so many known ones, so that others need not be collected."""
+        """Tell whether a name may still be compared with `choices` known ones, so that others need not be collected."""
         return self.are_left and choices <= min(self._choices, self._comparisons)
 
     def nearest(self, name: str, candidates: Collection[str]) -> str | None:
@@ -112,7 +112,7 @@ def first_of(names: Sequence[str], most: int) -> list[str]:
 
 
 def listed(names: Sequence[str], most: int) -> str:
-    """Return the first names in a row, and how many more there are."""
+    """Return the first names in a row, and the number of the others."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 

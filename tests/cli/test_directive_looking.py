@@ -325,7 +325,7 @@ def test_the_prompt_of_a_turn(said: Said) -> None:
 
 def test_doctor_knows_spaces_signatures_and_keys(said: Said, project: Path) -> None:
     found = {one["what"]: (one["state"], one["detail"]) for one in json_of(said, "doctor")}
-    assert found["space project"][1].startswith("3 directives, 1 knowledge items (")
+    assert found["documents of the project folder"][1].startswith("3 directives, 1 knowledge item (")
     assert found["signatures"] == ("ok", "all 4 are signed by keys that you trust")
     assert found["keys"][0] == "ok" and found["keys"][1].startswith("default (")
     given({LEAF_FILE: LEAF}, project)

@@ -34,6 +34,7 @@ def test_a_healthy_workspace(workspace: Path, tmp_path: Path) -> None:
     code, found, text = examine()
     assert code == 0
     assert found["workspace"] == ("ok", f"{workspace} (found by its quire.toml)")
+    assert "user folder" in found
     assert found["settings"] == ("ok", str(workspace / "quire.toml"))
     assert found["trust"][0] == "ok"
     assert found["store"] == (

@@ -412,7 +412,7 @@ def test_an_empty_base_has_no_documents(work: Path, said: Said) -> None:
     [
         (["--diff", "gone.lock"], "gone.lock does not exist"),
         (["--diff", "note.playbook.md"], "note.playbook.md:5: LK001"),
-        (["--format", "json"], "--format is for --diff"),
+        (["--format", "json"], "--format and --json are for --diff"),
         (["gone"], "gone"),
     ],
 )

@@ -42,6 +42,14 @@ LONG = "a-folder-with-a-long-name/and-a-file-with-a-longer-name-than-forty-colum
             "it needs mcp: /opt/my/python -m pip install 'quire-run[mcp]'",
             ["it needs mcp:", "  /opt/my/python -m pip install 'quire-run[mcp]'"],
         ),
+        (
+            "it needs mcp: uv pip install --python /opt/my/python 'quire-run[mcp]'",
+            ["it needs mcp:", "  uv pip install --python /opt/my/python 'quire-run[mcp]'"],
+        ),
+        (
+            "it needs mcp: uvx --with 'quire-run[mcp]' quire-run",
+            ["it needs mcp:", "  uvx --with 'quire-run[mcp]' quire-run"],
+        ),
         ("  indented words that are too many for a row", ["  indented words that are too many", "    for a row"]),
         ("日本語 の 長い 題名 が 狭い 窓 に 入らない", ["日本語 の 長い 題名 が 狭い 窓 に", "  入らない"]),
     ],

@@ -80,8 +80,8 @@ def _about(page: Path) -> str:
     text = re.sub(r"^(`{3,}).*?^\1$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     paragraph = next((part for part in re.split(r"\n{2,}", text.strip()) if part[0] not in "#|!->"), "")
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)|[*]{2}", r"\1", " ".join(paragraph.split()))
-    sentence = re.match(r".+?[.?!](?= |$)", plain)
-    return f": {sentence[0]}" if sentence else ""
+    sentence = re.match(r"(.+?)([.?!](?= |$)|:$)", plain)
+    return f": {sentence[1]}{sentence[2].replace(':', '.')}" if sentence else ""
 
 
 class _Loads(HTMLParser):

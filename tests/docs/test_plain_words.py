@@ -1,9 +1,11 @@
-"""Texts for users are plain English: `plain_words.toml` lists words with a better one, and places that keep them."""
+"""Texts and docstrings are plain English: `plain_words.toml` lists words with a better one, with exceptions."""
 
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 import tomllib
 from collections.abc import Iterator
 from functools import cache
@@ -27,8 +29,10 @@ CODE = re.compile(r"^( *)(`{3,})[^`\n]*$.*?^ *\2$|`[^`\n]+`|\]\([^)\n]*\)", re.D
 @pytest.mark.parametrize("word", TABLE["word"], ids=lambda word: word["pattern"])
 def test_plain_words(word: dict[str, Any]) -> None:
     kept = (*KEPT, *word.get("allowed", ()))
-    texts = [*_messages(), *_scripts(), *(_docstrings() if word.get("docstrings") else ())]
-    searches = [(word["pattern"], texts), (word.get("pages", word["pattern"]), _pages())]
+    pattern = word["pattern"]
+    searches = [(pattern, [*_messages(), *_scripts()]), (word.get("pages", pattern), _pages())]
+    if explanations := word.get("docstrings", pattern):
+        searches.append((explanations, [*_docstrings(), *_comments()]))
     found = [
         f"{place}: {text[max(0, match.start() - 70) : match.end() + 50]!r}"
         for pattern, texts in searches
@@ -55,6 +59,16 @@ def _messages() -> list[tuple[str, str]]:
 @cache
 def _docstrings() -> list[tuple[str, str]]:
     return [(place, text) for place, text, docstring in _strings() if docstring]
+
+
+@cache
+def _comments() -> list[tuple[str, str]]:
+    return [
+        (f"{path.relative_to(ROOT)}:{token.start[0]}", token.string.lstrip("#: "))
+        for path in SOURCE.rglob("*.py")
+        for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline)
+        if token.type == tokenize.COMMENT
+    ]
 
 
 @cache

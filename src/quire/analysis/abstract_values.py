@@ -166,7 +166,7 @@ def _sizes(name: str) -> tuple[Amount, Amount]:
 
 
 def sized(type: FieldType | None, length: Amount, label: Label, items: Amount | None = None) -> AbstractValue:
-    """Return a value of at most so many bytes. A list has no more items than bytes: each takes one to write."""
+    """Return a value of at most this number of bytes. A list has no more items than bytes: each takes one to write."""
     if type is None:
         return AbstractValue(None, length if items is None else items, length, label)
     longest = type_length(type)

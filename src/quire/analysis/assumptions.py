@@ -181,7 +181,7 @@ def _agreeing(assumptions: Iterable[Assumption]) -> tuple[Assumption, ...]:
                 raise CannotStart(f"{assumption.source} says both {other} and {assumption}: leave one of them out")
         if assumption not in several:
             several.append(assumption)
-    # One with bars is meant for that size, whatever else is said about the name.
+    # An assumption with bars is meant for that size, so it comes before others about the name.
     return tuple(sorted(several, key=lambda assumption: not assumption.kind))
 
 

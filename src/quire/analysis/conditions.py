@@ -1,7 +1,7 @@
 """Decide how conditions, such as those of the arms of a step, turn out if people answer in a certain way.
 
-Values that no answer and no constant decides are unknown; a condition is false only if it is false whatever they are.
-An expression that fails counts as one that does not hold: no later step runs then.
+Values that no answer and no constant decides are unknown; a condition is false only if it is false for all of their
+values. An expression that fails counts as one that does not hold: no later step runs then.
 """
 
 from __future__ import annotations

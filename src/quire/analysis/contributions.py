@@ -30,7 +30,7 @@ class Contribution(Struct, frozen=True):
     each: Amount
     often: Amount
     chosen: bool = False
-    """True if it is in an arm: of several arms only the dearest counts."""
+    """True if it is in a branch: of several branches only the most expensive counts."""
     unit: Unit = "count"
     product: str = ""
     """Of money: the tokens and their price, `4,096 × $15/M`."""

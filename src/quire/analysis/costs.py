@@ -62,7 +62,7 @@ class Cost:
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
-        """The part of each amount that no size multiplies: of most steps there is no other."""
+        """The part of each amount that no size multiplies: most steps have only this one."""
         self.terms: dict[str, dict[Product, int]] = {}
         """The other products of each amount."""
         self.least: dict[str, int] = {}
@@ -139,7 +139,7 @@ class Cost:
             known[other] = known.get(other, 0) + 1
 
     def _add_times(self, other: Cost, often: int) -> None:
-        """Add a cost that is added up, so often."""
+        """Add a cost that is added up, `often` times."""
         numbers, least = self.numbers, self.least
         for kind, count in other.numbers.items():
             numbers[kind] = numbers.get(kind, 0) + count * often
@@ -193,7 +193,7 @@ class Cost:
         return cost
 
     def _repeat(self, kind: str, product: Product, count: int, often: Amount) -> None:
-        """Add a product so often."""
+        """Add a product `often` times."""
         if often.reasons and count:
             self._unbounded(kind, often.reasons)
         for factor, times in often.products:

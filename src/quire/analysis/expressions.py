@@ -297,7 +297,7 @@ def _items_of(node: FunctionCall, parts: list[AbstractValue]) -> Amount:
     if node.name == "split":
         return _MOST_ITEMS if parts[0].label.chosen >= MODEL else parts[0].length.plus(ONE)
     if node.name in ("zip", "merge") and len(parts) == 1:
-        # A map of lists, or a list of maps: their items count, not how many of them there are.
+        # A map of lists, or a list of maps: their items count, not their number.
         within, argument = list(parts[0].fields.values()), node.arguments[0]
         if isinstance(argument, MapOf) and node.name == "zip":
             return reduce(Amount.either, [part.items for part in within], NOTHING)
@@ -399,7 +399,7 @@ def fewer(amount: Amount, other: Amount) -> Amount:
 
 
 def items_between(parts: list[AbstractValue], items: Amount) -> Amount:
-    """Return how many items `slice` takes at most: of positions that are not counted from the end, as many as there are
+    """Return how many items `slice` takes at most: of positions that are not counted from the end, the number of items
     between them."""
     constants = [part.constant for part in parts[1:] if part.is_constant]
     positions = [at for at in constants if isinstance(at, int) and not isinstance(at, bool) and at >= 0]

@@ -85,7 +85,7 @@ class QuestionFact(Struct, frozen=True, eq=False, gc=False):
 
 
 class Condition(Struct, frozen=True, gc=False):
-    """A test that holds, or does not hold, wherever it is in force."""
+    """A test that holds, or does not hold, everywhere it is in force."""
 
     place: Place
     test: Test

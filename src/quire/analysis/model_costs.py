@@ -180,8 +180,8 @@ def _time(cost: Cost, seconds: float | None, often: int, what: str, place: Place
 
 
 def tried(cost: Cost, times: int, *, survives: bool) -> Cost:
-    """Return the cost of work that may be tried again so many times. If its failure is survived, it may fail before it
-    does anything."""
+    """Return the cost of work that may be tried again `times` times. If its failure is survived, it may fail before any
+    work."""
     if not times and not survives:
         return cost
     whole = cost.times(number(1 + times) if times else ONE, 0 if survives else 1)

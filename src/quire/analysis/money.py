@@ -39,7 +39,7 @@ def money_of(proof: Proof, rates: Mapping[str, Rate], cap: int | None, windows: 
         amount = proof.cost.amount(f"{OUTPUT_OF}{model}")
         if isinstance(rate, Unpriced):
             if amount.is_endless:
-                most = most.plus(amount)  # there is no bound, whatever the price is
+                most = most.plus(amount)  # no bound exists, for any price
             else:
                 unpriced.append(f"{model or 'the model'}: {rate.reason}")
             continue

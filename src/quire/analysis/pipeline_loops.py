@@ -1,9 +1,9 @@
-"""Walk over the fans and loops of a pipeline: how many rounds they have, how far their values grow on the way, and when
-one more round adds nothing.
+"""Walk over the fans and loops of a pipeline: their number of rounds, the growth of their values on the way, and the
+round after which one more adds nothing.
 
-What is known of every round at once is the cost of the dearest. A loop that gathers its items in groups until one is
-left has fewer of them in each round, and one that collects them has more: so the first rounds of a loop are also walked
-one after the other, each with the value that the round before it has made.
+For all rounds at once, only the cost of the most expensive one is known. A loop that gathers its items in groups until
+one is left has fewer of them in each round, and one that collects them has more: so the first rounds of a loop are also
+walked one after the other, each with the value that the round before it has made.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def _guarded(walk: Walk, step: Step, guard: Guard, place: Place, scope: Scope, c
         if guard.on_error is None and guard.default is None and guard.timeout is None and type(step.work) in _PLAIN:
             _if_it_holds(walk, step, condition, place, scope, cost)
             return
-    # If the step fails and the run goes on, the stores that its work has written are as they were before.
+    # If the step fails and the run continues, the stores that its work has written are as they were before.
     is_undone = guard.goes_on
     instead = value_of(guard.default, scope) if guard.default else NULL
     saved = scope.enter(condition) if condition or is_undone else None
@@ -155,7 +155,7 @@ def _if_it_holds(walk: Walk, step: Step, condition: Condition, place: Place, sco
 
 
 def _note_failure(step: Step, scope: Scope) -> None:
-    """Remember that `errors` may have the failure of a step, with a message of whatever has failed in it."""
+    """Remember that `errors` may have the failure of a step, with a message of any failure in it."""
     if step.capture is not None:
         failure = sized(None, number(1_000_000), scope.names.failures.label)
         before = scope.names.stores.get("errors")

@@ -264,7 +264,7 @@ def _think(walk: Walk, work: Think, place: Place, scope: Scope, cost: Cost) -> A
 
 
 def _preamble(walk: Walk, source: PromptSource, place: Place, scope: Scope) -> AbstractValue:
-    """Return a prompt that is fetched: what a server sends is from outside, a file is from the workspace. Its own
+    """Return a prompt that is fetched: text of a server is from outside, a file is from the workspace. Its own
     references are filled in too, so it reads every value."""
     if source.scheme == "variable":
         return scope.names.stores.get(source.where) or EMPTY

@@ -1,4 +1,4 @@
-"""Prove, before a run, what a document can cost, touch and pass on at the worst.
+"""Prove, before a run, the most that a document can cost, touch and pass on.
 
 `prove` walks over the plan once and returns a `Proof`: bounds as formulas in the sizes of the inputs, and the facts
 that all rules, `show`, `quire.lock` and the page read.

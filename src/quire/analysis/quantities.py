@@ -45,7 +45,7 @@ MOST_COUNTED = 1_000_000
 
 
 class Ceiling(Struct, frozen=True):
-    """A number that an amount cannot pass whatever its sizes are, and why."""
+    """A number that an amount cannot exceed for any sizes, and why."""
 
     most: int
     why: str

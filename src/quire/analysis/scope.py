@@ -83,7 +83,7 @@ class Scope:
     """The place in a document that the walk has reached, and everything that holds there.
 
     There is one for a whole document: a part whose changes may not last is walked between `enter` and `leave`, which
-    takes them back. So a part costs as much as it writes, however many stores there are.
+    takes them back. So the cost of a part depends on its own writes, not on the number of stores.
     """
 
     def __init__(self, plan: Plan, names: Names, document: str = "") -> None:
@@ -104,7 +104,7 @@ class Scope:
         self.loop_labels: dict[str, tuple[Label, tuple[str, ...]]] = {}
         """Of loops by path whose values are not followed one by one: the label of all, and the stores among them."""
         self.keeps_parts = False
-        """Of a playbook: whether a step or the artifact chooses among earlier results."""
+        """True for a playbook in which a step or the artifact chooses among earlier results."""
         self.around: tuple[str, ...] = ()
         """Of a playbook: the labels of the steps whose arms are under way."""
         self.ended: AbstractValue | None = None

@@ -143,7 +143,7 @@ def note_hooks(
 
 
 def _condition(hook: Hook, place: Place, scope: Scope, output: Label) -> Condition:
-    """Return the condition of a hook. Whether its event happens is up to the model, but for the first and the last."""
+    """Return the condition of a hook. The model decides if its event happens, unless it is the first or the last."""
     reads = {path: _value(path, scope, output) for path in _paths(hook.condition)}
     certain = hook.event in ("thread_started", "after_complete", "limit")
     label = joined(value.label.narrowed() for value in reads.values())

@@ -216,7 +216,7 @@ class Walk:
 
     @property
     def is_long(self) -> bool:
-        """True if so much was walked that what is left should be kept for what must be."""
+        """True if the walk is so long that it saves its remaining steps for required work."""
         return len(self._called) > MOST_WALKS // 4 or self.noted > MOST_NOTES // 4
 
     @property

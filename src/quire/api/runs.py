@@ -46,8 +46,8 @@ _YAML_KEY = re.compile(r"(?:pipeline|schema|description|steps)[ \t]*:")
 def check(document: str | Path | Source | Document) -> tuple[Diagnostic, ...]:
     """Return every finding about a document, lints included, in the order of the text. Nothing is run.
 
-    Takes what `run` takes, except names: a `str` without a line break is a file. Raises `Unreadable` if there is no
-    document to read.
+    Takes what `run` takes, except names: a `str` without a line break is a file. Raises `Unreadable` without a document
+    to read.
     """
     if isinstance(document, str | Path) and not _is_text(document):
         source = load(document).source
@@ -124,7 +124,7 @@ class Result(Struct, frozen=True):
     value: Value = None
     """The output itself: for a pipeline any JSON value, for a directive its outputs, for a playbook the text."""
     stores: Mapping[str, Value] = field(default_factory=dict)
-    """The named stores of a pipeline so far, its inputs included; empty for other formats."""
+    """The variables of a pipeline so far, its inputs included; empty for other formats."""
     outputs: Mapping[str, Value] = field(default_factory=dict)
     """The declared outputs of a directive that has ended; empty for other formats."""
     warnings: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ from quire.source import file_identity, read_bytes, replace_file
 
 AGENTS = Path("AGENTS.md")
 BEGIN, END = b"<!-- quire -->", b"<!-- /quire -->"
-"""Lines around the block of Quire. What stands outside of them belongs to the user."""
+"""Lines around the block of Quire. The text outside of them belongs to the user."""
 MOST_BYTES = 1_000_000
 
 _SKILL_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -61,7 +61,7 @@ def with_block(text: bytes, block: bytes) -> bytes:
 
 
 def new_skill(name: str | None, folder: str | None, *, force: bool, to_stdout: bool) -> None:
-    """Write a skill: SKILL.md, and the grammars beside it. Nothing is written if a file of it is there."""
+    """Write a skill: SKILL.md, and the grammars beside it. Nothing is written if a file of it exists."""
     name = name or "quire"
     if not _SKILL_NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
         rule = "use small letters, digits and single - between them, or leave NAME out"

@@ -140,7 +140,7 @@ def _directive(document: Document, settings: Settings, permission: Permission) -
 
     surveyed = survey(Library(settings), os.environ, document, {})
     needed = permission.needed
-    # Problems that keep the directive from starting at all, whatever it is granted.
+    # Problems that keep the directive from starting with any grants.
     unsigned = surveyed.files if settings.trust.mode == "require" else ()
     notes = tuple(file.message for file in unsigned if file.message)
     if permission.allowed_by(Grants()):

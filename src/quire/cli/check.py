@@ -127,7 +127,7 @@ def _open_stdin(context: click.Context, name: str | None, fix: bool, unsafe: boo
 
 
 def _findings(files: Sequence[FoundFile], checks: DocumentCheck, problems: list[str]) -> list[Findings]:
-    """Return the findings about files; what could not be read is added to the problems."""
+    """Return the findings about files; unreadable files are added to the problems."""
     checked: list[Findings] = []
     for file in files:
         try:

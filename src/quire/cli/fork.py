@@ -174,7 +174,7 @@ def fork_command(context: click.Context, /, **given: object) -> None:
     """Make a new run from the middle of another one, and drive it.
 
     RUN is an id, the beginning of one, or `last`. STEP is a step of a playbook, a step at the top of a pipeline, or a
-    turn of a directive: --from "turn 3". What was recorded before is kept and not paid again. With --document, each
+    turn of a directive: --from "turn 3". Records before it are kept and not paid again. With --document, each
     recorded effect is kept that the edited document still asks for; the first one that differs is named.
     """
     options = ForkOptions(**context.params)

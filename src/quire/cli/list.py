@@ -1,4 +1,4 @@
-"""`quire list`: the documents here, in the user's own space, and those that come with Quire."""
+"""`quire list`: the documents here, in the user folder, and those that come with Quire."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`quire lock`: write down what the documents of a workspace may do and cost, and show how that has changed."""
+"""`quire lock`: record the permissions and costs of the documents of a workspace, and show changes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _FORMATS = ("terminal", "markdown", "json")
 def command(
     context: click.Context, paths: tuple[str, ...], old: str | None, form: str, as_json: bool, no_tools: bool
 ) -> None:
-    """Write quire.lock: what each document may touch, asks for, and costs at most.
+    """Write quire.lock: permissions, approvals and the highest cost of each document.
 
     PATH is a document, a name or a folder; without one, all documents. MCP servers that you have agreed to are started
     to pin their tools. Exit 1 when a document has errors: its entry stays as it was.
@@ -51,7 +51,7 @@ def command(
     from quire.workspace.locate import find_workspace
 
     if (form != "terminal" or as_json) and old is None:
-        raise click.UsageError("--format is for --diff", context)
+        raise click.UsageError("--format and --json are for --diff", context)
     workspace = find_workspace(Path.cwd())
     collected, problems = collect([named_file(path) for path in paths] or (str(workspace.folder),))
     problems += [f"{file.path} does not exist" for file in collected if not file.path.exists()]

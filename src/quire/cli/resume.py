@@ -290,7 +290,7 @@ async def _typed_word(question: Question, value: str, client: str) -> None:
 @click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=require_text)
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def cancel_command(run: str, as_json: bool) -> None:
-    """Stop a run. What it has done stays recorded, and `quire resume` continues it.
+    """Stop a run. Its records stay, and `quire resume` continues it.
 
     If another process drives the run, that process is asked to stop; a tool that changes something finishes first.
     """

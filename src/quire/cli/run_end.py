@@ -118,7 +118,7 @@ def result_line(end: RunReport) -> dict[str, Value]:
 
 
 def print_report(end: RunReport) -> None:
-    """Print on stderr what the user needs to know next. A completed run needs no message."""
+    """Print the next steps of the user on stderr. A completed run needs no message."""
     run, where = end.row.id, place(end.way) if end.way else "its start"
     _print_thread(end)
     match end.status:

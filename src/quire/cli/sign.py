@@ -159,7 +159,7 @@ def survey(files: Sequence[SignableFile], trusted: TrustedKeys) -> FoundFiles:
 
 
 def require_consent(fresh: Sequence[Fresh], *, yes: bool, ask: bool) -> None:
-    """Raise `Refused` unless there is nothing new, or the user agrees: on a terminal, otherwise with `--yes`."""
+    """Raise `Refused` unless nothing is new, or the user agrees: on a terminal, otherwise with `--yes`."""
     if not fresh or yes:
         return
     documents = counted(len(fresh), "document")

@@ -117,7 +117,7 @@ def live(
     as_json: bool = False,
     real_tools: bool = False,
 ) -> int:
-    """Do what the options of live tests say, and return the exit code. Raises `CannotStart`."""
+    """Perform the options of live tests, and return the exit code. Raises `CannotStart`."""
     if not sys.stdout.isatty():
         as_utf8(sys.stdout)
     if wish.calibrate is not None:

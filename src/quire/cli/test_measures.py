@@ -1,4 +1,4 @@
-"""The options of `quire test` about what is measured beside the cases: coverage, mutants, and explored runs."""
+"""The options of `quire test` about measures beside the cases: coverage, mutants, and explored runs."""
 
 from __future__ import annotations
 

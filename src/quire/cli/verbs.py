@@ -1,4 +1,4 @@
-"""The table of verbs: where each is, its group and line in the lists, and what its own help says."""
+"""The table of verbs: the module, group and line in the lists of each, and its own help."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ UNFIT_POLL = timedelta(seconds=3)
 UNFIT_QUEUE = "{}.unfit"
 """The task queue that only unfit workers ask for work; it never has any."""
 SEEN_SECONDS = 90.0
-"""Temporal lists a worker for minutes after it has left. One that is there asks for work at least every minute."""
+"""Temporal lists a worker for minutes after it has left. A living worker asks for work at least every minute."""
 TASK = timedelta(seconds=5)
 """Time limit for a worker to decide the next action of a workflow. It takes milliseconds, unless the worker is gone."""
 

@@ -33,7 +33,7 @@ Reopen = Callable[[Runtime, str], Awaitable[Runtime]]
 
 
 class Later(Exception):
-    """The order cannot be carried out now: look again after so many seconds."""
+    """The order cannot be carried out now: look again after this number of seconds."""
 
     def __init__(self, reason: str, seconds: float) -> None:
         super().__init__(reason)

@@ -1,8 +1,8 @@
 """A worker: take runs from a task queue, drive a limited number at a time, and sweep for runs whose signal was lost.
 
 It has two loops in two threads. The loop that `run` is called on has the store, the drives and the sweep; the other
-has Temporal, whose heartbeats continue whatever a run computes. A loop that hangs is detected too: it has to respond
-now and then, or the heartbeats end.
+has Temporal, whose heartbeats continue during any computation of a run. A loop that hangs is detected too: it has to
+respond now and then, or the heartbeats end.
 
 A worker that could begin no run, because its workspace changed or vanished under it, is *unfit*: it leaves its runs to
 the others, asks for no more, and looks at its workspace again until all is well. Then it starts anew.
@@ -229,7 +229,7 @@ class ClusterWorker:
         cluster = Cluster(client, self._where.task_queue, self._where.heartbeat)
 
         async def hand_over(run: str) -> None:
-            with contextlib.suppress(CannotStart):  # its row is there, and the sweep finds it
+            with contextlib.suppress(CannotStart):  # its row exists, and the sweep finds it
                 await self._there(cluster.ensure(run))
 
         self._runtime.hand_over = hand_over
@@ -309,7 +309,7 @@ class ClusterWorker:
             self._say(f"{where} is away ({problem}): runs continue" if problem else f"{where} is back")
 
     async def _tried(self, attempt: Callable[[], Awaitable[T]], wrong: type[QuireError]) -> T | None:
-        """Try until there is no such error; return None if the worker is stopped before."""
+        """Try until the error is gone; return None if the worker is stopped before."""
         pause = 0.5
         while not self._stopped.is_set():
             try:

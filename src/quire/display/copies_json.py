@@ -64,7 +64,7 @@ def receipt_data(receipt: Receipt, changes: Changes) -> dict[str, Value]:
 
 
 def receipt_line(receipt: Receipt) -> str:
-    """Return the receipt as a sentence: what is kept, what is done again, and how much at most."""
+    """Return the receipt as a sentence: the kept steps, the steps that run again, and the most that these use."""
     effects, again, calls = len(receipt.fork.kept), len(receipt.again), receipt.bounds.model_calls.most
     price = f" ({money(receipt.cost) or 'free'})" if effects else ""
     done = f"does {again} {pluralize('step', again)} again" if again else "does no step again"

@@ -124,7 +124,7 @@ def _own_notes(source: Source, finding: Diagnostic) -> list[tuple[str, str]]:
 
 
 def path_text(finding: Diagnostic) -> str:
-    """Return the path of a flow in one line: `1 http__get → page → 5 shell argv[2]`. Empty if there is none."""
+    """Return the path of a flow in one line: `1 http__get → page → 5 shell argv[2]`. Empty without a path."""
     nodes = [place.node for place in finding.flow]
     if len(nodes) > _MOST_NODES:
         half = _MOST_NODES // 2

@@ -1,5 +1,5 @@
-"""JSON of documents: what `quire show --json` and the API say of one, and of its proof: numbers with their words and
-footnotes, gates, flows and the lock.
+"""JSON of documents for `quire show --json` and the API: the outline, and the proof with its numbers, their words and
+footnotes, its approvals, data flows and the lock.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def bounds_data(bounds: PlanBounds) -> dict[str, Value]:
 
 
 def _sentence(bounds: PlanBounds) -> str:
-    """Return the bounds as one sentence. What cannot happen at all is not mentioned, except model calls."""
+    """Return the bounds as one sentence. Things that cannot happen are left out, except model calls."""
     parts = [
         bound_words(count, name).removeprefix("≤ ")
         for name in ("model_calls", "tool_calls")
@@ -148,8 +148,8 @@ def inputs_data(document: Document) -> dict[str, Value]:
 
 
 def steps_data(plan: Plan) -> list[Value]:
-    """Return all steps in the order of the document, each with what a form needs: whether a model can be asked there,
-    whether a run can stop after it, and the question that it asks a person."""
+    """Return all steps in the order of the document, each with the facts for a form: if it can ask a model, if a run
+    can stop after it, and the question that it asks a person."""
     from quire.plan.descriptions import step_title
 
     stops = plan.stops()
@@ -210,7 +210,7 @@ def envelope_data(
 
 
 def forecast_data(forecast: Forecast, envelope: CapabilityEnvelope) -> dict[str, Value]:
-    """Return what is known about a run before its start. Null as the most means that there is no known bound."""
+    """Return what is known about a run before its start. Null as the most means that no bound is known."""
     from quire.display.preflight_line import preflight_line
 
     proof = forecast.proof
@@ -233,7 +233,7 @@ def forecast_data(forecast: Forecast, envelope: CapabilityEnvelope) -> dict[str,
 def outlined(
     document: Document, library: Library | None = None, environ: Mapping[str, str] | None = None
 ) -> dict[str, Value]:
-    """Return the outline of a document that can run: what it does, its inputs and its steps.
+    """Return the outline of a document that can run: its summary, inputs and steps.
 
     A directive is composed with what it extends, which needs the library; an input without a value has its name in
     brackets. Raises `CannotStart` for a directive that cannot be composed.

@@ -1,4 +1,4 @@
-"""Layout of a flowchart: steps below each other, arms beside each other, boxes around both.
+"""Layout of a flowchart: steps below each other, branches beside each other, boxes around both.
 
 Documents are nested, so no search for a good order is needed: the size of a part follows from the sizes of its parts,
 and then each part gets its place from the top down. The same chart always has the same layout.

@@ -1,5 +1,5 @@
-"""Marks and ways that a flowchart shows beside the order of its steps: what a step may change, the question that guards
-it, and text from outside on its way to it.
+"""Marks and lines that a flowchart shows beside the order of its steps: the changes that a step may make, the question
+that guards it, and the data flow of text from outside.
 
 A mark is a short text in a node; a way is a line between two nodes that does not say which step comes next. Colour is
 never alone: a mark is words, and each kind of way has dashes and a label of its own.

@@ -83,7 +83,7 @@ class FrameState(Struct, frozen=True):
 
 
 def shown_steps(progress: Progress) -> list[StepView]:
-    """Return the steps of the document, and the sub-steps of the arms that were taken."""
+    """Return the steps of the document, and the sub-steps of the branches that were taken."""
     inside = [step for step in progress.steps.values() if step.depth and step.status not in ("pending", "skipped")]
     taken = {step.path.rpartition("/")[0] for step in inside}
     return [step for step in progress.steps.values() if not step.depth or step.path.rpartition("/")[0] in taken]
@@ -105,7 +105,7 @@ def frame(progress: Progress, width: int, height: int, moment: FrameState) -> li
 
 
 def summary(progress: Progress, width: int, moment: FrameState) -> list[Text]:
-    """Return the lines that stay on the screen at the end: every step, however many there are, and the totals."""
+    """Return the lines that stay on the screen at the end: every step, without a limit, and the totals."""
     lines: list[Text] = []
     for _, block in _blocks(progress, shown_steps(progress), SUMMARY_FAILURES, width, moment):
         lines += block
@@ -174,7 +174,7 @@ def _with_result(line: Text, step: StepView, width: int, moment: FrameState) -> 
 
 
 def fan_bar(fan: FanView, width: int, moment: FrameState) -> str:
-    """Return the progress of a fan: a bar if there is room for one, and the counts."""
+    """Return the progress of parallel items: a bar if there is room for one, and the counts."""
     ended = fan.done + fan.failed
     counts = f"{ended}/{fan.total}"
     if fan.rounds:

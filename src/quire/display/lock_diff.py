@@ -47,8 +47,8 @@ def diff_lines(changes: Sequence[Change], assumed: Mapping[str, str]) -> Iterato
 
 
 def diff_markdown(changes: Sequence[Change], assumed: Mapping[str, str], not_compared: Sequence[str] = ()) -> str:
-    """Return the differences as a table of Markdown. Texts of documents cannot leave their cells, and what is wider is
-    first, so that a long list does not hide it. `not_compared` are documents with errors."""
+    """Return the differences as a table of Markdown. Texts of documents cannot leave their cells, and widened
+    permissions are first, so that a long list does not hide them. `not_compared` are documents with errors."""
     by_document = _by_document(changes)
     if not by_document and not not_compared:
         return f"{NOTHING}\n"

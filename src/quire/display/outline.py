@@ -1,5 +1,4 @@
-"""Outline of a document: its inputs, what each step does, the tools and prompts it needs, and its bounds and
-envelope."""
+"""Outline of a document: its inputs and steps, the tools, prompts and permissions it needs, and its bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outline of a directive: its inputs and outputs, what it is composed from, its capabilities and limits."""
+"""Outline of a directive: its inputs and outputs, the documents it is composed from, its capabilities and limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outline of a pipeline: its inputs, what each step does, and the tools and pipelines it needs."""
+"""Outline of a pipeline: its inputs, the work of each step, and the tools and pipelines it needs."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def reason_text(reason: Reason) -> str:
 
 
 def gate_text(gate: Gate) -> str:
-    """Return the gate of an effect in words: `after a yes in step 2 (confirm)`."""
+    """Return the approval of an effect in words: `after a yes in step 2 (confirm)`."""
     from quire.analysis.approvals import decider
 
     if gate.verdict != "gated":
@@ -219,7 +219,7 @@ def shares_data(shares: Sequence[Contribution]) -> list[Value]:
 
 
 def _plain(amount: Amount, unit: Unit) -> str:
-    """Return a bound in its unit; of a formula with many terms the first ones, and how many more there are."""
+    """Return a bound in its unit; of a formula with many terms the first ones, and the number of the others."""
     text = amount.text(lambda count: written(count, unit))
     terms = text.split(" + ")
     if len(terms) <= _MOST_TERMS:

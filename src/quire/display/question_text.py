@@ -1,7 +1,7 @@
 """Questions to people as Markdown, on terminals and pages.
 
 A person decides by what a question says, and a part of it may come from a model: so a question is rendered only if
-every letter of it is still there afterwards, in the same order. Markdown can hide text, in definitions of links and in
+every letter of it remains afterwards, in the same order. Markdown can hide text, in definitions of links and in
 deep nesting.
 """
 

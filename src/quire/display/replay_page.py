@@ -54,7 +54,7 @@ def replay_page(runs: Sequence[Replayed], *, colour: bool = False) -> Iterator[s
 
 
 def summary(runs: Sequence[Replayed]) -> str:
-    """Return one line: how many runs come to the same end, and what becomes of the others."""
+    """Return one line: the number of runs that come to the same end, and the results of the others."""
     same = sum(run.verdict == "same" for run in runs)
     comes = "comes" if 1 in (same, len(runs)) else "come"
     parts = [f"{same} of {len(runs)} stored {pluralize('run', len(runs))} {comes} to the same end"]
@@ -293,7 +293,7 @@ _KINDS = ("same", "words", "changed", "failed")
 
 
 def announcement(runs: Sequence[RecordedRun], model: str, most: float | None, *, follow: bool) -> str:
-    """Return the line that says what will be asked, before anything is paid."""
+    """Return the line that lists the coming model calls, before anything is paid."""
     calls = sum(len(run.calls) for run in runs)
     spent = total_spent(call.spent for run in runs for call in run.calls)
     bound = "at a price that is not known" if most is None else f"for at most ${most:.4f}"

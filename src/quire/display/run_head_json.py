@@ -65,7 +65,7 @@ def head_data(view: RunView, *, driven_here: bool, broken_seal: str = "") -> dic
 
 
 def unreadable_head(row: RunRow, problem: str) -> dict[str, Value]:
-    """Return the head of a run that cannot be replayed here, such as one of a newer version: what its row says."""
+    """Return the head of a run that cannot be replayed here, such as one of a newer version, from its row alone."""
     return {
         **row_data(row),
         "model": row.pins.get("model"),

@@ -314,7 +314,7 @@ def _whole(data: Mapping[str, Value], name: str) -> int:
 
 
 _LAYOUTS = tuple(product((True, False), (_TITLE, 32, 20, 12), (60, 40, 24, 12, 0)))
-"""Layouts from the widest to the narrowest: whether tokens and cost are shown, and the characters for title and
+"""Layouts from the widest to the narrowest: if tokens and cost are shown, and the characters for title and
 inputs."""
 
 

@@ -2,8 +2,7 @@
 items of a fan-out.
 
 Texts of models, tools and people have any length, so each is cut where the JSON of a whole step would grow too large;
-`/effects/{path}` has the whole of one. Ten thousand effects are a sixth of the size as columns of what they are as
-objects.
+`/effects/{path}` has the whole of one. Ten thousand effects as columns take a sixth of their size as objects.
 """
 
 from __future__ import annotations
@@ -330,7 +329,7 @@ def _seconds(value: float) -> float:
 
 LETTERS = {"pending": "p", "running": "r", "waiting": "w", "done": "d", "failed": "f"}
 FIRST = ("failed", "waiting", "running", "pending", "done")
-"""The order of a list that begins with what needs a person."""
+"""The order of a list that begins with the entries that need a person."""
 LONGEST = 500
 
 

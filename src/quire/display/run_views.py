@@ -151,7 +151,7 @@ class PlainView(QuietView):
         tool, passed = str(data.get("tool", "")), data.get("arguments")
         arguments = passed if isinstance(passed, Mapping) else {}
         call = CallView("", arguments, tool, path=event.path, said=str(data.get("text", "")))
-        # In a fan the lines of several agents are mixed.
+        # Among parallel items the lines of several agents are mixed.
         item = f"[{one_line(call.item)}] " if call.item else ""
         if event.type == "agent_called":
             if event.path.endswith("/tool[0]"):

@@ -1,7 +1,7 @@
 """The lines of a document in coloured pieces, for a page that shows its source.
 
 A piece has a kind by which the page colours it: heading, step, key, text, number, word, comment, tag, call, value, code
-or mark. A line without pieces is a plain text. The colours only help to read: the parser says what a document means.
+or mark. A line without pieces is a plain text. The colours only help to read: the parser decides.
 """
 
 from __future__ import annotations

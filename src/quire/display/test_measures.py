@@ -1,4 +1,4 @@
-"""Show what was measured of documents beside their cases: coverage, mutants and explored runs.
+"""Show the measures of documents beside their cases: coverage, mutants and explored runs.
 
 Each measure is lines for people, JSON for programs, and findings beside the lines of the documents.
 """
@@ -62,7 +62,7 @@ class Measure(Struct, frozen=True):
 
 
 def coverage_measure(coverages: Sequence[DocumentCoverage]) -> Measure:
-    """Show the coverage of some documents. GitHub has the arms that no case takes beside their lines."""
+    """Show the coverage of some documents. GitHub shows the branches that no case takes beside their lines."""
     findings = [Findings(coverage.source, uncovered_findings(coverage)) for coverage in coverages]
     return Measure(coverage_page(coverages), [json_line(coverage_data(coverage)) for coverage in coverages], findings)
 

@@ -33,7 +33,8 @@ _ARGUMENT = r"""(?:--?[\w-]+(?:=\S+)?|\[[^\]]*\]|[A-Z]+\b\S*|'[^']*'|"[^"]*"|las
 _UNITS = late_pattern(
     r"\(quire [^)]+\)\S*|\(?(?:`[^`]+`"
     rf"|quire(?: (?:trust|runs|model|keys|help|docs|new))?(?: [a-z]+)?(?: {_ARGUMENT})*"
-    r"|--[\w-]+ [^\s;,)]*[\d/._:=][^\s;,)]*|(?:uv tool|pipx) install .*|\S+ -m pip install .*)\S*|\S+"
+    r"|--[\w-]+ [^\s;,)]*[\d/._:=][^\s;,)]*"
+    r"|(?:uv tool|uv pip|pipx|\S+ -m pip) install .*|uvx --with .*)\S*|\S+"
 )
 """Matches a word, or a whole command: with the words that look like its arguments, or in backticks."""
 _EDGE = late_pattern(r"(?:(.+) )?(start|end)")
@@ -107,7 +108,7 @@ def terminal_columns(stream: TextIO | None = None) -> int:
 
 
 def wrapped_to(text: str, columns: int, indent: str = "", encoding: str = "utf-8") -> str:
-    """Make a text visible with lines of at most so many columns."""
+    """Make a text visible with lines of at most `columns` columns."""
     lines: list[str] = []
     for line in in_encoding(visible(text), encoding).expandtabs(8).split("\n"):
         lines += (indent + row for row in _rows(line, columns))
@@ -168,7 +169,7 @@ def duration(seconds: float) -> str:
 
 
 def fan_words(fan: FanView) -> str:
-    """Summarise a fan: `20 items`, `19 of 20, 1 failed`; a loop: `3 rounds`, `2 of at most 9 rounds`."""
+    """Summarise parallel items: `20 items`, `19 of 20, 1 failed`; a loop: `3 rounds`, `2 of at most 9 rounds`."""
     if fan.rounds:
         most = "" if fan.done == fan.total else f"of at most {fan.total} "
         return f"{fan.done} {most}{pluralize('round', fan.total)}"
@@ -252,7 +253,7 @@ def table(
 ) -> list[str]:
     """Return one line per row, with cells made safe for a terminal.
 
-    `right` are the columns to align right. Padding is computed before `style` adds codes that take no space.
+    `right` are the columns to align right. Padding is computed before `style` adds codes of zero width.
     """
     cells = [
         [" " * (len(cell) - len(cell.lstrip(" "))) + one_line(cell) for cell in row]

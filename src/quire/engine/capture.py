@@ -41,8 +41,8 @@ _CUT = late_pattern(
 )
 """Possible remainder of a token at the end of a text that was cut off."""
 
-# What may come next: a value; a value or the end of an empty list; a key; a key or the end of an empty object; a colon;
-# a comma or the end of the open list or object.
+# The next token may be: a value; a value or the end of an empty list; a key; a key or the end of an empty object; a
+# colon; a comma or the end of the open list or object.
 _VALUE, _VALUE_OR_END, _KEY, _KEY_OR_END, _COLON, _COMMA_OR_END = range(6)
 
 

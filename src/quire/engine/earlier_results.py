@@ -174,7 +174,7 @@ class SystemText(Struct, frozen=True, gc=False):
         return f"{self.before}{results}{self.after}"
 
     def update(self, hashed: Hashed) -> int:
-        """Add the text, as it stands between the quotes of a JSON string, to a hash; return its length in bytes."""
+        """Add the text, escaped as between the quotes of a JSON string, to a hash; return its length in bytes."""
         before, after = escaped(self.before), escaped(self.after)
         hashed.update(before)
         length = self._update_results(hashed)

@@ -78,7 +78,7 @@ class ModelCall:
     """The context in which a call waits for others: that is not time of its own."""
 
     def cut_off(self, written: int, model: str) -> dict[str, Value]:
-        """Return what is recorded of a reply with so many tokens that was cut off: where, and which limit did it."""
+        """Return the record of a reply that was cut off after this number of tokens: the place, and the limit."""
         most, by = self.max_tokens, "[runs] reply_tokens" if self.usual_tokens else "max_tokens"
         if most is None or 0 < written < most:
             most, by = written, f"the most that {model} writes"

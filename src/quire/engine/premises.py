@@ -1,4 +1,4 @@
-"""Premises of what is proven before a run: the limits that the engine enforces on calls of models and tools, and the
+"""Premises of the proof before a run: the limits that the engine enforces on calls of models and tools, and the
 count of pure work, which a walk computes without any effect.
 
 This is the one place where these numbers stand. The code that enforces a limit reads it from here, and so does the
@@ -202,7 +202,7 @@ class PureWork:
     """Count of the work units of one walk. `used` only grows.
 
     `pause_at` is the count at which to ask next. `refused` are the paths of checks that are recorded as refused; they
-    have to be asked again, whatever the count is.
+    have to be asked again at any count.
     """
 
     __slots__ = ("pause_at", "refused", "used")

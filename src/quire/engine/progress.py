@@ -333,7 +333,7 @@ class FanView(Struct):
 
     @property
     def running(self) -> int:
-        """Estimate the running items as all that there is room for: no event reports that an item begins."""
+        """Estimate the running items as the most that have room: no event reports that an item begins."""
         return max(0, min(self.limit, self.total - self.done - self.failed))
 
     def begin(self, event: Event) -> None:

@@ -1,5 +1,5 @@
-"""Compare what a run did with what was proven before it started. More than was proven is a mistake in Quire, unless a
-model wrote more than its call allowed, or a service counts or charges in a way of its own.
+"""Compare the numbers of a run with the bounds proven before it started. More than was proven is a mistake in Quire,
+unless a model wrote more than its call allowed, or a service counts or charges in a way of its own.
 
 The whole journal is counted, over all drives of the run, and each path once. So a resume that performs a failed effect
 again counts once, and a call that was under way at a crash counts as the one call that is made in its place. Calls that

@@ -273,7 +273,7 @@ class RunRow(Struct, frozen=True):
 class RunUpdate(Struct, gc=False):
     """The columns of the run's row that change with a write.
 
-    `status` and `position` stay as they are if they are None. Whenever `status` is given, `failure`, `ended_by` and
+    `status` and `position` stay as they are if they are None. Each time `status` is given, `failure`, `ended_by` and
     `expires_at` are written with the values given here, so continuing a run clears them.
     """
 

@@ -329,7 +329,7 @@ class Join(Struct, frozen=True):
 
 
 class Halt(Struct, frozen=True):
-    """Stop children, wherever they are. The answer lists their paths; it is recorded, and a replay stops them too."""
+    """Stop children at any place. The answer lists their paths; it is recorded, and a replay stops them too."""
 
     path: str
     label: str

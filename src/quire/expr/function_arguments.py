@@ -75,7 +75,7 @@ def charge_text(length: int, run: Run, at: At) -> None:
 
 
 def charge_list(length: int, run: Run, at: At, each: int = 1) -> None:
-    """Charge a list of some length before it is built, with so many steps for each item.
+    """Charge a list of some length before it is built, with `each` steps for each item.
 
     Raises `EvalError` if it is too long.
     """

@@ -26,7 +26,7 @@ _DIRECT = 1 << 60
 """Numbers below this are their own hash, so a list cannot be chosen in which many have the same one."""
 
 _FEW = 32
-"""So many values at most are compared in the time of their steps, however long they are."""
+"""Number of values, of any length, up to which they are compared in the time of their steps."""
 
 _canonical = json.JSONEncoder(ensure_ascii=True, allow_nan=False, sort_keys=True, check_circular=False).encode
 
@@ -190,7 +190,7 @@ def group(run: Run, at: At, items: Sequence[Any], by: Sequence[Any]) -> list[Any
 
 
 def _check_order(values: Sequence[Any], run: Run, at: At, passes: int, keyed: bool) -> None:
-    """Charge so many passes over values that are compared. Raises `EvalError` if they have no order."""
+    """Charge `passes` passes over values that are compared. Raises `EvalError` if they have no order."""
     run.charge(len(values) * passes, at.span)
     kinds = set(map(type, values))
     if kinds <= {str}:

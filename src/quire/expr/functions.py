@@ -1,4 +1,4 @@
-"""The functions of the Quire dialect: how each is called, what it gives, and examples that run as tests.
+"""The functions of the Quire dialect: the arguments and the result of each, and examples that run as tests.
 
 This table is the single source: the parser takes arity and lambdas from it, the checks of pipelines take kinds, and
 `docs/reference/expressions.md` is generated from it. It imports nothing that computes.
@@ -33,7 +33,7 @@ class Function(Struct, frozen=True):
     most: int | None = 1
     """Number of arguments without a lambda. None is any number."""
     key: Literal["", "may", "must"] = ""
-    """Whether the second argument may or must be a lambda."""
+    """States if the second argument may or must be a lambda."""
     alone: str = ""
     """Kinds of an argument that is the only one, where they differ from `takes`."""
 
@@ -47,7 +47,7 @@ class Function(Struct, frozen=True):
         return self.gives not in ("text", "number", "boolean") and self.name not in _GIVE_ELEMENTS
 
     def kinds(self, position: int, count: int) -> frozenset[str]:
-        """Return the kinds that the argument at a position may have if so many are given."""
+        """Return the kinds that the argument at a position may have if `count` arguments are given."""
         if count == 1 and self.alone:
             return frozenset(self.alone.split(" or "))
         return frozenset(self.takes[min(position, len(self.takes) - 1)].split(" or "))

@@ -1,4 +1,4 @@
-"""Guess what was meant by a text that is not an expression, and say how that is written.
+"""Guess the meaning of a text that is not an expression, and suggest how to write it.
 
 People and models who know other languages write templates, filters, methods, comprehensions and lambdas of those. Only
 texts that could not be parsed come to `meant`. A suggestion is itself an expression; a guess that is not one is
@@ -39,7 +39,7 @@ _ALIKE = {
     "some": "any",
     "every": "all",
 }
-"""Functions of this language and of others, and what they are called here."""
+"""Functions of this language and of others, and their names here."""
 
 _REFERENCE = late_pattern(rf"\$?\{{\{{?[ ]?({_PATH})[ ]?\}}?\}}")
 _FILTER = late_pattern(rf" *({_PATH}) *\| *([A-Za-z_]\w*)(.*)", re.DOTALL)
@@ -79,7 +79,7 @@ def _parses(text: str, dialect: bool) -> bool:
 
 
 def _told(text: str) -> str:
-    """Return a help in words, for what no expression replaces."""
+    """Return a help in words, for a text that no expression replaces."""
     assigned = _ASSIGNMENT.fullmatch(text)
     if assigned:
         return f"expressions set no variables: write {assigned[2]}, and output: {assigned[1]} beside it; == compares"

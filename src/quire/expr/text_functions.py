@@ -117,7 +117,7 @@ def ends_with(run: Run, at: At, source: Any, end: Any) -> bool:
 
 _WIDEST = 8
 _FEW = 32
-"""With so many items at most, long numbers are charged after they are written, which is faster."""
+"""Up to this number of items, long numbers are charged after they are written, which is faster."""
 
 _SHORT = 1_000
 _TEXTS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*"', re.DOTALL)
@@ -268,7 +268,7 @@ def ceil(run: Run, at: At, value: Any) -> int:
 
 
 def nearest(run: Run, at: At, value: Any, decimals: Any = 0) -> int | float:
-    """Return the nearest number with so many decimals; a whole number if there are none."""
+    """Return the nearest number with `decimals` decimals; a whole number for 0."""
     number = needs_number(value, at, 0)
     digits = needs_whole(decimals, at, 1, -MOST_DECIMALS, MOST_DECIMALS) if decimals != 0 else 0
     if isinstance(number, int):
@@ -287,7 +287,7 @@ def nearest(run: Run, at: At, value: Any, decimals: Any = 0) -> int | float:
 
 
 def decimals(value: int | float, digits: int) -> str:
-    """Return a number with so many decimals as text. Zero has no sign."""
+    """Return a number with `digits` decimals as text. Zero has no sign."""
     if isinstance(value, int):
         return f"{value}.{'0' * digits}" if digits else str(value)
     rounded = _quantized(value, digits)

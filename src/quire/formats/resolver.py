@@ -77,7 +77,7 @@ class Caller(Struct, frozen=True):
     """A document and the names that it calls."""
 
     key: str
-    """Identifies the document, whatever name it was found by."""
+    """Identifies the document, independent of the name that found it."""
     name: str
     format: str
     calls: tuple[CallTarget, ...]

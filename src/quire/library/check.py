@@ -95,7 +95,7 @@ class DocumentCheck:
         self._given_places = places
         self._libraries: dict[Path, Snapshot] = {}
         self._registered: dict[str, bool] = {}
-        """By the name of a document: whether its file may hold several pipelines."""
+        """By the name of a document: true if its file may hold several pipelines."""
         self._rules: dict[int, ProvenFindings] = {}
         """By the identity of the library, which lives as long as this."""
 
@@ -148,8 +148,8 @@ class DocumentCheck:
         return _in_order(findings, proven) if proven else findings
 
     def _proven(self, source: Source) -> tuple[Diagnostic, ...]:
-        """Return what the rules of the analysis find. Most playbooks only ask a model and people, which is nothing that
-        the rules look at: those are not worth the time to load them."""
+        """Return the findings of the rules of the analysis. Most playbooks only ask a model and people, which is
+        nothing that the rules look at: those are not worth the time to load them."""
         if not self._is_proven(source):
             return ()
         from quire.library.proven_findings import ProvenFindings
@@ -164,7 +164,7 @@ class DocumentCheck:
         return format in formats.RUNNABLE and (format != "playbook" or _reaches_out(source.text))
 
     def _written(self, source: Source) -> tuple[Diagnostic, ...]:
-        """Return what the rules of the format find."""
+        """Return the findings of the rules of the format."""
         match formats.format_of(source):
             case "directive":
                 findings = self.directive(source)
@@ -310,7 +310,7 @@ class DocumentCheck:
 def _reaches_out(text: str) -> bool:
     """Tell whether a playbook calls a tool, fetches a prompt, chooses a model, or seems to hold a key.
 
-    Texts are searched, and a pattern only where its first letters are there: one pattern of all takes longer than all
+    Texts are searched, and a pattern only where its first letters occur: one pattern of all takes longer than all
     other rules, because it is tried at each letter."""
     if any(word in text for word in _REACHES_OUT):
         return True

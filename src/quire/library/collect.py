@@ -226,7 +226,7 @@ def _is_registered(path: Path, workspace: Path) -> bool:
 
 
 def names_pipeline(source: Source) -> bool:
-    """Tell whether a document of a YAML text has the key `pipeline`, in whatever way that is written."""
+    """Tell whether a document of a YAML text has the key `pipeline`, in any spelling that YAML allows."""
     if _PIPELINE.search(source.text):
         return True
     if not _OTHER_SPELLING.search(source.text):

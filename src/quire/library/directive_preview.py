@@ -2,7 +2,7 @@
 
 A directive is composed when it runs: its own limits, model and inputs, the permissions of the nearest ancestor that has
 some, the context of all ancestors, and their hooks with those of the project. An ancestor that is missing, broken or
-circular stays named in `extends`: what it would add is not known.
+circular stays named in `extends`: its additions are not known.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The state of a document as its file is now: whether it can be read, its findings, its bounds and its signature."""
+"""The state of a document as its file is now: readable or not, its findings, its bounds and its signature."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Signature(Struct, frozen=True):
     """None if it cannot be verified; `message` then says why."""
     message: str = ""
     claimed: bool = False
-    """True if the file has a signature line, whatever it is worth."""
+    """True if the file has a signature line, valid or not."""
     required: bool = False
     """True if the document cannot be used without a signature that holds."""
     by: str = ""

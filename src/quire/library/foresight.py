@@ -104,7 +104,7 @@ class Foresight:
         return envelope(self.whole(plan, name), words, self.called, self.tools_of)
 
     def whole(self, plan: Plan, name: str = "") -> Plan:
-        """Return a plan with everything that it runs with: the tools of its steps, or what a directive inherits."""
+        """Return a plan with everything that it runs with: the tools of its steps, or the inherited parts."""
         if not plan.thread or self._settings is None:
             return self._with_tools(plan, name)
         from quire.library.directive_preview import composed_plan
@@ -176,9 +176,9 @@ class Foresight:
         own: CallSettings | None = None,
         one_model: bool = False,
     ) -> Proof:
-        """Prove what a plan can cost, touch and pass on. `model` is the run's own, and `inputs` are those of a run,
-        where they are known. `is_rest` tells that the plan has only the last steps of a document; `own` and `one_model`
-        are those of `WorkspaceWorld`."""
+        """Prove the most that a plan can cost, touch and pass on. `model` is the run's own, and `inputs` are those of a
+        run, where they are known. `is_rest` tells that the plan has only the last steps of a document; `own` and
+        `one_model` are those of `WorkspaceWorld`."""
         from quire.analysis.abstract_values import NULL
         from quire.analysis.proof import earlier_value, given_values, prove
 

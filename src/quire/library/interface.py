@@ -1,5 +1,5 @@
-"""The inputs and the result of a document as its callers see them, and its inputs as JSON Schema: what a form asks for,
-and what a client of MCP is told."""
+"""The inputs and the result of a document as its callers see them, and its inputs as JSON Schema for forms and clients
+of MCP."""
 
 from __future__ import annotations
 

@@ -241,7 +241,7 @@ class Spaces:
 
 class ItemIndex:
     """Finds the items of a type when many names are checked: the folders are listed once, and an unknown name costs no
-    access to the disk. Finds what `Spaces.find` finds, as long as the files do not change after the first use."""
+    access to the disk. Finds the same as `Spaces.find`, as long as the files do not change after the first use."""
 
     def __init__(self, spaces: Spaces, item_type: ItemType) -> None:
         """`item_type` is one that has a file for each item."""

@@ -1,6 +1,6 @@
-"""List the documents of a workspace, of the user's own space and of Quire itself, broken ones included.
+"""List the documents of a workspace, of the user folder and of Quire itself, broken ones included.
 
-Files are only read: nothing is imported, started or asked, whatever the workspace wants and the user has agreed to. A
+Files are only read: nothing is imported, started or asked, even if the workspace wants it and the user has agreed. A
 file behind a link that leads out of the workspace is not read.
 """
 
@@ -70,7 +70,7 @@ class _Listing:
         self._home = real_path(settings.workspace.folder)
 
     def documents(self) -> Iterator[ListedDocument]:
-        """Yield the documents. A name that two spaces have is written with its space."""
+        """Yield the documents. A name in two spaces is written with its space."""
         entries: dict[SpaceName, list[Entry]] = {space: [] for space in SPACES}
         for kind in KINDS:
             for space in SPACES:

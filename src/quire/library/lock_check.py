@@ -44,8 +44,8 @@ class LockedFindings(Struct, frozen=True):
 
 
 def locked_findings(sources: Iterable[Source], *, all: bool) -> list[LockedFindings]:
-    """Return the findings about documents that differ from the locks of their workspaces. With `all` the documents are
-    all that there are, so entries of others are findings too."""
+    """Return the findings about documents that differ from the locks of their workspaces. With `all` these are all
+    documents that exist, so entries of others are findings too."""
     runnable = [source for source in sources if formats.format_of(source) in formats.RUNNABLE]
     held = [(source, workspace_of(Path(source.name).parent)) for source in runnable]
     workspaces = {workspace.folder: workspace for _, workspace in held}

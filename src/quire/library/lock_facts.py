@@ -1,7 +1,7 @@
 """Collect the facts of documents that go into `quire.lock`, as texts that are the same on every machine.
 
 Only the workspace counts: the settings, documents and trust of the user are left out, so two users write the same lock.
-A model that the workspace does not name is `default`, and a callee that is only in a user's space is unknown.
+A model that the workspace does not name is `default`, and a called document that is only in a user folder is unknown.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 
 NO_USER = {"QUIRE_HOME": f"{__file__}.none"}
-"""The environment of a user without a space: a folder that is not there."""
+"""The environment of a user without a user folder: a folder that does not exist."""
 
 
 class LockableDocument(Struct, frozen=True):
@@ -121,7 +121,7 @@ class LockFacts:
                 yield from self._in_file(key, path)
 
     def missed(self, paths: Iterable[Path], locked: Iterable[str] = ()) -> list[Path]:
-        """Return the files of documents that a search did not find although they are there: those with the given keys
+        """Return the files of documents that a search did not find although they exist: those with the given keys
         in a lock, and registered pipelines of the workspace."""
         keys = {self.key_of(path) for path in paths}
         names = [*locked, *(entry.path for entry in self.settings.pipelines.values() if entry.enabled)]
@@ -279,7 +279,7 @@ def _meets(pattern: str, server: str) -> bool:
 
 
 def _rate_line(rate: ModelRate) -> str:
-    """Return the dearest price per million tokens, read and written, and the window."""
+    """Return the highest price per million tokens, read and written, and the window."""
     prices = " ".join(f"{price.normalize():f}" for price in rate.at())
     return f"{prices} {rate.context}" if rate.context is not None else prices
 
@@ -317,7 +317,7 @@ def locked_bounds(proof: Proof, premises: Premises, rate_of: RateOf) -> dict[str
 
 
 def rounded_up(count: int, digits: int) -> int:
-    """Return a number with so many digits that count, not below `count`: a prompt that is some words longer has the
+    """Return a number with `digits` significant digits, not below `count`: a prompt that is some words longer has the
     same bound."""
     step = int(10 ** max(0, len(str(count)) - digits))
     return -(-count // step) * step

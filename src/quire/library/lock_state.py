@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 Standing = Literal["none", "unreadable", "new", "equal", "stale", "wider"]
-"""`none`: there is no lock. `unreadable`: it cannot be read. `new`: it has no entry of the document. `stale`: something
+"""`none`: no lock exists. `unreadable`: it cannot be read. `new`: it has no entry of the document. `stale`: something
 has changed, and nothing is wider."""
 
 

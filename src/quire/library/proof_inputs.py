@@ -1,7 +1,7 @@
 """Directives and tools as the analysis needs them: the model, the limits, the tools, directives and documents of a
 thread; how far results of tools can be trusted, how private these are, and what tools send out.
 
-Which directives a thread can start follows from its permissions alone: its model chooses among all that there are. A
+Which directives a thread can start follows from its permissions alone: its model chooses among all existing ones. A
 capability may be a pattern; then its labels are the worst of all tools that it covers. Results of child threads and of
 launched documents need no label of their own: these run under the grants of the thread that starts them.
 """
@@ -183,7 +183,7 @@ _PUBLIC = frozenset(
     for tool in BUILT_IN_TOOLS
     if tool.id in (FETCH, SEND, "rye/time/now") or (tool.effect != "read" and tool.id != SHELL)
 )
-"""Tools whose results have nothing of the workspace: what they write, they were given."""
+"""Tools whose results have nothing of the workspace: they write only values that they were given."""
 
 
 class ToolLabel(Struct, frozen=True):

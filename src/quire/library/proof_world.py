@@ -1,7 +1,7 @@
 """The workspace as the analysis needs it: tools with their classes and labels, agents with their limits, callees.
 
-Only settings and documents are read. Whether a server is trusted, and which servers hold private data, the user alone
-decides, in the user's own file: a clone cannot call its own server trustworthy.
+Only settings and documents are read. The user alone decides which servers are trusted and which hold private data, in
+the user's own file: a clone cannot call its own server trustworthy.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ class WorkspaceWorld:
 
     @property
     def launched_model(self) -> str:
-        """The model of runs that threads launch: that of the settings, whatever the model of the run itself is."""
+        """The model of runs that threads launch: that of the settings, not the model of the run itself."""
         default = (self.settings.models.default if self.settings else "") or ""
         return self._spec(self._profiles["default"].model or default) if default else ""
 

@@ -1,4 +1,4 @@
-"""Find what the rules of the analysis say about documents, in the workspace around each of them."""
+"""Apply the rules of the analysis to documents, in the workspace around each of them."""
 
 from __future__ import annotations
 

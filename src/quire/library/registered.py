@@ -5,9 +5,10 @@ that other documents can name are those at the top of a workspace and in its `pl
 below that folder without `.playbook.md`; the last part is enough if it is unique. A file that cannot be read, and a
 name that two files have, is reported and left out.
 
-The shelf is `playbooks/` and `pipelines/` of the user's space; its documents have a name in every workspace. They call
-documents on the shelf and take library prompts of the user's space, never those of the workspace in which they run: a
-cloned folder must not put its own text in the place of the user's. A document of a workspace does not see the shelf.
+The user's document list is `playbooks/` and `pipelines/` of the user folder; its documents have a name in every
+workspace. They call documents of that list and take library prompts of the user folder, never those of the workspace in
+which they run: a cloned folder must not put its own text in the place of the user's. A document of a workspace does not
+see them.
 """
 
 from __future__ import annotations
@@ -219,7 +220,7 @@ def playbook_name(path: Path, folder: Path) -> str:
 
 def _playbook_files(folder: Path, *, links: bool) -> Iterator[Path]:
     """Yield the files of playbooks, saved or not. Links are left out, because a name must mean a file of the workspace;
-    in the user's own space `links` may lead anywhere."""
+    in the user folder `links` may lead anywhere."""
     top = folder / PLAYBOOKS_FOLDER
     for path in unsaved_below(folder, (SUFFIX,)):
         if path.parent == folder or path.is_relative_to(top):
@@ -264,8 +265,7 @@ def shelf_settings(settings: Settings) -> Settings:
 
 
 def shelf_entries(settings: Settings) -> dict[ItemType, list[Entry]]:
-    """Return the documents on the shelf by kind; none if the workspace is the user's space itself, which has them
-    already."""
+    """Return the documents of the user's list by kind; none if the workspace is the user folder, which has them."""
     from quire.library.items import Spaces
 
     if os.path.realpath(settings.user) == os.path.realpath(settings.workspace.folder):

@@ -2,7 +2,7 @@
 
 A run signs only an item that has no more authority than the run itself, and no more than when it was last signed.
 
-The last signed authority is kept in the user's space, where no tool can write. A run may overwrite a directive and then
+The last signed authority is kept in the user folder, where no tool can write. A run may overwrite a directive and then
 sign it; the old text is gone by then, so its authority is recorded beforehand: when a run that may sign begins, and
 when a tool is about to overwrite the file.
 """
@@ -135,7 +135,7 @@ class SignedAuthority(Struct, frozen=True):
             self.note(item)
 
     def note_all(self) -> None:
-        """Record all directives of the project and of the user's space."""
+        """Record all directives of the project and of the user folder."""
         for entry in self.items.spaces.entries("directive"):
             if entry.space != "system":
                 with contextlib.suppress(QuireError):

@@ -233,7 +233,7 @@ def model_here(attributes: Mapping[str, str], settings: Settings, environ: Mappi
 
 
 class _StandIns(BundleResolver):
-    """Replaces missing required inputs of the leaf by a text, whatever their type."""
+    """Replaces missing required inputs of the leaf by a text, for any type."""
 
     def __init__(self, bundle: Bundle, inputs: Mapping[str, Value]) -> None:
         super().__init__(bundle)

@@ -167,7 +167,7 @@ def read_file(request: Load, folder: Path | None) -> str:
 
 
 def leads_out(where: str) -> bool:
-    """Tell whether a path cannot be below a document's folder, whatever is on the disk."""
+    """Tell whether a path cannot be below a document's folder, for any content of the disk."""
     parts = PurePosixPath(where.replace("\\", "/"))
     return not where.strip() or parts.is_absolute() or bool(PureWindowsPath(where).drive) or ".." in parts.parts
 

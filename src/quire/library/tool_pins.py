@@ -1,4 +1,4 @@
-"""Pin tools by what they tell of themselves: name, description, schemas, and the class of their effect.
+"""Pin tools by their own description: name, description, schemas, and the class of their effect.
 
 A server may give a tool another meaning under the same name. The description counts too, because it is what a model
 reads, and the place where a changed server would hide instructions.

@@ -119,13 +119,13 @@ CompletionKind: TypeAlias = Literal[
 
 
 MOST_COMPLETIONS = 200
-"""An editor is sent so many; it asks again when more has been typed. All of them fill many screens, and writing and
-reading a thousand takes longer than finding them."""
+"""Number of entries that an editor is sent; it asks again when more has been typed. All of them fill many screens, and
+writing and reading a thousand takes longer than finding them."""
 
 
 def fits_typed(typed: str) -> Callable[[str], object]:
     """Return a test of whether an editor keeps a completion when so much has been typed: the letters are in its label,
-    in this order. It takes linear time, whatever was typed."""
+    in this order. It takes linear time for any typed text."""
     letters = [re.escape(letter) for letter in typed[:_MOST_LETTERS]]
     return re.compile("".join(f"[^{letter}]*{letter}" for letter in letters), re.IGNORECASE | re.DOTALL).match
 
@@ -163,7 +163,7 @@ def snippet(label: str, insert: str, detail: str, order: int, span: Span) -> Com
 class Signature(Struct, frozen=True):
     label: str
     parameters: tuple[tuple[str, str], ...] = ()
-    """Each parameter as it stands in the label, with its meaning."""
+    """Each parameter, spelled as in the label, with its meaning."""
     active: int = 0
     documentation: str = ""
 

@@ -1,7 +1,7 @@
 """Bounds and proofs of a document in words, the lenses above every document, and the difference to the lock.
 
 All are made of the texts that the editor has: no server is started and no run is read. A proof of a large document
-takes long, so hovers and hints ask for it only if it is there already or quickly made.
+takes long, so hovers and hints ask for it only if it exists already or is quickly made.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def quick_proof(view: View) -> Proof | None:
 
 def bound_words(view: View, *, quick: bool = False) -> str:
     """Return the bound of a document: `≤ 6·|readers| calls, stopped at 100, 1 question`; empty for one that cannot run.
-    With `quick`, only if the proof is there already or takes no time."""
+    With `quick`, only if the proof exists already or takes no time."""
     proof = quick_proof(view) if quick else view.proof
     if proof is None:
         return ""
@@ -115,8 +115,8 @@ def proof_text(view: View) -> str:
 
 
 def lock_text(folder: Folder) -> str:
-    """Return how the documents of a workspace differ from its `quire.lock`, as Markdown. Raises `QuireError` if there
-    is no lock, or if it cannot be read."""
+    """Return how the documents of a workspace differ from its `quire.lock`, as Markdown. Raises `QuireError` if the
+    lock is missing or cannot be read."""
     from quire.analysis.lock.compare import compare
     from quire.display.lock_diff import diff_markdown
     from quire.library.lock_check import load_lock, lock_path, require_lock

@@ -46,8 +46,8 @@ QUICK_SECONDS = 0.010
 SLOW_SECONDS = 0.080
 """A quick part that took longer is made in another process, which costs about half of that itself."""
 LONG_TEXT = 30_000
-"""The plan and the proof of a text with so many characters are never made in this process, which would keep the memory
-that they take."""
+"""Number of characters of a text above which its plan and its proof are never made in this process, which would keep
+the memory that they take."""
 QUIET_SECONDS = 0.030
 CURSOR_SECONDS = 0.300
 BESIDE_SECONDS = 0.150

@@ -209,7 +209,7 @@ class Desk:
                 yield other
 
     def _workspace(self, folder: Path) -> Path:
-        # The folder of a new file may not be there yet; `isdir` of a name that cannot be one is False.
+        # The folder of a new file may not exist yet; `isdir` of a name that cannot be one is False.
         place = next((path for path in (folder, *folder.parents) if os.path.isdir(path)), folder)  # noqa: PTH112
         with contextlib.suppress(QuireError):  # a workspace of another account: its settings are not read
             workspace = find_workspace(place)

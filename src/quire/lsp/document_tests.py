@@ -88,7 +88,7 @@ class CheckMark(Struct, frozen=True):
     """Where its value ends."""
     holds: bool
     value: str = ""
-    """The value that was seen, as text; empty if there is nothing to show."""
+    """The value that was seen, as text; empty without one."""
     message: str = ""
     """Why it does not hold."""
     literal: str = ""

@@ -33,7 +33,7 @@ _WIDE = {"utf-8": re.compile(r"[^\x00-\x7f]"), "utf-16": re.compile(r"[\U0001000
 _BOM = "\ufeff"
 
 SHORT_LINE = 200
-"""The units of so many characters are counted anew each time."""
+"""Number of characters whose units are counted anew each time."""
 
 
 class EditorText:
@@ -185,7 +185,7 @@ def _characters(line: str, column: int, encoding: Encoding) -> int:
 
 
 def _numbers(position: object) -> tuple[int, int]:
-    """Return line and column of a position; what is not a number counts as 0."""
+    """Return line and column of a position; other values than numbers count as 0."""
     if not isinstance(position, Mapping):
         return 0, 0
     line, column = position.get("line"), position.get("character")

@@ -34,7 +34,7 @@ def format_at(path: str, source: Source, folder: Folder, before: str = "") -> st
     """Return the format of a file for editors; empty for one that is not a document.
 
     An editor opens every Markdown and YAML file: a readme and the settings of other programs are not documents with
-    errors. So the text decides, as in a search of a folder, wherever the name does not. `before` is the format of the
+    errors. So the text decides, as in a search of a folder, where the name does not. `before` is the format of the
     text before, which stays while parts of it are typed anew.
     """
     if Path(path).name == SETTINGS_FILE:

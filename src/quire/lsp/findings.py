@@ -105,7 +105,7 @@ class TextMove:
         """Where the line that was last looked for begins in both texts: equal lines keep their order."""
 
     def place(self, span: Span) -> Span | None:
-        """Return where a place is now; None if its line is not there any more."""
+        """Return where a place is now; None if its line is gone."""
         by = self._new_end - self._old_end
         if span.end <= self._start:
             return span
@@ -134,7 +134,7 @@ class TextMove:
 
 
 def moved_findings(findings: Iterable[Diagnostic], old: Source, new: Source) -> tuple[Diagnostic, ...]:
-    """Return findings about a text at their places in a new one, without those whose line is not there any more."""
+    """Return findings about a text at their places in a new one, without those whose line is gone."""
     move = TextMove(old.text, new.text)
     return tuple([moved for finding in findings if (moved := _moved(finding, move, new.name)) is not None])
 
@@ -148,7 +148,7 @@ def _moved(finding: Diagnostic, move: TextMove, name: str) -> Diagnostic | None:
         for near in finding.related
         if (place := near.span if near.source is not None and near.source.name != name else move.place(near.span))
     )
-    # A fix says itself which text it replaces, so it is offered only where that text is still there.
+    # A fix says itself which text it replaces, so it is offered only where that text still exists.
     edits = [(edit, place) for edit in (finding.fix.edits if finding.fix else ()) if (place := move.place(edit.span))]
     fix = finding.fix and replace(finding.fix, edits=tuple(replace(edit, span=place) for edit, place in edits))
     return replace(

@@ -45,7 +45,7 @@ class Job:
         """Set in the other process."""
 
     def tell(self, done: int, of: int) -> None:
-        """Send how many parts are done, whenever that is another percentage."""
+        """Send how many parts are done, each time the percentage changes."""
         if of and 100 * done // of != 100 * (done - 1) // of:
             self.send(packed((done, of)))
 
@@ -65,7 +65,7 @@ def unpacked(result: bytes) -> Any:
 
 
 def keep_newest(table: dict[Key, Kept], key: Key, value: Kept, most: int) -> None:
-    """Keep a value in a table of at most so many, from which the oldest ones are dropped."""
+    """Keep a value in a table of at most `most`, from which the oldest ones are dropped."""
     table.pop(key, None)
     table[key] = value
     while len(table) > most:
@@ -186,7 +186,7 @@ class Progress:
         self._done = (0, 0)
 
     def show_later(self, *tokens: Token) -> None:
-        """Have it shown under the tokens of requests, or wherever the editor makes a place, if it takes long."""
+        """Have it shown under the tokens of requests, or where the editor makes a place, if it takes long."""
         self.tokens += tokens
         if not self._is_shown:
             self.show_at = self._began_at + SHOWN_AFTER_SECONDS
@@ -251,7 +251,7 @@ class ProgressBoard:
 
     def start(self, title: str, stop: Callable[[], None], *tokens: Token, asks: bool = False) -> Progress:
         """Note that work begins. It is shown under the tokens of requests; with `asks` the editor is asked for a place
-        if there is no token and it can show progress."""
+        if it sent no token and can show progress."""
         asks = asks and self._client.can("window.workDoneProgress")
         progress = Progress(self, title, stop, asks=asks)
         self._open.append(progress)

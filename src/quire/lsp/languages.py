@@ -20,7 +20,7 @@ imported when they are first asked.
 | `naming` | `name_problem(view, name, new)` | why a new name is not allowed, or an empty text |
 | `naming` | `can_stand(view, name, new)` | whether a call by a name can be written in this way |
 | `naming` | `place_edits(view, names, new)` | list of `Edit` for places that get a new name, or why they cannot |
-| `file_moves` | `moved(view, new)` | list of `Edit`: what the document says about its own place |
+| `file_moves` | `moved(view, new)` | list of `Edit`: the texts about the document's own place |
 | `file_moves` | `followed(view, moves)` | list of `Edit`: other texts that depend on moved files |
 """
 
@@ -78,7 +78,7 @@ class ModuleLoads:
         return bool(self._waiting)
 
     def next(self) -> bool:
-        """Load some modules: so few that a request does not wait long. Return False if these were the last ones."""
+        """Load some modules, few enough that a request does not wait long. Return False if these were the last ones."""
         load = self._waiting.popleft()
         load()
         return bool(self._waiting)

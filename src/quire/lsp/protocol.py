@@ -55,7 +55,7 @@ class ClientCapabilities:
         self._capabilities = capabilities
 
     def can(self, way: str) -> bool:
-        """Tell whether a capability is there: `textDocument.completion.completionItem.snippetSupport`."""
+        """Tell whether a capability exists: `textDocument.completion.completionItem.snippetSupport`."""
         return bool(self.value(way))
 
     def value(self, way: str) -> Any:

@@ -58,7 +58,7 @@ class _Child:
         return bool(piece)
 
     def messages(self) -> Iterator[bytes]:
-        """Yield the messages that were read. What follows on an empty one is the result."""
+        """Yield the messages that were read. The value after an empty one is the result."""
         while len(self._read) >= _LENGTH and (length := int.from_bytes(self._read[:_LENGTH])):
             if len(self._read) < _LENGTH + length:
                 return
@@ -196,7 +196,7 @@ class Connection:
 
 class ThreadConnection(Connection):
     """A connection for Windows, which can only wait for sockets: a thread reads, and writing waits for the editor.
-    Without `fork` there is nothing else to wait for."""
+    Without `fork` it has nothing else to wait for."""
 
     def __init__(self, session: Session, reads: int, writes: int, *, collects: bool = False) -> None:
         super().__init__(session, reads, writes, collects=collects)
@@ -258,8 +258,8 @@ def _collect_seldom() -> None:
 
 
 def serve_stdio() -> int:
-    """Serve the editor that has started this process. Nothing but the protocol is written to standard output: what a
-    library prints goes to standard error."""
+    """Serve the editor that has started this process. Only the protocol is written to standard output: the output of
+    libraries goes to standard error."""
     reads, writes = os.dup(0), os.dup(1)
     _widen(writes)
     os.dup2(2, 1)

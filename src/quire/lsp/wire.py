@@ -1,7 +1,7 @@
 """Write answers as the JSON of the protocol.
 
-A finding links to the page about its code, which comes with the package (`quire docs codes`), so it is there without a
-network and says what this version means.
+A finding links to the page about its code, which comes with the package (`quire docs codes`), so it is readable without
+a network and describes this version.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Find out where the cursor stands in a YAML text, also in one that is half typed.
 
-The scanner goes through the text before the cursor by lines, indentation, brackets and quotes. It never fails: what it
-does not understand is plain text. A bracket or a quote that is not closed ends before the next line with too little
-indentation, so it does not hide the rest of the text.
+The scanner goes through the text before the cursor by lines, indentation, brackets and quotes. It never fails: text
+that it does not understand is plain text. A bracket or a quote that is not closed ends before the next line with too
+little indentation, so it does not hide the rest of the text.
 """
 
 from __future__ import annotations

@@ -153,8 +153,8 @@ class Catalogue:
         """Yield the directives of the project and of the user that are signed by a trusted key, with everything they
         are composed from.
 
-        A signature is required whatever the workspace says, because no user is present at a tool call who could be
-        warned.
+        A signature is required under all settings of the workspace, because no user is present at a tool call who could
+        be warned.
         """
         from quire.library.directives import BundleBuilder
         from quire.library.verify import VerifiedItems

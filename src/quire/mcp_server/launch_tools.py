@@ -61,7 +61,7 @@ def operation_tool(name: str) -> types.Tool:
 async def call_operation(
     name: str, arguments: Mapping[str, Value], host: Host
 ) -> types.CallToolResult | types.InputRequiredResult:
-    """Call the tool of an operation. What is wrong is returned, because a client shows no error of the protocol. A
+    """Call the tool of an operation. Errors are returned, because a client shows no error of the protocol. A
     number above the most that a tool takes counts as the most."""
     work = TOOLS[name].work
     schema = schema_of(work.input)

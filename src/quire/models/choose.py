@@ -27,7 +27,7 @@ class ProviderSettings(Struct, frozen=True):
 
     base_url: str
     api_key_env: str | None = None
-    """The variable that holds the key. Without it the service gets no key at all, whatever the environment holds."""
+    """The variable that holds the key. Without it the service gets no key at all, even if the environment has one."""
     timeout: float | None = None
     """In seconds; None for the timeout of all models."""
 
@@ -53,8 +53,8 @@ NO_SETTINGS = CallSettings()
 
 
 class ProviderLimits(Struct, frozen=True):
-    """A table `[models.limits.PROVIDER]`: what all runs of a process together may ask of a provider; None for no
-    limit."""
+    """A table `[models.limits.PROVIDER]`: the most that all runs of a process together may ask of a provider; None for
+    no limit."""
 
     at_once: int | None = None
     """How many calls may run side by side."""
@@ -84,7 +84,7 @@ class Unpriced(Struct, frozen=True):
 
 
 class ModelSettings(Struct, frozen=True):
-    """`[models]`: a tier is a name that may be used wherever a model is named."""
+    """`[models]`: a tier is a name that may be used in place of the name of a model."""
 
     default: str | None = None
     tiers: Mapping[str, str] = field(default_factory=dict)

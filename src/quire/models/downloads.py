@@ -1,7 +1,7 @@
 """Model files on this machine: where they are kept, and how they are downloaded.
 
-A file is checked against its sha256 before it gets its name, by a rename in the same folder: whatever is interrupted, a
-file with a model's name is complete.
+A file is checked against its sha256 before it gets its name, by a rename in the same folder: a file with a model's name
+is complete after any interruption.
 """
 
 from __future__ import annotations
@@ -258,7 +258,7 @@ def _last_error(text: str) -> str:
     """Return the line of pip's output that says why it failed, without addresses, which may hold a password."""
     if "No module named pip" in text:
         command = add_package("pip")
-        return f"this Python has no pip: {command if command.startswith('uv ') else f'{sys.executable} -m ensurepip'}"
+        return f"this Python has no pip: {command if command.startswith('uv') else f'{sys.executable} -m ensurepip'}"
     lines = [line.removeprefix("ERROR: ").strip() for line in text.splitlines() if line.startswith("ERROR")]
     reason = lines[-1] if lines else "pip gave no reason"
     return re.sub(r"\S+://\S+", "(address)", reason)[:200]

@@ -129,7 +129,7 @@ class LocalModel:
     ) -> _Draft:
         """Return the prose and the object after it; the prose alone if a grammar cannot express the schema.
 
-        A reply that ends with its whole object is complete, whatever ended its prose.
+        A reply that ends with its whole object is complete, even if a limit ended its prose.
         """
         gap = "\n" if prose.text.strip() else ""
         begun = [*messages, {"role": "assistant", "content": prose.text + gap}] if gap else messages

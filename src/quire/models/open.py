@@ -95,7 +95,7 @@ def _local(name: str, environ: Mapping[str, str]) -> Model:
     pulled = pulled_model(name, environ)
     if pulled is not None:
         return LocalModel(pulled.path, name=name)
-    path = Path(os.path.expanduser(name))  # noqa: PTH111  # an unknown user is no exception here
+    path = Path(os.path.expanduser(name))  # noqa: PTH111  # an unknown user is not an exception here
     if path.suffix == ".gguf" or "/" in name or os.path.exists(path):  # noqa: PTH110  # nor is a long name
         return LocalModel(path, name=path.name)
     here = [model.name for model in pulled_models(environ)]

@@ -128,7 +128,7 @@ def _levels(prices: list[ModelPrice]) -> list[int]:
 
 
 def _level(prices: list[ModelPrice], above: int, writes_cache: bool) -> tuple[int, Decimal | None, Decimal | None]:
-    """Return the dearest prices per million tokens, read and written, of calls that read more than `above`."""
+    """Return the highest prices per million tokens, read and written, of calls that read more than `above`."""
     read = (*_READ, *_CACHE) if writes_cache else _READ
     return above, _dearest(prices, read, above), _dearest(prices, _WRITTEN, above)
 

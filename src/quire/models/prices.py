@@ -1,8 +1,8 @@
 """Find the price of a model offline: the user's own, none for a model of this machine, else that of the price list.
 
 Money is counted in picodollars, whole numbers, and every division rounds up: a bound on money is never low. A price is
-an upper bound of the price today: the dearest tier that a call can reach, the dearest hour of the day, and no discount
-for input that a service may have cached. A model without a price is `Unpriced`, never free.
+an upper bound of the price today: the most expensive tier that a call can reach, the most expensive hour of the day,
+and no discount for input that a service may have cached. A model without a price is `Unpriced`, never free.
 
 The price list takes a third of a second to load: only `rate_of` loads it, and only for a model whose price or window
 is not known otherwise. The user's cache keeps listed prices for the rest of the day, so the next command is quick.

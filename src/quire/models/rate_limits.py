@@ -35,7 +35,7 @@ class Bucket:
         self._at = now
 
     def lacks(self, amount: float, now: float) -> float:
-        """Return the seconds until the amount is there. More than a full bucket is never asked for."""
+        """Return the seconds until the amount is available. More than a full bucket is never asked for."""
         self._level = min(self.most, self._level + (now - self._at) * self.most / MINUTE)
         self._at = now
         missing = min(amount, self.most) - self._level

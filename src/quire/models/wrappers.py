@@ -29,7 +29,7 @@ def with_settings(model: Model, settings: CallSettings) -> Model:
 
 
 class WithSettings:
-    """A model whose calls have settings of their own, such as those of a tier; what a call sets itself comes first."""
+    """A model whose calls have settings of their own, such as those of a tier; those of the call come first."""
 
     def __init__(self, model: Model, settings: CallSettings) -> None:
         self._model = model
@@ -69,7 +69,7 @@ class PricedWithSettings(WithSettings):
 
 
 class WithPrice:
-    """A model with a price set by the user: it is charged by its tokens, whatever a price list says."""
+    """A model with a price set by the user: it is charged by its tokens, and price lists are ignored."""
 
     def __init__(self, model: Model, rate: ModelRate) -> None:
         self._model = model

@@ -1,4 +1,4 @@
-"""Operations on documents: list, show with what is proven before a run, check; and codes of findings."""
+"""Operations on documents: list, show with the bounds proven before a run, check; and codes of findings."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ _UNSAVED = (
     (late_pattern(r"^cases:", re.MULTILINE), "unsaved.test.yaml"),
     (late_pattern(r"^(pipeline|schema):", re.MULTILINE), "unsaved.yaml"),
 )
-"""The place of a text without one, by what stands in it; else it is a playbook or a directive."""
+"""The place of a text without one, by its content; else it is a playbook or a directive."""
 LATEST_RUNS = 1000
-"""The last run of a document is looked for among so many runs."""
+"""Number of newest runs among which the last run of a document is looked for."""
 MOST_FOLDERS = 200
 NOT_SEEN = UsageSeen()
 

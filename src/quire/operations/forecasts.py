@@ -1,4 +1,4 @@
-"""Operations on a run that is not started yet: what a model would be told, and what the run would do at most."""
+"""Operations on a run that is not started yet: preview its prompts, and the most that it would do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The door that an operation is called through: who calls, what may be granted, and who drives runs."""
+"""The door that an operation is called through: the caller, the permissions it may grant, and the driver of runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Job = tuple[str, str]
 
 
 class Caller(Struct, frozen=True):
-    """A door, and what may be had through it. It is made where the door is opened; no operation can widen it."""
+    """A door, and the permissions of its callers. It is made where the door is opened; no operation can widen it."""
 
     door: str = ""
     """The mark of runs that are started through it, in their pins."""

@@ -1,4 +1,4 @@
-"""Operations on questions: list the open ones, show one with what led to it, and answer."""
+"""Operations on questions: list the open ones, show one with the steps before it, and answer."""
 
 from __future__ import annotations
 

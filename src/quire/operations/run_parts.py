@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 LARGE, SHOWN_OF_LARGE = 2_000_000, 200_000
 """An artifact with more characters is shown only in part."""
 LONGEST_RENDERED = 100_000
-"""Replies up to so many characters come with their HTML."""
+"""Characters up to which a reply comes with its HTML."""
 
 
 class ListSteps(OfRun, frozen=True, kw_only=True):

@@ -117,7 +117,7 @@ async def show_run(host: Host, given: OfRun) -> Value:
     try:
         view = await host.views.head(run)
     except (JournalMismatch, LimitReached, RunState) as error:
-        # What its row says can be shown, and the journal can be read.
+        # Its row can be shown, and the journal can be read.
         row = await host.runtime.row(run)
         seq = await last_event(host.runtime.store, run)
         return {**unreadable_head(row, str(error)), "seq": seq, **_document(host, row)}

@@ -155,7 +155,7 @@ class PinnedFile(Struct, frozen=True):
             return None
 
     def changed(self) -> bool:
-        """Return True if the file is there and has another text."""
+        """Return True if the file exists and has another text."""
         try:
             stat = self.path.stat()
         except OSError:

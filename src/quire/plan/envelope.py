@@ -157,7 +157,8 @@ def _needed(step: Step, vocabulary: Vocabulary, tools_of: ToolsOf) -> Iterator[_
 def _needed_elsewhere(
     work: PipelineWork | Thread, label: str, vocabulary: Vocabulary, tools_of: ToolsOf
 ) -> Iterator[_Needed]:
-    """Yield what a step of a pipeline or a directive needs. A playbook has none, and does not load these kinds."""
+    """Yield the capabilities that a step of a pipeline or a directive needs. A playbook has none, and does not load
+    these kinds."""
     from quire.plan.pipeline_work import (
         Agent,
         Block,
@@ -195,7 +196,7 @@ def _needed_elsewhere(
 
 
 def _of_model(tools: Iterable[str], label: str, vocabulary: Vocabulary) -> Iterator[_Needed]:
-    """Yield what a model needs that may call these tools with any arguments."""
+    """Yield the capabilities of a model that may call these tools with any arguments."""
     for tool in tools:
         from quire.plan.tool_details import any_details
 

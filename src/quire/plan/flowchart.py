@@ -130,7 +130,7 @@ class _Drawing(Struct):
             self.catching.append([])
 
     def caught(self, ends: list[_Exit], goes_on: bool) -> list[_Exit]:
-        """Return the ends of these steps. Their failures are ends only if there is no other one: lines are crowded."""
+        """Return the ends of these steps. Their failures are ends only without another end: lines are crowded."""
         failures = self.catching.pop() if goes_on else []
         return ends or failures
 
@@ -288,7 +288,7 @@ def _branch(
 def _select(drawing: _Drawing, step: Step, work: Select, name: str, path: str, ends: list[_Exit]) -> list[_Exit]:
     """Draw one callee or block for each case.
 
-    Without a default, a value that matches no case fails, so there is no line past the arms.
+    Without a default, a value that matches no case fails, so no line leads past the branches.
     """
     choice = drawing.node(f"{name}match", "choice", _head(step), work.on.text, ends, path)[0].node
     arms = [(shortened(label), target) for label, target in work.cases]

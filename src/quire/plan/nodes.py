@@ -51,7 +51,7 @@ class StepWork(Struct, frozen=True):
     def calls(self) -> tuple[Call, ...]:
         """Return the calls of other documents that it may make.
 
-        A tool call of a playbook may be one too: that depends on which documents there are.
+        A tool call of a playbook may be one too: that depends on the existing documents.
         """
         return ()
 
@@ -70,7 +70,7 @@ A run that was started under an older version keeps it, so that its journal answ
    1.1). The note about omitted results counts "1 earlier steps". The path of `@prompt(file:…)` is not rendered. A
    `json` capture keeps its fence. The artifact of a playbook that ends in `file__write` is the result of the tool. A
    command of a pipeline with a number among its words fails.
-2. What `extract` asks for is at the end of the user message; every other rule of version 1 is reversed.
+2. The request of `extract` is at the end of the user message; every other rule of version 1 is reversed.
 3. Playbooks have `@context`, `@model`, `from:` in their artifact, and line breaks in questions. Before, these are text.
 4. A missing library prompt leaves a step elicit-only, and keys of tool arguments are rendered. In pipelines a store
    named `errors` hides that of `collect`, loops show `acc` and `round` to inner fans, a skipped step has its default,
@@ -357,7 +357,7 @@ class Plan(Struct, frozen=True, dict=True):
 
 
 def remembered(find: Callable[[Plan], T]) -> Callable[[Plan], T]:
-    """Keep what a function finds out about a plan with the plan, which never changes: many runs may start with it."""
+    """Keep the result of a function about a plan with the plan, which never changes: many runs may start with it."""
     key = f"{find.__module__}.{find.__name__}"
 
     @wraps(find)

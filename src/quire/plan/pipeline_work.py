@@ -56,7 +56,7 @@ class Invoke(StepWork, frozen=True):
     schema: str | None = None
     """Name of the schema that the result must match, if there is one."""
     piped: bool = True
-    """Whether a command is given the incoming pipe to read; false if its step says what it reads."""
+    """True if a command is given the incoming pipe to read; false if its step names its input."""
     is_leaf: typing.ClassVar[bool] = True
 
     def tool_calls(self) -> tuple[tuple[str, str], ...]:
@@ -156,7 +156,7 @@ class OnError(Struct, frozen=True):
 
 
 class Guard(Struct, frozen=True):
-    """The conditions around the work of a step in the Quire dialect: whether it runs, how long, how often."""
+    """The conditions around the work of a step in the Quire dialect: its `when`, its time and its retries."""
 
     when: Formula | None = None
     on_error: OnError | None = None

@@ -7,7 +7,7 @@ written as `%XX`, so that a value is one word.
 A value is left wide rather than guessed: a host counts only if its end is written out too, because an inserted text may
 hold the rest of its name; and a text for a shell is known by its digest, because its first word says little. So are the
 words after a program that runs what it is given: `sh -c` alone says nothing. All other programs have their words as a
-pattern, except those that neither run nor write whatever they are told.
+pattern, except those that never run or write anything.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ HARMLESS = frozenset(
         "md5sum",
     )
 )
-"""Programs that neither run nor write anything, whatever their arguments are: these are not written down."""
+"""Programs that run and write nothing with any arguments: these are not written down."""
 _SYSTEM = ("", "/bin", "/usr/bin")
 _LONGEST_WORDS = 200
 

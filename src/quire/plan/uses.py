@@ -27,7 +27,7 @@ _BUILT_IN = frozenset({*ALIASES, *ALIASES.values(), *OWN_TOOLS})
 
 
 def is_built_in(name: str) -> bool:
-    """Tell whether `@tool(quire, NAME)` is a tool of Quire's own, whatever documents there are."""
+    """Tell whether `@tool(quire, NAME)` is a tool of Quire's own, with any documents."""
     return name in _BUILT_IN
 
 

@@ -91,7 +91,7 @@ HOOK_VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("event", "directive", "thread_id", "turn", "inputs", "outputs", "status", "success"), ()),
     **dict.fromkeys(("limit", "limit_code", "current_value", "current_max", "name", "category", "model", "chain"), ()),
 }
-"""Values that conditions of hooks read at some event, with the names below them; none where any name may be there."""
+"""Values that conditions of hooks read at some event, with the names below them; none where any name may occur."""
 LARGEST_LIMIT: Final = 10**15
 MAX_LEVELS: Final = 200
 """Maximum number of parts in a path: a call adds two parts, an iteration of a fold adds one."""

@@ -81,7 +81,7 @@ class LaunchConnection:
         await self._tools.learn(arguments.get("definition"))
         run = launched_id(effect_id)
         people, options = self._runtime.driven.get(self._run, (None, RunOptions()))
-        # A registered pipeline may do what the thread may do, whatever other runs may do by default.
+        # A registered pipeline has the permissions of its thread, not the default ones of other runs.
         own = sorted(pattern for pattern in self._grants.patterns if not pattern.startswith("rye.reach."))
         options = replace(options, allow=() if INLINE in name else (*options.allow, *own))
         launcher = Launcher(

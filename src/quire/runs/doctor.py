@@ -1,5 +1,5 @@
-"""Examine a workspace: list what its runs have and what they lack, without starting anything. `quire doctor` prints the
-findings, and the page shows them."""
+"""Examine a workspace: list the models, keys and tools that its runs have and lack, without starting anything. `quire
+doctor` prints the findings, and the page shows them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from quire.errors import BadConfiguration, QuireError, ToolFailed
 from quire.installed import add_extra, other_owners
 from quire.os_flags import IS_WINDOWS, WINDOWS_VERBS
 from quire.versions import format_numbers, version_line
-from quire.wording import pluralize
+from quire.wording import counted, pluralize
 from quire.workspace.locate import Workspace, user_space
 
 if TYPE_CHECKING:
-    from quire.library.items import ItemType
+    from quire.library.items import ItemType, SpaceName
     from quire.models.choose import CallSettings, ProviderLimits
     from quire.tools.registry import ToolSpec
     from quire.values import Value
@@ -31,7 +31,12 @@ if TYPE_CHECKING:
 
 
 EXTRAS = {"llm": "pydantic_ai", "local": "xllamacpp", "mcp": "mcp", "web": "starlette"}
-_KINDS: tuple[tuple[ItemType, str], ...] = (("directive", "directives"), ("knowledge", "knowledge items"))
+_KINDS: tuple[tuple[ItemType, str], ...] = (("directive", "directive"), ("knowledge", "knowledge item"))
+_SPACES: dict[SpaceName, str] = {
+    "project": "documents of the project folder",
+    "user": "documents of the user folder",
+    "system": "built-in documents",
+}
 _LISTED = 8
 
 
@@ -48,7 +53,7 @@ def examine(workspace: Workspace, environ: Mapping[str, str] | None = None) -> I
     made = f"found by its {workspace.marker.name}" if workspace.marker else "nothing here marks a workspace"
     yield Finding("workspace", "ok", f"{workspace.folder} ({made})")
     space = user_space(environ)
-    yield Finding("user space", "ok" if space.is_dir() else "missing", str(space))
+    yield Finding("user folder", "ok" if space.is_dir() else "missing", str(space))
     settings = None
     try:
         from quire.workspace.configuration import load_settings
@@ -118,8 +123,7 @@ def _settings(settings: Settings, environ: Mapping[str, str] | None) -> Iterator
 
 
 def _directives(settings: Settings) -> Iterator[Finding]:
-    """Report where directives and knowledge are searched, how many there are, and which of them are not signed by a
-    trusted key."""
+    """Report the folders of directives and knowledge, their number, and those that are not signed by a trusted key."""
     from quire.library.items import SPACES, Spaces
     from quire.library.verify import VerifiedItems
     from quire.trust.trusted_keys import TrustedKeys
@@ -128,10 +132,8 @@ def _directives(settings: Settings) -> Iterator[Finding]:
     try:
         items = VerifiedItems(spaces, TrustedKeys.load(settings))
         for space in SPACES:
-            counts = [f"{len(spaces.entries(kind, space))} {words}" for kind, words in _KINDS]
-            yield Finding(
-                f"space {space}", "ok", f"{', '.join(counts)} ({next(spaces.roots('directive', space)).folder})"
-            )
+            counts = ", ".join(counted(len(spaces.entries(kind, space)), words) for kind, words in _KINDS)
+            yield Finding(_SPACES[space], "ok", f"{counts} ({next(spaces.roots('directive', space)).folder})")
         entries = [entry for kind, _ in _KINDS for entry in spaces.entries(kind) if entry.space != "system"]
         verdicts = [(entry, items.verdict(spaces.read(entry))) for entry in entries]
     except QuireError as error:

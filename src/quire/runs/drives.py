@@ -5,7 +5,7 @@ stopped at a breakpoint, it records that the breakpoint was passed, with the val
 such values must occur in the document, and inputs are checked as at the start.
 
 On resume the user may change budget, limits, model, answers, breakpoints, and `unattended`. Pins never change, so the
-change is an effect at the path `terms`, valid until the next one, in whatever process the run continues. It never
+change is an effect at the path `terms`, valid until the next one, in any process that continues the run. It never
 invalidates recorded effects; limits apply only to effects still to be performed.
 """
 
@@ -344,7 +344,7 @@ def amendment_record(pins: PinnedState, start: PinnedState, now: float) -> Effec
 
 def checked_overrides(document: Document, given: Mapping[str, Value], *, way: str = "") -> dict[str, Value]:
     """Return the values as the run gets them. Raises `BadInputs` with all problems at once. `way` is the position of
-    the run: inside a callee the names belong to another document, and are not looked up in this one.
+    the run: inside a called document the names belong to another document, and are not looked up in this one.
 
     An input is checked as at the start, and a blank one becomes its default. A kept result may be any text.
     """
@@ -379,8 +379,7 @@ def unknown(name: str, names: Sequence[str], problem: str) -> str:
 
 
 def reads_any(plan: Plan, text: str) -> bool:
-    """Tell whether a value has an effect whatever its name: a model is told of it, or a pipeline reads all of its
-    stores."""
+    """Tell whether a value of any name has an effect: a model is told of it, or a pipeline reads all variables."""
     return bool(plan.thread) or (plan.format == "pipeline" and re.search(r"\bctx\b(?!\s*\.)", text) is not None)
 
 

@@ -65,8 +65,8 @@ class UsageSeen(Struct, frozen=True):
     """The runs of the document as it is now; the others were of an earlier text."""
     amounts: Mapping[str, Spread] = field(default_factory=dict)
     """By `model_calls`, `tool_calls`, `questions`, `threads`, `input_tokens`, `output_tokens`, `cost` (in dollars),
-    `seconds` without people, and `work` in seconds, if nothing had run side by side. Without `cost` if the price of a
-    run is not known."""
+    `seconds` not counting people, and `work` in seconds, if nothing had run side by side. Without `cost` if the price
+    of a run is not known."""
     sizes: Mapping[str, Spread] = field(default_factory=dict)
     """By symbol: `|readers|` items of a list or a map, `‖doc‖` bytes of a text, or of other values as JSON;
     `‖readers[]‖` those of the longest item."""

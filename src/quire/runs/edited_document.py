@@ -169,7 +169,7 @@ class EditedDocument:
 
     def _step_models(self, old: RunView, document: Document, callees: Mapping[str, Callee]) -> dict[str, Value]:
         """Return the models of the steps of playbooks: those that the run pinned, except for steps whose choice the
-        edit itself has changed. A callee that was edited gets those of a new run."""
+        edit itself has changed. An edited called document gets those of a new run."""
         pins = old.pins
         steps: dict[str, Value] = {}
         for name, stored in pins.steps.items():

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 async def export_lines(runtime: Runtime, run: str) -> list[str]:
-    """Return the lines of the whole file, without line ends. Raises whatever `Runtime.view` raises."""
+    """Return the lines of the whole file, without line ends. Raises the errors of `Runtime.view`."""
     from quire import __version__
     from quire.versions import EXPORTED_RUN
 

@@ -1,7 +1,7 @@
 """The items of a fan-out, one by one: their states, their texts and their failures.
 
-A replay reports the end of every item; `Recorded` keeps what `Progress` only counts. The values that a fan goes through
-are not stored: they are computed from the stores of the run at that step.
+A replay reports the end of every item; `Recorded` keeps what `Progress` only counts. The values of parallel items are
+not stored: they are computed from the variables of the run at that step.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Work: TypeAlias = ForEach | Fold | Parallel | Repeat
 
 
 class Recorded(ProvenanceProgress):
-    """Progress that also keeps how each item of a fan has ended, by the path of the fan's step."""
+    """Progress that also keeps the end of each parallel item, by the path of its step."""
 
     ended: dict[str, dict[str, tuple[State, str]]] = field(default_factory=dict)
     """For each item, by its number or its name: its state, and the message of its failure."""
@@ -49,7 +49,7 @@ class Recorded(ProvenanceProgress):
 
 
 class Item(Struct, gc=False):
-    """One item of a fan."""
+    """One item of a list, branch of a `parallel`, or round of a loop."""
 
     index: int
     name: str
@@ -65,7 +65,7 @@ class Item(Struct, gc=False):
 
 
 def fan_items(view: RunView, path: str) -> list[Item]:
-    """Return the items of the fan at a step; of a loop, the rounds that it has begun. Raises `CannotStart` if the step
+    """Return the parallel items of a step; of a loop, the rounds that it has begun. Raises `CannotStart` if the step
     does not go through items."""
     step = dict(view.document.runnable().steps()).get(path)
     if step is None or not isinstance(step.work, ForEach | Fold | Parallel | Repeat):
@@ -115,7 +115,7 @@ def _rounds(view: RunView, work: Repeat, path: str) -> list[Item]:
 
 
 def _values(view: RunView, work: ForEach | Fold, path: str) -> Sequence[Value]:
-    """Return the values that the step goes through; nothing if they cannot be computed, as inside of another fan."""
+    """Return the values that the step goes through; nothing if they cannot be computed, as inside of another item."""
     progress = view.replay.progress
     if not isinstance(progress, ProvenanceProgress) or path not in progress.begun:
         return ()

@@ -1,4 +1,4 @@
-"""Say, before a run is started, what it would do at most, with which model, for how much, and what still stops it.
+"""Predict a run before its start: the most that it would do, its model, its cost, and the problems that still stop it.
 
 Everything is found without starting a process and without asking a server: tools of MCP servers are looked at when the
 run starts. Nothing is written.

@@ -54,7 +54,7 @@ class Place(Struct, frozen=True):
     label: str
     before: tuple[str, str] | None
     """The path and label of the step at whose end values can be set for this one. None if there is none: it is the
-    `first` of all, or the first of its arm."""
+    `first` of all, or the first of its branch."""
     order: Mapping[str, int]
     """The position of each step by its path, to tell which of two steps comes first."""
     first: bool
@@ -91,7 +91,7 @@ class Place(Struct, frozen=True):
 def find_place(plan: Plan, named: str) -> Place:
     """Find a place by label or path: a step of a playbook, a top-level step of a pipeline, a turn of a directive.
 
-    Raises `CannotStart`, with the nearest name, if there is no such step.
+    Raises `CannotStart`, with the nearest name, for an unknown step.
     """
     named = named.strip()
     if plan.thread:
@@ -206,7 +206,7 @@ async def prepare_fork(runtime: Runtime, run: str, step: str, changes: Changes) 
     pins, reason = _pins(runtime, view, place, changes)
     if not runtime.queue and (changes.budget is not None or changes.model):
         check_prices(runtime.models, [pins.instead or pins.model], pins.budget)
-    # What was set aside for a call of the old run is not spent again.
+    # Money that the old run set aside for a call is not spent again.
     records = [record for record in view.effects if place.keeps(record.path) and not is_lost_call(record)]
     if place.first and changes.sets:
         records = []  # effects of a thread before its first turn depend on its inputs
@@ -357,8 +357,8 @@ def retold(run: str, now: float, events: Sequence[Event], label: str, data: Mapp
 
 
 def _is_reached(path: str, status: str) -> bool:
-    """Tell whether a run has begun a step. A sub-step is skipped if another arm was taken; a step of the document, if
-    none of its own arms was."""
+    """Tell whether a run has begun a step. A sub-step is skipped if another branch was taken; a step of the document,
+    if none of its own branches was."""
     return status not in (_NOT_DONE if "/case[" in path else ("pending",))
 
 
@@ -413,7 +413,7 @@ def fork_steps(view: RunView) -> list[ForkStep]:
 
 
 async def receipt(runtime: Runtime, run: str, step: str, changes: Changes) -> Receipt:
-    """Check a fork and tell what it would do; nothing is stored. Raises what `prepare_fork` raises."""
+    """Check a fork and tell what it would do; nothing is stored. Raises the errors of `prepare_fork`."""
     prepared = await prepare_fork(runtime, run, step, changes)
     steps = fork_steps(prepared.origin)
     at = next((at for at, step in enumerate(steps) if step.path == prepared.place.path), len(steps))

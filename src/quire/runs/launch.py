@@ -170,7 +170,7 @@ class Launching:
         except PriceUnknown:
             if strictly:
                 raise
-        # As for the model of a thread: what has no price is bounded by other limits.
+        # As for the model of a thread: other limits bound calls without a price.
         return await self._runtime.start(document, inputs, options, run_id=run)
 
     async def warned(self, run: str, envelope: LaunchResult) -> LaunchResult:
@@ -339,7 +339,7 @@ class KnownTools:
                 try:
                     await gate.offers([name])
                 except ToolFailed as error:
-                    # "unknown tool X; did you mean Y?": the gate says the first part itself.
+                    # "unknown tool X; did you mean Y?": the permission check says the first part itself.
                     self._hints[name] = error.message.partition("; ")[2] or error.message
                     continue
                 self._known.add(name)

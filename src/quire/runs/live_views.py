@@ -105,7 +105,7 @@ class LiveViews:
         """The number of replays so far."""
 
     async def of(self, run: str) -> SeenView:
-        """Return the view of a run as it is now. Raises `NoSuchRun`, and what a replay raises."""
+        """Return the view of a run as it is now. Raises `NoSuchRun`, and the errors of a replay."""
         row = await self._runtime.row(run)
         view = self._kept.get(run)
         seq = await last_event(self._runtime.store, run, view.version.seq if view else 0)

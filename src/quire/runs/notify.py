@@ -2,7 +2,7 @@
 
 The process that drove the run tells it, once, after the run has come to rest: a run never waits for the program, and
 never fails because of it. If that process is killed in between, nothing is told. The program is started without a
-shell, in the user's own space, and gets the event as JSON on its stdin, without secrets.
+shell, in the user folder, and gets the event as JSON on its stdin, without secrets.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ async def announce(
     runtime: Runtime, row: RunRow, pins: PinnedState, ended: DriveResult, before: Asked = frozenset()
 ) -> None:
     """Start the user's program, if the rest of a run is an event that it is to be told of. Does not wait for it, and
-    does not raise: the run has come to rest, whatever happens here."""
+    does not raise: the run has come to rest in any case."""
     settings = runtime.settings.notify
     if settings is None:
         return

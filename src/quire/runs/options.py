@@ -1,5 +1,5 @@
 """Options of a new run, besides its inputs, and the check of the steps that breakpoints, answers and scripts name: by
-labels, or by ways into callees."""
+labels, or by ways into called documents."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def _follow(
     tried = [
         _follow(documents[name], rest, f"{here}{JOINT}", documents, answer, stop) for name in names if name in documents
     ]
-    # A missing callee fails the run when it is reached, whatever is said about its steps.
+    # A missing called document fails the run when it is reached, so its steps need no check.
     return [] if not tried or not all(tried) else tried[0]
 
 
@@ -213,8 +213,8 @@ def _instead(label: str, labels: Collection[str], above: str = "") -> str:
 
 
 def _own(plan: Plan, label: str, answer: str, documents: Documents | None) -> Iterator[str]:
-    """Check an answer that is named by a label alone. In a pipeline the question may come from a callee or an agent;
-    paths of items are known only when they run."""
+    """Check an answer that is named by a label alone. In a pipeline the question may come from a called document or an
+    agent; paths of items are known only when they run."""
     labels = {step.label: step for _, step in plan.steps()}
     if plan.format == "playbook":
         if label in labels:
@@ -234,7 +234,7 @@ def _own(plan: Plan, label: str, answer: str, documents: Documents | None) -> It
 
 
 def _somewhere(label: str, documents: Documents | None) -> bool:
-    """Tell whether a step of a callee has this label; True if that cannot be known."""
+    """Tell whether a step of a called document has this label; True if that cannot be known."""
     if documents is None:
         return True
     threads = any(plan.thread for plan in documents.values())

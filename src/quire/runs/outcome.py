@@ -1,5 +1,4 @@
-"""A run as people see it, for every format: how it ended or where it rests, its steps, its open questions, what came
-out and what went wrong."""
+"""A run as people see it, for every format: its end or resting place, its steps, open questions, result and errors."""
 
 from __future__ import annotations
 
@@ -80,7 +79,7 @@ class RunOutcome(Struct, frozen=True):
 
     @property
     def stores(self) -> Mapping[str, Value]:
-        """The named stores of a pipeline so far: its inputs, and the values that its steps have written."""
+        """The variables of a pipeline so far: its inputs, and the values that its steps have written."""
         if self.row.format != "pipeline":
             return {}
         final, inputs = self.result.get("stores"), self.row.pins.get("inputs")
@@ -127,7 +126,7 @@ class RunOutcome(Struct, frozen=True):
 
     @property
     def way(self) -> str:
-        """The same for people, as a way through callees. A failure may come before the first write of its step."""
+        """The same for people, as a way through called documents. A step may fail before its first write."""
         failed = self._failed
         return failed.way if failed and JOINT not in self._stands else self._stands
 
@@ -246,7 +245,7 @@ class RunView(RunOutcome, frozen=True):
         return [*before, *self.replay.progress.warnings, *beyond]
 
     def _broken_bounds(self) -> list[str]:
-        """Return what the run has done beyond what was proven of it: a bug of Quire."""
+        """Return the numbers of the run that exceed its proof: a bug of Quire."""
         if not self.pins.proven:
             return []
         from quire.engine.proven_bounds import broken_bounds

@@ -194,7 +194,7 @@ class PinnedState(Struct, frozen=True):
     keys: tuple[str, ...] = ()
     """The ids of the keys that signed the directive."""
     one_model: bool = False
-    """If true, every thread uses the run's own model, whatever its directive says."""
+    """If true, every thread uses the run's own model, and its directive's choice is ignored."""
     limits: Mapping[str, Value] = field(default_factory=dict)
     """The user's own limits of the outermost thread."""
     origin: Mapping[str, Value] = field(default_factory=dict)
@@ -210,8 +210,7 @@ class PinnedState(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
     """Warnings of the check before the start."""
     steps: Mapping[str, Value] = field(default_factory=dict)
-    """The models of the steps of playbooks, by the name of the callee and by path; the name of the document itself is
-    empty."""
+    """The models of the steps of playbooks, by called document and path; the name of the document itself is empty."""
     door: str = ""
     """See `RunOptions`."""
     reuse: str = ""
@@ -219,7 +218,7 @@ class PinnedState(Struct, frozen=True):
     model_settings: Mapping[str, Value] = field(default_factory=dict)
     """Settings of the tier that the run's own model was chosen by."""
     shelf: bool = False
-    """True for a document of the user's shelf: its names mean documents and prompts of the shelf."""
+    """True for a document of the user's document list: its names mean documents and prompts of that list."""
     semantics_version: int = SEMANTICS_VERSION
     files: Mapping[str, str] = field(default_factory=dict)
     """The texts of the prompt files that agents name (`!file`), by name."""

@@ -1,7 +1,7 @@
 """Find, before the first effect of a run, everything that is certain to be refused or to fail.
 
 A problem that every completing run meets is refused; one that only some runs meet is a warning. A tool that a playbook
-names and that does not exist, or cannot be called like that, is refused in an arm as well: the document is wrong either
+names and that does not exist, or cannot be called like that, is refused in a branch too: the document is wrong either
 way.
 """
 
@@ -73,7 +73,7 @@ class Findings(Struct):
     """Reminders of what the user has allowed. They are not failures."""
 
     def add(self, problem: str | ToolFailed | Denied, at: Reached, *, document: bool = False) -> None:
-        """Add a problem. `document` marks one that is wrong in a playbook whichever arm is taken."""
+        """Add a problem. `document` marks one that is wrong in a playbook for every branch taken."""
         text = str(problem)
         if not at.certain and (isinstance(problem, Denied) or not document or at.format != "playbook"):
             self.warnings[f"step {at.place} may fail, if the run comes to it: {text}"] = None
@@ -111,7 +111,7 @@ class Start(Struct, frozen=True):
     reuses: bool = False
     """True if replies of another run are taken: then it is not known how many calls the run makes at least."""
     shelf: bool = False
-    """True for a document of the user's shelf, which looks up names there."""
+    """True for a document of the user's document list, which looks up names there."""
     inputs: Mapping[str, Value] = field(default_factory=dict)
     """The inputs of the document."""
     calls: int = 0

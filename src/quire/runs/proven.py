@@ -1,5 +1,5 @@
-"""Prove what a document can cost at most in its workspace, and what one run of it can: with its inputs, its model and
-its limits, before it is started.
+"""Prove the most that a document can cost in its workspace, and the most of one run with its inputs, model and limits,
+before its start.
 
 A document is proven once, with sizes as names; each run puts the sizes of its own inputs in their place. So the
 thousandth run of a document pays nothing for it.
@@ -74,8 +74,9 @@ def prove_run(
     environ: Mapping[str, str] | None = None,
     own: CallSettings | None = None,
 ) -> RunProof:
-    """Return the proof. With `one_model` every call goes to `model`, whatever the document says. `limits` are those of
-    a directive as the run has them, which may be higher than its own; `own` are the settings of the tier of `model`."""
+    """Return the proof. With `one_model` every call goes to `model`, and the document's own choice is ignored. `limits`
+    are those of a directive as the run has them, which may be higher than its own; `own` are the settings of the tier
+    of `model`."""
     from quire.engine.declared_inputs import defaults_of
 
     plan = document.runnable()
@@ -141,8 +142,9 @@ def bounds_of_run(
 ) -> RunBounds:
     """Return the bounds of a run. `limits` are those that a directive was started with; `calls` is how many model calls
     the run may make, where the settings do not say it. With `priced` money is counted, which may load the list of
-    prices; with `one_model` every call goes to `model`, whatever the document says. `own` are the settings of the tier
-    of `model`. `measured` is false if the tokens of replies are numbers that a script names: they are not compared."""
+    prices; with `one_model` every call goes to `model`, and the document's own choice is ignored. `own` are the
+    settings of the tier of `model`. `measured` is false if the tokens of replies are numbers that a script names: they
+    are not compared."""
     calls = settings.spawn.max_pipeline_spawns if calls is None else calls
     key = (id(plan), id(settings), calls, model, priced, one_model, own, measured, encode(dict(limits)))
     kept = _kept.get(key)
@@ -276,7 +278,7 @@ def sizes_of(inputs: Mapping[str, Value], names: set[str]) -> dict[str, int]:
 
 
 def _reached(inputs: Mapping[str, Value], parts: list[str]) -> list[Value] | None:
-    """Return all values at a path; None if they are too many to look at, or the input is not there."""
+    """Return all values at a path; None if they are too many to look at, or the input is missing."""
     if parts[0] not in inputs:
         return None
     values: list[Value] = [inputs[parts[0]]]

@@ -117,7 +117,7 @@ async def source_file(runtime: Runtime, run: str) -> Path:
 
 
 async def edited_file(runtime: Runtime, run: str) -> Path | None:
-    """Return the file that a run came from if it has another text now; None if it has the same, or is not there."""
+    """Return the file that a run came from if it has another text now; None if it has the same, or is missing."""
     try:
         path = await source_file(runtime, run)
         return path if read_source(path).text != (await runtime.view(run)).document.source.text else None

@@ -1,4 +1,4 @@
-"""Take model replies of an earlier run of the same document, and tell what that has saved.
+"""Take model replies of an earlier run of the same document, and report the money and tokens saved.
 
 The path of a call and the hash of its request decide, and the model has to be the same. Nothing but replies is taken:
 tools are called again, and people are asked again. A reply that was cut off, or a call that failed, is made anew.
@@ -79,7 +79,7 @@ def is_run_of(row: RunRow, document: Document, folder: str | None) -> bool:
 async def earlier_replies(
     runtime: Runtime, pins: PinnedState, own: Sequence[EffectRecord]
 ) -> tuple[EarlierReplies | None, str]:
-    """Return the replies that a drive may take, and a warning if they are not there any more. The run continues without
+    """Return the replies that a drive may take, and a warning if they no longer exist. The run continues without
     them: those that it has taken are its own."""
     try:
         row = await runtime.row(pins.reuse)

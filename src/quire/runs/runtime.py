@@ -304,11 +304,11 @@ class Runtime(StoredRuns):
         return self.library.registry()
 
     def library_of(self, *, shelf: bool) -> Library:
-        """Return the library in which a document of the workspace, or of the user's shelf, looks up names."""
+        """Return the library in which a document of the workspace, or of the user's document list, looks up names."""
         return self.library.shelf if shelf else self.library
 
     def callees(self, *, one_model: bool = True, allow: Sequence[str] | None = None, shelf: bool = False) -> Callees:
-        """Return the documents that others of the workspace, or of the user's shelf, can call, by name.
+        """Return the documents that others of the workspace, or of the user's document list, can call, by name.
 
         `allow` are the additional grants of a run; None for callers that only look.
         """

@@ -30,7 +30,7 @@ _NEVER_ASKED = late_pattern(
 def pinned_spec(spec: str) -> str:
     """Return a model's name as a run stores it: files become absolute, so that they are found from another folder."""
     provider, colon, where = spec.partition(":")
-    file = os.path.expanduser(where)  # noqa: PTH111  # an unknown user is no exception here
+    file = os.path.expanduser(where)  # noqa: PTH111  # an unknown user is not an exception here
     if colon and provider in ("script", "local") and os.path.isfile(file):  # noqa: PTH113  # nor is a long name
         return f"{provider}:{Path(file).resolve()}"
     return spec

@@ -62,7 +62,7 @@ class NewRequest(Struct, frozen=True):
 
     request: Effect
     before: Effect | None
-    """The request that was there before; None if there was none like it."""
+    """The request of the old run at this place; None if it had none like it."""
     what: str
     """Two or three words: `prompt changed`, `new tool call`, `another branch`."""
     others: int = 0

@@ -265,7 +265,7 @@ def with_step_models_of(runtime: Runtime, parts: Parts, model: str) -> Parts:
 
 
 def _check_models(runtime: Runtime, parts: Parts, options: RunOptions, model: str) -> None:
-    """Check that the models of the run are there, and what the run needs of them."""
+    """Check that the models of the run are available and can do what the run needs."""
     if runtime.queue:
         return
     opened = runtime.models.open(model)
@@ -338,7 +338,7 @@ def _pins(
 
 
 def _check_script(model: Scripted, plan: Plan, documents: Mapping[str, Plan]) -> None:
-    """Raise `BadInputs` for entries of a script that name missing steps of callees."""
+    """Raise `BadInputs` for entries of a script that name missing steps of called documents."""
     problems = [
         f"script, step {way}: {problem}" for way in model.ways for problem in way_problems(plan, way, documents)
     ]

@@ -1,6 +1,6 @@
-"""Find steps that fail whatever the model says, and caps and budgets that cannot be kept, before anything is paid for.
+"""Find steps that fail for every reply of the model, and caps and budgets that cannot be kept, before a run pays.
 
-A step in an arm counts as well, like a tool that does not exist: the document is wrong either way.
+A step in a branch counts as well, like a tool that does not exist: the document is wrong either way.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def check_prices(models: Models, specs: Sequence[str], budget: float | None) -> 
 def check_unattended(
     plan: Plan, documents: Mapping[str, Plan], answers: Iterable[str], recorded: Collection[str] = ()
 ) -> None:
-    """Raise `Refused` if a run without people would say yes to a confirm without a default, and may write after it.
+    """Raise `Refused` if an unattended run would say yes to a confirm without a default, and may write after it.
     `recorded` are the paths of its effects so far."""
     reached = reached_steps(plan, documents)
     named = {typed_way(name) for name in answers}

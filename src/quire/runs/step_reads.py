@@ -1,6 +1,6 @@
-"""Names that a step of a pipeline reads, and the steps of the same loop or fan that write them.
+"""Names that a step of a pipeline reads, and the steps of the same loop or parallel items that write them.
 
-Blocks and choices share the stores around them, so a name that a step inside writes is not read from outside by the
+Blocks and choices share the variables around them, so a name that a step inside writes is not read from outside by the
 steps after it.
 """
 

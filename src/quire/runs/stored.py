@@ -181,7 +181,7 @@ def store_place(settings: Settings) -> str | Path:
 
 
 def finish_reading(work: Coroutine[object, object, T], place: str | Path) -> T:
-    """Run to its end what only reads the store at a place.
+    """Run a coroutine to its end that only reads the store at a place.
 
     Reading a file never waits: then no event loop is needed, whose import takes longer than most reads."""
     if is_server(place):

@@ -52,7 +52,7 @@ class Why(Struct, frozen=True):
     path: str
     label: str
     way: str
-    """The way to a step of a callee; otherwise the label."""
+    """The way to a step of a called document; otherwise the label."""
     title: str
     status: str
     message: str
@@ -107,9 +107,9 @@ def why_at(view: RunView, path: str, named: str = "") -> Why:
     around = step or view.replay.progress.step_of(path)
     performed = _performed(view, path)
     inner = None
-    if step is None and view.row.format == "pipeline":  # a step in a loop or a fan
+    if step is None and view.row.format == "pipeline":  # a step in a loop or in parallel items
         inner = dict(view.document.runnable().steps()).get(planned)
-    # No event reports whether a step of a loop or a fan was reached if it asks for nothing.
+    # No event reports that a step there was reached if it asks for nothing.
     reached = inner is not None and planned == path and around is not None and around.status == "completed"
     if step is None and not performed and not reached:
         raise RunState(f"run {view.row.id} has not come to {named or path}")
@@ -129,8 +129,8 @@ def why_at(view: RunView, path: str, named: str = "") -> Why:
 
 
 def _way(performed: Sequence[Performed], step: StepView | None, around: StepView | None) -> str:
-    """Return the way of the effects below, if all of them belong to one step of a callee; otherwise that of the
-    step."""
+    """Return the way of the effects below, if all of them belong to one step of a called document; otherwise that of
+    the step."""
     ways = {effect.request.label for effect in performed}
     if step is None and len(ways) == 1 and JOINT in (only := ways.pop()):
         return only
@@ -138,7 +138,7 @@ def _way(performed: Sequence[Performed], step: StepView | None, around: StepView
 
 
 def _in_callee(view: RunView, way: str) -> Why | None:
-    """Explain a step of a callee by all its requests, in whichever items of a list. None if it has made none."""
+    """Explain a step of a called document by its requests in all items of a list. None if it has made none."""
     records = {record.path: record for record in view.effects}
     performed = [
         Performed(request, records.get(path))
@@ -226,7 +226,7 @@ class ValueSource(Struct, frozen=True):
     path: str = ""
     """The step that wrote it, if a step did."""
     many: bool = False
-    """True inside of a loop or a fan, where each round or item has a value of its own; then `value` is None."""
+    """True in a loop or in parallel items, where each round or item has its own value; then `value` is None."""
 
 
 class ProvenanceProgress(Progress):

@@ -1,4 +1,4 @@
-"""Build the gate of a workspace: its connections, its secrets, and the paths that commands may not change."""
+"""Build the `Gate` of a workspace: its connections, its secrets, and the paths that commands may not change."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def open_gate(
     notice: Callable[[str], None] = lambda line: None,
     clock: Callable[[], float] = time.time,
 ) -> Gate:
-    """Open the gate of a workspace. Nothing is started or imported before it is needed. Raises `Untrusted`.
+    """Open the `Gate` of a workspace. Nothing is started or imported before it is needed. Raises `Untrusted`.
 
     `others` returns further connections of the caller for given grants. `notice` receives a line about slow work.
     `clock` returns the seconds since 1970 that the tool `now` reads.
@@ -92,7 +92,7 @@ def open_gate(
 
 
 def _held_to_lock(settings: Settings, connections: Mapping[str, Connection]) -> dict[str, Connection]:
-    """Return connections whose tools must be those of the lock. Raises `Refused` if there is no lock."""
+    """Return connections whose tools must be those of the lock. Raises `Refused` without a lock."""
     from quire.library.lock_state import locked_lock
     from quire.runs.connections import PinnedConnection
 

@@ -205,6 +205,6 @@ def _is_alive(process: int) -> bool:
 
 
 def file_of(settings: Settings, suffix: str) -> Path:
-    """Return a file of a workspace's server in the user's space."""
+    """Return a file of a workspace's server in the user folder."""
     folder = hashlib.sha256(os.fsencode(settings.workspace.folder)).hexdigest()[:24]
     return settings.user / "serve" / f"{folder}{suffix}"

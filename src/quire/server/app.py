@@ -77,7 +77,7 @@ Work = Callable[[], Awaitable["Reply | Response"]]
 
 
 async def once(site: Site, endpoint: Endpoint, request: Request, work: Work) -> Reply | Response:
-    """Do the work of a request, or return the reply that its key has had before. Raises whatever the work raises, and
+    """Do the work of a request, or return the reply that its key has had before. Raises the errors of the work, and
     `Problem` for a key that belongs to another request or to one that is under way."""
     key = request.headers.get(HEADER)
     store = site.runtime.store

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 LONGEST = 400_000
 """Characters of a text that become HTML; the rest is left out, and the reader is told."""
 PIECE = 20_000
-"""Markdown is rendered in pieces of about so many characters, so that the time can be looked at in between."""
+"""Number of characters, about, of a piece of Markdown. The time is checked between two pieces."""
 MOST_SECONDS = 1.5
 """Markdown that takes longer continues as plain text."""
 DEADLINE_SECONDS = 2.0
-"""Time for all texts of a request; then the helper process is killed, and what is left stays plain text."""
+"""Time for all texts of a request; then the helper process is killed, and the other texts stay plain."""
 START_SECONDS = 20.0
 LONGEST_CODE, LONGEST_LINE = 4096, 2000
 """Longer code stays without colours: some patterns of lexers take quadratic time."""

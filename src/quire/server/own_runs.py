@@ -186,7 +186,7 @@ class OwnRuns:
         return True
 
     async def ended(self, run: str, seconds: float) -> None:
-        """Wait until a run that is driven here rests or the server stops, but not longer than so many seconds."""
+        """Wait until a run that is driven here rests or the server stops, but at most `seconds` seconds."""
         own = self._runs.get(run)
         if own is None or own.task is None:
             return

@@ -1,6 +1,6 @@
 """The index of runs: the texts that they sent, got and were told, for search, and their artifacts, for the gallery.
 
-It is a cache in a SQLite file of the user's space, made from journals, and may be deleted at any time. A workspace
+It is a cache in a SQLite file of the user folder, made from journals, and may be deleted at any time. A workspace
 cannot bring one: a database that others wrote can hold programs. A file that is damaged, or of another version, is
 replaced by an empty one.
 
@@ -283,7 +283,7 @@ class RunIndex:
     def find(self, text: str, limit: int) -> tuple[list[Hit], bool]:
         """Return the texts with all words of a text, and False if there was not enough time to find the best of them.
 
-        Every character is a character: there is no query language.
+        Every character is a character: a query language does not exist.
         """
         query = match_of(text)
         if not query:

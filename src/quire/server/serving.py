@@ -119,7 +119,7 @@ class HttpServer(uvicorn.Server):
 
 def open_listeners(host: str, port: int | None, *, anywhere: bool) -> list[socket.socket]:
     """Open the port, or without one the first free port from the default on. Of 127.0.0.1 and ::1 the other address is
-    opened as well, if it is there and free."""
+    opened as well, if it exists and is free."""
     tried = [port] if port is not None else [*range(DEFAULT_PORT, DEFAULT_PORT + PORTS_TRIED), 0]
     for at in tried:
         try:

@@ -1,4 +1,4 @@
-"""The outbox of webhooks: messages that are to be sent, kept in a file of the user's space until they have arrived.
+"""The outbox of webhooks: messages that are to be sent, kept in a file of the user folder until they have arrived.
 
 The file is beside the server's token, so it is the same for both stores, and no workspace can bring one. A message is
 written before it is sent and removed after it has arrived: a server that is killed in between sends it again.

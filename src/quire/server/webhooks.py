@@ -107,7 +107,7 @@ class Webhooks:
         closed = [key for key in before if key not in open_now]
         for run, path in closed:
             events += await self._answered(run, path, before[run, path], now)
-        # Runs that ended before the first look are no news.
+        # Runs that ended before the first look are not news.
         for row in await changed_rows(store, now if since is None else since - OVERLAP_SECONDS, 100):
             if row.status in _ENDS and (since is not None or row.updated_at >= now):
                 events.append(await self._ended(_ENDS[row.status], row, now))

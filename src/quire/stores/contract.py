@@ -33,7 +33,7 @@ RESUMABLE = (Status.PENDING, Status.PAUSED, Status.INTERRUPTED, Status.FAILED, S
 
 
 def status_at(now: float, status: Status, expires_at: float | None) -> Status:
-    """Return the status as of `now`. Stores never write down that a wait has expired; it is computed whenever the
+    """Return the status as of `now`. Stores never write down that a wait has expired; it is computed each time the
     status is read."""
     expired = status in WAITING and expires_at is not None and expires_at < now
     return Status.EXPIRED if expired else status

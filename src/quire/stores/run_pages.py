@@ -4,7 +4,7 @@ Runs are listed from the newest to the oldest, or in another order. A cursor hol
 so runs that are added or removed meanwhile neither repeat nor hide others.
 
 A page of events is read without the others, so following a long run costs as much as following a short one. Effects are
-read whole but without values: of several rows with the same path the last one counts, wherever it stands.
+read whole but without values: of several rows with the same path the last one counts, at any place.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Lister(Protocol):
         ...
 
     async def counts(self, filters: RunFilters) -> Mapping[Status, int]:
-        """Return the number of runs of each status, whatever the statuses of the filters; at most `MOST_COUNTED` + 1
+        """Return the number of runs of each status, ignoring the statuses of the filters; at most `MOST_COUNTED` + 1
         each."""
         ...
 

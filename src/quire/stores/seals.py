@@ -1,14 +1,14 @@
-"""The seals of a stored run, for both stores: what each covers, and the check of a run against them.
+"""The seals of a stored run, for both stores: the data that each covers, and the check of a run against them.
 
     pins       the run's id, its document and everything it was started with; never changes
     journal    each row, together with the seal of the row before it: a chain that begins at the pins
     run        its status, and the anchor: the last row that the journal must at least contain
     questions, answers, letters    each by itself
 
-The anchor moves whenever the status is written, with every row of a tool that changes the world, and after `LOOSE_ROWS`
-rows at the latest: moving it costs a second disk page. So rows at the very end of an interrupted run's journal can be
-removed without detection, with the same result as a crash a moment earlier; the record of a tool that changes the world
-cannot.
+The anchor moves each time the status is written, with every row of a tool that changes the world, and after
+`LOOSE_ROWS` rows at the latest: moving it costs a second disk page. So rows at the very end of an interrupted run's
+journal can be removed without detection, with the same result as a crash a moment earlier; the record of a tool that
+changes the world cannot.
 """
 
 from __future__ import annotations

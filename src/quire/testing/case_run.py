@@ -354,7 +354,7 @@ class CaseRun:
         if setting.allow:
             from quire.runs.allowed_names import require_known
 
-            # The tools of servers that only the document or a script names are there, too.
+            # Tools of servers that only the document or a script names are included.
             plain = [grant for grant in setting.allow if "/" not in grant and "__" not in grant]
             require_known(plain, self._settings, "allow")
         return await runtime.start(self._document, setting.inputs, replace(options, allow=setting.allow or ()))

@@ -136,7 +136,7 @@ class Selection(Struct, frozen=True):
     names: frozenset[str] | None = None
     """Exact names: of cases, `rows`, or of one row, `rows[row 3]`. None for all."""
     share: tuple[int, int] = (0, 1)
-    """The number of a process and the number of processes: each takes every so many-th of the wanted cases."""
+    """The number of a process and the number of processes: process K of N takes every N-th of the wanted cases."""
 
     def of(self, target: TestTarget, source: Source, file: TestFile) -> Selection:
         """Return the selection of the cases that a target means, of a file that was read."""

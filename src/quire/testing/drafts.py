@@ -1,4 +1,4 @@
-"""Drafts of cases: what a scaffolded test gives to a document, as placeholders, what it expects, and its text."""
+"""Drafts of cases: the placeholders and expectations of a scaffolded test, and its text."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Draft(Struct):
     allow: list[str] = field(default_factory=list)
     unattended: bool = False
     takes: tuple[str, ...] = ()
-    """The ids of the arms and answers that it is there for."""
+    """The ids of the branches and answers that it covers."""
     expect: Mapping[str, Value] | None = None
     """Expectations that hold in a run of the draft; None if they are left to the author."""
 

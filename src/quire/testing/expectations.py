@@ -170,7 +170,7 @@ def _tables(observation: Observation) -> Mapping[str, Mapping[str, Value]]:
 
 
 def _instead(check: Check, observation: Observation) -> str:
-    """Say which names there are in place of one that is not there."""
+    """Name the existing names in place of a missing one."""
     names: list[str] = []
     if check.subject == "asked":
         names = list(dict.fromkeys(question.way for question in observation.asked))
@@ -364,7 +364,7 @@ def _unfit(world: CaseWorld, case: Case) -> list[Problem]:
 
 
 def _keys_of_result(tool: str) -> str:
-    """Return help that names the keys of a tool's results, those first that are always there."""
+    """Return help that names the keys of a tool's results, those first that are always present."""
     from quire.plan.built_in_tools import RESULTS
 
     schema = RESULTS.get(tool, {})
@@ -377,7 +377,7 @@ def _keys_of_result(tool: str) -> str:
 
 
 def _no_answers(world: CaseWorld, case: Case) -> list[Problem]:
-    """Return the questions that a run waits with, if that is why the case failed."""
+    """Return the questions that a run is waiting for, if that is why the case failed."""
     problems = []
     where = case.setting.spans.get("answers", case.span)
     for question in world.people.seen.values():

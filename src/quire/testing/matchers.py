@@ -45,7 +45,7 @@ LONGEST_SEARCHED = 1_000_000
 
 
 class Missing:
-    """Stands for a value that is not there."""
+    """Stands for a missing value."""
 
 
 MISSING = Missing()

@@ -37,8 +37,7 @@ QUANTIFIERS = ("all", "any")
 
 
 def is_boolean(node: Node, booleans: Collection[str] = ()) -> bool:
-    """Tell whether the value of a node is true or false whenever it has one. `booleans` are names of which that is
-    known."""
+    """Tell whether each value of a node is true or false. That is known of `booleans`."""
     match node:
         case Constant(value=bool()) | Compare() | Not():
             return True

@@ -1,6 +1,6 @@
 """Write a first test of a document: a case for each arm and each answer, with placeholders, and without expectations.
 
-The document is run on the bench of tests. Whatever it asks for, a reply, an answer or the result of a tool, gets a
+The document is run on the bench of tests. Each request, for a reply, an answer or the result of a tool, gets a
 placeholder, until it asks for nothing more. Then the choices that were made on the way, such as an answer, are made
 otherwise, as long as that takes the document into arms and answers that no case has taken.
 """
@@ -205,7 +205,7 @@ def _is_inside(path: str) -> bool:
 
 
 def _name(new: list[Decision]) -> str:
-    """Name a case by the arms and answers that it is there for."""
+    """Name a case by the branches and answers that it covers."""
     words = [decision.label for decision in new][:3]
     return ", ".join(words).replace("`", "") or "it runs to its end"
 

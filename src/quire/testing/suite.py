@@ -1,6 +1,6 @@
 """Run a suite: many test files, in several processes where that pays, with results in the order of the files.
 
-A file with very many cases is shared among processes, each of which takes every so many-th case. That needs nothing of
+A file with very many cases is shared among processes, each of which takes every N-th case. That needs nothing of
 the whole file: a file with snapshots or gates of coverage is not shared.
 """
 

@@ -22,7 +22,7 @@ MOST_TURNS = 1_000_000
 """Turns of the loop that one run of a program may take, so that polling is not endless."""
 
 RESOLUTION = 1e-6
-"""Two timers of one moment are one turn, whatever the sums of floats make of them."""
+"""Two timers of one moment are one turn, even if the sums of floats differ."""
 
 
 class Stuck(Exception):

@@ -43,7 +43,7 @@ class Gate:
     """The `Tools` port. Close it when the run is over: it holds sessions with servers.
 
     `scoped` makes the connections that check grants and limits themselves, for a thread that has less than the run.
-    `denied` are tools that may not be used, whatever is granted.
+    `denied` are tools that may not be used under any grants.
     """
 
     def __init__(
@@ -217,7 +217,7 @@ class Gate:
             raise ToolFailed(f"{spec.id} does not take these arguments:\n{listed}", kind="arguments")
         from quire.tools.blocking import OutOfTime, within
 
-        # The connections have limits of their own, with better words. This one holds whatever they do.
+        # The connections have limits of their own, with better words. This one holds for all of them.
         longest = connection.longest(spec, arguments) if isinstance(connection, Timed) else LONGEST_PYTHON
         try:
             result = await within(connection.call(spec, arguments, effect_id), longest)

@@ -32,7 +32,7 @@ class ToolSpec(Struct, frozen=True):
     problem: str = ""
     """The reason why the tool cannot be used, if it is known before its schema is checked."""
     changed: str = ""
-    """Says that the tool is not the one that was locked; then it is refused, whatever is granted."""
+    """Says that the tool is not the one that was locked; then it is refused under any grants."""
     output: object = None
     """The schema of the results as a server has sent it; None if there is none."""
 

@@ -1,8 +1,8 @@
 """Set the limits of a sandbox and end it: nothing of a command outlives its call.
 
-Bubblewrap waits with the start of the command until the limits are set on the process that holds the sandbox. The
+Bubblewrap delays the start of the command until the limits are set on the process that holds the sandbox. The
 kernel enforces the limits of single processes, and the number of processes: for root by a control group. A thread
-checks the memory of all processes together, and their number if there is no such group.
+checks the memory of all processes together, and their number without such a group.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 The client library reads lines of any length, fails on a byte that is not UTF-8, and does not end the children of a
 server that ends by itself. So the pipes are handled here; the library exchanges messages with them.
 
-No process group of a server may outlive this process. Servers are asked to end, and get a moment for it. If there is no
-time left, at the last of several Ctrl-C, the remaining ones are killed.
+No process group of a server may outlive this process. Servers are asked to end, and get a moment for it. If no time is
+left, at the last of several Ctrl-C, the remaining ones are killed.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Pipes:
         if not await self._ended():
             self._signal(signal.SIGTERM)
             await self._ended()
-        # Even if the server has ended: its children may hold the pipes, or just go on.
+        # Even if the server has ended: its children may hold the pipes, or just continue.
         self._signal(signal.SIGKILL if sys.platform != "win32" else signal.SIGTERM)
         await self._ended()
         transport: asyncio.BaseTransport | None = getattr(process, "_transport", None)

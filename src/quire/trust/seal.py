@@ -127,7 +127,7 @@ def is_in_keyring(user: Path, environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def move_key(user: Path, *, keyring: bool) -> None:
-    """Move the key of the user's space into the system's keyring, or back into its file."""
+    """Move the key of the user folder into the system's keyring, or back into its file."""
     from quire.trust.keys import put
 
     text, file = seal_key(user, {}), key_file(user)

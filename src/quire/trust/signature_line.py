@@ -39,7 +39,7 @@ _LINE = late_pattern(r"([^\r\n]*+)(?:\r\n|\r|\n|\Z)")
 
 
 def digest_of(text: str) -> str:
-    """Return the hash of a text. Its line ends are LF, whatever a checkout makes of them."""
+    """Return the hash of a text. Its line ends are LF, also if a checkout changes them."""
     return sha256(text.encode("utf-8", "surrogatepass"))
 
 

@@ -2,7 +2,7 @@
 
     USER/keys/NAME.toml        own keys, trusted: the public half, and where the private one is
     USER/trusted/KEYID.toml    keys of others that the user agreed to
-    USER/revoked/KEYID.toml    revoked, whatever the others say
+    USER/revoked/KEYID.toml    revoked; this counts before the others
 
     USER/keys/NAME.pem         the private half of an own key, unless the keyring of the system has it
 
@@ -38,7 +38,7 @@ class UserSpace(Protocol):
 
 
 class Home(Struct, frozen=True):
-    """A user's space for code that needs no other setting: broken files in a workspace do not get in its way."""
+    """A user folder for code that needs no other setting: broken files in a workspace do not get in its way."""
 
     user: Path
 
@@ -139,7 +139,7 @@ def add_trust(settings: UserSpace, key: TrustedKey) -> bool:
 
 
 def remove_trust(settings: UserSpace, key_id: str) -> bool:
-    """Withdraw the user's agreement to a key; return False if there is no such agreement to withdraw."""
+    """Withdraw the user's agreement to a key; return False without such an agreement."""
     try:
         (settings.user / "trusted" / f"{key_id}.toml").unlink()
     except FileNotFoundError:
@@ -189,7 +189,7 @@ def own_notes(settings: UserSpace) -> list[KeyNote]:
 
 
 def own_key(settings: UserSpace, name: str | None = None) -> SigningKey:
-    """Return the key that signs: the named one, else `default`, else the only one there is. Never creates one.
+    """Return the key that signs: the named one, else `default`, else the only one. Never creates one.
 
     Raises `CannotStart` if there is none or the choice is ambiguous, `Refused` for a key that must not be used.
     """

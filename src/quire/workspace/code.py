@@ -72,7 +72,7 @@ class Code(Struct):
         self.files[path], source = read_hashed(file)
         folders = tuple(folders)
         for name in sorted(imported_names(source)) if source and file.suffix == ".py" else ():
-            # Python's own modules come first wherever these imports happen: a file with such a name is not loaded.
+            # Python's own modules come first for all these imports: a file with such a name is not loaded.
             if name not in sys.stdlib_module_names:
                 self.add_import(name, folders)
 

@@ -185,7 +185,7 @@ def _contents(folder: str, user_folder: str, own_file: _File, file: _File, mcp_f
 
 def problems_in(path: Path, text: str, workspace: Workspace, user: Path) -> list[str]:
     """Return the problems of one file of settings, in the words of `load_settings`. The file is that of the user if it
-    is in the user's own space, else that of a workspace."""
+    is in the user folder, else that of a workspace."""
     problems: list[str] = []
     tables = _tables(_File(str(path), text.encode("utf-8", "replace")), problems)
     if not problems:

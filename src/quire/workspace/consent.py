@@ -1,7 +1,7 @@
 """The requests of a workspace's files, and the user's consent to them.
 
 A cloned repository is not trusted: it may name commands to start, addresses to send data to, code to import. All
-requests are brought to a normal form, shown line by line, and remembered by their hash in the user's space. An entry is
+requests are brought to a normal form, shown line by line, and remembered by their hash in the user folder. An entry is
 a folder and the hash of all requests; when either differs, the user is asked again.
 """
 
@@ -32,7 +32,7 @@ _VERSION = 1
 
 
 class ConfirmedWorkspaces(Struct, frozen=True):
-    """A file of texts by workspace folder, in the folder `trust` of the user's space: `workspaces.json` or
+    """A file of texts by workspace folder, in the folder `trust` of the user folder: `workspaces.json` or
     `agreed.json`."""
 
     file: Path

@@ -5,7 +5,7 @@ may go. It is kept beside the capabilities, under `rye.reach`, and is always rea
 can request it.
 
     http__get=HOST[:PORT]    that host, even if its address is private; other hosts need `http__get`
-    http__send=HOST[:PORT]   that host, in the same way; there is no grant for all hosts
+    http__send=HOST[:PORT]   that host, in the same way; a grant for all hosts does not exist
     file__write=PLACE        a protected folder or file, or a folder around some; `.` for all that a grant can open
     shell=network            the shell may use the network (so it may with `rye/web/*`)
     shell=unsandboxed        the shell runs without a sandbox; only the user can grant this, not a workspace
@@ -135,7 +135,7 @@ def _built_in_grants(everywhere: bool) -> tuple[str, ...]:
 
 
 def denied_tools(settings: Settings) -> Grants:
-    """Return the tools that `[tools] deny` removes, wherever they are granted."""
+    """Return the tools that `[tools] deny` removes, at any place of their grant."""
     return Grants.of(grant for name in settings.denied for grant in _grants(settings, name))
 
 

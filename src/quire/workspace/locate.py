@@ -1,4 +1,4 @@
-"""Locate the workspace around a document, and the user's own space; refuse a workspace of another account."""
+"""Locate the workspace around a document, and the user folder; refuse a workspace of another account."""
 
 from __future__ import annotations
 
@@ -93,11 +93,11 @@ def user_space(environ: Mapping[str, str] | None = None) -> Path:
 
 
 SHELF_FOLDERS = ("playbooks", "pipelines")
-"""Folders of the user's space whose documents have a name in every workspace (`quire.library.registered`)."""
+"""Folders of the user folder whose documents have a name in every workspace (`quire.library.registered`)."""
 
 
 def is_on_shelf(file: str | Path, user: Path) -> bool:
-    """Tell whether a file is on the shelf of a user's space: by its path, or behind the links of its folders."""
+    """Tell whether a file is in the document list of a user folder: by its path, or behind the links of its folders."""
     folders = [f"{user}{os.sep}{name}" for name in SHELF_FOLDERS]
     lexical, shelf = os.path.abspath(file), os.path.abspath(user).rstrip(os.sep)  # noqa: PTH100
     if lexical.startswith(tuple(f"{shelf}{os.sep}{name}{os.sep}" for name in SHELF_FOLDERS)):

@@ -191,7 +191,7 @@ def variables_in(texts: Iterable[str]) -> dict[str, str | None]:
     for text in texts:
         for reference in _REFERENCE.finditer(text):
             name, default = reference[1], reference[2]
-            # A variable that one place needs without a default is needed, whatever default another place gives.
+            # A variable that one place needs without a default is needed, even if another place gives a default.
             variables[name] = default if variables.get(name, "") is not None else None
     return variables
 

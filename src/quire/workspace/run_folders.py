@@ -1,7 +1,7 @@
 """Find the paths of the workspace that the command of a server names, and the folders of which it may run any file.
 
-`uv run NAME`, `cargo run` and a shell name no file: they run whatever the project contains. Unknown programs count as
-such programs in the folder in which they start and in those that they name.
+`uv run NAME`, `cargo run` and a shell name no file: they run anything that the project contains. Unknown programs count
+as such programs in the folder in which they start and in those that they name.
 """
 
 from __future__ import annotations

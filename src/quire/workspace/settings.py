@@ -69,7 +69,7 @@ class TrustSettings(Struct, frozen=True):
     mode: TrustMode = "require"
     documents: bool = False
     locked: bool = False
-    """Whether runs are refused that may do more than `quire.lock` says. Holds whichever file sets it."""
+    """True if runs are refused that may do more than `quire.lock` says. Holds in each file that sets it."""
 
 
 class AgentSettings(Struct, frozen=True):
@@ -165,7 +165,7 @@ class WebhookSettings(Struct, frozen=True):
 
 
 class ServerMark(Struct, frozen=True):
-    """A table `[servers.NAME]`: what the user says about an MCP server. Read from the user's own file only."""
+    """A table `[servers.NAME]`: the user's settings of an MCP server. Read from the user's own file only."""
 
     at: str = ""
     """The address of the server, or its command with the arguments: a workspace may give its name to another one."""
@@ -203,7 +203,7 @@ class Settings(Struct, frozen=True):
     models: ModelSettings
     tools: ToolSettings = ToolSettings()
     granted: tuple[str, ...] = ()
-    """`[tools] allow` of the user's space."""
+    """`[tools] allow` of the user folder."""
     denied: tuple[str, ...] = ()
     """`[tools] deny` of both files."""
     shell_env: tuple[str, ...] = ()
@@ -307,7 +307,7 @@ def _models(merged: Settings, own: Settings, theirs: Settings) -> Iterator[Exces
     users = {"default": own.models.default, **{f"tiers.{name}": spec for name, spec in own.models.tiers.items()}}
     for key, spec in sorted(named.items()):
         if not spec or spec.startswith(_NOT_HERE):
-            continue  # Addresses always need consent, whatever the user's own model is.
+            continue  # Addresses always need consent, for any model of the user.
         # A tier that the user does not have would otherwise be a model of the user's own.
         spec, yours = merged.models.tiers.get(spec, spec), users.get(key) or users["default"]
         yours = own.models.tiers.get(yours, yours) if yours else None

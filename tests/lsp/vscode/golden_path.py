@@ -229,7 +229,7 @@ def inbox(window: Window) -> None:
     window.answer("tomorrow")
     expect(waiting).to_have_count(1)
     expect(rows.filter(has_text="completed")).to_have_count(1)
-    expect(window.page.locator(".statusbar-item", has_text=re.compile(r"^\s*1$"))).to_be_visible()
+    expect(window.page.locator(".statusbar-item[aria-label*='waiting for you']")).to_have_text(re.compile(r"^\s*1$"))
     assert len(_json(window, "inbox", "--json")) == 1
     window.rest_mouse()
     rows.filter(has_text="completed").click()

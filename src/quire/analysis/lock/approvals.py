@@ -105,7 +105,7 @@ def _gate_direction(old: str, new: str) -> Direction:
 
 
 def _in_order(effect: str) -> list[tuple[int, str]]:
-    """Return a key that sorts the labels of steps as they stand in a document: 9 before 10."""
+    """Return a key that sorts the labels of steps in the order of a document: 9 before 10."""
     return [(int(digits or 0), other) for digits, other in _PARTS.findall(effect)]
 
 

@@ -306,7 +306,7 @@ def _in_picodollars(text: str) -> str:
 
 
 def _flows(key: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Change]:
-    """Yield the flows that are new or gone, whatever the labels of their steps are. One more of the same kind is
+    """Yield the flows that are new or gone, ignoring the labels of their steps. One more of the same kind is
     new. A lock of an older version may have a loop as the source of a text from anywhere: it covers all that ends where
     it ends."""
     ways = [_unnumbered_flow(flow).split(" → ") for flow in old]
@@ -320,7 +320,7 @@ def _flows(key: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Change]
 
 
 def _more_flows(several: Sequence[str], others: Sequence[str]) -> Iterator[str]:
-    """Yield the flows that are not among the others, or are there more often."""
+    """Yield the flows that are not among the others, or occur more often."""
     left, same = Counter(map(_unnumbered_flow, others)), set(several).intersection(others)
     left.subtract(_unnumbered_flow(flow) for flow in several if flow in same)
     for flow in several:

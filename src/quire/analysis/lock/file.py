@@ -43,7 +43,7 @@ ASKED = ("models", "servers", "variables")
 
 ENDLESS, UNPRICED = "∞", "unpriced"
 OPENS, OPENS_WITHOUT, STAYS_SHUT = "opens unattended", "opens unattended without a default", "stays shut unattended"
-"""Notes of a gate: what it does if no person answers. It opens because of a default, or because a question without a
+"""Notes of an approval: its effect if no person answers. It opens because of a default, or because a question without a
 default is answered with yes; or it stays shut where a question without a default could open it. A gate without a note
 stays shut."""
 LONGEST_FACT = 1_000

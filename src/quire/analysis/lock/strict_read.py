@@ -1,7 +1,7 @@
 """Find what is wrong with a lock that is not as `quire lock` writes it. Never raises because of its content.
 
 Everything in it is a text with a limit on its length and number; a key that is not known, a value of another shape and
-another version are findings with their lines, and then there is no lock: half of a lock would be taken for less
+another version are findings with their lines, and then no lock is returned: half of a lock would count as less
 authority than was agreed to.
 """
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         """The function that the module of a family provides."""
 
         def check(self, proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
-            """Yield what the family finds."""
+            """Yield the findings of the family."""
             ...
 
 

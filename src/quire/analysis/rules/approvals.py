@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 def check(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
-    """Yield what is wrong with the gates of a document."""
+    """Yield the findings about the approvals of a document."""
     if any(changes_something(effect) for effect in proof.effects):
         yield from _Rules(proof, context).findings()
 

@@ -36,7 +36,7 @@ _SHOWN = 8
 
 
 def check(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
-    """Yield what never runs, never decides, or is never read."""
+    """Yield findings about steps that never run, conditions that never decide, and values that are never read."""
     plan = proof.plan
     yield from _chains(plan)
     if plan.format != "pipeline":

@@ -77,7 +77,7 @@ def _incomplete(proof: Proof, context: RuleContext) -> Iterator[Diagnostic]:
         for name in called_documents(step):
             calls.setdefault(name, step.span)
     for name, through in proof.missed_by.items():
-        # A document that is there was left out because it is called in a circle, which has a finding of its own.
+        # An existing document was left out because it is called in a circle, which has a finding of its own.
         if through and context.callee(name) is None:
             message = f"{through} leads to {name}, which is not found: it can do anything"
             yield Diagnostic(codes.INCOMPLETE, message, calls.get(through, NOWHERE), help=f"check {through}")

@@ -1,8 +1,8 @@
 """Compare the values that a question shows with those that an effect uses, and find those that a person has agreed to.
 
 Names are those of one document, as its author writes them: `page.status` is another value than `page.body`. A value
-also counts as shown if a shown one was made from it, or if it was computed from a shown one. What a model or a tool
-made of a shown value was not shown.
+also counts as shown if a shown one was made from it, or if it was computed from a shown one. A result that a model or a
+tool made of a shown value was not shown.
 
 For an agreement (`Agreements`) a question counts only if it is a gate of the effect: asking alone is not consent. The
 yes is for the values that the question showed, in the version that it showed: a part of a value is not the whole, and

@@ -1,6 +1,6 @@
-"""`quire runs export`, `import`, `verify` and `backup`: runs as files, and whether they are as they were written.
+"""`quire runs export`, `import`, `verify` and `backup`: runs as files, and the check that they are unchanged.
 
-`quire runs why` explains a step: what it read, sent, was answered, and took. `quire runs diff` compares two runs.
+`quire runs why` explains a step: its values, requests, answers and cost. `quire runs diff` compares two runs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FINDINGS = 1
 @click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="A file; else standard output.")
 @click.option("--force", is_flag=True, help="Overwrite the FILE where it exists.")
 def export_command(run: str, out: Path | None, force: bool) -> None:
-    """Print a run as JSON Lines: what it was started with, its journal, events and result.
+    """Print a run as JSON Lines: its pins, journal, events and result.
 
     Exports contain no keys or other secrets; they do contain inputs, prompts and replies.
     """
@@ -45,7 +45,7 @@ async def _export(runtime: Runtime, name: str, out: Path | None) -> None:
     run = await runtime.find(name)
     lines = await export_lines(runtime, run)
     if out is None:
-        # Write bytes: the hashes are of UTF-8 with this line end, whatever the encoding of the terminal is.
+        # Write bytes: the hashes are of UTF-8 with this line end, for any encoding of the terminal.
         stream = sys.stdout.buffer
         shown = escaped if sys.stdout.isatty() else str  # a terminal gets no bytes that it would obey
         for line in lines:

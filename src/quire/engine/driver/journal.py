@@ -125,7 +125,7 @@ class Journal:
         return total
 
     def dearest(self) -> float | None:
-        """Return the cost of the dearest effect so far, or None if no cost is known."""
+        """Return the cost of the most expensive effect so far, or None if no cost is known."""
         costs = (record.usage.cost for record in self._records.values() if record.usage is not None)
         return max((cost for cost in costs if cost is not None), default=None)
 
@@ -195,8 +195,8 @@ class Ledger:
         self.closed = False
         self.cost = lease.cost
         if lease.cost is not None:
-            # The total of the run counts all that was ever recorded; what the journal does not have was removed, or is
-            # a call whose end is not known, and which is made again.
+            # The total of the run counts all that was ever recorded; the part that the journal does not have was
+            # removed, or is a call whose end is not known, and which is made again.
             journal.superseded_cost = max(0.0, lease.cost - (journal.cost() or 0.0))
         self.learnt_at = 0.0
         """When a write last told whether the run is to be cancelled, in the time of the event loop."""

@@ -136,7 +136,7 @@ class CallTime:
 
 
 def counted(intent: EffectRecord) -> EffectRecord:
-    """Return the intent of a call whose cost will not be known: what was set aside for it is its cost."""
+    """Return the intent of a call whose cost will not be known: the money set aside for it is its cost."""
     reserved = _reserved_for(intent)
     return EffectRecord(
         intent.path,
@@ -166,8 +166,8 @@ def _reserved_for(intent: EffectRecord) -> float:
 class Budget:
     """The money of one run that has a budget.
 
-    If the price of a call is not known beforehand, the cost of the dearest call so far is used for it; before there is
-    one, such calls are made one after the other.
+    If the price of a call is not known beforehand, the cost of the most expensive call so far is used for it; before
+    there is one, such calls are made one after the other.
     """
 
     def __init__(self, most: float, ledger: Ledger) -> None:
@@ -195,7 +195,7 @@ class Budget:
 
     @property
     def left(self) -> float:
-        """Return what is neither spent nor set aside; nothing if a price is not known."""
+        """Return the money that is neither spent nor set aside; nothing if a price is not known."""
         spent = self._ledger.cost
         return 0.0 if spent is None else max(0.0, self._most - spent - self._held)
 

@@ -283,7 +283,7 @@ class Performer:
     def aborted(self, path: str, number: int) -> EffectRecord:
         """Return the record that a child ended a fan for all of them.
 
-        There was no request, so there is no hash to compare.
+        The child sent no request, so it has no hash to compare.
         """
         return EffectRecord(path, "abort", "ok", "", self._ports.clock.now(), number)
 
@@ -343,7 +343,7 @@ class Performer:
 
 
 def effect_id(run: str, path: str) -> str:
-    """Return the id under which a tool is called; it is the same whenever the call is repeated."""
+    """Return the id under which a tool is called; it is the same each time the call is repeated."""
     return hashlib.sha256(f"{run}\n{path}".encode()).hexdigest()[:32]
 
 

@@ -4,8 +4,8 @@ Children of a fan are waited for by their parent, spawned ones run beside it. St
 was started under it.
 
 A launched run is given a part of the money that is left, which is held back from its launcher until the run has ended:
-all of it if the launcher waits, with half of the rest back if the run waits for a person; otherwise half. What the run
-has spent counts in its launcher: with the result if that was waited for, else with the letters of the next turn after
+all of it if the launcher waits, with half of the rest back if the run waits for a person; otherwise half. The spending
+of the run counts in its launcher: with the result if that was waited for, else with the letters of the next turn after
 its end, so every replay counts it at the same turn.
 """
 

@@ -318,7 +318,7 @@ class Walker:
                 else:
                     answer = self._performer.answer_of(question, here)
         except StepFailed as error:
-            # Recorded like every failure: a policy or a model may go on after it, and so must every replay.
+            # Recorded like every failure: a policy or a model may continue after it, and so must every replay.
             await self._finish(self._performer.refused(request, error.message, error.kind))
             raise
         if answer is None:

@@ -182,7 +182,7 @@ def call_document(
 ) -> Walk:
     """Run a callee by its name. `prefix` begins the paths of its effects; `path` is blamed for a wrong call.
 
-    The named stores of a pipeline are put into `stores`.
+    The variables of a pipeline are put into `stores`.
     """
     plan = setting.documents.get(name)
     if plan is None:
@@ -207,7 +207,7 @@ def _pipeline(
     setting: Environment,
     stores: dict[str, Value] | None,
 ) -> Walk:
-    import quire.engine.interpreter.pipeline.interpret  # noqa: F401  the kinds of steps there are
+    import quire.engine.interpreter.pipeline.interpret  # noqa: F401  registers the kinds of steps
     from quire.engine.interpreter.pipeline.steps import PipelineScope, run_steps
 
     frame = PipelineScope(setting, plan, called_with(plan, inputs, path, setting.work))

@@ -1,4 +1,4 @@
-"""Grammars for authors that are programs: what a model has to know to write a document of a format.
+"""Grammars for authors that are programs: the rules that a model needs to write a document of a format.
 
 Each is one Markdown text that stands by itself: the grammar, the rules that it does not show, and examples that
 check and run. `quire grammar`, the resources and prompts of `quire mcp` and the launch tools all give these texts.

@@ -55,8 +55,8 @@ def check_reading(
     """Return the findings of a reading and of all checks, in the order of the text. Without `plans`, those of
     `check_plans` are left out, which takes as long as all others together.
 
-    If there are errors, the rest of the file is checked all the same; the findings then hold whatever the unread parts
-    are.
+    If there are errors, the rest of the file is checked all the same; the findings then hold for any content of the
+    unread parts.
     """
     file = reading.file or reading.partial
     if file is None:

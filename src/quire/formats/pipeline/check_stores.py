@@ -1,8 +1,8 @@
 """Check the stores and the declared inputs of a pipeline.
 
 Stores: read before they are written, written where no step can read them, and names that are nearly another. Inputs:
-names that steps read without a declaration, inputs that no step reads, and what callers pass. A pipeline without
-`input:` takes anything.
+names that steps read without a declaration, inputs that no step reads, and the values that callers pass. A pipeline
+without `input:` takes anything.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class _WrittenStores:
 
 
 def _check_uncertain(name: str, use: Use, fields: Fields) -> None:
-    """Report a store that may not be there, because the step that writes it can be skipped."""
+    """Report a variable that may be missing, because the step that writes it can be skipped."""
     at, guard = use.first[name], use.step.guard
     when = guard.when if guard is not None else None
     if when is not None and when.text == at.when and use.text is not when:

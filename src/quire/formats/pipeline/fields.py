@@ -63,7 +63,7 @@ class Fields(PipelineFindings):
         super().__init__()
         self.source = source
         self.dialect = False
-        """Whether the document that is being read says `dialect: quire`."""
+        """True if the document that is being read says `dialect: quire`."""
         self.placing = 0
         """Characters of the texts in which places were looked for."""
         self._guesses = _MAX_GUESSES

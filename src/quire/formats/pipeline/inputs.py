@@ -49,7 +49,7 @@ class Use(Struct, frozen=True):
     first: Mapping[str, Written]
     """The stores that the step could see if they were written in time."""
     certain: Mapping[str, int]
-    """Of those, the ones that no `when` and no `match` may leave unwritten, with the number at which they are there."""
+    """Of those, the ones that no `when` and no `match` may leave unwritten, with the number from which they exist."""
     optional: bool = False
     in_prompt: bool = False
 
@@ -69,7 +69,7 @@ class Use(Struct, frozen=True):
         return written is not None and written.ends < self.index
 
     def certainly_written(self, name: str) -> bool:
-        """Tell whether an earlier step has written the store, whatever was skipped."""
+        """Tell whether an earlier step has written the variable even if some steps were skipped."""
         return self.certain.get(name, self.index) < self.index
 
 
@@ -199,7 +199,7 @@ class _UseWalk:
                 written.setdefault(name, at)
 
     def _certain(self, step: Step) -> Iterator[tuple[str, int]]:
-        """Yield the stores that a step writes whenever the run continues after it."""
+        """Yield the variables that a step writes if the run continues after it."""
         if step.guard is not None and step.guard.when is not None and step.guard.default is None:
             return
         if isinstance(step.body, syntax.StepsBody) and not (

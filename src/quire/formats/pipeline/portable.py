@@ -1,7 +1,7 @@
-"""Find what a pipeline file uses beyond the format that all implementations share.
+"""Find the parts of a pipeline file that go beyond the format that all implementations share.
 
 The table of the language says which keys only Quire has, and a test holds the keys of the shared format, which does not
-change. What is not a key is looked at by itself: functions, tags, the forms of `pass` and `on_error`.
+change. Functions, tags, and the forms of `pass` and `on_error` are not keys; they are checked apart.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ class AgentBody(Struct):
     """None if there are no `capabilities`; an empty tuple grants nothing."""
     schema: Name | None = None
     is_file: bool = False
-    """Whether the prompt is in a file (`!file`)."""
+    """True if the prompt is in a file (`!file`)."""
     settings: AgentSettings | None = None
 
 
@@ -135,7 +135,7 @@ class StepsBody(Struct):
 
     steps: tuple[Step, ...]
     flat: bool = True
-    """Whether the value of `steps` is the list itself; else it is a mapping, with the list as its `do`."""
+    """True if the value of `steps` is the list itself; else it is a mapping, with the list as its `do`."""
 
 
 class MatchBody(Struct):
@@ -237,7 +237,7 @@ class Pipeline(Struct):
     steps: tuple[Step, ...]
     span: Span = NOWHERE
     dialect: bool = False
-    """Whether the document says `dialect: quire`."""
+    """True if the document says `dialect: quire`."""
     input: tuple[Field, ...] | None = None
     """The inputs that it declares; None if they are inferred."""
     input_names: tuple[Name, ...] = ()

@@ -1,4 +1,4 @@
-"""Walks through the syntax tree of a pipeline: the steps at any depth, and what each of them contains."""
+"""Walks through the syntax tree of a pipeline: the steps at any depth, and the contents of each."""
 
 from __future__ import annotations
 

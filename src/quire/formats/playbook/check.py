@@ -84,7 +84,7 @@ def lint(
 
 
 class _Missing(Struct, frozen=True):
-    """The words about a name that nothing sets, the same wherever it is read."""
+    """The words about a name that nothing sets, the same for all places that read it."""
 
     code: Code
     message: str

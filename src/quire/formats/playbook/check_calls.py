@@ -1,4 +1,4 @@
-"""Check what a playbook names in its workspace: calls of other documents, `@tool(quire, NAME, {…})`, and models."""
+"""Check names of a playbook in its workspace: calls of other documents, `@tool(quire, NAME, {…})`, and models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read what playbooks have only in Quire: `@context`, `@model`, `from:` of the artifact, and escapes in questions.
+"""Read Quire's extensions of playbooks: `@context`, `@model`, `from:` of the artifact, and escapes in questions.
 
 Other implementations send the two directives to the model as text, skip `from:`, and show escapes as they are written.
 Each use is a note. None of them is read in the documents of runs that were started before Quire had them.
@@ -82,7 +82,7 @@ def _note(what: str, elsewhere: str, span: Span, findings: list[Diagnostic]) -> 
 def beyond_format(playbook: Playbook) -> list[Diagnostic]:
     """Return notes about places that the format does not describe, and that other implementations may read otherwise.
 
-    The format leaves prompt references to implementations, so these are no notes of an ordinary check.
+    The format leaves prompt references to implementations, so an ordinary check does not note these.
     """
     findings: list[Diagnostic] = []
     for parent in playbook.steps:

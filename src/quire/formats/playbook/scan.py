@@ -22,7 +22,7 @@ from quire.patterns import late_pattern
 from quire.source import Span
 
 # Most lines begin with a character that begins no special line: one look at it skips them. Alternatives begin with a
-# plain character wherever possible, so that most of them are skipped without a match attempt. A match with more than 24
+# plain character where possible, so that most of them are skipped without a match attempt. A match with more than 24
 # groups is too large for Python's own allocator and takes twice the time to make.
 _SPECIAL = re.compile(
     r"""\n(?=[^0-9A-Za-z\n*-])(?:

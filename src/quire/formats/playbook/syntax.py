@@ -248,7 +248,7 @@ class Step(_Placed, Struct):
 
 
 class ArtifactDeclaration(_Placed, Struct, frozen=True):
-    """The `type:` and the `from:` of `## ARTIFACTS`; at least one of them is there."""
+    """The `type:` and the `from:` of `## ARTIFACTS`; at least one of them is present."""
 
     type: str
     """In lower case, or a `{{variable}}` that is resolved when the run ends; empty if none is written."""

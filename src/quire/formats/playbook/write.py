@@ -64,7 +64,7 @@ def _input(declared: InputDeclaration) -> str:
 def _body(step: Step) -> list[str]:
     """Return the parts of a step.
 
-    Directives come first: after a branch that is not closed there is no place for them.
+    Directives come first: a branch that is not closed leaves no place for them.
     """
     lines = []
     if step.prompt:

@@ -260,7 +260,7 @@ def _says_something(case: Case) -> bool:
         return True
     scripts = [case.setting.model, *(act.model for act in case.then)]
     if any(entry.contains for script in scripts if script is not None for entry in script.entries):
-        return True  # without that text in a prompt there is no reply
+        return True  # a prompt without that text gets no reply
     expects = [case.expect, *(act.expect for act in case.then)]
     # Every case expects that the run completes.
     usual = (("status", "completed"), ("exit", 0))

@@ -57,7 +57,7 @@ class Contains(Struct, frozen=True):
 
     parts: tuple[Value, ...]
     negated: bool = False
-    """True for `not_contains`: then none of the parts may be there."""
+    """True for `not_contains`: then none of the parts may occur."""
     span: Span = NOWHERE
 
 
@@ -127,7 +127,7 @@ class Fields(Struct, frozen=True):
 
 
 class Absent(Struct, frozen=True):
-    """Holds if there is nothing (`absent: true`), or if there is something (`absent: false`)."""
+    """Holds without a value (`absent: true`), or with one (`absent: false`)."""
 
     wanted: bool = True
     span: Span = NOWHERE

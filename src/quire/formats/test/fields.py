@@ -111,7 +111,7 @@ class TestFields(Findings):
         return self._distinct(entries) if numbers else entries
 
     def _distinct(self, entries: list[tuple[str, Entry]]) -> list[tuple[str, Entry]]:
-        """Report a name that is there as a number and as a text, and leave the second one out."""
+        """Report a name that occurs as a number and as a text, and leave the second one out."""
         distinct: dict[str, Entry] = {}
         for name, entry in entries:
             if distinct.setdefault(name, entry) is not entry:

@@ -108,7 +108,7 @@ ACTIONS: Mapping[str, ToolSpec] = dict(
 
 
 USER_FOLDER = "user:.ai"
-"""The value of `--allow file__write=user:.ai`, which opens the items of the user's own space and nothing else of it."""
+"""The value of `--allow file__write=user:.ai`, which opens the items of the user folder and nothing else of it."""
 
 
 def _now() -> datetime:
@@ -231,7 +231,7 @@ class ItemsConnection:
 
         folders = reach_of(self._grants).folders
         if space == "user":
-            # Grants of folders refer to the workspace; the user's space has a name of its own.
+            # Grants of folders refer to the workspace; the user folder has a name of its own.
             if USER_FOLDER not in folders:
                 grant = f"--allow file__write={USER_FOLDER}"
                 how = new_run_with(grant) if self._grants.declared else f"grant it with {grant}"

@@ -56,7 +56,7 @@ def with_child(text: str, parent: Tagged, *children: str) -> Edit | None:
 
 
 def with_grant(text: str, scanned: Scan, primary: str, element: str) -> Edit | None:
-    """Return the edit that adds a permission; the elements around it are made if they are not there."""
+    """Return the edit that adds a permission; the elements around it are made if they are missing."""
     permissions = scanned.below("metadata", "permissions")
     if permissions is None:
         metadata = scanned.below("metadata")

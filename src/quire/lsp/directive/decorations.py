@@ -115,7 +115,7 @@ class _Formatter:
         return tag.tag in METADATA if above.tag == "metadata" else True
 
     def _is_structure(self, tag: Tagged) -> bool:
-        """Tell whether there is nothing but elements, comments and white space in an element."""
+        """Tell whether an element holds only elements, comments and white space."""
         at = tag.inner_start
         parts = [*(child.span for child in tag.children), *self._comments(tag)]
         for part in sorted(parts, key=attrgetter("start")):

@@ -1,4 +1,4 @@
-"""The elements of a directive: what they mean, which attributes they have, and which elements stand in them.
+"""The elements of a directive: their meanings, their attributes, and the elements that stand in them.
 
 An element is looked up by its tag with that of its parent, `cost>context`, then by its tag alone. Words that the format
 itself lists come from there.

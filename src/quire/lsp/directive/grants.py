@@ -1,4 +1,4 @@
-"""Permissions of a directive: what each offers, its tier of risk, and the steps that use it."""
+"""Permissions of a directive: the tools of each, its tier of risk, and the steps that use it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The names and parts of a directive: its outline, its inputs and outputs, and the items that it names.
 
-Names come from a scan of the tags, so they are there while the text is not well-formed.
+Names come from a scan of the tags, so they are available while the text is not well-formed.
 """
 
 from __future__ import annotations

@@ -218,7 +218,7 @@ def parameter_markdown(view: View, name: Name) -> str:
 
 
 def tool_markdown(item_id: str) -> str:
-    """Return description and arguments of a tool; what is known of a tool of a server is its name alone."""
+    """Return description and arguments of a tool; only the name of a tool of a server is known."""
     if item_id == CONTROL:
         return f"**tool** {code(item_id)}\n\nDecides how the thread continues. It needs no permission."
     tool = built_in_tool(item_id)

@@ -47,7 +47,7 @@ class Attribute(Struct, frozen=True):
 
 
 class Tagged(Struct, eq=False):
-    """An element, as far as it is there."""
+    """An element, as far as it is typed."""
 
     tag: str
     source: str
@@ -186,7 +186,7 @@ def scan(text: str) -> Scan:
 
 
 def open_at(text: str, start: int, offset: int) -> list[Tagged]:
-    """Return the elements that are open at an offset, the outermost first, whatever comes after it."""
+    """Return the elements that are open at an offset, the outermost first, ignoring the text after it."""
     scanner = _Scanner(text, Span(start, offset), [], [])
     scanner.run()
     return scanner.open

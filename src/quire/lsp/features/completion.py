@@ -1,4 +1,4 @@
-"""Answer about the place of the cursor: what can be typed there, what stands there, and the parameters of a call."""
+"""Answer about the place of the cursor: completions, hovers, and the parameters of a call."""
 
 from __future__ import annotations
 

@@ -221,7 +221,7 @@ def rename(session: Session, params: Mapping[str, Any]) -> dict[str, Any] | None
     view, name = named[0]
     _require_renamable(view, name)
     # In a prompt file the name is one of the document that uses the file, and so are the rules for names. A pipeline
-    # has the rules of pipelines, wherever it is called.
+    # has the rules of pipelines at all its calls.
     elsewhere = not view.format or (name.kind == "pipeline" and name.document)
     home = view.folder.view(name.document) if elsewhere else view
     problem = ask(home, "naming", "name_problem", name, new) if home is not None else ""

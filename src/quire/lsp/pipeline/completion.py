@@ -366,7 +366,7 @@ def _step_snippet(kind: str, column: int, *, flow: bool, dialect: bool) -> str:
 
 
 def _value_snippet(key: str, number: int) -> tuple[str, int]:
-    """Return the value of a key with places from a number on, and how many there are."""
+    """Return the value of a key with places from a number on, and their number."""
     form = SNIPPETS.get(key, "")
     if not form:
         return f"${{{number}}}", 1

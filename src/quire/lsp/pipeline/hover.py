@@ -261,7 +261,7 @@ def _result_of(view: View, callee: CalledDocument) -> FieldType | None:
 
 
 def tool_text(view: View, name: str) -> str:
-    """Return the hover of a tool: what it does, its arguments, its class, its tier and whether it is granted."""
+    """Return the hover of a tool: its description, arguments, class and tier, and if it is granted."""
     tool, settings = built_in_tool(name), view.folder.settings
     if tool is None:
         server, _, its_tool = name.partition("__")
@@ -343,7 +343,7 @@ def _declared_text(view: View, place: YamlPlace, key: str, word: Span) -> str:
 
 
 def step_text(view: View, kind: str, word: Span) -> str:
-    """Return the hover of a step: what its kind does, its bound, and the prompt that a model would get."""
+    """Return the hover of a step: the meaning of its kind, its bound, and the prompt that a model would get."""
     lines = [f"**{kind}**\n\n{KIND_MEANINGS[kind]}"]
     way = way_to(view, word.end)
     if way is None or way.step.span.start != word.start:

@@ -1,6 +1,6 @@
 """The steps of a pipeline file, also of one that is half typed, and the meaning of the places in it.
 
-A text is cut at its documents and steps by how its lines begin, whatever is half typed inside of a step. If its YAML is
+A text is cut at its documents and steps by how its lines begin, also if a step is half typed. If its YAML is
 broken, the steps that are right are read alone.
 """
 
@@ -158,7 +158,7 @@ _TREES: WeakKeyDictionary[View, Tree] = WeakKeyDictionary()
 
 
 def tree_of(view: View) -> Tree:
-    """Return the tree of a file: what the reader gives, or the steps that can be read alone if its YAML is broken."""
+    """Return the tree of a file: that of the reader, or the steps that can be read alone if its YAML is broken."""
     if view not in _TREES:
         reading = view.reading
         file = reading.file or reading.partial if reading is not None else None

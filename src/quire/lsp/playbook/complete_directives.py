@@ -63,7 +63,7 @@ def readable_names(view: View, offset: int, *, own: bool = False) -> Iterator[tu
 
 
 def placeholder_names(view: View, start: int, offset: int, reads: tuple[View, int] | None = None) -> list[Completion]:
-    """Return the names for `{{`. The closing braces are added unless they are there. `reads` is the place that reads
+    """Return the names for `{{`. The closing braces are added unless they are present. `reads` is the place that reads
     the names, if that is in another document: the one that uses a prompt file."""
     rest = view.source.text[offset : offset + 2]
     closing = "" if rest == "}}" else "}" if rest[:1] == "}" else "}}"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 class Parameter(Struct, frozen=True):
     label: str
-    """As it stands in the form."""
+    """Its spelling in the form."""
     meaning: str
 
 

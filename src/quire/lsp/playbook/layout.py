@@ -1,7 +1,7 @@
 """The places of the steps, sections, markers and captures of a playbook.
 
-Steps and sections are found by their headings alone, so that they are there while the text between them is typed. What
-a step does and keeps is told by the tree of the reader, which reads broken text as far as it can.
+Steps and sections are found by their headings alone, so that they are available while the text between them is typed.
+The work and the captures of a step come from the tree of the reader, which reads broken text as far as it can.
 """
 
 from __future__ import annotations
@@ -230,7 +230,7 @@ class Layout:
         return next((section for section in fitting if offset < section.end or section.end == self._last), None)
 
     def readable(self, offset: int, *, own: bool = False) -> Iterator[Capture]:
-        """Yield the captures whose values can be there at an offset, the nearest first. With `own`, the result of the
+        """Yield the captures whose values can exist at an offset, the nearest first. With `own`, the result of the
         step itself counts too, as in its conditions."""
         here = self.part_at(offset)
         top = here.top if here else None

@@ -66,7 +66,7 @@ def _circles(view: View, library: Snapshot, *, reads: bool) -> CallCircles:
 
 
 def prompt_path(view: View, reference: str) -> str:
-    """Return the file that a reference of `@prompt` means; empty if it is not there, if a run would not read it, or if
+    """Return the file that a reference of `@prompt` means; empty if it is missing, if a run would not read it, or if
     it is known only in a run."""
     scheme, _, where = reference.partition(":")
     if scheme == "file" and "{{" not in where:
@@ -96,7 +96,7 @@ def _prompt_homes(view: View) -> Iterator[tuple[Path, Path | None]]:
 
 
 def _file_in(path: Path, home: Path | None) -> str:
-    """Return the path of a file; empty if it is not there, or is a link that leads out of `home`."""
+    """Return the path of a file; empty if it is missing, or is a link that leads out of `home`."""
     try:
         inside = home is None or path.resolve().is_relative_to(home.resolve())
         return os.path.abspath(path) if inside and path.is_file() else ""  # noqa: PTH100
@@ -115,9 +115,9 @@ class ToolText(Struct, frozen=True):
     connection_span: Span
     tool: str
     tool_span: Span | None
-    """None if the comma before the tool is not there yet."""
+    """None if the comma before the tool is missing."""
     arguments: int | None
-    """The offset behind the second comma; None if it is not there yet."""
+    """The offset behind the second comma; None if it is missing."""
 
 
 def read_tool(text: str, start: int, end: int) -> ToolText | None:

@@ -100,7 +100,7 @@ def _registered(view: View, table: TomlTable) -> Iterator[Name]:
 
 
 def _links(view: View, key: TomlKey) -> Iterator[Link]:
-    """Yield the files and folders that a value names, if they are there."""
+    """Yield the files and folders that a value names, if they exist."""
     setting = key_at(key.path)
     if setting is None or setting.names not in ("folder", "pipeline"):
         return

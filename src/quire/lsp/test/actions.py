@@ -130,7 +130,7 @@ def _settings(tree: Mapping, case: Mapping, key: str) -> list[Node | None]:
 
 
 def _own(labels: list[str], present: set[str]) -> list[str]:
-    """Return the labels of the document's own steps that are not there yet."""
+    """Return the labels of the document's own steps that are missing."""
     return [label for label in labels if label not in present and ">" not in label and "›" not in label]
 
 

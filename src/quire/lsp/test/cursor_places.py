@@ -35,7 +35,7 @@ class Place(Struct, frozen=True):
     """For a key the path of the mapping around it, for a value that of the value itself."""
     kind: Kind
     word: Span
-    """The key or the value that is there, as far as it is typed, without quotes."""
+    """The key or the value at the cursor, as far as it is typed, without quotes."""
     present: frozenset[str] = frozenset()
     """The other keys of the mapping."""
     in_flow: bool = False

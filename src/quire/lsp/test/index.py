@@ -300,7 +300,7 @@ def _cases_by_lines(text: str) -> Iterator[Symbol]:
 
 def name_problem(view: View, name: Name, new: str) -> str:
     """Return why a name must not become another one; empty if it may. A name of the document is judged by the rules of
-    the document, and has to be there."""
+    the document, and has to exist."""
     if name.kind == "case":
         if not new.strip() or len(new) > LONGEST_NAME or HIDDEN.search(new):
             return f"the name of a case is one line of at most {LONGEST_NAME} characters"

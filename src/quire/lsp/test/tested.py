@@ -113,7 +113,7 @@ class TestedDocument:
         return self.steps.names
 
     def asks(self, label: str) -> bool:
-        """Tell whether a step asks a person itself, whatever a model says."""
+        """Tell whether a step asks a person itself, for any reply of a model."""
         step = self.step(label)
         if step is None or step.ask is not None:
             return step is not None

@@ -131,7 +131,7 @@ class RunFan(OfStep, frozen=True, kw_only=True):
 
 @operation("The items of a fan-out: the state of each, and a page of them, the failed ones first.", RunFan, Fan)
 async def run_fan(host: Host, given: RunFan) -> Value:
-    """Return the states of all items of a fan, and one page of the items that fit, the failed ones first."""
+    """Return the states of all parallel items, and one page of the items that fit, the failed ones first."""
     run, path, limit = await host.runtime.find(given.run), given.path, given.limit
     # The head of a run that is driven here needs no replay, and must be read before anything else happens.
     view = (await host.views.head(run)).view

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PLACES = ("documents", "steps", "runs", "codes", "texts")
 ARTIFACT = shape(run=Name, title=Any, document=Any, type=Text, size=Seq, head=Text, at=float)
 MOST_ALIKE = 5
-"""So many texts are looked at for each that is returned, because runs of one document often hold the same."""
+"""Number of texts that are looked at for each that is returned, because runs of one document often hold the same."""
 _CURSOR = re.compile(r"(\d[\d.e+-]{0,30})_(\S{1,100})", re.ASCII)
 
 

@@ -1,4 +1,4 @@
-"""The workspace itself: version and links, the API's own description, what needs the user now, health and trust,
+"""The workspace itself: version and links, the API's own description, tasks that need the user now, health and trust,
 webhooks of the user's settings. Addresses of webhooks are in the settings."""
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ async def _running(site: Site, row: RunRow) -> Value:
         progress = (await site.views.head(row.id)).view.progress if row.id in site.runs else None
         shown = progress or Progress.of((await site.runtime.stored(row)).plan)
     except QuireError:
-        return running_data(row, None, [])  # A run of another version: what its row says is shown.
+        return running_data(row, None, [])  # A run of another version is shown from its row.
     return running_data(row, progress, [step.label for step in shown.steps.values() if not step.depth])
 
 

@@ -8,7 +8,7 @@ once, or found to be stored already.
 The tables are in the first schema of the connection's `search_path`, and their names begin with `quire_`, so a database
 may be shared with other programs. Their layout is that of the SQLite file (`quire.stores.sqlite.statements`), but large
 texts are stored as bytes, since they may contain characters that PostgreSQL's text cannot hold, and names that are
-sorted or searched compare by bytes, whatever the language of the database.
+sorted or searched compare by bytes, in any language of the database.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class PostgresStatements(Statements):
     """
     SEAL_ROW = "UPDATE journal SET seal = ? WHERE run = ? AND place = ?"
 
-    # Readers and writers without texts go on; a transaction that has added a text is waited for.
+    # Readers and writers without texts continue; a transaction that has added a text is waited for.
     KEEP_TEXTS = "LOCK TABLE quire_blobs IN SHARE ROW EXCLUSIVE MODE"
     ENDED_BEFORE = _ENDED.format("""
         (status = ANY(?) AND greatest(updated_at, taken_in_at) < ?)

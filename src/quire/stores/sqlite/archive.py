@@ -125,7 +125,7 @@ def vacuum(database: Database) -> int:
 
 
 def backup(database: Database, to: Path) -> int:
-    """Copy the file as it is, whatever its schema, to a new name."""
+    """Copy the file as it is, with any schema, to a new name."""
     if not database.exists():
         raise StoreError(f"nothing to copy: {database.path} does not exist")
     if to.exists():

@@ -70,7 +70,7 @@ def _read_only(path: Path, log: Path, seconds: float) -> sqlite3.Connection:
 
 
 def _unchanging(path: Path, log: Path, seconds: float) -> sqlite3.Connection:
-    """Open without index and without log. Only allowed if there is no log, that is, if no process has the database
+    """Open without index and without log. Only allowed without a log, that is, if no process has the database
     open."""
     if log.exists():
         raise FileExistsError(errno.EEXIST, "the log would not be read")
@@ -94,7 +94,7 @@ Durability: TypeAlias = Literal["power", "process"]
 LOG_PAGES = 100
 """The number of pages after which the log is written over from its beginning, with durability "power". Syncing a
 growing file costs twice as much as syncing one that does not grow, so a short log pays off: with SQLite's own 1,000 a
-journaled step costs a third more. Without syncs there is nothing to gain."""
+journaled step costs a third more. Without syncs nothing is gained."""
 
 Parameters: TypeAlias = Sequence[Any]
 
@@ -169,7 +169,7 @@ class Database:
             except (sqlite3.Error, OSError) as error:
                 raise explain(error, self.path) from error
         elif _identity(self.path) != self._file:
-            # SQLite would go on with a file that no longer has a name: everything written to it would be lost.
+            # SQLite would continue with a file that no longer has a name: everything written to it would be lost.
             raise StoreGone(f"{self.path} was removed or replaced while it was in use: start Quire again")
         return self._connection
 
@@ -196,7 +196,7 @@ class Database:
 
     @contextmanager
     def to_copy(self) -> Iterator[sqlite3.Connection]:
-        """Yield a connection through which the file can be copied, whatever its schema."""
+        """Yield a connection through which the file can be copied, with any schema."""
         if self._connection is not None or not _is_older(self.path):
             yield self.connection()
             return

@@ -36,7 +36,7 @@ class Memory:
         self.owners: dict[str, _MemoryLocks] = {}
 
     def lose_owners(self) -> None:
-        """Take the locks from all owners, as if their processes had died. An owner that is still there can write until
+        """Take the locks from all owners, as if their processes had died. An owner that still lives can write until
         the next one begins."""
         self.owners.clear()
 

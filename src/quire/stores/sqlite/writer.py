@@ -2,7 +2,7 @@
 
 Writes and transactions of several tasks in one turn of the event loop share a commit. One that survives a loss of power
 costs a tenth of a millisecond or more, nearly all of it waiting for the disk, so the branches of a fan and the runs of
-a server share one whenever they can.
+a server share one if they can.
 
 The kernel drops a lock when its process dies, however it dies, so a dead owner is noticed at once, without time-outs.
 The lock only shows which owner is alive; the epoch keeps a stale owner from writing.
@@ -133,7 +133,7 @@ class Writer:
 
     def _alone(self) -> bool:
         """Tell whether no other task has written since the loop last came round, or is about to write again after a
-        commit that it shared; then there is no commit to share."""
+        commit that it shared; then it has no commit to share."""
         asyncio = sys.modules.get("asyncio")
         if asyncio is None:
             return True  # a verb that needs no loop

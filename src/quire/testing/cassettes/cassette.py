@@ -55,7 +55,7 @@ class RecordedCall(Struct, frozen=True):
     cost: float | None = 0.0
 
     def as_value(self) -> dict[str, Value]:
-        """Return the call as it stands in the file."""
+        """Return the call in the form of the file."""
         value: dict[str, Value] = {
             "step": self.step,
             "path": self.path,
@@ -83,7 +83,7 @@ class CassetteFile(Struct, frozen=True):
 
     @classmethod
     def beside(cls, test: str, name: str = "") -> CassetteFile:
-        """Read the cassette of a test file, which need not be there. Raises `CannotStart`.
+        """Read the cassette of a test file, which need not exist. Raises `CannotStart`.
 
         `name` is that of another file in the same folder; empty for the test's own.
         """
@@ -248,7 +248,7 @@ class Cassettes:
     def problems(self, player: CassettePlayer, where: Span, problems: Sequence[Problem]) -> list[Problem]:
         """Return the problems of a case with those of its cassette.
 
-        A prompt that differs explains all others. A call that was not made is a problem only if there is no other.
+        A prompt that differs explains all others. A call that was not made is a problem only without another one.
         """
         if player.drifts and not self._keep:
             return [_drift(drift, where) for drift in player.drifts[:1]]

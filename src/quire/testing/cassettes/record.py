@@ -76,7 +76,7 @@ class WantedCase(Struct, frozen=True):
 
 
 def plan_recording(options: RecordOptions, environ: Mapping[str, str] = os.environ) -> Recording:
-    """Find the cases and open the model. Nothing is asked yet. Raises `CannotStart`, also if there is nothing to do."""
+    """Find the cases and open the model. Nothing is asked yet. Raises `CannotStart`, also if it has nothing to do."""
     cases: list[WantedCase] = []
     for target in options.targets:
         cases += _wanted(target, options)

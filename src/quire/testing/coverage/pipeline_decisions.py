@@ -88,7 +88,7 @@ class YamlPositions(Struct, frozen=True):
     def find(self, step: Span, *keys: str) -> Span:
         """Return the place of a key in the body of the step whose kind stands at a place.
 
-        Each further key is looked for in the value of the one before; if it is not there, in the same mapping. Returns
+        Each further key is looked for in the value of the one before; if it is missing, in the same mapping. Returns
         the last place that was found, at least that of the step.
         """
         entry = self.entries.get(step)
@@ -264,7 +264,7 @@ class _Step(Struct, frozen=True):
 
     def _items(self, source: LiteralValue | Formula | None, most: int | None) -> Iterator[Decision]:
         if isinstance(source, LiteralValue):
-            return  # the number of items is written down, so there is nothing to decide
+            return  # the number of items is written down, so nothing is decided
         at = self._at("items", "over")
         for way, words in (("0", "0 items"), ("1", "1 item"), (MANY, "several items")):
             if way == MANY and most == 1:

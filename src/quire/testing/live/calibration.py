@@ -1,6 +1,6 @@
 """Measure a judge against labels of people, and decide whether it may fail a case.
 
-    {"text": "Bread. What else.", "label": "fail"}
+    {"text": "Bread, what else.", "label": "fail"}
 
 The result lies beside the judge, bound to its rubric and its model. The file has the counts, and everything else is
 computed from them again when it is read.
@@ -177,7 +177,7 @@ def stored_calibration(judge: Path) -> Calibration | None:
 
 
 def standing_of(judge: Judge, model: str, calibration: Calibration | None) -> Standing:
-    """Decide whether a judge may fail a case: calibrated with this rubric and model, on enough labels, and well."""
+    """Decide whether a judge may fail a case: calibrated with this rubric and model, well and on enough labels."""
     if calibration is None:
         return Standing(False, "it was never compared with people")
     if calibration.rubric != judge.hash:

@@ -5,7 +5,7 @@
     model: anthropic:claude-haiku-5-5
     reads: output
     examples:
-      - {text: "Bread. What else.", verdict: fail, reason: it is not friendly}
+      - {text: "Bread, what else.", verdict: fail, reason: it is not friendly}
 
 A judge may come from others, like the test beside it. So it names a tier or a model of a provider, never an address, a
 file of weights or a script: only the user decides where texts are sent.
@@ -14,7 +14,7 @@ A judged text is data: it comes from the model under test, which may have read t
 frame, each of its lines behind a mark, between lines with a hash that depends on the text itself. A text can
 neither end its frame nor begin another one, because it would have to contain its own hash.
 
-A reply that is not exactly the verdict that was asked for is no verdict, and no verdict is never a pass.
+A reply that is not exactly the requested verdict is not a verdict, and a missing verdict is never a pass.
 """
 
 from __future__ import annotations

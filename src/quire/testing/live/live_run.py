@@ -112,7 +112,7 @@ def run_live(plan: LivePlan, on_try: Callable[[Try], None] = lambda made: None) 
     try:
         asyncio.run(schedule.run(perform))
     except KeyboardInterrupt:
-        # What was tried is paid for, so it is reported.
+        # Tries are paid for, so they are reported.
         interrupted = True
     scores = schedule.scores()
     _keep(plan.cases, scores)

@@ -1,4 +1,4 @@
-"""Ask the recorded prompts of stored runs of another model: call by call, or following it wherever its replies lead.
+"""Ask the recorded prompts of stored runs of another model: call by call, or following it along its own replies.
 
 Call by call, the old reply continues being used for everything that follows, so each call is compared by itself: the
 reply, and the captures and branches that come of it in its place. A model that is followed gets tools, texts and people
@@ -121,7 +121,7 @@ async def recorded_run(runtime: Runtime, run: str) -> RecordedRun:
 
 
 def performer(view: RunView, model: Model, clock: Clock) -> Performer:
-    """Return a performer that only asks a model, as a run would: there is nothing behind its other ports."""
+    """Return a performer that only asks a model, as a run would: its other ports are empty."""
     store, tools, loader, people = cast("tuple[Store, Tools, Loader, People]", (None,) * 4)
     run, usual = view.row.id, view.pins.reply_tokens or REPLY_TOKENS
     feed = Feed(run, Lease(run, 0, 0, frozenset()), clock, lambda event: None)
@@ -146,7 +146,7 @@ async def ask_again(
 ) -> None:
     """Ask every call of these runs of a model, side by side, and compare each reply in its place.
 
-    `asked_calls` gets a place for each call, which is filled when its reply is there. So a user who interrupts the work
+    `asked_calls` gets a place for each call, which is filled when its reply arrives. So a user who interrupts the work
     still has the replies that were paid for.
     """
     room = side_by_side(most_cost(runs, model, clock), purse)

@@ -14,7 +14,7 @@ from msgspec import Struct
 Z = 1.959963984540054
 """The quantile of the normal distribution for 95 %."""
 Z_POWER = 0.8416212335729143
-"""The quantile for a power of 80 %: the chance to see a difference that is there."""
+"""The quantile for a power of 80 %: the chance to see a difference that exists."""
 ALPHA = 0.05
 WORTH_KNOWING = 0.05
 """The smallest difference that rows are planned for: 5 points."""
@@ -74,8 +74,8 @@ def rate_interval(rows: Sequence[Tally]) -> Interval:
     """Return the Wilson interval of the rate over rows that were repeated.
 
     Repeats of one row resemble each other, so they count for less than as many rows: the number of tries is divided by
-    the design effect, which is the variance between rows over the variance that independent tries would have. For a
-    single row there is nothing to compare, and its tries count fully.
+    the design effect, which is the variance between rows over the variance that independent tries would have. A single
+    row has nothing to compare, and its tries count fully.
     """
     return wilson(*_independent(rows))
 

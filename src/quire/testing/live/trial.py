@@ -121,7 +121,7 @@ def similarity(text: str, other: str) -> float:
 
 
 def parts_of(observation: Observation, reads: Sequence[str]) -> list[tuple[str, str]] | None:
-    """Return the texts that a judge reads; None if one of them is not there."""
+    """Return the texts that a judge reads; None if one of them is missing."""
     parts: list[tuple[str, str]] = []
     for name in reads:
         table, _, key = name.partition(".")
@@ -163,7 +163,7 @@ async def make_try(case: LiveCase, attempt: Attempt, model: Model, purse: Purse,
     stages, problems = await run.go()
     seconds = time.monotonic() - began
     judgement: Judgement | None = None
-    # A run that went on all the same is not lost.
+    # A run that continued all the same is not lost.
     completed = bool(stages) and stages[-1].observation.status == "completed"
     lost = meter.trouble == BUDGET or (bool(meter.trouble) and not completed)
     if stages and not lost:

@@ -36,7 +36,7 @@ class Kill(Struct, frozen=True):
     value: Value | UnsetType = UNSET
     """The expected value, or the text to look for, if the document says it."""
     absent: bool = False
-    """True if the text must not be there."""
+    """True if the text must be absent."""
 
     def expectation(self) -> str:
         """Return one line of YAML below `expect:`."""
@@ -132,7 +132,7 @@ def _differences(before: Observation, after: Observation) -> Iterator[tuple[str,
 
 
 def _of_prompts(before: Observation, after: Observation) -> Iterator[tuple[str, Value]]:
-    """Yield lines of prompts that are missing afterwards, or must not be there."""
+    """Yield lines of prompts that are missing afterwards, or must be absent."""
     for way in dict.fromkeys(prompt.way for prompt in before.prompts):
         old = [prompt.text for prompt in before.prompts if prompt.way == way]
         new = [prompt.text for prompt in after.prompts if prompt.way == way]

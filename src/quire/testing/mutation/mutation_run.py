@@ -95,7 +95,7 @@ class MutationReport(Struct, frozen=True):
     """Cases that fail on the unchanged document, or do not start it, with the reason."""
     seconds: float = 0.0
     untried: int = 0
-    """Mutants that there was no time for."""
+    """Mutants that did not run for lack of time."""
 
     @property
     def total(self) -> int:

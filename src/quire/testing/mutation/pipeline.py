@@ -251,7 +251,7 @@ def _max_items(site: Site, work: Fold | ForEach) -> Iterator[Edit]:
 
 
 def _fan(site: Site, work: ForEach | Parallel) -> Iterator[Edit]:
-    # A policy that is not written is the default of a `parallel`: there is nothing to change.
+    # A policy that is not written is the default of a `parallel`: nothing can change.
     for detail, policy in _other_policies(work.on_error) if site.key("on_error") is not None else ():
         yield _policy_edit(site, work.on_error, detail, policy, site.with_work(on_error=policy))
     if work.default is not None and work.on_error.goes_on:
@@ -269,7 +269,7 @@ def _branches(site: Site, work: Parallel) -> Iterator[Edit]:
 def _repeat(site: Site, work: Repeat) -> Iterator[Edit]:
     if work.max > 1:
         sentence = f"goes {work.max - 1} rounds at most instead of {work.max} in {site.name}"
-        # A run that needs the last round fails without it, or goes on with another value.
+        # A run that needs the last round fails without it, or continues with another value.
         kill = result_kill(site.step) if work.keeps_last else Kill("status", value="completed")
         yield Edit("change_max", "", sentence, site.with_work(max=work.max - 1), kill, site.key("max"))
     last = "fails" if work.keeps_last else "keeps the last value"

@@ -71,11 +71,11 @@ class CaseFolder:
 
     @cached_property
     def user(self) -> Path:
-        """The user's own space of the case."""
+        """The user folder of the case."""
         return self._root / "user"
 
     def require_sources(self, files: Mapping[str, FileContent]) -> None:
-        """Raise `Unreadable` if a file that is to be copied is not there, also if no tool would ever look at it."""
+        """Raise `Unreadable` if a file that is to be copied is missing, also if no tool would ever look at it."""
         for content in files.values():
             if content.copy_of and not (source := self._beside / content.copy_of).is_file():
                 raise Unreadable(source, "does not exist" if not source.exists() else "is not a file")

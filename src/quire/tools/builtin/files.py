@@ -342,7 +342,7 @@ def _check_size(size: int, path: str) -> None:
 
 
 def _replace(place: Place, data: bytes, before: os.stat_result | None) -> None:
-    """Replace the file that was there `before` by a new one, unless it has changed since."""
+    """Replace the file, whose status was `before`, by a new one, unless it has changed since."""
     if before is not None:
         require_regular(before, place.path)
         if not before.st_mode & stat.S_IWUSR:

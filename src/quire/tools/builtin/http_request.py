@@ -36,7 +36,7 @@ class OriginHeaders(Struct, frozen=True):
     """The user's headers by origin, with the environment that their variables come from.
 
     A document cannot set a secret header, because it would end up in documents and journals. The user names it in the
-    `quire.toml` of their own space, under `[http."HOST"]`; it is read here, below the gate, and nothing above sees it.
+    `quire.toml` of the user folder, under `[http."HOST"]`; it is read here, below the gate, and not above.
     """
 
     tables: Sequence[HostHeaders] = ()

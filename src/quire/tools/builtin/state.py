@@ -1,7 +1,7 @@
 """Small values that a workspace keeps from one run to the next, such as the last release that was seen; and the present
 moment, a result that is recorded, so that a replay sees the same.
 
-The values are in one file of the user's space for each workspace, not in the workspace: a clone cannot bring them, and
+The values are in one file of the user folder for each workspace, not in the workspace: a clone cannot bring them, and
 no file tool or sandboxed command reaches them. A change is made under a lock and replaces the whole file. A file that
 cannot be read is never replaced.
 """

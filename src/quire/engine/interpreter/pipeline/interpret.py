@@ -231,7 +231,7 @@ RUNNERS.update(
 
 
 def interpret_pipeline(plan: Plan, input: Mapping[str, Value], setting: Environment) -> Walk:
-    """Run a pipeline on its input. Its result has the last step's value and all named stores."""
+    """Run a pipeline on its input. Its result has the last step's value and all variables."""
     frame = PipelineScope(setting, plan, dict(input), tells=True)
     output = yield from run_steps(plan.body, "", frame)
     return {"output": output, "stores": dict(frame.stores)}

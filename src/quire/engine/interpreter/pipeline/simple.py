@@ -82,7 +82,7 @@ def question(arguments: Mapping[str, Value], path: str, label: str, step_path: s
 
 
 def _shown(value: Value) -> str:
-    """Return a value as it stands above a question: text as it is, anything else as a block of JSON."""
+    """Return a value in its form above a question: text as it is, anything else as a block of JSON."""
     if isinstance(value, str):
         return value
     return f"```json\n{json.dumps(value, ensure_ascii=False, indent=2)}\n```"
@@ -165,7 +165,7 @@ def run_select(step: Step, work: Select, path: str, frame: PipelineScope) -> Wal
 
 
 def _run_target(step: Step, target: Call | Block, number: int, path: str, frame: PipelineScope) -> Walk:
-    """Run what a `match` has selected. A block is on the stores of the `match`, and its paths say which one it is."""
+    """Run the branch that a `match` has selected. A block is on the stores of the `match`, and its paths name it."""
     if isinstance(target, Block):
         return (yield from run_block_steps(target.body, f"{path}/match[{number}]/", frame))
     return (yield from below(step.label, _run_document(target, f"{path}/match/", path, frame)))

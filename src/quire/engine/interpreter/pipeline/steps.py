@@ -1,8 +1,8 @@
-"""Run the steps of a pipeline in sequence, each in a frame (the named stores, the incoming value, the bindings of a
+"""Run the steps of a pipeline in sequence, each in a frame (the variables, the incoming value, the bindings of a
 loop) and inside of its guard: attempts again, a value in place of a failure, and a limit in time.
 
-The limit uses the requests that threads use for their children: the work is spawned, joined for so many seconds, and
-halted. What the join has seen is recorded, so every replay sees the same end.
+The limit uses the requests that threads use for their children: the work is spawned, joined for that time, and halted.
+The result of the join is recorded, so every replay sees the same end.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class PipelineScope(Struct):
     failure: StepFailed | None = None
     """The failure that the step which just ended has survived, until its end is told."""
     tells: bool = False
-    """Whether the steps in this frame emit events: those of the run's own document, outside of loops and fans."""
+    """True if the steps in this frame emit events: those of the run's own document, outside of loops and fans."""
 
     def inside(
         self,
@@ -364,7 +364,7 @@ def _attempts(step: Step, guard: Guard, path: str, frame: PipelineScope, run: Wo
         try:
             if guard.timeout is None:
                 return (yield from run(at, frame))
-            # A copy: a replay goes on with the frame before the spawned work has begun.
+            # A copy: a replay continues with the frame before the spawned work has begun.
             return (yield from _within(guard.timeout, run(at, copy(frame)), at, step.label))
         except StepFailed:
             frame.stores, frame.pipe, frame.survived = begin

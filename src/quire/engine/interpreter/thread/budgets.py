@@ -1,4 +1,4 @@
-"""The limits of a thread and its budget: what it may spend, what its children hold back from it, and what it has used.
+"""The limits of a thread and its budget: the money it may spend, the part its children hold back, and its use so far.
 
 A limit is the directive's own, else the default; the starter of the thread may override it, even upwards; a parent
 thread bounds all of them. None means no limit. Everything is computed from records, so every replay gets the same
@@ -47,7 +47,7 @@ class Limits(Struct, frozen=True):
     def with_room(self) -> Limits:
         """Return these limits with room for one thread below.
 
-        A thread that is being started was already admitted, whatever the limit is by now.
+        A thread that is being started was already admitted, even if the limit is lower now.
         """
         return self if self.depth is None else replace(self, depth=max(1, self.depth))
 
@@ -130,7 +130,7 @@ class LimitEvent(Struct, frozen=True):
     def told(cls, limit_code: str, message: str) -> LimitEvent | None:
         """Read back the limit of a refusal from its message, or None if the message names no amounts.
 
-        The message is recorded, so it is the same in every process, whatever the limits are by then.
+        The message is recorded, so it is the same in every process, even if the limits have changed.
         """
         match = _AMOUNTS.match(message)
         return cls(limit_code, _read(match[1]), _read(match[2])) if match else None

@@ -99,7 +99,7 @@ class Children:
         if not isinstance(overrides, Mapping | None):
             raise StepFailed("limit_overrides must be an object", kind="arguments")
         aside = arguments.get("async") is True
-        share = 1.0 / (sharing + 1 if aside else sharing)  # a parent that goes on meanwhile keeps one part
+        share = 1.0 / (sharing + 1 if aside else sharing)  # a parent that continues meanwhile keeps one part
         walk, purse = yield from self.thread(item_id, inputs or {}, overrides or {}, path, label, cost, about, share)
         if not aside:
             return walk

@@ -1,4 +1,4 @@
-"""Compose what a thread starts with from a directive and its ancestors: messages, capabilities and hooks.
+"""Compose the start of a thread from a directive and its ancestors: messages, capabilities and hooks.
 
 Ancestors give context and hooks, and their permissions to a leaf that has none; everything else is the leaf's own.
 Texts are joined, never interpreted: neither knowledge nor the value of an input is searched for references. The texts
@@ -6,7 +6,7 @@ that Quire itself writes for the model, the frame around a directive and the lat
 
 A `Bundle` holds all texts that a directive is composed from, as they were when it was looked up. A run pins it; a
 thread that is started in the middle of a run gets it by one journaled `Load`. Either way composing again gives the same
-thread, whatever happens to the files.
+thread, even if the files change.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Turn a model's tool call into a request to the gate, a question, a call of another document, or a thread of its own.
 
 The name that the model used is resolved to one id first, and `rye_execute` to the item that it names; that id is both
-checked and dispatched, whatever the arguments say.
+checked and dispatched, regardless of the arguments.
 """
 
 from __future__ import annotations
