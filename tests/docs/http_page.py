@@ -52,6 +52,7 @@ QUERIES = {
     "show_document": "fields=outline,bounds",
     "list_effects": "columns=1&limit=500",
     "run_fan": "state=failed",
+    "show_tree": "under=1&order=slowest",
     "show_artifact": "as=download",
     "page_events": "run=RUN:0",
 }
@@ -63,6 +64,7 @@ LAST = {
     "show_effect": "1/model",
     "show_prompt": "1",
     "run_fan": "1",
+    "read_text": "1",
 }
 
 

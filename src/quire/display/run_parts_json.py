@@ -17,13 +17,14 @@ from quire.display.shell_commands import fork_command, side_command, why_command
 from quire.engine.requests import HumanRequest, ModelRequest, ToolRequest
 from quire.plan.vocabulary import JOINT, first_label
 from quire.runs.prompts import marked, template_of
+from quire.runs.run_tree import state_of
 from quire.runs.step_reads import PIPE
 from quire.runs.why import ProvenanceProgress
 from quire.values import encode
 from quire.wording import cut
 
 if TYPE_CHECKING:
-    from quire.engine.records import EffectRecord, Event
+    from quire.engine.records import EffectRecord, Event, Status
     from quire.plan.nodes import Template
     from quire.runs.fan_items import Item
     from quire.runs.outcome import RunView
@@ -52,7 +53,8 @@ def step_detail(view: RunView, why: Why, *, after: int = 0) -> dict[str, Value]:
     # Of several steps with one label the first.
     paths = {step.label: path for path, step in reversed(view.progress.steps.items())}
     return {
-        **(step_data(step, output=False) if step else _place(why)),
+        **(step_data(step, output=False) if step else _place(why, view.row.status)),
+        "state": _state(view, why),
         "effects": [_effect(view, effect, why.values) for effect in performed],
         "effects_total": len(why.performed),
         "next": str(after + len(performed)) if rest > 0 else None,
@@ -70,10 +72,18 @@ def step_detail(view: RunView, why: Why, *, after: int = 0) -> dict[str, Value]:
     }
 
 
-def _place(why: Why) -> dict[str, Value]:
+def _state(view: RunView, why: Why) -> str:
+    """Return the state of the row at a path, as the tree of the run has it."""
+    step = view.progress.steps.get(why.path)
+    last = why.performed[-1].record if why.performed else None
+    told = step.status if step else last.state if last else "running" if why.performed else why.status
+    return state_of(told, view.row.status, asks=any(one.path.startswith(why.path) for one in view.questions))
+
+
+def _place(why: Why, run: Status) -> dict[str, Value]:
     """Return what is known about an item or a call, which is not a step: its state is that of its last effect."""
     last = why.performed[-1].record if why.performed else None
-    status = "running" if last is None else "failed" if last.failure else "completed"
+    status = str(run) if last is None else "failed" if last.failure else "completed"
     return {
         "path": why.path,
         "label": why.label,

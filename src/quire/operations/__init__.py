@@ -98,6 +98,8 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("document_graph", "FREE", _PICTURES, "GET /documents/{id:path}/graph"),
     Operation("document_svg", "FREE", _PICTURES, "GET /documents/{id:path}/graph.svg", media="image/svg+xml"),
     Operation("document_history", "FREE", _PICTURES, "GET /documents/{id:path}/history"),
+    Operation("show_tree", "FREE", _PARTS, "GET /runs/{run}/tree"),
+    Operation("read_text", "FREE", _PARTS, "GET /runs/{run}/text/{path:path}"),
     Operation("list_steps", "FREE", _PARTS, "GET /runs/{run}/steps"),
     Operation("show_step", "FREE", _PARTS, "GET /runs/{run}/steps/{path:path}"),
     Operation("list_effects", "FREE", _PARTS, "GET /runs/{run}/effects"),

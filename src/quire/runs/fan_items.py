@@ -6,13 +6,14 @@ not stored: they are computed from the variables of the run at that step.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct, field
 
 from quire.engine.premises import PureWork
 from quire.engine.records import add_costs
+from quire.engine.requests import Boundary, ToolRequest
 from quire.errors import CannotStart
 from quire.expr import EvalError
 from quire.plan.pipeline_work import Fold, ForEach, Formula, Parallel, Repeat
@@ -23,8 +24,10 @@ from quire.runs.why import ProvenanceProgress
 if TYPE_CHECKING:
     from quire.engine.records import EffectRecord, Event
     from quire.runs.outcome import RunView
+    from quire.runs.run_tree import RunTree
     from quire.values import Value
 
+_ENDS = ("completed", "failed", "skipped")
 State = Literal["done", "failed", "waiting", "running", "pending"]
 Work: TypeAlias = ForEach | Fold | Parallel | Repeat
 
@@ -62,6 +65,40 @@ class Item(Struct, gc=False):
     elapsed: float = 0.0
     cost: float | None = 0.0
     effects: int = 0
+
+
+def explain(tree: RunTree, view: RunView) -> None:
+    """Add to the tree of a run the facts that only a replay has: states of steps that only compute, the ends of items,
+    the names of tools, and the values of items."""
+    progress = view.replay.progress
+    for path, request in view.replay.asked.items():
+        match request:
+            case Boundary():
+                tree.computed[path.rpartition("/")[0]] = "completed"
+            case ToolRequest() if path in tree.nodes:
+                tree.nodes[path].tool = request.tool
+    tree.computed |= {path: step.status for path, step in progress.steps.items() if step.status in _ENDS}
+    if isinstance(progress, Recorded):
+        for path, ends in progress.ended.items():
+            for key, (state, message) in ends.items():
+                item = next((at for at in _item_paths(path, key) if at in tree.nodes), None)
+                if item is not None:
+                    tree.end_item(item, state, message)
+    add_values(tree, view)
+
+
+def _item_paths(path: str, key: str) -> Iterator[str]:
+    yield from (f"{path}/{word}[{key}]" for word in ("for_each", "fold", "parallel"))
+    if key.isdecimal():  # rounds are counted from 1 in paths
+        yield f"{path}/repeat[{int(key) + 1}]"
+
+
+def add_values(tree: RunTree, view: RunView) -> None:
+    """Add the values that the fans of the document go through, as far as they can be computed."""
+    for path, step in view.document.runnable().steps():
+        if isinstance(step.work, ForEach | Fold) and path not in tree.values and path in tree.nodes:
+            values = _values(view, step.work, path)
+            tree.values.update({path: values} if values else {})
 
 
 def fan_items(view: RunView, path: str) -> list[Item]:
