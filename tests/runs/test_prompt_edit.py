@@ -1,4 +1,4 @@
-"""A prompt is edited in the quoting of its format: the edited text has exactly the new prompt, and nothing else changes."""
+"""A prompt is edited in the quoting of its format: the text has exactly the new prompt, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -153,10 +153,11 @@ def test_plain_words_always_fit(text: str, path: str, new: str) -> None:
 WORDS = st.lists(
     st.one_of(
         st.sampled_from(
-            ["\n", "\n\n", "---", "## STEP 9: x", "```", "```if topic == \"a\"```", "@output(x)", "@tool(a, b, {})", "  ",
-             "- agent:", "prompt: x", "steps:", "&a", "*a", "!file x", "'", '"', "\\", "|", ">", "#", " #", "{", "}", "{{topic}}",
-             "{draft}", "</process>", "```xml", "<directive name=\"x\">", "<!-- ", "\t", "\r\n", "\ufeff", "\x00", "\x85", "\u2028",
-             "true", "1", "null", "~", ": ", "@context(none)", "# Title", "<permissions>", "\ud800"]
+            ["\n", "\n\n", "---", "## STEP 9: x", "```", '```if topic == "a"```', "@output(x)", "@tool(a, b, {})", "  ",
+             "- agent:", "prompt: x", "steps:", "&a", "*a", "!file x", "'", '"', "\\", "|", ">", "#", " #", "{", "}",
+             "{{topic}}", "{draft}", "</process>", "```xml", '<directive name="x">', "<!-- ", "\t", "\r\n", "\ufeff",
+             "\x00", "\x85", "\u2028", "true", "1", "null", "~", ": ", "@context(none)", "# Title", "<permissions>",
+             "\ud800"]
         ),
         st.text(max_size=12),
     ),
@@ -207,8 +208,15 @@ def test_a_prompt_that_would_be_more_than_text_is_refused(text: str, path: str, 
 
 @pytest.mark.parametrize(
     ("path", "new"),
-    [("1", "true"), ("1", "a: b # c"), ("2", "x}\n  - agent: {prompt: y"), ("3", "'"), ("5", "a\nsteps: []\n---\n"), ("1", "|\n x")],
-)  # fmt: skip
+    [
+        ("1", "true"),
+        ("1", "a: b # c"),
+        ("2", "x}\n  - agent: {prompt: y"),
+        ("3", "'"),
+        ("5", "a\nsteps: []\n---\n"),
+        ("1", "|\n x"),
+    ],
+)
 def test_yaml_in_a_prompt_stays_text(path: str, new: str) -> None:
     again = tried(PIPELINE, path, new)
     assert again is not None
