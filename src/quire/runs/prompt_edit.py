@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 
 from quire.diagnostics import Edit
-from quire.errors import QuireError, Refused
+from quire.errors import NotTried, QuireError
 from quire.formats.pipeline import prompt_references
 from quire.formats.pipeline.syntax import Text
 from quire.formats.playbook.syntax import Step as PlaybookStep
@@ -39,8 +39,8 @@ Pieces: TypeAlias = list[tuple[Span, str]]
 
 
 def prompt_text(document: Document, path: str, rules: int = SEMANTICS_VERSION) -> str:
-    """Return the prompt of the step at a path of the plan as its document has it, with its references. Raises `Refused`
-    for a step without one."""
+    """Return the prompt of the step at a path of the plan as its document has it, with its references. Raises
+    `NotTried` for a step without one."""
     match place := _place(document, path, rules):
         case Span():
             return place.of(document.source.text)
@@ -50,7 +50,7 @@ def prompt_text(document: Document, path: str, rules: int = SEMANTICS_VERSION) -
 
 
 def edit_prompt(document: Document, path: str, text: str, rules: int = SEMANTICS_VERSION) -> Edit | None:
-    """Return the edit that gives the step at a path another prompt; None if it has it already. Raises `Refused` if no
+    """Return the edit that gives the step at a path another prompt; None if it has it already. Raises `NotTried` if no
     edit means this and nothing else."""
     source, text = document.source, clean(Source.of(text).text)
     if text == prompt_text(document, path, rules):
@@ -65,12 +65,12 @@ def edit_prompt(document: Document, path: str, text: str, rules: int = SEMANTICS
         case Text(scalar=scalar):
             ways = [[(scalar.body, way)] for way in _scalars(source, scalar, text)] if scalar else []
     if not text.strip():
-        raise Refused("a prompt needs a text")
+        raise NotTried("a prompt needs a text")
     for way in ways:
         new = _with(source.text, way)
         if _means(document, path, text, new, rules):
             return _edit(source.text, new)
-    raise Refused(
+    raise NotTried(
         f"this text cannot be the prompt of step {path}: more than the prompt would change in {document.name}"
     )
 
@@ -107,19 +107,19 @@ def _place(document: Document, path: str, rules: int) -> Span | PlaybookStep | T
         from quire.formats.directive.parse import parse
 
         if path != THREAD_PATH or not plan.thread.body:
-            raise Refused(f"{path} has no prose of this document: its prompt cannot be edited here")
+            raise NotTried(f"{path} has no prose of this document: its prompt cannot be edited here")
         return parse(document.source).partial.body_span
     step = dict(plan.steps()).get(path)
     work = step.work if step else None
     if step is None or not isinstance(work, Think | Agent) or (isinstance(work, Agent) and work.file):
         where = f"in the file {work.file}" if isinstance(work, Agent) else "not in this document"
-        raise Refused(f"the prompt of step {path} is {where}: it cannot be edited here")
+        raise NotTried(f"the prompt of step {path} is {where}: it cannot be edited here")
     if plan.format == "playbook":
         playbook = parse_playbook(source, rules >= EXTENDED_PLAYBOOKS)[0].playbook
         for own in _steps(playbook.steps if playbook else ()):
             if own.span == step.span and own.has_text:
                 return own
-        raise Refused(f"step {path} has no text of its own: its prompt cannot be edited here")
+        raise NotTried(f"step {path} has no text of its own: its prompt cannot be edited here")
     from quire.formats.pipeline.walks import own_prompts, walk_file
 
     file = parse_pipelines(source, bool(document.declared)).file

@@ -22,7 +22,7 @@ from quire.engine.progress import Progress, place_in_plan
 from quire.engine.records import EffectRecord, NewRun, RunUpdate, Status
 from quire.engine.request_hashes import KINDS, request_hash
 from quire.engine.requests import ModelRequest
-from quire.errors import CannotStart, Refused, RunState
+from quire.errors import CannotStart, NotTried, RunState
 from quire.library.verify import require_signed
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import ASK
@@ -113,7 +113,7 @@ _BESIDE = late_pattern(r"(/(?:for_each|parallel)\[)[^\]]*\]")
 
 
 def find_call(view: RunView, named: str) -> TryPlace:
-    """Find the model call that a path or a label names. Raises `CannotStart` and `Refused`."""
+    """Find the model call that a path or a label names. Raises `CannotStart` and `NotTried`."""
     asked = {path: request for path, request in view.replay.asked.items() if isinstance(request, ModelRequest)}
     turn = f"{THREAD_PATH}/turn[{named.strip().removeprefix('turn ')}]"
     below = [path for path in asked if is_within(path, named)]
@@ -131,7 +131,7 @@ def find_call(view: RunView, named: str) -> TryPlace:
         if step is not None and isinstance(step.work, Think | Agent):
             stops = [path for path in plan.stops() if is_within(place_in_plan(until), path)]
             return TryPlace(call, until, place_in_plan(until), max(stops, key=len))
-    raise Refused(f"{call} belongs to a document that this one calls: try it in a run of that document")
+    raise NotTried(f"{call} belongs to a document that this one calls: try it in a run of that document")
 
 
 async def prepare_try(runtime: Runtime, run: str, named: str, changes: TryChanges) -> PreparedTry:
@@ -211,7 +211,7 @@ def _with_document(
 
 
 async def _require_reading(runtime: Runtime, view: RunView, pins: PinnedState, place: TryPlace) -> None:
-    """Raise `Refused` if a tool of the step may change the world."""
+    """Raise `NotTried` if a tool of the step may change the world."""
     offer = next((record.value for record in view.effects if record.path == f"{place.until}/offer"), None)
     names = [str(tool[0]) for tool in cast("list[list[Value]]", offer or []) if tool[0] != ASK]
     if not names:
@@ -224,13 +224,18 @@ async def _require_reading(runtime: Runtime, view: RunView, pins: PinnedState, p
         await gate.offers(names)
         writing = [name for name in names if gate.effect_class(of_name(name)) != "read"]
     if writing:
-        raise Refused(f"its tools change the world ({', '.join(writing)}): such a step is not tried")
+        raise NotTried(f"its tools change the world ({', '.join(writing)}): such a step is not tried")
+
+
+def check_count(count: int) -> None:
+    """Raise `NotTried` for more tries than are made at once."""
+    if not 1 <= count <= MOST_TRIES:
+        raise NotTried(f"1 to {MOST_TRIES} tries are made at once, not {count}")
 
 
 async def make_tries(runtime: Runtime, prepared: PreparedTry, count: int) -> list[str]:
     """Store the runs of some tries; none of them is driven yet. Old tries are removed."""
-    if not 1 <= count <= MOST_TRIES:
-        raise Refused(f"at most {MOST_TRIES} tries are made at once, and {count} are too many")
+    check_count(count)
     store, view, now = runtime.store, prepared.view, runtime.clock.now()
     old = await lister(store).page(RunFilters(tries_before=now - KEPT_SECONDS), None, 500)
     if old.rows and isinstance(store, Keeper):
