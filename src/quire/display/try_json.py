@@ -10,6 +10,7 @@ from quire.display.shell_commands import test_case_command, try_command
 from quire.display.text import money, place
 from quire.engine.interpreter.until import is_within
 from quire.engine.records import EffectRecord, RunRow, Status, total_cost
+from quire.plan.descriptions import step_name
 from quire.plan.pipeline_work import Agent
 from quire.wording import pluralize
 
@@ -53,7 +54,7 @@ def receipt_data(
         "path": at.call,
         "until": at.until,
         "step": view.replay.asked[at.call].label,
-        "title": step.title if step else "",
+        "title": step_name(step) if step else "",
         "n": count,
         "model": pins.instead or pins.model,
         "reason": prepared.reason,

@@ -96,7 +96,7 @@ async def _receipt(host: Host, prepared: PreparedTry, given: TryStep) -> dict[st
     values = origins(await traced(runtime, view.row.id), prepared.place.step)
     written = await asyncio.to_thread(_written, host, prepared, given.prompt) if given.prompt is not None else None
     data = receipt_data(prepared, given.n, most, values)
-    return {**data, "prompt": None if why else prompt, "why": why, "document": written}
+    return {**data, "prompt": None if why else prompt, "why": why, "document": written, "editable": host.caller.edits}
 
 
 def _written(host: Host, prepared: PreparedTry, prompt: str) -> Value:
