@@ -88,9 +88,11 @@ RUNS: dict[str, Verb] = {
     "diff": Verb("quire.cli.runs.transfer", "Verbs", "Compare two runs step by step", "runs", "FREE"),
     "cancel": Verb("quire.cli.resume", "Verbs", "Stop a run; quire resume continues it", "runs", "WRITES"),
     "fork": Verb("quire.cli.fork", "Verbs", "Continue from the middle of a run, in a new run", "runs", "PAID, WRITES"),
-    "try": Verb("quire.cli.runs.tries", "Verbs", "Ask the model of one step again, beside the run", "runs", "PAID"),
-    "test": Verb("quire.cli.runs.tries", "Verbs", "Make a test case of a run", "testing", "FREE, WRITES"),
     "replay": Verb("quire.cli.fork", "Verbs", "Try old runs with an edited document or another model", "runs", "FREE"),
+    "try": Verb(
+        "quire.cli.runs.try_verbs", "Verbs", "Ask the model of one step again, beside the run", "runs", "PAID, WRITES"
+    ),
+    "test": Verb("quire.cli.runs.try_verbs", "Verbs", "Make a test case of a run", "testing", "WRITES"),
     "label": Verb("quire.cli.runs.maintenance", "Verbs", "Give a run a name and a note", "runs", "WRITES"),
     "export": Verb("quire.cli.runs.transfer", "Verbs", "Write a run to one file", "runs", "WRITES"),
     "import": Verb("quire.cli.runs.transfer", "Verbs", "Read an exported run, to show or to fork it", "runs", "WRITES"),

@@ -15,7 +15,7 @@ from quire.plan.pipeline_work import Agent
 from quire.wording import pluralize
 
 if TYPE_CHECKING:
-    from quire.runs.tries import PreparedTry
+    from quire.runs.step_tries import PreparedTry
     from quire.runs.why import ValueSource
     from quire.values import Value
 

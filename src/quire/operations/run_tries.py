@@ -21,7 +21,7 @@ from quire.operations.shelf import pinned_file
 from quire.runs.edited_document import document_in_place
 from quire.runs.pins import PinnedState
 from quire.runs.prompt_edit import edit_prompt, edited, prompt_text
-from quire.runs.tries import TryChanges, check_count, make_tries, prepare_try
+from quire.runs.step_tries import TryChanges, check_count, make_tries, prepare_try
 from quire.runs.why import origins, traced
 from quire.source import MAX_TEST_BYTES, Source, read_source
 from quire.stores.run_pages import RunFilters, lister
@@ -32,7 +32,7 @@ from quire.testing.recorded_case import recorded_case
 
 if TYPE_CHECKING:
     from quire.operations.host import Host
-    from quire.runs.tries import PreparedTry
+    from quire.runs.step_tries import PreparedTry
     from quire.values import Value
 
 
@@ -120,7 +120,7 @@ class DraftTest(OfRun, frozen=True, kw_only=True):
     write: Annotated[bool, Meta(description="Add it to the test of the document.")] = False
 
 
-@operation("The text of a test case that is what a run did.", DraftTest, needs("case", "text", "file"))
+@operation("A test case made of a run: its inputs, replies, answers and result.", DraftTest, needs("case", "text", "file"))
 async def draft_test(host: Host, given: DraftTest) -> Value:
     """Draft a case from a run; that of a try has its reply at the step, and the recorded replies elsewhere. With
     `write` it is added to the test of the document."""

@@ -222,7 +222,7 @@ _PROMPTS = ("prompt", "body")
 
 
 def _same(a: object, b: object, aside: object) -> bool:
-    """Tell whether two parts of plans mean the same wherever they stand, apart from the prompt of the work `aside`."""
+    """Tell whether two parts of plans, at any places, mean the same apart from the prompt of the work `aside`."""
     if type(a) is not type(b):
         return False
     if isinstance(a, Span):

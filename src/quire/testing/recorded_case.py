@@ -1,4 +1,4 @@
-"""A test case that is what a run did: its inputs, replies, answers and results of tools, and the result as expected."""
+"""Make a test case of a run: its inputs, replies, answers and results of tools, with its result as expected."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from quire.models.scripted import ScriptedModel
 from quire.runs.export import export_lines
 from quire.runs.imports import verify_run
 from quire.runs.runtime import Runtime
-from quire.runs.tries import KEPT_SECONDS, TryChanges, find_call, make_tries, prepare_try
+from quire.runs.step_tries import KEPT_SECONDS, TryChanges, find_call, make_tries, prepare_try
 from quire.stores.run_pages import RunFilters, lister
 from quire.values import Value
 
