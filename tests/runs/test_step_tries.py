@@ -217,7 +217,7 @@ async def test_a_step_that_asked_no_model_is_not_tried(travel: Travel) -> None:
 
 async def test_a_budget_ends_a_try(travel: Travel) -> None:
     run = await travel.everything()
-    reply = {"default": "x", "usage": {"input_tokens": 1, "output_tokens": 1, "cost": 0.5}}
+    reply: Value = {"default": "x", "usage": {"input_tokens": 1, "output_tokens": 1, "cost": 0.5}}
     async with travel.runtime([reply]) as runtime:
         prepared = await prepare_try(runtime, run, "6", TryChanges(budget=0.0))
         [made] = await make_tries(runtime, prepared, 1)

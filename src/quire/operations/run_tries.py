@@ -120,7 +120,9 @@ class DraftTest(OfRun, frozen=True, kw_only=True):
     write: Annotated[bool, Meta(description="Add it to the test of the document.")] = False
 
 
-@operation("A test case made of a run: its inputs, replies, answers and result.", DraftTest, needs("case", "text", "file"))
+@operation(
+    "A test case made of a run: its inputs, replies, answers and result.", DraftTest, needs("case", "text", "file")
+)
 async def draft_test(host: Host, given: DraftTest) -> Value:
     """Draft a case from a run; that of a try has its reply at the step, and the recorded replies elsewhere. With
     `write` it is added to the test of the document."""

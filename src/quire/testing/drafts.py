@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from quire.errors import QuireError
-from quire.formats.test.syntax import Case, Entry, FileContent, GivenAnswer, Script, Setting, ToolScript
+from quire.formats.test.syntax import Case, Entry, FileContent, GivenAnswer, Script, ScriptedError, Setting, ToolScript
 from quire.patterns import late_pattern
 from quire.plan.parts import formulas
 from quire.plan.pipeline_work import Select
@@ -33,11 +33,15 @@ class DraftReply(Struct, frozen=True):
     item: int | None = None
     calls: tuple[tuple[str, Mapping[str, Value]], ...] = ()
     any_times: bool = False
+    error: str = ""
+    """The message of a call that fails in place of a reply."""
 
     @property
     def entry(self) -> Entry:
         sent = self.value if isinstance(self.value, str) else encode(self.value)
         times = None if self.any_times else 1
+        if self.error:
+            return Entry(step=self.step, item=self.item, error=ScriptedError("error", self.error), times=times)
         return Entry(step=self.step, item=self.item, reply=sent, calls=self.calls, times=times)
 
 
@@ -247,12 +251,14 @@ def _model(replies: Sequence[DraftReply]) -> list[str]:
 
 
 def _reply(reply: DraftReply) -> str:
-    if reply.item is None and isinstance(reply.value, str) and not reply.calls and not reply.any_times:
+    if reply.item is None and isinstance(reply.value, str) and not (reply.calls or reply.any_times or reply.error):
         return _scalar(reply.value)
     parts: list[str] = []
     if reply.item is not None:
         parts.append(f"item: {reply.item}")
-    if reply.calls:
+    if reply.error:
+        parts.append(f"error: {_scalar(reply.error)}")
+    elif reply.calls:
         calls = ", ".join(f"{{name: {_scalar(name)}, input: {flow(arguments)}}}" for name, arguments in reply.calls)
         parts.append(f"tool_calls: [{calls}]")
     else:

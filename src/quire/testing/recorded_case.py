@@ -39,11 +39,14 @@ def recorded_case(bench: Bench, view: RunView, origin: RunView) -> Draft:
     draft.unattended = origin.pins.unattended
     for record in records:
         request = asked.get(record.path)
-        if request is not None and record.kind == "model" and record.state == "ok" and isinstance(record.value, dict):
-            call = ModelAsked(record.path, request.label, "")
-            uses = tuple((use.name, use.arguments) for use in uses_of(record.value))
-            reply = DraftReply(call.way, str(record.value.get("text", "")), call.item, uses)
-            draft.replies[call.way, call.item, record.path] = reply
+        if request is None or record.kind != "model" or record.state == "intent":
+            continue
+        call = ModelAsked(record.path, request.label, "")
+        value: Mapping[str, Value] = record.value if isinstance(record.value, dict) else {}
+        uses = tuple((use.name, use.arguments) for use in uses_of(value))
+        error = record.failure.message if record.failure else ""
+        reply = DraftReply(call.way, str(value.get("text", "")), call.item, uses, error=error)
+        draft.replies[call.way, call.item, record.path] = reply
     for _ in range(MOST_ROUNDS):
         run = CaseRun(bench, draft.case)
         seen = run.play()[-1].observation
