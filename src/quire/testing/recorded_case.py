@@ -34,7 +34,7 @@ def recorded_case(bench: Bench, view: RunView, origin: RunView) -> Draft:
     asked = {**origin.replay.asked, **view.replay.asked}
     number = view.pins.origin.get("try")
     name = f"try {number} of {view.pins.origin.get('step')}: {origin.row.label}" if number else origin.row.label
-    draft = Draft(name[:120], dict(origin.pins.inputs), allow=[*origin.pins.allow])
+    draft = Draft(name[:120], dict(view.pins.inputs), allow=[*origin.pins.allow])
     draft.answers = {way: str(record.value) for way, record in origin.answers}
     draft.unattended = origin.pins.unattended
     for record in records:

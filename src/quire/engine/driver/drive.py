@@ -142,11 +142,17 @@ class Drive:
 
     async def _end(self, main: asyncio.Task[Value]) -> DriveResult:
         try:
-            return await self._complete(main.result())
+            result = main.result()
         except (
-            StepFailed, LimitReached, JournalMismatch, StepReached, CancelRequested, asyncio.CancelledError
-        ) as error:  # fmt: skip
+            StepReached,
+            StepFailed,
+            LimitReached,
+            JournalMismatch,
+            CancelRequested,
+            asyncio.CancelledError,
+        ) as error:
             return await self._end_by(error)
+        return await self._complete(result)
 
     async def _complete(self, result: Value) -> DriveResult:
         self._compare_with_proven()

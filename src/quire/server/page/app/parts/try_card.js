@@ -1,11 +1,11 @@
 // One try of a model call: its reply while it is written, then its difference from the recorded one, time and cost.
 
-import { html, useEffect, useMemo, useRef } from "../html.js";
+import { html, useEffect, useRef } from "../html.js";
 import { useRun } from "../run_store.js";
 import { duration, money, number } from "../words.js";
 import { Status } from "./basics.js";
 import { Icon } from "./icon.js";
-import { wordDiff } from "./word_diff.js";
+import { TextDiff } from "./text_diff.js";
 
 /**
  * @param {{ tried: any, schema: string | null, recorded: string, name: string, plain: boolean, busy?: boolean,
@@ -37,7 +37,11 @@ export function TryCard({ tried, schema, recorded, name, plain, busy, done, keep
       </header>
       ${live
         ? html`<${Writing} run=${tried.id} name=${name} />`
-        : html`<${Reply} text=${tried.reply ?? ""} recorded=${recorded} plain=${plain} />`}
+        : !tried.reply
+        ? html`<p class="soft">It has no reply.</p>`
+        : plain
+        ? html`<pre class="source try-reply" tabindex="0">${tried.reply}</pre>`
+        : html`<${TextDiff} a=${recorded} b=${tried.reply} />`}
       ${tried.error && tried.try && html`<p class="step-message pre">${tried.error.message}</p>`}
     </article>
   `;
@@ -62,21 +66,4 @@ function Live({ run, done }) {
 function Writing({ run, name }) {
   const text = [...useRun(run).streams.value.values()].at(-1)?.text ?? "";
   return html`<pre class="source try-reply" tabindex="0" aria-label="What ${name} writes">${text}</pre>`;
-}
-
-/** @param {{ text: string, recorded: string, plain: boolean }} props */
-function Reply({ text, recorded, plain }) {
-  const pieces = useMemo(() => plain ? [] : wordDiff(recorded, text), [plain, recorded, text]);
-  if (!text) return html`<p class="soft">It has no reply.</p>`;
-  return html`
-    <div class="text-diff try-reply" tabindex="0" role="group" aria-label="Reply">${plain
-      ? text
-      : pieces.map((piece) =>
-        piece.kind === "same"
-          ? piece.text
-          : piece.kind === "old"
-          ? html`<del>${piece.text}</del>`
-          : html`<ins>${piece.text}</ins>`
-      )}</div>
-  `;
 }

@@ -3,11 +3,11 @@
 
 import { ApiProblem, part, post, send } from "../api.js";
 import { lostSince } from "../feed.js";
-import { html, useEffect, useMemo, useState } from "../html.js";
+import { html, useEffect, useState } from "../html.js";
 import { Command, Placeholder, ProblemBox } from "../parts/basics.js";
 import { Icon } from "../parts/icon.js";
+import { TextDiff } from "../parts/text_diff.js";
 import { TryCard } from "../parts/try_card.js";
-import { wordDiff } from "../parts/word_diff.js";
 import { Link } from "../router.js";
 import { cut, money, number, plural } from "../words.js";
 
@@ -28,7 +28,7 @@ export function Try({ run, path }) {
   const { data, tries } = receipt;
   /** @param {Partial<Changes>} more */
   const change = (more) => {
-    setChanges((now) => /** @type {Changes} */ (without({ ...now, ...more })));
+    setChanges((now) => ({ ...now, ...more }));
     setSaid("");
   };
   /** @param {() => Promise<void>} work */
@@ -147,15 +147,9 @@ export function Try({ run, path }) {
   `;
 }
 
-/** Leaves out what is as it was recorded. @param {Record<string, any>} changes */
-function without(changes) {
-  return Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
-}
-
 /** @param {any} props */
 function Prompt({ data, changes, change, changed }) {
   const text = changes.prompt ?? data.prompt ?? "";
-  const pieces = useMemo(() => changed ? wordDiff(data.prompt, text) : [], [changed, data.prompt, text]);
   return html`
     <div class="try-title">
       <h2><label for="try-prompt">Prompt</label></h2>
@@ -171,13 +165,7 @@ function Prompt({ data, changes, change, changed }) {
     ${changed && html`
       <details>
         <summary>What is changed</summary>
-        <div class="text-diff" tabindex="0" role="group" aria-label="Difference of the prompts">${pieces.map((piece) =>
-          piece.kind === "same"
-            ? piece.text
-            : piece.kind === "old"
-            ? html`<del>${piece.text}</del>`
-            : html`<ins>${piece.text}</ins>`
-        )}</div>
+        <${TextDiff} a=${data.prompt} b=${text} />
       </details>
     `}
   `;
