@@ -10,7 +10,7 @@ from quire.errors import Refused
 from quire.library.document import Document, read
 from quire.plan.nodes import Think
 from quire.plan.pipeline_work import Agent
-from quire.runs.prompt_edit import edit_prompt, edited, prompt_text
+from quire.runs.prompt_edit import prompt_text, with_prompt
 from quire.source import Source
 
 PLAYBOOK = """\
@@ -124,7 +124,7 @@ def tried(text: str, path: str, new: str) -> Document | None:
     """Return the document with a new prompt as it is read again; None if the prompt was refused."""
     old = document(text)
     try:
-        source = edited(old, edit_prompt(old, path, new))
+        source = with_prompt(old, path, new)
     except Refused:
         return None
     return read(source)
@@ -134,7 +134,7 @@ def tried(text: str, path: str, new: str) -> Document | None:
 def test_the_same_prompt_is_no_edit(text: str, path: str) -> None:
     old = document(text)
     assert path in prompts(old)
-    assert edit_prompt(old, path, prompt_text(old, path)) is None
+    assert with_prompt(old, path, prompt_text(old, path)) is old.source
 
 
 @pytest.mark.parametrize(("text", "path"), PLACES)
@@ -186,8 +186,8 @@ def test_a_prompt_is_read_again_as_it_was_written_or_is_refused(text: str, path:
     if plan.thread and before.thread:
         assert plan.thread.permissions_text == before.thread.permissions_text
     # Editing back gives the prompts of before.
-    back = edit_prompt(again, path, prompt_text(old, path))
-    assert prompts(read(edited(again, back))) == prompts(old)
+    back = with_prompt(again, path, prompt_text(old, path))
+    assert prompts(read(back)) == prompts(old)
 
 
 @pytest.mark.parametrize(
@@ -233,20 +233,20 @@ def test_xml_and_fences_in_the_prose_of_a_directive_stay_text() -> None:
 
 
 def test_a_scalar_keeps_its_notation() -> None:
-    source = edited(document(PIPELINE), edit_prompt(document(PIPELINE), "4/for_each", "One.\n\n Two.\n"))
+    source = with_prompt(document(PIPELINE), "4/for_each", "One.\n\n Two.\n")
     assert "          prompt: |\n            One.\n\n             Two.\n      collect:" in source.text
-    source = edited(document(PIPELINE), edit_prompt(document(PIPELINE), "1", "Write less"))
+    source = with_prompt(document(PIPELINE), "1", "Write less")
     assert "      prompt: Write less\n" in source.text
-    source = edited(document(PIPELINE), edit_prompt(document(PIPELINE), "3", "It's less"))
+    source = with_prompt(document(PIPELINE), "3", "It's less")
     assert "      prompt: 'It''s less'\n" in source.text
-    source = edited(document(PIPELINE), edit_prompt(document(PIPELINE), "1", "One\nTwo"))
+    source = with_prompt(document(PIPELINE), "1", "One\nTwo")
     assert "      prompt: |-\n        One\n        Two\n      output: draft" in source.text
 
 
 def test_a_piece_of_prose_keeps_its_place_beside_directives() -> None:
     old = document(PLAYBOOK)
     assert prompt_text(old, "1") == "Write about {{topic}}.\n\nBe short."
-    source = edited(old, edit_prompt(old, "1", "Write about {{topic}}.\n\nBe brief."))
+    source = with_prompt(old, "1", "Write about {{topic}}.\n\nBe brief.")
     assert source.text == PLAYBOOK.replace("Be short.", "Be brief.")
 
 
@@ -256,4 +256,4 @@ def test_an_anchored_prompt_is_refused() -> None:
     )
     old = read(Source.of(text, "letters.yaml"))
     with pytest.raises(Refused, match="more than the prompt"):
-        edit_prompt(old, "1", "Other")
+        with_prompt(old, "1", "Other")

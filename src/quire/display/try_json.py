@@ -1,4 +1,4 @@
-"""JSON of tries: their receipt, their outcomes, and the test case that one becomes."""
+"""JSON of tries: their receipt and their outcomes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from quire.display.run_json import row_data
-from quire.display.shell_commands import test_case_command, try_command
+from quire.display.shell_commands import try_command
 from quire.display.text import money, place
 from quire.engine.interpreter.until import is_within
-from quire.engine.records import EffectRecord, RunRow, Status, total_cost
+from quire.engine.records import EffectRecord, RunRow, total_cost
 from quire.plan.descriptions import step_name
 from quire.plan.pipeline_work import Agent
 from quire.wording import pluralize
@@ -81,14 +81,3 @@ def receipt_line(receipt: dict[str, Value]) -> str:
     usual = f", about {money(about)}" if isinstance(about, float) and about else ""
     runs = f"{count} {pluralize('run', int(str(count)))} of {place(str(receipt['step']))} alone"
     return f"{runs}{usual}{price}; no tool changes anything"
-
-
-def fits(outcome: dict[str, Value], schema: Value) -> bool | None:
-    """Tell whether a reply fits the schema of its step; None without a schema, or before its end."""
-    if not schema or outcome["status"] not in (Status.COMPLETED, Status.FAILED):
-        return None
-    return outcome["status"] == Status.COMPLETED
-
-
-def case_data(name: str, text: str, file: str, *, written: bool, run: str) -> dict[str, Value]:
-    return {"case": name, "text": text, "file": file, "written": written, "command": test_case_command(run)}

@@ -24,7 +24,6 @@ from quire.formats.test.expected import Equal
 from quire.formats.test.parse import parse
 from quire.library.document import load
 from quire.lsp.answers import Action, FileEdit, insertion
-from quire.lsp.document_text import free_name
 from quire.lsp.jobs import keep_newest
 from quire.source import MAX_TEST_BYTES, read_source
 from quire.testing.case_results import Outcome, Totals
@@ -34,7 +33,7 @@ from quire.testing.expectations import seen_value
 from quire.testing.file_run import FileOptions, run_file
 from quire.testing.matchers import MISSING, Missing, shown
 from quire.testing.snapshots import SnapshotMode
-from quire.wording import cut
+from quire.wording import cut, free_name
 
 if TYPE_CHECKING:
     from quire.formats.test.expected import Check

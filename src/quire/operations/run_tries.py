@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import UNSET, Meta, field
 from msgspec.structs import replace
 
-from quire.display.try_json import case_data, outcome_data, receipt_data
+from quire.display.shell_commands import test_case_command
+from quire.display.try_json import outcome_data, receipt_data
 from quire.errors import NotTried, QuireError
 from quire.formats.test.parse import parse
 from quire.operations.document_cases import RUNNING
@@ -20,7 +19,7 @@ from quire.operations.problems import Problem
 from quire.operations.shelf import pinned_file
 from quire.runs.edited_document import document_in_place
 from quire.runs.pins import PinnedState
-from quire.runs.prompt_edit import edit_prompt, edited, prompt_text
+from quire.runs.prompt_edit import prompt_text, with_prompt
 from quire.runs.step_tries import TryChanges, check_count, make_tries, prepare_try
 from quire.runs.why import origins, traced
 from quire.source import MAX_TEST_BYTES, Source, read_source
@@ -29,6 +28,7 @@ from quire.testing.discovery import bench_for, own_test
 from quire.testing.drafts import added_text, case_text, file_text
 from quire.testing.live.recorded_prompts import performer
 from quire.testing.recorded_case import recorded_case
+from quire.wording import free_name
 
 if TYPE_CHECKING:
     from quire.operations.host import Host
@@ -110,7 +110,7 @@ def _written(host: Host, prepared: PreparedTry, prompt: str) -> Value:
         now = document_in_place(Source.of(text, view.document.name), view.row, view.pins, rules)
         if prompt_text(now, step, rules) != prompt_text(view.document, step, rules):
             return None
-        source = edited(now, edit_prompt(now, step, prompt, rules))
+        source = with_prompt(now, step, prompt, rules)
     except QuireError:
         return None
     return {"id": file.id, "etag": f'"{now.source.sha256[:32]}"', "text": source.text}
@@ -147,7 +147,7 @@ async def draft_test(host: Host, given: DraftTest) -> Value:
         else:
             reading = parse(before).file
             taken = {case.name for case in reading.cases} if reading else set()
-            draft.name = next(name for name in _names(draft.name) if name not in taken)
+            draft.name = free_name(draft.name, taken, "{} ({})")
             at, new = added_text(before.text, draft)
             whole = before.text[:at] + new + before.text[at:]
         if given.write:
@@ -155,12 +155,7 @@ async def draft_test(host: Host, given: DraftTest) -> Value:
         return draft.name, whole if before is None else case_text(draft)
 
     case, text = await asyncio.to_thread(drafted)
-    return case_data(case, text, name, written=given.write, run=run)
-
-
-def _names(name: str) -> Iterator[str]:
-    yield name
-    yield from (f"{name} ({number})" for number in count(2))
+    return {"case": case, "text": text, "file": name, "written": given.write, "command": test_case_command(run)}
 
 
 def _write(host: Host, name: str, before: Source | None, text: str) -> None:

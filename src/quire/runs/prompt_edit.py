@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from quire.diagnostics import Edit
 from quire.errors import NotTried, QuireError
 from quire.formats.pipeline import prompt_references
 from quire.formats.pipeline.syntax import Text
@@ -49,12 +48,12 @@ def prompt_text(document: Document, path: str, rules: int = SEMANTICS_VERSION) -
     return place.text
 
 
-def edit_prompt(document: Document, path: str, text: str, rules: int = SEMANTICS_VERSION) -> Edit | None:
-    """Return the edit that gives the step at a path another prompt; None if it has it already. Raises `NotTried` if no
-    edit means this and nothing else."""
+def with_prompt(document: Document, path: str, text: str, rules: int = SEMANTICS_VERSION) -> Source:
+    """Return the text of a document in which the step at a path has another prompt. Raises `NotTried` if no edit means
+    this and nothing else."""
     source, text = document.source, clean(Source.of(text).text)
     if text == prompt_text(document, path, rules):
-        return None
+        return source
     match place := _place(document, path, rules):
         case Span():
             text = text.strip()
@@ -67,37 +66,18 @@ def edit_prompt(document: Document, path: str, text: str, rules: int = SEMANTICS
     if not text.strip():
         raise NotTried("a prompt needs a text")
     for way in ways:
-        new = _with(source.text, way)
+        new = Source.of(_with(source.text, way), document.name)
         if _means(document, path, text, new, rules):
-            return _edit(source.text, new)
+            return new
     raise NotTried(
         f"this text cannot be the prompt of step {path}: more than the prompt would change in {document.name}"
     )
-
-
-def edited(document: Document, edit: Edit | None) -> Source:
-    """Return the source of a document with an edit."""
-    return Source.of(_with(document.source.text, [(edit.span, edit.new)]), document.name) if edit else document.source
 
 
 def _with(text: str, pieces: Pieces) -> str:
     for span, new in sorted(pieces, key=lambda piece: piece[0].start, reverse=True):
         text = text[: span.start] + new + text[span.end :]
     return text
-
-
-def _edit(old: str, new: str) -> Edit | None:
-    """Return the smallest edit between two texts."""
-    if old == new:
-        return None
-    start, most = 0, min(len(old), len(new))
-    while start < most and old[start] == new[start]:
-        start += 1
-    end = 0
-    while end < most - start and old[-1 - end] == new[-1 - end]:
-        end += 1
-    span = Span(start, len(old) - end)
-    return Edit(span, span.of(old), new[start : len(new) - end])
 
 
 def _place(document: Document, path: str, rules: int) -> Span | PlaybookStep | Text:
@@ -178,11 +158,11 @@ def _scalars(source: Source, scalar: Scalar, text: str) -> Iterator[str]:
     yield _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", encode(text))
 
 
-def _means(document: Document, path: str, text: str, new: str, rules: int) -> bool:
+def _means(document: Document, path: str, text: str, new: Source, rules: int) -> bool:
     """Tell whether a text is the document with this prompt at this path, and the same in everything else."""
     try:
         before, at = _plans(document, document.source, rules)
-        after, _ = _plans(document, Source.of(new, document.name), rules)
+        after, _ = _plans(document, new, rules)
     except (QuireError, ValueError):
         return False
     if len(before) != len(after):

@@ -33,7 +33,7 @@ from quire.runs.drives import PATH as TERMS
 from quire.runs.drives import checked_overrides
 from quire.runs.edited_document import document_in_place
 from quire.runs.fork import Changes, find_place, pinned_texts, pins_of_fork, retold, view_to_fork, with_boundary
-from quire.runs.prompt_edit import edit_prompt, edited
+from quire.runs.prompt_edit import with_prompt
 from quire.runs.start import new_run_id, require_meant, written_directives
 from quire.runs.static_failures import check_prices
 from quire.source import Source
@@ -44,7 +44,6 @@ from quire.trust.capabilities import Grants
 from quire.trust.signature_line import without_signatures
 
 if TYPE_CHECKING:
-    from quire.diagnostics import Edit
     from quire.engine.requests import Recorded
     from quire.library.document import Document
     from quire.runs.outcome import RunView
@@ -88,8 +87,6 @@ class PreparedTry(Struct, frozen=True):
     pins: PinnedState
     texts: Mapping[str, str]
     kept: Sequence[EffectRecord]
-    edit: Edit | None
-    """The edit that writes the prompt into the document."""
     reason: str = ""
 
 
@@ -138,9 +135,9 @@ async def prepare_try(runtime: Runtime, run: str, named: str, changes: TryChange
     """Check a try and return it; nothing is stored. Raises `Refused`, `CannotStart` and `RunState`."""
     view = await view_to_fork(runtime, run)
     place = find_call(view, named)
-    edit = None
+    source = view.document.source
     if changes.prompt is not None:
-        edit = edit_prompt(view.document, place.step, changes.prompt, view.pins.semantics_version)
+        source = with_prompt(view.document, place.step, changes.prompt, view.pins.semantics_version)
     fork = find_place(view.document.runnable(), place.fork)
     sets = dict(changes.sets)
     if sets and not fork.first:
@@ -152,8 +149,8 @@ async def prepare_try(runtime: Runtime, run: str, named: str, changes: TryChange
     pins = replace(pins, until=place.until, origin=origin, unattended=True, breakpoints=())
     check_prices(runtime.models, [pins.instead or pins.model], pins.budget)
     texts = {digest: await runtime.store.text(digest) for digest in pinned_texts(pins)}
-    if edit is not None:
-        pins, texts = _with_document(runtime, view, pins, texts, edit)
+    if source.text != view.document.source.text:
+        pins, texts = _with_document(runtime, view, pins, texts, source)
     await _require_reading(runtime, view, pins, place)
     row = replace(view.row, id=new_run_id(now := runtime.clock.now()), pins=pins.as_json(), status=Status.PENDING)
     row = replace(row, ended_by=(), failure=None)
@@ -169,7 +166,7 @@ async def prepare_try(runtime: Runtime, run: str, named: str, changes: TryChange
     request = next((asked for asked in ended.open if is_within(asked.path, place.until)), None)
     if not isinstance(request, ModelRequest):
         raise RunState(f"run {run} does not come to {named} with these values")
-    return PreparedTry(view, place, request, pins, texts, list(journal.used.values()), edit, reason)
+    return PreparedTry(view, place, request, pins, texts, list(journal.used.values()), reason)
 
 
 def _before(records: Sequence[EffectRecord], until: str) -> Iterator[EffectRecord]:
@@ -184,12 +181,12 @@ def _before(records: Sequence[EffectRecord], until: str) -> Iterator[EffectRecor
 
 
 def _with_document(
-    runtime: Runtime, view: RunView, pins: PinnedState, texts: dict[str, str], edit: Edit
+    runtime: Runtime, view: RunView, pins: PinnedState, texts: dict[str, str], source: Source
 ) -> tuple[PinnedState, dict[str, str]]:
     """Return pins and texts with the edited document. It is not signed, so the settings decide whether it may run."""
     syntax = "yaml" if view.row.format == "pipeline" else "markdown"
-    text = without_signatures(edited(view.document, edit).text, syntax)  # type: ignore[arg-type]  # one of both
-    source = Source.of(text, view.document.name)
+    text = without_signatures(source.text, syntax)  # type: ignore[arg-type]  # one of both
+    source = Source.of(text, source.name)
     document: Document = document_in_place(source, view.row, view.pins, view.pins.semantics_version)
     require_signed(runtime.settings, source, document.format)
     if runtime.settings.trust.locked:

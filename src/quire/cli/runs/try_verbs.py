@@ -90,14 +90,13 @@ async def _row(runs: StoredRuns, run: str) -> RunRow:
 
 def _page(tried: dict[str, Value], receipt: dict[str, Value]) -> Iterator[str]:
     """Yield a try: its numbers, then how its reply differs from the recorded one."""
-    from quire.display.try_json import fits
     from quire.display.why import word_diff
 
-    error, used, fit = tried["error"], tried["used"], fits(tried, receipt["schema"])
+    error, used, schema = tried["error"], tried["used"], receipt["schema"]
     took = [duration(float(str(tried["took"]))), money(tried["spent"]) if isinstance(tried["spent"], float) else ""]
     took.append(tokens_in_and_out(*used) if isinstance(used, list) else "")
-    said = "" if fit is None else f"fits {receipt['schema']}" if fit else f"does not fit {receipt['schema']}"
-    facts = [str(tried["status"]).replace("_", " "), said, *took, str(tried["id"])]
+    fit = f"{'does not fit' if error else 'fits'} {schema}" if schema else ""
+    facts = [str(tried["status"]).replace("_", " "), fit, *took, str(tried["id"])]
     yield click.style(f"try {tried['try']}  " + " · ".join(one_line(fact) for fact in facts if fact), bold=True)
     if isinstance(error, dict):
         yield f"  {one_line(str(error['message']))}"

@@ -143,14 +143,9 @@ class Drive:
     async def _end(self, main: asyncio.Task[Value]) -> DriveResult:
         try:
             result = main.result()
-        except (
-            StepReached,
-            StepFailed,
-            LimitReached,
-            JournalMismatch,
-            CancelRequested,
-            asyncio.CancelledError,
-        ) as error:
+        except (StepReached, StepFailed, LimitReached, JournalMismatch) as error:
+            return await self._end_by(error)
+        except (CancelRequested, asyncio.CancelledError) as error:
             return await self._end_by(error)
         return await self._complete(result)
 
