@@ -13,10 +13,12 @@ from quire.engine.records import Status
 from quire.engine.requests import ModelRequest
 from quire.errors import CannotStart, Refused
 from quire.models.scripted import ScriptedModel
-from quire.runs.export import export_lines
-from quire.runs.imports import verify_run
+from quire.runs.export import export_lines, write_export
+from quire.runs.fork import Changes, fork
+from quire.runs.imports import import_run, read_export, verify_run
 from quire.runs.runtime import Runtime
 from quire.runs.step_tries import KEPT_SECONDS, TryChanges, find_call, make_tries, prepare_try
+from quire.stores.contract import Keeper
 from quire.stores.run_pages import RunFilters, lister
 from quire.values import Value
 
@@ -133,6 +135,23 @@ async def test_a_try_is_hidden_and_leaves_its_run_as_it_was(travel: Travel) -> N
         origins = [(await runtime.row(made)).pins["origin"] for made in runs]
         assert [origin["try"] for origin in origins if isinstance(origin, dict)] == [1, 2, 3]
     assert await travel.effects(run) == before
+
+
+async def test_an_imported_try_ends_in_the_same_place(travel: Travel) -> None:
+    run = await travel.board()
+    _, [made], _ = await tried(travel, run, "3/for_each[1]", reply='{"grade": "good"}')
+    async with travel.runtime() as runtime:
+        before = await runtime.view(made)
+        write_export(await export_lines(runtime, made), travel.folder / "try.jsonl")
+        assert isinstance(runtime.store, Keeper)
+        await runtime.store.remove([made], dry_run=False)
+        await import_run(runtime, read_export(travel.folder / "try.jsonl"))
+        view = await runtime.view(made)
+        assert (view.row.until, view.result) == ("3/for_each[1]", before.result)
+        assert view.replay.finished
+        # A fork of a try is a run to its end.
+        forked = await fork(runtime, made, "1", Changes())
+        assert (await runtime.row(forked.run)).until is None
 
 
 async def test_old_tries_are_removed_by_the_next_ones(travel: Travel, monkeypatch: pytest.MonkeyPatch) -> None:
