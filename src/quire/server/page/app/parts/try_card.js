@@ -65,5 +65,5 @@ function Live({ run, done }) {
 /** @param {{ run: string, name: string }} props */
 function Writing({ run, name }) {
   const text = [...useRun(run).streams.value.values()].at(-1)?.text ?? "";
-  return html`<pre class="source try-reply" tabindex="0" aria-label="What ${name} writes">${text}</pre>`;
+  return html`<pre class="source try-reply" tabindex="0" aria-label="Text of ${name}">${text}</pre>`;
 }

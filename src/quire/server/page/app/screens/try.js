@@ -117,7 +117,7 @@ export function Try({ run, path }) {
         </details>
       `}
       <div class="try-sides">
-        <section aria-label="What is asked">
+        <section aria-label="The call">
           <${Prompt} data=${data} changes=${changes} change=${change} changed=${changed} />
           <${Model} data=${data} changes=${changes} change=${change} />
           <${Values} values=${data.values} set=${changes.set ?? {}} change=${change} />
@@ -164,7 +164,7 @@ function Prompt({ data, changes, change, changed }) {
     `}
     ${changed && html`
       <details>
-        <summary>What is changed</summary>
+        <summary>Changes of the prompt</summary>
         <${TextDiff} a=${data.prompt} b=${text} />
       </details>
     `}
