@@ -13,7 +13,7 @@ import { TextDiff } from "./text_diff.js";
  */
 export function TryCard({ tried, schema, recorded, name, plain, busy, done, keep }) {
   const live = done && /^(pending|running)$/.test(tried.status);
-  const fits = tried.try && schema && !live
+  const fits = tried.try && schema && /^(completed|failed)$/.test(tried.status)
     ? tried.status === "completed" ? ["good", `fits ${schema}`] : ["bad", `does not fit ${schema}`]
     : null;
   const facts = [
