@@ -134,10 +134,10 @@ export function Try({ run, path }) {
             </div>
           </div>
           <${TryCard} tried=${data.recorded} schema=${data.schema} recorded="" name="Recorded" plain=${true} />
-          ${tries.map((/** @type {any} */ one) =>
+          ${tries.map((/** @type {any} */ one, /** @type {number} */ at) =>
             html`
               <${TryCard} key=${one.id} tried=${one} schema=${data.schema} recorded=${data.recorded.reply ?? ""}
-                name=${`Try ${one.try}`} plain=${plain} done=${receipt.reload} keep=${keep} busy=${busy} />
+                name=${`Try ${at + 1}`} plain=${plain} done=${receipt.reload} keep=${keep} busy=${busy} />
             `
           )}
           <${Sum} tries=${tries} schema=${data.schema} stop=${stop} />
