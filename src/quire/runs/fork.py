@@ -197,13 +197,11 @@ async def prepare_fork(runtime: Runtime, run: str, step: str, changes: Changes) 
     A run that is not as this user wrote it is forked like one from a file: with its document and records, but without
     its grants.
     """
-    view = await runtime.view(run)
-    if not view.pins.imported and not await runtime.is_sealed(run):
-        view = replace(view, pins=replace(view.pins, imported={"status": str(view.row.status)}))
+    view = await view_to_fork(runtime, run)
     place = find_place(view.document.runnable(), step)
     if changes.sets and not place.first:
         changes = replace(changes, sets=checked_overrides(view.document, changes.sets))
-    pins, reason = _pins(runtime, view, place, changes)
+    pins, reason = pins_of_fork(runtime, view, place, changes)
     if not runtime.queue and (changes.budget is not None or changes.model):
         check_prices(runtime.models, [pins.instead or pins.model], pins.budget)
     # Money that the old run set aside for a call is not spent again.
@@ -230,13 +228,22 @@ async def prepare_fork(runtime: Runtime, run: str, step: str, changes: Changes) 
     return PreparedFork(made, history, view, place, pins, taken_over, reason)
 
 
+async def view_to_fork(runtime: Runtime, run: str) -> RunView:
+    """Return the view of a run; one that is not as this user wrote it counts as imported."""
+    view = await runtime.view(run)
+    if view.pins.imported or await runtime.is_sealed(run):
+        return view
+    return replace(view, pins=replace(view.pins, imported={"status": str(view.row.status)}))
+
+
 def pinned_texts(pins: PinnedState) -> list[str]:
     """Return the hashes of all texts that a run pins."""
     callees = [str(cast("Mapping[str, Value]", callee)["sha256"]) for callee in pins.callees.values()]
     return list(dict.fromkeys([pins.document, *callees, *([pins.bundle] if pins.bundle else [])]))
 
 
-def _pins(runtime: Runtime, view: RunView, place: Place, changes: Changes) -> tuple[PinnedState, str]:
+def pins_of_fork(runtime: Runtime, view: RunView, place: Place, changes: Changes) -> tuple[PinnedState, str]:
+    """Return the pins of a new run from this place on, and the reason for the choice of its model."""
     pins = view.pins
     pins = replace(
         pins,

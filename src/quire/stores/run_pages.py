@@ -75,6 +75,8 @@ class RunFilters(Struct, frozen=True):
     """The seconds from the start to the last change."""
     tries: bool = False
     """Also tries, which end after one step."""
+    tries_before: float | None = None
+    """Only tries that were made before this moment."""
 
 
 class RunPage(Struct, frozen=True):
@@ -223,7 +225,9 @@ class RunQueries:
             conditions.append((f"{sql.LAST_COST} >= ?", (filters.min_cost,)))
         if filters.min_took is not None:
             conditions.append((f"{self._key('took')} >= ?", (filters.min_took,)))
-        if not filters.tries:
+        if filters.tries_before is not None:
+            conditions.append(("r.until IS NOT NULL AND r.created_at < ?", (filters.tries_before,)))
+        elif not filters.tries:
             conditions.append(("r.until IS NULL", ()))
         for word in filters.words:
             # In the pins a word stands as JSON has it, with its quotes and control characters escaped.
