@@ -238,16 +238,17 @@ def test_a_scalar_keeps_its_notation() -> None:
     source = with_prompt(document(PIPELINE), "1", "Write less")
     assert "      prompt: Write less\n" in source.text
     source = with_prompt(document(PIPELINE), "3", "It's less")
-    assert "      prompt: 'It''s less'\n" in source.text
+    assert '      prompt: "It\'s less"\n' in source.text
     source = with_prompt(document(PIPELINE), "1", "One\nTwo")
     assert "      prompt: |-\n        One\n        Two\n      output: draft" in source.text
 
 
-def test_a_piece_of_prose_keeps_its_place_beside_directives() -> None:
+def test_prose_stands_before_the_directives_of_its_step() -> None:
     old = document(PLAYBOOK)
     assert prompt_text(old, "1") == "Write about {{topic}}.\n\nBe short."
     source = with_prompt(old, "1", "Write about {{topic}}.\n\nBe brief.")
-    assert source.text == PLAYBOOK.replace("Be short.", "Be brief.")
+    before = "{{topic}}.\n\n@output(draft)\n\nBe short."
+    assert source.text == PLAYBOOK.replace(before, "{{topic}}.\n\nBe brief.\n\n@output(draft)\n\n")
 
 
 def test_an_anchored_prompt_is_refused() -> None:
