@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from quire.display.run_json import row_data
 from quire.display.shell_commands import try_command
 from quire.display.text import money, place
+from quire.display.why import values_data
 from quire.engine.interpreter.until import is_within
 from quire.engine.records import EffectRecord, RunRow, total_cost
 from quire.plan.descriptions import step_name
@@ -48,24 +49,17 @@ def receipt_data(
     recorded = outcome_data(view.row, view.effects, at.until)
     step = dict(view.document.runnable().steps()).get(at.step)
     about = recorded["spent"] if pins.instead in ("", view.pins.model) else None
-    work = step.work if step else None
     return {
-        "run": view.row.id,
         "path": at.call,
         "until": at.until,
         "step": view.replay.asked[at.call].label,
         "title": step_name(step) if step else "",
         "n": count,
         "model": pins.instead or pins.model,
-        "reason": prepared.reason,
         "temperature": prepared.request.temperature,
-        "schema": work.schema if isinstance(work, Agent) else None,
+        "schema": step.work.schema if step and isinstance(step.work, Agent) else None,
         "recorded": recorded,
-        "values": [
-            {"name": value.name, "value": value.value, "source": value.source, "path": value.path or None}
-            for value in values
-            if not value.many
-        ],
+        "values": values_data(value for value in values if not value.many),
         "calls": count,
         "about": about * count if isinstance(about, int | float) else None,
         "most": None if most is None else most * count,

@@ -8,7 +8,7 @@ apart from one on each side, and so is the unchanged middle of a long line.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, assert_never
 
 import click
@@ -25,7 +25,7 @@ from quire.values import Value, pretty
 
 if TYPE_CHECKING:
     from quire.runs.outcome import RunView
-    from quire.runs.why import Performed, Why
+    from quire.runs.why import Performed, ValueSource, Why
 
 
 SHOWN_LINES = 12
@@ -129,13 +129,17 @@ def why_data(why: Why) -> dict[str, Value]:
         "input_tokens": why.input_tokens,
         "output_tokens": why.output_tokens,
         "cost": why.cost,
-        "values": [
-            {"name": value.name, "value": value.value, "source": value.source, "path": value.path or None}
-            for value in why.values
-        ],
+        "values": values_data(why.values),
         "told": list(why.told),
         "effects": [_performed(performed) for performed in why.performed],
     }
+
+
+def values_data(values: Iterable[ValueSource]) -> list[Value]:
+    return [
+        {"name": value.name, "value": value.value, "source": value.source, "path": value.path or None}
+        for value in values
+    ]
 
 
 def _performed(performed: Performed) -> Value:

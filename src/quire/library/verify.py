@@ -21,6 +21,7 @@ from quire.source import Source
 from quire.trust.signature_line import claims_signature
 
 if TYPE_CHECKING:
+    from quire.library.document import Document
     from quire.library.items import Item, ItemType, SpaceName, Spaces
     from quire.plan.thread import Thread
     from quire.trust.sign_file import Signable
@@ -53,6 +54,15 @@ def require_signed(settings: Settings, source: Source, format: str) -> None:
         return  # A text without a file has no place that a signature could be for.
     if message and (settings.trust.mode == "require" or not is_trusted(settings)):
         raise Refused(message)
+
+
+def require_accepted(settings: Settings, document: Document) -> None:
+    """Raise `Refused` for a document that the settings do not let run: for its signature, or for its lock."""
+    require_signed(settings, document.source, document.format)
+    if settings.trust.locked:
+        from quire.library.lock_state import require_locked
+
+        require_locked(settings, document)
 
 
 class Verified(Struct, frozen=True):

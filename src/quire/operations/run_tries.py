@@ -14,14 +14,15 @@ from quire.display.try_json import outcome_data, receipt_data
 from quire.errors import NotTried, QuireError
 from quire.formats.test.parse import parse
 from quire.operations.document_cases import RUNNING
-from quire.operations.field_types import Budget, Name, Object, OfRun, Text, needs, operation
+from quire.operations.field_types import Budget, Name, Object, OfRun, OfStep, Text, needs, operation
 from quire.operations.problems import Problem
 from quire.operations.shelf import pinned_file
 from quire.runs.edited_document import document_in_place
 from quire.runs.pins import PinnedState
 from quire.runs.prompt_edit import prompt_text, with_prompt
-from quire.runs.step_tries import TryChanges, check_count, make_tries, prepare_try
+from quire.runs.step_tries import TryChanges, make_tries, prepare_try
 from quire.runs.why import origins, traced
+from quire.runs.workspace_gate import document_writer
 from quire.source import MAX_TEST_BYTES, Source, read_source
 from quire.stores.run_pages import RunFilters, lister
 from quire.testing.discovery import bench_for, own_test
@@ -36,8 +37,7 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 
-class TryStep(OfRun, frozen=True, kw_only=True):
-    path: Annotated[Name, Meta(description="The model call, or its step.")]
+class TryStep(OfStep, frozen=True, kw_only=True):
     prompt: Annotated[Text, Meta(description="The prompt in place of that of the document.")] | None = None
     set: Object = field(default_factory=dict)
     model: Name | None = None
@@ -65,7 +65,6 @@ async def try_step(host: Host, given: TryStep) -> Value:
         door=host.caller.door,
     )
     prepared = await prepare_try(runtime, run, given.path, changes)
-    check_count(given.n)
     receipt = await _receipt(host, prepared, given)
     if given.dry_run:
         return {"receipt": receipt, "tries": await _tries(host, run, prepared.place.call)}
@@ -139,30 +138,20 @@ async def draft_test(host: Host, given: DraftTest) -> Value:
 
     def drafted() -> tuple[str, str]:
         document = document_in_place(read_source(file.path), view.row, view.pins)
-        before = read_source(test, limit=MAX_TEST_BYTES) if test.is_file() else None
         with RUNNING:
             draft = recorded_case(bench_for(document), view, around)
-        if before is None:
-            whole = file_text(file.path.name, [draft], recorded=True)
-        else:
-            reading = parse(before).file
-            taken = {case.name for case in reading.cases} if reading else set()
-            draft.name = free_name(draft.name, taken, "{} ({})")
-            at, new = added_text(before.text, draft)
-            whole = before.text[:at] + new + before.text[at:]
+        before = read_source(test, limit=MAX_TEST_BYTES) if test.is_file() else None
+        reading = parse(before).file if before else None
+        draft.name = free_name(draft.name, {case.name for case in reading.cases} if reading else (), "{} ({})")
+        text = case_text(draft) if before else file_text(file.path.name, [draft], recorded=True)
         if given.write:
-            _write(host, name, before, whole)
-        return draft.name, whole if before is None else case_text(draft)
+            writer = document_writer(runtime.settings, runtime.environ)
+            if before is None:
+                writer.write({"path": name, "content": text})
+            else:
+                at, new = added_text(before.text, draft)
+                writer.swap(name, before.text, before.text[:at] + new + before.text[at:])
+        return draft.name, text
 
     case, text = await asyncio.to_thread(drafted)
     return {"case": case, "text": text, "file": name, "written": given.write, "command": test_case_command(run)}
-
-
-def _write(host: Host, name: str, before: Source | None, text: str) -> None:
-    from quire.runs.workspace_gate import document_writer
-
-    writer = document_writer(host.runtime.settings, host.runtime.environ)
-    if before is None:
-        writer.write({"path": name, "content": text})
-    else:
-        writer.swap(name, before.text, text)

@@ -24,7 +24,7 @@ from quire.engine.interpreter.thread.budgets import resolve_limits
 from quire.engine.ports import ModelCall, Priced
 from quire.errors import BadInputs, Denied, QuireError
 from quire.library.foresight import Foresight
-from quire.library.verify import require_signed
+from quire.library.verify import require_accepted
 from quire.models.choose import CHARACTERS_A_TOKEN, price_key
 from quire.models.prices import PICODOLLARS, rounded_dollars
 from quire.plan.pipeline_work import Agent
@@ -203,11 +203,7 @@ class _Looking:
             self._outlook.missing = [name for name in names if name not in self._inputs]
 
     def _check_signature(self) -> None:
-        require_signed(self._runtime.settings, self._document.source, self._document.format)
-        if self._runtime.settings.trust.locked:
-            from quire.library.lock_state import require_locked
-
-            require_locked(self._runtime.settings, self._document)
+        require_accepted(self._runtime.settings, self._document)
 
     def _gather(self) -> None:
         runtime, options, one_model = self._runtime, self._options, self.parts.one_model

@@ -18,7 +18,7 @@ from quire.errors import BadInputs, NearMisses
 from quire.library.callees import Callee, pinned
 from quire.library.document import Document, near_misses
 from quire.library.texts import read_prompt_files
-from quire.library.verify import require_signed
+from quire.library.verify import require_accepted
 from quire.models.choose import Choice
 from quire.plan.pipeline_work import Agent
 from quire.plan.uses import asks_a_model, asks_for_models, has_agents, has_step_tools, step_models_of, tool_calls
@@ -72,11 +72,7 @@ async def prepare(
     own = {"safety.spawn.max_pipeline_spawns"} if CALLS in options.limits else set()
     if any(request.kind == "limit" and request.key not in own for request in settings.excess):
         require_trusted(settings)
-    require_signed(settings, document.source, document.format)
-    if settings.trust.locked:
-        from quire.library.lock_state import require_locked
-
-        require_locked(settings, document)
+    require_accepted(settings, document)
     parts = _gather(runtime, document, inputs, options)
     forced = require_meant(parts.written, force=options.force, accepted=(*options.accepted, *runtime.accepted))
     values = parts.started.inputs if parts.started else run_inputs(parts.plan, inputs)

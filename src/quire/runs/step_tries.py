@@ -23,7 +23,7 @@ from quire.engine.records import EffectRecord, NewRun, RunUpdate, Status
 from quire.engine.request_hashes import KINDS, request_hash
 from quire.engine.requests import ModelRequest
 from quire.errors import CannotStart, NotTried, RunState
-from quire.library.verify import require_signed
+from quire.library.verify import require_accepted
 from quire.patterns import late_pattern
 from quire.plan.built_in_tools import ASK
 from quire.plan.nodes import Think
@@ -45,7 +45,6 @@ from quire.trust.signature_line import without_signatures
 
 if TYPE_CHECKING:
     from quire.engine.requests import Recorded
-    from quire.library.document import Document
     from quire.runs.outcome import RunView
     from quire.runs.pins import PinnedState
     from quire.runs.runtime import Runtime
@@ -87,7 +86,6 @@ class PreparedTry(Struct, frozen=True):
     pins: PinnedState
     texts: Mapping[str, str]
     kept: Sequence[EffectRecord]
-    reason: str = ""
 
 
 class _Kept(Journal):
@@ -135,38 +133,34 @@ async def prepare_try(runtime: Runtime, run: str, named: str, changes: TryChange
     """Check a try and return it; nothing is stored. Raises `Refused`, `CannotStart` and `RunState`."""
     view = await view_to_fork(runtime, run)
     place = find_call(view, named)
-    source = view.document.source
-    if changes.prompt is not None:
-        source = with_prompt(view.document, place.step, changes.prompt, view.pins.semantics_version)
     fork = find_place(view.document.runnable(), place.fork)
     sets = dict(changes.sets)
     if sets and not fork.first:
         sets = checked_overrides(view.document, sets)
-    pins, reason = pins_of_fork(runtime, view, fork, replace(changes, sets=sets))
-    origin = {"run": run, "step": fork.label, "path": place.call}
+    pins, _ = pins_of_fork(runtime, view, fork, replace(changes, sets=sets))
+    origin: dict[str, Value] = {"run": run, "step": fork.label, "path": place.call}
     if changes.temperature is not None:
-        origin["temperature"] = changes.temperature  # type: ignore[assignment]  # a JSON object
+        origin["temperature"] = changes.temperature
     pins = replace(pins, until=place.until, origin=origin, unattended=True, breakpoints=())
     check_prices(runtime.models, [pins.instead or pins.model], pins.budget)
-    texts = {digest: await runtime.store.text(digest) for digest in pinned_texts(pins)}
-    if source.text != view.document.source.text:
-        pins, texts = _with_document(runtime, view, pins, texts, source)
+    edited: dict[str, str] = {}
+    if changes.prompt is not None:
+        pins, edited = _with_prompt(runtime, view, place.step, changes.prompt, pins)
+    texts = {digest: edited.get(digest) or await runtime.store.text(digest) for digest in pinned_texts(pins)}
     await _require_reading(runtime, view, pins, place)
-    row = replace(view.row, id=new_run_id(now := runtime.clock.now()), pins=pins.as_json(), status=Status.PENDING)
-    row = replace(row, ended_by=(), failure=None)
 
     async def text(digest: str) -> str:
         return texts[digest]
 
-    held = await runtime.pinned(row, text)
+    held = await runtime.pinned(replace(view.row, pins=pins.as_json()), text)
     records = list(_before(view.effects, place.until))
-    journal = _Kept(with_boundary(records, fork, {} if fork.first else sets, pins, now))
+    journal = _Kept(with_boundary(records, fork, {} if fork.first else sets, pins, runtime.clock.now()))
     most = runtime.settings.runs.pure_work
     ended = await replay(held.walk, (), Progress({}), lambda boundary: False, pure_work=most, journal=journal)
     request = next((asked for asked in ended.open if is_within(asked.path, place.until)), None)
     if not isinstance(request, ModelRequest):
         raise RunState(f"run {run} does not come to {named} with these values")
-    return PreparedTry(view, place, request, pins, texts, list(journal.used.values()), reason)
+    return PreparedTry(view, place, request, pins, texts, list(journal.used.values()))
 
 
 def _before(records: Sequence[EffectRecord], until: str) -> Iterator[EffectRecord]:
@@ -180,31 +174,27 @@ def _before(records: Sequence[EffectRecord], until: str) -> Iterator[EffectRecor
             yield record
 
 
-def _with_document(
-    runtime: Runtime, view: RunView, pins: PinnedState, texts: dict[str, str], source: Source
+def _with_prompt(
+    runtime: Runtime, view: RunView, step: str, prompt: str, pins: PinnedState
 ) -> tuple[PinnedState, dict[str, str]]:
-    """Return pins and texts with the edited document. It is not signed, so the settings decide whether it may run."""
-    syntax = "yaml" if view.row.format == "pipeline" else "markdown"
-    text = without_signatures(source.text, syntax)  # type: ignore[arg-type]  # one of both
-    source = Source.of(text, source.name)
-    document: Document = document_in_place(source, view.row, view.pins, view.pins.semantics_version)
-    require_signed(runtime.settings, source, document.format)
-    if runtime.settings.trust.locked:
-        from quire.library.lock_state import require_locked
-
-        require_locked(runtime.settings, document)
-    accepted = (*runtime.accepted, *view.pins.forced)
-    texts[source.sha256] = text
-    pins = replace(pins, document=source.sha256)
-    if view.bundle is None:
-        require_meant([(source, document.format, document.declared)], force=False, accepted=accepted)
-        return pins, texts
-    bundle = replace(view.bundle, directives={**view.bundle.directives, view.bundle.item_id: text})
-    require_meant(written_directives(bundle), force=False, accepted=accepted)
-    runtime.directives.verify_again([bundle])
-    composed = Source.of(bundle.encoded(), "bundle")
-    texts[composed.sha256] = composed.text
-    return replace(pins, bundle=composed.sha256), texts
+    """Return pins with the edited document, and its texts. It is not signed, so the settings decide whether it may
+    run."""
+    source = with_prompt(view.document, step, prompt, pins.semantics_version)
+    if source is view.document.source:
+        return pins, {}
+    text = without_signatures(source.text, "yaml" if view.row.format == "pipeline" else "markdown")
+    document = document_in_place(Source.of(text, source.name), view.row, pins, pins.semantics_version)
+    require_accepted(runtime.settings, document)
+    bundle, edited = view.bundle, {document.sha256: text}
+    pins = replace(pins, document=document.sha256)
+    if bundle is not None:
+        bundle = replace(bundle, directives={**bundle.directives, bundle.item_id: text})
+        runtime.directives.verify_again([bundle])
+        composed = Source.of(bundle.encoded(), "bundle")
+        pins, edited = replace(pins, bundle=composed.sha256), {**edited, composed.sha256: composed.text}
+    written = [(document.source, document.format, document.declared), *written_directives(bundle)]
+    require_meant(written, force=False, accepted=(*runtime.accepted, *view.pins.forced))
+    return pins, edited
 
 
 async def _require_reading(runtime: Runtime, view: RunView, pins: PinnedState, place: TryPlace) -> None:
@@ -213,38 +203,27 @@ async def _require_reading(runtime: Runtime, view: RunView, pins: PinnedState, p
     names = [str(tool[0]) for tool in cast("list[list[Value]]", offer or []) if tool[0] != ASK]
     if not names:
         return
-    plans = (view.document.runnable(), *view.documents.values())
-    async with contextlib.AsyncExitStack() as stack:
-        gate = runtime.gate(plans, Grants.of(pins.grants))
-        if isinstance(gate, Gate):
-            await stack.enter_async_context(gate)
+    gate = runtime.gate((view.document.runnable(), *view.documents.values()), Grants.of(pins.grants))
+    async with gate if isinstance(gate, Gate) else contextlib.nullcontext():
         await gate.offers(names)
         writing = [name for name in names if gate.effect_class(of_name(name)) != "read"]
     if writing:
         raise NotTried(f"its tools change the world ({', '.join(writing)}): such a step is not tried")
 
 
-def check_count(count: int) -> None:
-    """Raise `NotTried` for more tries than are made at once."""
-    if not 1 <= count <= MOST_TRIES:
-        raise NotTried(f"1 to {MOST_TRIES} tries are made at once, not {count}")
-
-
 async def make_tries(runtime: Runtime, prepared: PreparedTry, count: int) -> list[str]:
     """Store the runs of some tries; none of them is driven yet. Old tries are removed."""
-    check_count(count)
+    if not 1 <= count <= MOST_TRIES:
+        raise NotTried(f"1 to {MOST_TRIES} tries are made at once, not {count}")
     store, view, now = runtime.store, prepared.view, runtime.clock.now()
     old = await lister(store).page(RunFilters(tries_before=now - KEPT_SECONDS), None, 500)
     if old.rows and isinstance(store, Keeper):
         await store.remove([row.id for row in old.rows], dry_run=False)
-    runs: list[str] = []
-    for number in range(1, count + 1):
-        run = new_run_id(now)
+    row, runs = view.row, [new_run_id(now) for _ in range(count)]
+    for number, run in enumerate(runs, 1):
         pins = replace(prepared.pins, origin={**prepared.pins.origin, "try": number})
-        events = retold(run, now, [], str(pins.origin["step"]), {"origin": view.row.id, "from": prepared.place.call})
-        row = view.row
+        events = retold(run, now, [], str(pins.origin["step"]), {"origin": row.id, "from": prepared.place.call})
         made = NewRun(run, row.title, row.format, row.document, now, pins.as_json(), prepared.texts)
-        made = await with_subject(store, made)
-        await restore(store, made, History(RunUpdate(Status.PENDING), prepared.kept, events, now))
-        runs.append(run)
+        history = History(RunUpdate(Status.PENDING), prepared.kept, events, now)
+        await restore(store, await with_subject(store, made), history)
     return runs
