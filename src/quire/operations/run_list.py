@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from quire.display.run_json import item_data, row_data
 from quire.engine.records import Status
-from quire.errors import StoreError
 from quire.operations.field_types import (
     After,
     Format,
@@ -32,8 +31,8 @@ from quire.operations.problems import Problem
 from quire.operations.results import ListedRun, Run
 from quire.patterns import late_pattern
 from quire.runs.pins import own_labels
-from quire.stores.contract import MOST_NAME, MOST_NOTE, Ledger, oldest_questions
-from quire.stores.run_pages import MOST_COUNTED, RunFilters, lister, words_of
+from quire.stores.contract import MOST_NAME, MOST_NOTE
+from quire.stores.run_pages import MOST_COUNTED, RunFilters, words_of
 from quire.values import fingerprint
 
 if TYPE_CHECKING:
@@ -111,7 +110,7 @@ class ListRuns(StatusFilters, frozen=True, kw_only=True):
 @operation("Runs, the newest first, in pages.", ListRuns, Page[ListedRun])
 async def list_runs(host: Host, given: ListRuns) -> Value:
     try:
-        pages = lister(host.runtime.store)
+        pages = host.runtime.store
         page = await pages.page(given.read(), given.after or None, given.limit, given.sort)  # type: ignore[arg-type]
     except ValueError as error:
         raise Problem.of("unfit-parameters", f"after: {error}", help="use `next` of the page before") from None
@@ -123,7 +122,7 @@ async def listed(host: Host, rows: Sequence[RunRow]) -> list[Value]:
     """Return runs as a list shows them, each with its result, its place among its steps, and the time it took."""
     now = host.runtime.clock.now()
     heads = await host.heads([row.id for row in rows if row.status is Status.COMPLETED])
-    asked, _ = await oldest_questions(host.runtime.store, MOST_QUESTIONS)
+    asked, _ = await host.runtime.store.oldest_questions(MOST_QUESTIONS)
     questions = {question.run: question.prompt for question in reversed(asked)}
     results = {**heads, **questions, **{row.id: row.failure.message for row in rows if row.failure}}
     text = host.runtime.store.text
@@ -140,7 +139,7 @@ Count: TypeAlias = Annotated[int, Meta(ge=0)]
 )
 async def count_runs(host: Host, given: Filters) -> Value:
     """Count the runs of each status. The filters hold, but for the status."""
-    runs, filters = lister(host.runtime.store), given.read()
+    runs, filters = host.runtime.store, given.read()
     counts = await runs.counts(filters)
     asks = await runs.count(replace(filters, asks=True))
     capped: dict[str, Value] = {str(status): min(count, MOST_COUNTED) for status, count in counts.items()}
@@ -170,7 +169,7 @@ async def group_runs(host: Host, given: GroupRuns) -> Value:
     filters, by_error = given.read(), given.by == "error"
     if by_error and not filters.statuses:
         filters = replace(filters, statuses=(Status.FAILED,))
-    store = lister(host.runtime.store)
+    store = host.runtime.store
     groups: dict[tuple[str, ...], list[RunRow]] = {}
     for run in (await store.page(filters, limit=MOST_GROUPED, pins=False)).rows:
         if run.failure or not by_error:
@@ -218,8 +217,6 @@ class Pulse(Input, frozen=True, kw_only=True):
 )
 async def pulse(host: Host, given: Pulse) -> Value:
     store, today = host.runtime.store, datetime.datetime.fromtimestamp(host.runtime.clock.now()).date()
-    if not isinstance(store, Ledger):
-        raise StoreError("this store does not add up its runs")
     key = f"pulse {given.days} {today}"
     at, kept = host.kept.get(key, (0.0, None))
     if kept is not None and time.monotonic() < at + PULSE_SECONDS:
@@ -233,7 +230,7 @@ async def pulse(host: Host, given: Pulse) -> Value:
         day = str(datetime.datetime.fromtimestamp(since).date())
         days.append({"day": day, "since": since, "until": until, **counts, "cost": cost})
     waited = await store.waited(midnights[0])
-    _, waiting = await oldest_questions(store, 1)
+    _, waiting = await store.oldest_questions(1)
     median = round(statistics.median(waited), 3) if waited else None
     answer: Value = {"days": days, "waiting": waiting, "waited": median}
     host.kept[key] = (time.monotonic(), answer)
@@ -260,6 +257,6 @@ async def label_run(host: Host, given: LabelRun) -> Value:
         changes["note"] = (given.note or "").strip() or None
     if not isinstance(given.seen, UnsetType):
         changes["seen_at"] = host.runtime.clock.now() if given.seen else None
-    await lister(host.runtime.store).label(run, changes)
+    await host.runtime.store.label(run, changes)
     host.touch(run)
     return row_data(await host.runtime.row(run))

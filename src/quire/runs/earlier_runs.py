@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from quire.analysis.written_sizes import text_length
 from quire.engine.records import EffectRecord, Status
-from quire.stores.run_pages import Lister, Paged, RunFilters
+from quire.stores.run_pages import RunFilters
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ async def usage_seen(store: Store, document: Document, folder: str | None) -> Us
     runs = same = read = measured = 0
     priced = True
     async for row in _runs_of(store, document, folder):
-        effects = await _effects(store, row.id)
+        effects = [brief.record for brief in await store.journal().effects(row.id)]
         read += len(effects)
         runs += 1
         same += row.pins.get("document") == document.sha256
@@ -127,11 +127,6 @@ async def _runs_of(store: Store, document: Document, folder: str | None) -> Asyn
 
 async def _completed(store: Store, file: str, format: str) -> AsyncIterator[RunRow]:
     """Yield the newest completed runs of documents with this file name."""
-    if not isinstance(store, Lister):
-        for row in await store.list(status=Status.COMPLETED, limit=MOST_LISTED):
-            if row.format == format and Path(row.document).name == file:
-                yield row
-        return
     after, filters = None, RunFilters((Status.COMPLETED,), file, format)
     for _ in range(MOST_LISTED // _PAGE):
         page = await store.page(filters, after, _PAGE)
@@ -140,12 +135,6 @@ async def _completed(store: Store, file: str, format: str) -> AsyncIterator[RunR
         after = page.next
         if after is None:
             return
-
-
-async def _effects(store: Store, run: str) -> Sequence[EffectRecord]:
-    if isinstance(store, Paged):
-        return [brief.record for brief in await store.journal().effects(run)]
-    return await store.effects(run)
 
 
 def _amounts(row: RunRow, effects: Sequence[EffectRecord]) -> dict[str, float]:

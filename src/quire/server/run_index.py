@@ -30,8 +30,7 @@ from quire.engine.requests import HumanRequest, ModelRequest
 from quire.errors import QuireError
 from quire.operations.shelf import pinned_file
 from quire.server.address import file_of
-from quire.stores.contract import changed_rows
-from quire.stores.run_pages import Lister, RunFilters
+from quire.stores.run_pages import RunFilters
 from quire.trust.private_files import make_folder
 from quire.values import clean, encode
 
@@ -112,7 +111,7 @@ class RunIndexer:
             else:
                 store = self._runtime.store
                 since, self._looked_at = self._looked_at - OVERLAP_SECONDS, time.time()
-                for row in await changed_rows(store, since, PAGE):
+                for row in await store.written_since(since):
                     await self._take(row)
             self.problem = ""
         except (sqlite3.Error, OSError, QuireError) as error:
@@ -124,10 +123,6 @@ class RunIndexer:
         """Index the newest runs, page by page."""
         self._looked_at = time.time()
         store, after, count = self._runtime.store, None, 0
-        if not isinstance(store, Lister):
-            for row in await store.list(limit=PAGE):
-                await self._take(row)
-            return
         while count < MOST_RUNS:
             page = await store.page(RunFilters(), after, PAGE)
             for row in page.rows:

@@ -155,7 +155,6 @@ class SqlStore(ABC):
     async def page(
         self, filters: RunFilters, after: str | None = None, limit: int = 100, sort: Sort = "started", pins: bool = True
     ) -> RunPage:
-        """Implement `quire.stores.run_pages.Lister.page`."""
         rows = await self._rows(*self._queries.page(filters, after, limit + 1, sort, pins))
         runs = [self._run_now(row) for row in rows[:limit]]
         if len(rows) <= limit:
@@ -164,7 +163,6 @@ class SqlStore(ABC):
         return RunPage(runs, cursor(key, number, sort))
 
     async def named(self, runs: Sequence[str]) -> Sequence[RunRow]:
-        """Implement `quire.stores.run_pages.Lister.named`."""
         return [self._run_now(row) for row in await self._rows(*self._queries.named(runs))] if runs else ()
 
     async def count(self, filters: RunFilters) -> int:
@@ -175,7 +173,6 @@ class SqlStore(ABC):
         return {status: await self.count(replace(filters, statuses=(status,))) for status in Status}
 
     async def claim_key(self, key: str, request: str) -> KeptReply | str:
-        """Implement `quire.stores.contract.ReplyKeeper.claim_key`."""
         claim = os.urandom(8).hex()
         return await self._transact(lambda again: self._transactions.claim_key(key, request, claim))
 
@@ -191,12 +188,10 @@ class SqlStore(ABC):
         return [seconds for (seconds,) in await self._rows(self._sql.WAITED, (since, since, _MOST_WAITS))]
 
     async def label(self, run: str, changes: Mapping[str, str | float | None]) -> None:
-        """Implement `quire.stores.run_pages.Lister.label`."""
         await self._expect(run)
         await self._transact(lambda again: self._transactions.label(run, changes))
 
     async def recent_inputs(self, document: str, limit: int) -> Sequence[Mapping[str, Value]]:
-        """Implement `quire.stores.run_pages.Lister.recent_inputs`."""
         return [row_decoder.inputs(row) for row in await self._rows(self._sql.RECENT_PINS, (document, limit))]
 
     async def text(self, sha256: str) -> str:
@@ -216,7 +211,6 @@ class SqlStore(ABC):
         return sorted(events, key=attrgetter("seq"))
 
     def journal(self) -> JournalPages:
-        """Return the reader of parts of journals."""
         return JournalPages(self._sql, self._rows)
 
     async def questions(self, run: str | None = None) -> Sequence[Question]:
@@ -227,7 +221,6 @@ class SqlStore(ABC):
         return [row_decoder.question(row) for row in rows]
 
     async def oldest_questions(self, limit: int) -> tuple[Sequence[Question], int]:
-        """Implement `quire.stores.contract.QuestionPages.oldest_questions`."""
         rows = await self._rows(self._sql.OLDEST_QUESTIONS, (self._now(), limit))
         questions = [row_decoder.question(row) for row in rows]
         if len(questions) < limit:

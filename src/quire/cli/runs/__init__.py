@@ -165,10 +165,10 @@ command = RunsGroup("runs", listing)
 async def _list(runs: StoredRuns, status: str | None, limit: int, page: int, sort: str, as_json: bool) -> None:
     from quire.display.run_json import row_data
     from quire.display.run_page import run_table
-    from quire.stores.run_pages import RunFilters, lister
+    from quire.stores.run_pages import RunFilters
 
     filters = RunFilters((Status(status),) if status else ())
-    pages = lister(runs.store)
+    pages = runs.store
     first = await pages.page(filters, limit=limit * page, sort=sort)  # type: ignore[arg-type]  # one of the choices
     rows = first.rows[limit * (page - 1) :]
     if as_json:

@@ -19,7 +19,7 @@ from quire.operations.field_types import Limit, Name, Object, OfRun, Page, opera
 from quire.operations.results import Chart
 from quire.operations.shelf import pinned_file
 from quire.plan.flowchart import MOST_NODES
-from quire.stores.run_pages import RunFilters, lister
+from quire.stores.run_pages import RunFilters
 
 if TYPE_CHECKING:
     from quire.display.flowchart_marks import Overlay
@@ -97,7 +97,7 @@ class DocumentHistory(OfDocument, frozen=True, kw_only=True):
 async def document_history(host: Host, given: DocumentHistory) -> Value:
     """Return the last runs of a document, the newest first. Documents of the same name in other folders are others."""
     id, limit = host.shelf.one(given.id).id, given.limit
-    runs, after = lister(host.runtime.store), None
+    runs, after = host.runtime.store, None
     items: list[Value] = []
     for _ in range(MOST_PAGES):
         page = await runs.page(RunFilters(document=id.rpartition("/")[2]), after, 200)

@@ -39,8 +39,7 @@ from quire.operations.questions import listed, rows_of
 from quire.operations.run_list import error_of, group_data
 from quire.operations.run_list import listed as listed_runs
 from quire.runs.doctor import examine
-from quire.stores.contract import Watchable, oldest_questions
-from quire.stores.run_pages import RunFilters, lister
+from quire.stores.run_pages import RunFilters
 from quire.versions import versions
 from quire.workspace.configuration import load_settings
 
@@ -118,7 +117,7 @@ async def docs(host: RequestHost, given: Input) -> Response:
 async def now(host: RequestHost, given: Input) -> Value:
     site, at = host.site, time.time()
     store = site.runtime.store
-    questions, total = await oldest_questions(store, MOST_QUESTIONS)
+    questions, total = await store.oldest_questions(MOST_QUESTIONS)
     stopped = [row for status in (Status.PAUSED, Status.INTERRUPTED) for row in await _list(store, status)]
     stopped = sorted(stopped, key=lambda row: -row.updated_at)
     failed = [row for row in await _list(store, Status.FAILED, MOST_FAILED) if _is_news(row, at)]
@@ -156,7 +155,7 @@ def _is_news(row: RunRow, at: float) -> bool:
 
 async def _list(store: Store, status: Status, limit: int = MOST_RUNNING) -> Sequence[RunRow]:
     """Return the newest runs of a status without tries."""
-    return (await lister(store).page(RunFilters((status,)), limit=limit)).rows
+    return (await store.page(RunFilters((status,)), limit=limit)).rows
 
 
 async def _groups(host: Host, questions: Sequence[Question]) -> list[Value]:
@@ -265,10 +264,8 @@ async def _store(site: Site) -> dict[str, Value]:
     }
     began = time.monotonic()
     try:
-        if isinstance(store, Watchable):
-            marks = await store.marks()
-            data |= {"runs": marks.runs, "questions": marks.questions}
-        data["seconds"] = round(time.monotonic() - began, 4)
+        marks = await store.marks()
+        data |= {"runs": marks.runs, "questions": marks.questions, "seconds": round(time.monotonic() - began, 4)}
     except QuireError as error:
         data["problem"] = str(error)
     return data
