@@ -31,7 +31,7 @@ from quire.operations.problems import Problem
 from quire.operations.results import ListedRun, Run
 from quire.patterns import late_pattern
 from quire.runs.pins import own_labels
-from quire.stores.contract import MOST_NAME, MOST_NOTE
+from quire.stores.contract import ANSWERABLE, MOST_NAME, MOST_NOTE
 from quire.stores.run_pages import MOST_COUNTED, RunFilters, words_of
 from quire.values import fingerprint
 
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from quire.operations.host import Host
     from quire.values import Value
 
-MOST_QUESTIONS = 2000
-"""The oldest open questions that a list knows."""
 MOST_GROUPED = 20_000
 MOST_GROUPS = 100
 MOST_OF_GROUP = 100
@@ -122,11 +120,11 @@ async def listed(host: Host, rows: Sequence[RunRow]) -> list[Value]:
     """Return runs as a list shows them, each with its result, its place among its steps, and the time it took."""
     now = host.runtime.clock.now()
     heads = await host.heads([row.id for row in rows if row.status is Status.COMPLETED])
-    asked, _ = await host.runtime.store.oldest_questions(MOST_QUESTIONS)
-    questions = {question.run: question.prompt for question in reversed(asked)}
+    store = host.runtime.store
+    asked = [(await store.questions(row.id))[:1] for row in rows if row.status in ANSWERABLE]
+    questions = {question.run: question.prompt for (question,) in filter(None, asked)}
     results = {**heads, **questions, **{row.id: row.failure.message for row in rows if row.failure}}
-    text = host.runtime.store.text
-    return [item_data(row, now, results.get(row.id), await own_labels(text, row)) for row in rows]
+    return [item_data(row, now, results.get(row.id), await own_labels(store.text, row)) for row in rows]
 
 
 Count: TypeAlias = Annotated[int, Meta(ge=0)]

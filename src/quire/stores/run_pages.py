@@ -45,7 +45,6 @@ _TEXT_CURSOR = late_pattern(r"([\w.~%-]*)_(\d{1,18})", re.ASCII)
 Sort: TypeAlias = Literal["started", "took", "cost", "subject"]
 _LONGEST_KEY = 60
 """Characters of a subject by which runs are sorted."""
-_NEWEST = "ORDER BY r.created_at DESC, r.n DESC"
 _IN_TIME = "(r.expires_at IS NULL OR r.expires_at >= ?)"
 
 

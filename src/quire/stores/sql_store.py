@@ -44,6 +44,8 @@ Work: TypeAlias = "Callable[[bool], Steps[T]]"
 """Begins a transaction. The argument is `again`: true after an attempt whose outcome is unknown."""
 
 
+_ALL = 2**62
+"""The limit of a statement that is not limited."""
 _MOST_WAITS = 1000
 
 
@@ -101,10 +103,6 @@ class SqlStore(ABC):
     async def _drop_lock(self, run: str) -> None: ...
 
     @abstractmethod
-    async def _running(self, alive: bool, limit: int) -> Sequence[row_decoder.Row]:
-        """Return the running runs whose owner is alive, or those whose owner is not."""
-
-    @abstractmethod
     def _owner_is(self, alive: bool) -> Condition:
         """Return the condition that the owner of a running run is alive, or that it is not."""
 
@@ -130,18 +128,8 @@ class SqlStore(ABC):
         return [row_decoder.readable_id(id) for (id,) in ids]
 
     async def list(self, *, status: Status | None = None, limit: int = 50) -> Sequence[RunRow]:
-        sql = self._sql
-        match status:
-            case None:
-                rows = await self._rows(sql.LIST, (limit,))
-            case Status.RUNNING | Status.INTERRUPTED:
-                rows = await self._running(status is Status.RUNNING, limit)
-            case Status.EXPIRED:
-                rows = await self._rows(sql.LIST_EXPIRED, (self._now(), limit))
-            case Status.PAUSED | Status.AWAITING_INPUT:
-                rows = await self._rows(sql.LIST_WAITING, (status.value, self._now(), limit))
-            case _:
-                rows = await self._rows(sql.LIST_STATUS, (status.value, limit))
+        filters = RunFilters((status,) if status else (), tries=True)
+        rows = await self._rows(*self._queries.page(filters, None, limit, "started", True))
         return [self._run_now(row) for row in rows]
 
     async def marks(self) -> contract.Marks:
@@ -206,8 +194,8 @@ class SqlStore(ABC):
         return [row_decoder.effect_record(row) for row in latest if row[2] != rows.SUPERSEDED]
 
     async def events(self, run: str, after: int = 0) -> Sequence[Event]:
-        page = await self._rows(self._sql.EVENTS, (run, rows.places(0, after)[0]))
-        events = [event for row in page for event in row_decoder.events(run, row) if event.seq > after]
+        page = await self._rows(self._sql.EVENTS_FROM, (run, rows.places(0, after)[0], _ALL))
+        events = [event for row in page for event in row_decoder.events(run, row[1:]) if event.seq > after]
         return sorted(events, key=attrgetter("seq"))
 
     def journal(self) -> JournalPages:

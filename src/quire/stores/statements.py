@@ -23,12 +23,6 @@ _OF_OPEN = """
 _OPEN = f"SELECT {QUESTION_COLUMNS} {_OF_OPEN}"
 _OF_RUNS = {
     "ONE_RUN": "WHERE r.id = ?",
-    "LIST": f"{_NEWEST} LIMIT ?",
-    "LIST_STATUS": f"WHERE r.status = ? {_NEWEST} LIMIT ?",
-    "LIST_WAITING": f"WHERE r.status = ? AND (r.expires_at IS NULL OR r.expires_at >= ?) {_NEWEST} LIMIT ?",
-    "LIST_EXPIRED": f"""
-        WHERE r.status = 'expired' OR (r.status IN ('paused', 'awaiting_input') AND r.expires_at < ?) {_NEWEST} LIMIT ?
-    """,
     # The row of a running run does not change with its journal.
     "WRITTEN_SINCE": "WHERE r.updated_at >= ? OR r.taken_in_at >= ? OR r.status = 'running'",
 }
@@ -49,10 +43,6 @@ class Statements(ABC):
     RUNS: str
     """Selects all runs `r`, in the order of `row_decoder.run_row`."""
     ONE_RUN: str
-    LIST: str
-    LIST_STATUS: str
-    LIST_WAITING: str
-    LIST_EXPIRED: str
     WRITTEN_SINCE: str
     MARKS = """
         SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM questions WHERE state = 'open'),
@@ -114,8 +104,6 @@ class Statements(ABC):
     CANCEL_ASKED = "SELECT 1 FROM runs WHERE id = ? AND cancel_requested"
 
     EFFECTS: str
-    EVENTS: str
-    """Takes the run and the least place, counted from the first place of the run."""
     EFFECT_BRIEFS: str
     """Like `EFFECTS`, with NULL as value, and the size of the value in the end."""
     ONE_EFFECT: str

@@ -158,9 +158,6 @@ class PostgresStore(SqlStore):
         if self._locked:
             await connection.execute(PostgresStatements.TAKE_BACK, (list(self._locked.values()),))
 
-    async def _running(self, alive: bool, limit: int) -> Sequence[row_decoder.Row]:
-        return await self._rows(PostgresStatements.LIST_RUNNING, (alive, limit))
-
     def _owner_is(self, alive: bool) -> Condition:
         return f"{OWNER_ALIVE} = ?", (alive,)
 

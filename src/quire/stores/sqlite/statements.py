@@ -81,11 +81,6 @@ class SqliteStatements(Statements):
         SELECT {EFFECT_COLUMNS} FROM runs r CROSS JOIN journal j
         WHERE r.id = ? AND j.id BETWEEN {_FIRST} AND {_LAST} AND j.path IS NOT NULL ORDER BY j.id
     """
-    EVENTS = f"""
-        SELECT {EVENT_COLUMNS} FROM runs r CROSS JOIN journal j
-        WHERE r.id = ? AND j.id BETWEEN ({_FIRST}) + ? AND {_LAST}
-            AND (j.events IS NOT NULL OR j.events_blob IS NOT NULL) ORDER BY j.id
-    """
     EFFECT_BRIEFS = f"""
         SELECT {BRIEF_COLUMNS}, coalesce(length(CAST(j.value AS BLOB)),
             (SELECT length(CAST(b.body AS BLOB)) FROM blobs b WHERE b.sha256 = j.blob))
