@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from quire.plan.descriptions import step_name
+from quire.plan.descriptions import condition_in_words, step_name
 from quire.plan.nodes import UseTool
 from quire.plan.pipeline_work import Block, Call, Invoke, Select
 from quire.runs.run_tree import GROUPS, MOST_ITEMS, Node
@@ -213,7 +213,7 @@ class TreeRows:
                 return f"Hook on {part.partition('[')[2].partition(']')[0]}"
             case "case" if above and above.match and 0 < number <= len(above.match.cases):
                 test = above.match.cases[number - 1].test
-                return f'If {test.variable} {test.operator} "{test.value}"' if test else "Else"
+                return f"If {condition_in_words(test)}" if test else "Else"
             case "match" if above and isinstance(above.work, Select):
                 cases = above.work.cases
                 return f"Case {cases[number - 1][0]}" if 0 < number <= len(cases) else "Default"
