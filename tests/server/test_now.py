@@ -371,6 +371,7 @@ async def test_the_bars_of_the_pulse_lead_to_the_runs_of_a_day(pages: Pages, tmp
         page = await pages.open(server.url)
         bars = page.locator(".pulse .bars").first.get_by_role("link")
         await expect(bars).to_have_count(14)
+        await expect(page.locator(".pulse .bars")).to_have_count(4)
         days = (await server.read("/pulse"))["days"]
         await expect(bars.last).to_have_accessible_name(f"{days[-1]['day']}: 1 run")
         await bars.last.focus()

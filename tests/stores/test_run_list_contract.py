@@ -239,7 +239,7 @@ async def test_waits_of_people_and_runs_without_pins(store: Store, shelf: Shelf)
     lease = await store.acquire("waits")
     answered = EffectRecord("2/ask", "ask", "ok", "h", 43.5, "yes")
     await store.write(lease, Batch((answered,), consume=("2/ask",), update=RunUpdate(Status.RUNNING)))
-    assert await store.waited(0.0) == [42.5] and await store.waited(2.0) == []
+    assert await store.waited(0.0) == [(1.0, 42.5)] and await store.waited(2.0) == []
     bare = await shelf.open().page(RunFilters(), pins=False)
     assert [replace(row, pins={}) for row in await store.list()] == bare.rows
 

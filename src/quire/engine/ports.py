@@ -302,8 +302,8 @@ class Store(Protocol):
         """Add up the costs of the runs that were started from a time on, before another, without reading the runs."""
         ...
 
-    async def waited(self, since: float) -> Sequence[float]:
-        """Return the seconds that answered questions have waited, of the newest that were asked since a time."""
+    async def waited(self, since: float) -> Sequence[tuple[float, float]]:
+        """Return when answered questions were asked and the seconds they waited, of the newest since a time."""
         ...
 
     async def recent_inputs(self, document: str, limit: int) -> Sequence[Mapping[str, Value]]:

@@ -221,18 +221,22 @@ async def pulse(host: Host, given: Pulse) -> Value:
         return kept
     days: list[Value] = []
     midnights = [_midnight(today - datetime.timedelta(days=back)) for back in range(given.days - 1, -2, -1)]
+    waits = await store.waited(midnights[0])
     for since, until in pairwise(midnights):
         spent = await store.spent(since, until)
         counts: dict[str, Value] = {"runs": spent.runs, "completed": spent.completed, "failed": spent.failed}
         cost = None if spent.unknown and not spent.cost else spent.cost
         day = str(datetime.datetime.fromtimestamp(since).date())
-        days.append({"day": day, "since": since, "until": until, **counts, "cost": cost})
-    waited = await store.waited(midnights[0])
+        waited = _median([seconds for asked_at, seconds in waits if since <= asked_at < until])
+        days.append({"day": day, "since": since, "until": until, **counts, "cost": cost, "waited": waited})
     _, waiting = await store.oldest_questions(1)
-    median = round(statistics.median(waited), 3) if waited else None
-    answer: Value = {"days": days, "waiting": waiting, "waited": median}
+    answer: Value = {"days": days, "waiting": waiting, "waited": _median([seconds for _, seconds in waits])}
     host.kept[key] = (time.monotonic(), answer)
     return answer
+
+
+def _median(seconds: Sequence[float]) -> float | None:
+    return round(statistics.median(seconds), 3) if seconds else None
 
 
 def _midnight(day: datetime.date) -> float:

@@ -172,8 +172,8 @@ class SqlStore(ABC):
             return contract.Spent(runs, cost, unknown, completed, failed)
         return contract.Spent()
 
-    async def waited(self, since: float) -> Sequence[float]:
-        return [seconds for (seconds,) in await self._rows(self._sql.WAITED, (since, since, _MOST_WAITS))]
+    async def waited(self, since: float) -> Sequence[tuple[float, float]]:
+        return [(at, seconds) for at, seconds in await self._rows(self._sql.WAITED, (since, since, _MOST_WAITS))]
 
     async def label(self, run: str, changes: Mapping[str, str | float | None]) -> None:
         await self._expect(run)

@@ -68,11 +68,11 @@ class Statements(ABC):
     """Selects the sum of the known costs of the runs that were started between two times, the number of those whose
     cost is not known, and the numbers of all, completed and failed ones without tries."""
     WAITED = """
-        SELECT j.at - q.asked_at FROM runs r CROSS JOIN journal j CROSS JOIN questions q
+        SELECT q.asked_at, j.at - q.asked_at FROM runs r CROSS JOIN journal j CROSS JOIN questions q
         WHERE r.id IN (SELECT run FROM questions WHERE asked_at >= ?) AND {of_run} AND j.kind = 'ask' AND j.state = 'ok'
             AND q.run = r.id AND q.path = j.path AND q.asked_at >= ? ORDER BY q.asked_at DESC LIMIT ?
     """
-    """Selects the seconds that the newest answered questions have waited."""
+    """Selects when the newest answered questions were asked, and the seconds that they have waited."""
     SET_LABEL = "UPDATE runs SET name = ?, note = ?, seen_at = ? WHERE id = ?"
     LABEL_OF_RUN = "SELECT name, note, seen_at FROM runs WHERE id = ?"
     FIND = f"SELECT r.id FROM runs r WHERE r.id >= ? AND r.id < ? {_NEWEST} LIMIT 10"
