@@ -25,6 +25,7 @@ from quire.runs.fan_items import Recorded, add_values, explain
 from quire.runs.outcome import RunView
 from quire.runs.run_tree import RunTree
 from quire.runs.stored import run_without_loop
+from quire.runs.why import ProvenanceProgress
 
 if TYPE_CHECKING:
     from quire.engine.driver.drive import Drive
@@ -86,7 +87,7 @@ class Following:
 
     def __init__(self, held: PinnedRun) -> None:
         self.held = held
-        self.progress: Progress = Recorded.of(held.plan)
+        self.progress: Progress = ProvenanceProgress.of(held.plan)
         self.tree = RunTree(held.plan, held.setting.documents)
         self.drive: Drive | None = None
         self.seq = 0
