@@ -196,16 +196,11 @@ def columns_data(briefs: Iterable[EffectBrief]) -> dict[str, list[Value]]:
     columns: dict[str, list[Value]] = {name: [] for name in COLUMNS}
     for brief in briefs:
         record, usage = brief.record, brief.record.usage
-        columns["path"].append(record.path)
-        columns["kind"].append(record.kind)
-        columns["state"].append(record.state)
-        columns["at"].append(round(record.at, 3))
-        columns["elapsed"].append(round(record.elapsed, 3))
-        columns["input_tokens"].append(usage.input_tokens if usage else None)
-        columns["output_tokens"].append(usage.output_tokens if usage else None)
-        columns["cost"].append(usage.cost if usage else None)
-        columns["value_size"].append(brief.size)
-        columns["error"].append(record.failure.message if record.failure else None)
+        head = (record.path, record.kind, record.state, round(record.at, 3), round(record.elapsed, 3))
+        used = (usage.input_tokens, usage.output_tokens, usage.cost) if usage else (None, None, None)
+        error = record.failure.message if record.failure else None
+        for name, value in zip(COLUMNS, (*head, *used, brief.size, error), strict=True):
+            columns[name].append(value)
     return columns
 
 

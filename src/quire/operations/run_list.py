@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import statistics
 import time
@@ -12,7 +13,9 @@ from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
 from quire.display.run_json import item_data, row_data
+from quire.engine.progress import Progress
 from quire.engine.records import Status
+from quire.errors import QuireError
 from quire.operations.field_types import (
     After,
     Format,
@@ -30,7 +33,6 @@ from quire.operations.field_types import (
 from quire.operations.problems import Problem
 from quire.operations.results import ListedRun, Run
 from quire.patterns import late_pattern
-from quire.runs.pins import own_labels
 from quire.stores.contract import ANSWERABLE, MOST_NAME, MOST_NOTE
 from quire.stores.run_pages import MOST_COUNTED, RunFilters, words_of
 from quire.values import fingerprint
@@ -116,6 +118,25 @@ async def list_runs(host: Host, given: ListRuns) -> Value:
     return {"items": await listed(host, page.rows), "next": page.next}
 
 
+_labels: dict[tuple[str, ...], tuple[str, ...]] = {}
+_MOST_LABELS = 500
+
+
+async def own_labels(host: Host, row: RunRow) -> Sequence[str]:
+    """Return the labels of the top-level steps of a run's document; none for a directive, or for a document that cannot
+    be read. Each document is read once."""
+    key = (row.format, *(str(row.pins.get(name)) for name in ("document", "declared", "key")))
+    if key not in _labels:
+        labels: tuple[str, ...] = ()
+        with contextlib.suppress(QuireError):
+            steps = Progress.of((await host.runtime.stored(row)).plan).steps.values()
+            labels = tuple(step.label for step in steps if not step.depth)
+        if len(_labels) >= _MOST_LABELS:
+            _labels.clear()
+        _labels[key] = labels
+    return _labels[key]
+
+
 async def listed(host: Host, rows: Sequence[RunRow]) -> list[Value]:
     """Return runs as a list shows them, each with its result, its place among its steps, and the time it took."""
     now = host.runtime.clock.now()
@@ -124,7 +145,7 @@ async def listed(host: Host, rows: Sequence[RunRow]) -> list[Value]:
     asked = [(await store.questions(row.id))[:1] for row in rows if row.status in ANSWERABLE]
     questions = {question.run: question.prompt for (question,) in filter(None, asked)}
     results = {**heads, **questions, **{row.id: row.failure.message for row in rows if row.failure}}
-    return [item_data(row, now, results.get(row.id), await own_labels(store.text, row)) for row in rows]
+    return [item_data(row, now, results.get(row.id), await own_labels(host, row)) for row in rows]
 
 
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
