@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from quire.display.run_json import answer_data, failure_data, question_data, step_data, usage_data
 from quire.display.shell_commands import fork_command, side_command, why_command
+from quire.engine.progress import StepView
 from quire.engine.requests import HumanRequest, ModelRequest, ToolRequest
 from quire.plan.vocabulary import JOINT, first_label
 from quire.runs.prompts import marked, template_of
@@ -79,18 +80,10 @@ def _place(why: Why, run: Status) -> dict[str, Value]:
     """Return what is known about an item or a call, which is not a step: its state is that of its last effect."""
     last = why.performed[-1].record if why.performed else None
     status = str(run) if last is None else "failed" if last.failure else "completed"
-    return {
-        "path": why.path,
-        "label": why.label,
-        "way": why.way,
-        "title": why.title,
-        "status": status,
-        "message": why.message,
-        "elapsed": round(why.elapsed, 3),
-        "input_tokens": why.input_tokens,
-        "output_tokens": why.output_tokens,
-        "cost": why.cost,
-    }
+    numbers = why.elapsed, why.input_tokens, why.output_tokens, why.cost
+    place = StepView(why.path, why.label, why.title, 0, status, message=why.message, way=why.way)
+    place.elapsed, place.input_tokens, place.output_tokens, place.cost = numbers
+    return step_data(place, output=False)
 
 
 def _commands(view: RunView, why: Why) -> dict[str, Value]:

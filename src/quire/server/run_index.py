@@ -30,7 +30,7 @@ from quire.engine.requests import HumanRequest, ModelRequest
 from quire.errors import QuireError
 from quire.operations.shelf import pinned_file
 from quire.server.address import file_of
-from quire.stores.run_pages import RunFilters
+from quire.stores.run_pages import RunFilters, newest_runs
 from quire.trust.private_files import make_folder
 from quire.values import clean, encode
 
@@ -50,7 +50,6 @@ MOST_REPLAYED = 500
 """Effects of a run up to which it is replayed for its prompts."""
 MOST_OF_RUN = 400_000
 """Characters of one run that are indexed."""
-PAGE = 100
 
 
 class RunIndexer:
@@ -122,14 +121,8 @@ class RunIndexer:
     async def _fill_all(self) -> None:
         """Index the newest runs, page by page."""
         self._looked_at = time.time()
-        store, after, count = self._runtime.store, None, 0
-        while count < MOST_RUNS:
-            page = await store.page(RunFilters(), after, PAGE)
-            for row in page.rows:
-                await self._take(row)
-            count, after = count + len(page.rows), page.next
-            if after is None:
-                return
+        async for row in newest_runs(self._runtime.store, RunFilters(), MOST_RUNS):
+            await self._take(row)
 
     async def _take(self, row: RunRow) -> None:
         stamp = f"{row.status} {row.updated_at!r}"

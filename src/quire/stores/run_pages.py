@@ -10,7 +10,7 @@ read whole but without values: of several rows with the same path the last one c
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 from urllib.parse import quote, unquote
 
@@ -77,6 +77,18 @@ class RunPage(Struct, frozen=True):
 
     rows: Sequence[RunRow]
     next: str | None = None
+
+
+async def newest_runs(store: Store, filters: RunFilters, most: int, size: int = 100) -> AsyncIterator[RunRow]:
+    """Yield the newest runs, read in pages of a size: `most` of them, or as many as there are."""
+    after = None
+    for _ in range(most // size):
+        page = await store.page(filters, after, size)
+        for row in page.rows:
+            yield row
+        after = page.next
+        if after is None:
+            return
 
 
 async def with_subject(store: Store, run: NewRun) -> NewRun:

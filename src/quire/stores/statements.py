@@ -77,7 +77,10 @@ class Statements(ABC):
     LABEL_OF_RUN = "SELECT name, note, seen_at FROM runs WHERE id = ?"
     FIND = f"SELECT r.id FROM runs r WHERE r.id >= ? AND r.id < ? {_NEWEST} LIMIT 10"
 
-    NEW_RUN: str
+    NEW_RUN = """
+        INSERT INTO runs (id, title, format, document, created_at, updated_at, subject, name, note, until)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING
+    """
     """Inserts a run and answers with its number; with nothing if the id is taken."""
     RECENT_PINS = """
         SELECT p.value FROM runs r JOIN pins p ON p.run = r.n

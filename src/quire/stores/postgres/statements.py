@@ -82,11 +82,7 @@ class PostgresStatements(Statements):
             WHEN {PINS} ILIKE ? ESCAPE '\\' THEN ({PINS}::json -> 'inputs')::text ILIKE ? ESCAPE '\\'
             ELSE FALSE END
     """
-    NEW_RUN = """
-        INSERT INTO runs (id, title, format, document, created_at, updated_at, subject, name, note, until)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-        ON CONFLICT (id) DO NOTHING RETURNING n
-    """
+    NEW_RUN = f"{Statements.NEW_RUN} RETURNING n"
     STATE_OF_RUN = "SELECT status, expires_at FROM runs WHERE id = ? FOR NO KEY UPDATE"
 
     APPEND = f"INSERT INTO journal (run, {_NAMES}) VALUES (?, {', '.join('?' * len(_COLUMNS))})"

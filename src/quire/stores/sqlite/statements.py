@@ -54,11 +54,6 @@ class SqliteStatements(Statements):
     """
     WAITED = Statements.WAITED.format(of_run=f"j.id BETWEEN {_FIRST} AND {_LAST}")
     RUNNING = "SELECT r.id FROM runs r WHERE r.status = 'running' ORDER BY r.created_at DESC, r.n DESC"
-    NEW_RUN = """
-        INSERT INTO runs (id, title, format, document, created_at, updated_at, subject, name, note, until)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-        ON CONFLICT (id) DO NOTHING
-    """
     STATE_OF_RUN = "SELECT status, expires_at FROM runs WHERE id = ?"
 
     APPEND = f"INSERT INTO journal ({JOURNAL_COLUMNS}) VALUES ({_CELLS})"
