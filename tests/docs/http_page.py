@@ -30,12 +30,16 @@ GROUPS = (
 """The sections of the reference, by the beginning of the path. Paths of none of them come under the first."""
 
 BODIES = {
+    "language": '{"session": "my-tab", "messages": [{"method": "textDocument/didOpen", "params": {"textDocument": '
+    '{"version": 1, "text": "# Hello"}}}]}',
     "check_text": '{"text": "# Hello", "path": "hello.playbook.md"}',
     "save_document": '{"text": "# Hello\\n\\n## STEP 1: Say\\n\\nSay hello."}',
     "preview_prompt": '{"inputs": {"version": "2.0"}, "step": "1"}',
     "preflight": '{"inputs": {"version": "2.0"}, "budget": 0.5}',
     "start_run": '{"document": "DOCUMENT", "inputs": {"version": "2.0"}}',
     "resume_run": '{"budget": 1.5}',
+    "resume_runs": '{"runs": ["RUN"], "budget": 2, "dry_run": true}',
+    "try_step": '{"path": "1", "prompt": "Say hello in one word.", "dry_run": true}',
     "fork_run": '{"from": "1", "answers": {"2": "no"}}',
     "preview_fork": '{"from": "1"}',
     "list_actions": '{"runs": ["RUN"]}',

@@ -121,16 +121,15 @@ async def test_names_and_texts_on_every_screen(pages: Pages, canary: Canary, tmp
             "/",
             f"/q/{run}/{question['path']}",
             "/runs",
+            "/runs?group=document",
+            f"/runs?q={NAME[:5]}&status={NAME[:3]}&sort=%3Cb%3E&document=%3Cimg%20src=x%3E&cost=%3Cb%3E&since=%3Cb%3E&group=x",
             f"/runs/{run}",
             f"/runs/{run}/fork",
             *(f"/runs/{run}?step={at}&tab={tab}" for at in (1, 2) for tab in ("reply", "prompt", "from", "raw")),
             *(f"/runs/{run}?{rest}" for rest in ("view=graph", "tab=inputs", "tab=values", "tab=document")),
             f"/compare/{run}/{other}",
             "/documents",
-            *(
-                f"/documents/{address}?tab={tab}"
-                for tab in ("read", "source", "graph", "bounds", "prompts", "runs", "run")
-            ),
+            *(f"/documents/{address}?tab={tab}" for tab in ("read", "source", "proof", "prompts", "runs", "run")),
             "/search?q=img",
             "/trust",
             "/health",

@@ -109,7 +109,7 @@ function PaneHead({ store, row, step, call }) {
     <header class="pane-head">
       <p class="pane-crumbs small">${head.title}${above(tree, row.path).map((one) =>
         html`
-          <span aria-hidden="true">›</span> <${Link} key=${one.path} to=${rowLink(head.id, one.path)}>${one
+          <span aria-hidden="true"> › </span><${Link} key=${one.path} to=${rowLink(head.id, one.path)}>${one
             .label}</${Link}>
         `
       )}</p>
@@ -117,9 +117,13 @@ function PaneHead({ store, row, step, call }) {
         <h2 id="pane-title" tabindex="-1">${row.label}</h2>
         <span class="status tone-${tone}"><${Icon} name=${icon} />${writing ? "writing" : word}</span>
         <span class="push"></span>
+        ${call?.kind === "model" && call.state === "ok" &&
+          html`<${Link} class="button" to="/runs/${part(head.id)}/try/${
+            part(call.path)
+          }"><${Icon} name="edit" />Try it</${Link}>`}
         ${row.kind !== "group" && head.actions.some((/** @type {any} */ one) => one.name === "fork") &&
           html`
-            <${Link} class="button" to="/runs/${part(head.id)}/fork?from=${encodeURIComponent(row.path)}"
+            <${Link} class="button act-fork" to="/runs/${part(head.id)}/fork?from=${encodeURIComponent(row.path)}"
               title=${step?.commands.fork ?? ""}><${Icon} name="fork" />Fork from here</${Link}>
           `}
       </div>
@@ -129,7 +133,6 @@ function PaneHead({ store, row, step, call }) {
         usage,
         row.cost ? money(row.cost) : "",
         row.effects > 1 ? plural(row.effects, "call") : "",
-        row.failed && row.children ? `${number(row.failed)} failed` : "",
         row.waited && !waitsOnly(row) ? `waited ${duration(row.waited)}` : "",
       ].filter(Boolean).map((fact) => html`<span>${fact}</span>`)}</p>
     </header>
@@ -208,7 +211,7 @@ function Recorded({ run, row, step, call, quiet }) {
       : row.state === "skipped"
       ? "This step was skipped."
       : row.children
-      ? "What it made is in the rows below it."
+      ? "The rows below have its parts."
       : "It has recorded nothing of its own."
   }</p>`;
 }
