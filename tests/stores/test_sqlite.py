@@ -498,7 +498,7 @@ class TestCommits:
     ) -> None:
         await store.create(new_run())
         query, parameters = store._queries.page(RunFilters((status,) if status else ()), None, 50, "started", True)
-        rows = connection_of(store).execute(f"EXPLAIN QUERY PLAN {query}", tuple(parameters))  # type: ignore[arg-type]
+        rows = connection_of(store).execute(f"EXPLAIN QUERY PLAN {query}", tuple(parameters))
         *plan, last = [row[3] for row in rows]
         assert any(f"r USING INDEX runs_by_{index}" in step for step in plan), plan
         assert "TEMP B-TREE" in last and not any("TEMP B-TREE" in step for step in plan), plan

@@ -76,7 +76,7 @@ class PostgresStore(SqlStore):
             raise
 
     async def evict(self, run: str, epoch: int) -> bool:
-        """Implement `quire.stores.contract.SharedStore.evict` by ending the owner's connection, and so all locks of its
+        """Implement `evict` by ending the owner's connection, and so all locks of its
         process. An owner that is alive after all takes back the locks that are still free."""
         if run in self._locked:
             return False

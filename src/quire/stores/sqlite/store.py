@@ -71,7 +71,7 @@ class SqliteStore(SqlStore):
         return Writer(self._database, self._seal)
 
     async def evict(self, run: str, epoch: int) -> bool:
-        """Implement `quire.stores.contract.SharedStore.evict` by removing the lock file."""
+        """Implement `evict` by removing the lock file."""
         if not self._database.rows(SqliteStatements.AT_EPOCH, (run, epoch)):
             return False
         self._locks.evict(run)
