@@ -5,7 +5,7 @@ import { useRun } from "../run_store.js";
 import { duration, money, number } from "../words.js";
 import { Status } from "./basics.js";
 import { Icon } from "./icon.js";
-import { TextDiff } from "./text_diff.js";
+import { TextDiff } from "./diff.js";
 
 /**
  * @param {{ tried: any, schema: string | null, recorded: string, name: string, plain: boolean, busy?: boolean,
