@@ -112,8 +112,8 @@ class ListRuns(StatusFilters, frozen=True, kw_only=True):
 @operation("Runs, the newest first, in pages.", ListRuns, Page[ListedRun])
 async def list_runs(host: Host, given: ListRuns) -> Value:
     try:
-        pages = host.runtime.store
-        page = await pages.page(given.read(), given.after or None, given.limit, given.sort)  # type: ignore[arg-type]
+        store = host.runtime.store
+        page = await store.page(given.read(), given.after or None, given.limit, given.sort)  # type: ignore[arg-type]
     except ValueError as error:
         raise Problem.of("unfit-parameters", f"after: {error}", help="use `next` of the page before") from None
     host.list_goes_on(page.next)

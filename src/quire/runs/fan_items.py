@@ -1,7 +1,7 @@
 """Facts about the rows of a run that only a replay has: the ends of items of fans, their values, and names of tools.
 
-A replay reports the end of every item; `Progress` only counts them. The values of parallel items are
-not stored: they are computed from the variables of the run at that step.
+A replay reports the end of every item; `Progress` only counts them. The values of parallel items are not stored: they
+are computed from the variables of the run at that step.
 """
 
 from __future__ import annotations

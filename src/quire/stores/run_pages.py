@@ -84,7 +84,7 @@ class RunPage(Struct, frozen=True):
 
 
 async def newest_runs(store: Store, filters: RunFilters, most: int, size: int = 100) -> AsyncIterator[RunRow]:
-    """Yield the newest runs, read in pages of a size: `most` of them, or as many as there are."""
+    """Yield the newest runs, read in pages of a size, up to a number of them."""
     after = None
     for _ in range(most // size):
         page = await store.page(filters, after, size)
@@ -107,7 +107,7 @@ def words_of(text: str) -> tuple[str, ...]:
 
 
 def cursor(key: float | str, number: int, sort: Sort = "started") -> str:
-    """Return the cursor of a place in the list: what it is sorted by, and the number of the run."""
+    """Return the cursor of a place in the list: its key in that order, and the number of the run."""
     order = "" if sort == "started" else f"{sort}:"
     return f"{order}{quote(key, safe='') if isinstance(key, str) else repr(float(key))}_{number}"
 
