@@ -6,11 +6,8 @@ import pytest
 
 from quire.errors import CannotStart
 from quire.library.document import read
-from quire.plan.descriptions import instead_of_model, step_title, tool_name
-from quire.plan.nodes import (
-    Step,
-    UseTool,
-)
+from quire.plan.descriptions import condition_in_words, instead_of_model, step_title, tool_name
+from quire.plan.nodes import Comparison, Step, UseTool
 from quire.plan.pipeline_work import Invoke
 from quire.plan.vocabulary import path_named
 from quire.source import Source
@@ -46,6 +43,18 @@ steps:
 
 def steps(text: str, name: str) -> list[Step]:
     return [step for _, step in read(Source.of(text, name)).runnable().steps()]
+
+
+@pytest.mark.parametrize(
+    ("test", "words"),
+    [
+        (Comparison("__elicit_step_4b", "!=", "no"), 'the answer of step 4b != "no"'),
+        (Comparison("depth", "==", "deep"), 'depth == "deep"'),
+        (None, "else"),
+    ],
+)
+def test_conditions_name_no_hidden_variables(test: Comparison | None, words: str) -> None:
+    assert condition_in_words(test) == words
 
 
 def test_what_a_step_does_instead_of_asking_a_model() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from quire.plan.nodes import Comparison, Step, Template, UseTool
 from quire.plan.pipeline_work import (
     Block,
@@ -113,6 +115,14 @@ def written(text: Template) -> str:
 def condition(test: Comparison) -> str:
     """Return a condition as it is written in a document."""
     return f'{test.variable} {test.operator} "{test.value}"'
+
+
+def condition_in_words(test: Comparison | None) -> str:
+    """Return a condition as people read it: only documents have a name for the answer to a question."""
+    if test is None:
+        return "else"
+    step = test.variable.removeprefix("__elicit_step_")
+    return condition(test if step == test.variable else replace(test, variable=f"the answer of step {step}"))
 
 
 def source_text(source: Formula | Literal | None) -> str:

@@ -37,8 +37,8 @@ from quire.runs.prompt_edit import with_prompt
 from quire.runs.start import new_run_id, require_meant, written_directives
 from quire.runs.static_failures import check_prices
 from quire.source import Source
-from quire.stores.contract import History, Keeper, restore
-from quire.stores.run_pages import RunFilters, lister, with_subject
+from quire.stores.contract import History
+from quire.stores.run_pages import RunFilters, with_subject
 from quire.tools.gate import Gate
 from quire.trust.capabilities import Grants
 from quire.trust.signature_line import without_signatures
@@ -234,8 +234,8 @@ async def make_tries(runtime: Runtime, prepared: PreparedTry, count: int) -> lis
     """Store the runs of some tries; none of them is driven yet. Old tries are removed."""
     check_count(count)
     store, view, now = runtime.store, prepared.view, runtime.clock.now()
-    old = await lister(store).page(RunFilters(tries_before=now - KEPT_SECONDS), None, 500)
-    if old.rows and isinstance(store, Keeper):
+    old = await store.page(RunFilters(tries_before=now - KEPT_SECONDS), None, 500)
+    if old.rows:
         await store.remove([row.id for row in old.rows], dry_run=False)
     runs: list[str] = []
     for number in range(1, count + 1):
@@ -245,6 +245,6 @@ async def make_tries(runtime: Runtime, prepared: PreparedTry, count: int) -> lis
         row = view.row
         made = NewRun(run, row.title, row.format, row.document, now, pins.as_json(), prepared.texts)
         made = await with_subject(store, made)
-        await restore(store, made, History(RunUpdate(Status.PENDING), prepared.kept, events, now))
+        await store.restore(made, History(RunUpdate(Status.PENDING), prepared.kept, events, now))
         runs.append(run)
     return runs

@@ -145,9 +145,8 @@ def backup_command(file: Path, as_json: bool) -> None:
 
 
 async def _backup(runtime: Runtime, file: Path, as_json: bool) -> None:
-    from quire.stores.contract import keeper
 
-    size = await keeper(runtime.store).backup(file)
+    size = await runtime.store.backup(file)
     write_json({"file": str(file), "bytes": size}) if as_json else tell(f"wrote {file}: {size:,} bytes")
 
 
