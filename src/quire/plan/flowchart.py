@@ -15,7 +15,16 @@ from typing import TypeAlias, assert_never
 
 from msgspec import Struct, field
 
-from quire.plan.descriptions import QUESTIONS, condition, guarded_text, on_error_text, source_text, tool_name, written
+from quire.plan.descriptions import (
+    QUESTIONS,
+    condition,
+    guarded_text,
+    on_error_text,
+    source_text,
+    step_name,
+    tool_name,
+    written,
+)
 from quire.plan.flowchart_folds import Folding, Part, Piece
 from quire.plan.nodes import Match, Plan, Sequence, Step, Think, UseTool
 from quire.plan.pipeline_work import (
@@ -376,4 +385,4 @@ def _parallel(drawing: _Drawing, step: Step, work: Parallel, name: str, path: st
 
 
 def _head(step: Step) -> str:
-    return f"Step {step.label} - {step.title}" if step.title else f"Step {step.label}"
+    return f"Step {step.label} - {step_name(step)}"
