@@ -55,7 +55,8 @@ def test_it_drives_at_once_and_names_its_origin(run: str, said: Said) -> None:
     assert second.endswith(f"(as run {run} was started)")
     assert rest == ["[2/3] Second … done 0.0s", "[3/3] Third … done 0.0s"]
     assert main(["runs"]) == 0
-    assert f"Three (fork of {run})" in said()[0].splitlines()[1]
+    forked = said()[0].splitlines()[1]
+    assert " Three · 20" in forked and f" (fork of {run})" in forked
     assert main(["runs", "last"]) == 0
     assert f"forked    from {run} at step 2" in said()[0]
     assert main(["runs", "last", "--prompt", "3"]) == 0

@@ -24,7 +24,7 @@ def test_the_steps_of_a_block_follow_each_other() -> None:
     lines = [click.unstyle(line).strip() for line in pipeline_outline(plan(TEXT), (), ())]
     shown = lines[lines.index("steps") + 1 :]
     assert shown == [
-        "1  Steps",
+        "1  Block",
         "1.1  Compute",
         "is 1",
         "1.2  Compute",

@@ -183,6 +183,8 @@ def _older(folder: Path) -> None:
     with sqlite3.connect(folder / ".quire" / "quire.db") as database:
         database.execute("PRAGMA user_version = 5")
         database.execute("DROP TABLE http_replies")
+        for column in ("subject", "name", "note", "seen_at", "until"):
+            database.execute(f"ALTER TABLE runs DROP COLUMN {column}")
 
 
 def _program(folder: Path) -> None:

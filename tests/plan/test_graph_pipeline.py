@@ -161,7 +161,7 @@ def test_survived_failures_go_on_and_ends_have_no_line() -> None:
     drawn = mermaid(read(Source.of(DIALECT, "odd.yaml")).runnable())
     assert 's1dofail(["Step 1.do - Fail (fails, survived)"])' in drawn
     assert "s1dofail --> s1collectvalue" in drawn
-    assert 'subgraph s2steps["Step 2 - Steps (3 tries, failures survived)"]' in drawn
+    assert 'subgraph s2steps["Step 2 - Block (3 tries, failures survived)"]' in drawn
     assert 's2s2model["Step 2.2 - Ask the model (model, 2 tries, at most 30 s)"]' in drawn
     assert "s2s1fail -->" not in drawn
     assert 's3s1fail(["Step 3.1 - Fail (fails here)"])' in drawn

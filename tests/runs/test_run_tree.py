@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -24,7 +24,7 @@ TOLD = ("path", "parent", "kind", "label", "state", "from", "took", "waited", "c
 
 
 def run_row(status: str, created_at: float = 1000.0) -> RunRow:
-    numbers = (created_at, created_at, None, 0, 0, 0.0, None, (), 1, {})
+    numbers: Any = (created_at, created_at, None, 0, 0, 0.0, None, (), 1, {})
     return RunRow("r", "t", "pipeline", "d", Status(status), "", *numbers)
 
 
@@ -60,7 +60,12 @@ def test_rows_after_events(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("status", [status for status in Status if status is not Status.RUNNING])
 def test_nothing_is_under_way_in_a_run_that_does_not_run(status: Status) -> None:
     told = ("pending", "running", "intent", "awaiting_input", "completed", "failed", "skipped", "cancelled")
-    states = {state_of(word, status, asks=asks, failed=failed) for word in told for asks in (0, 1) for failed in (0, 1)}
+    states = {
+        state_of(word, status, asks=asks, failed=failed)
+        for word in told
+        for asks in (False, True)
+        for failed in (False, True)
+    }
     assert "running" not in states
 
 
@@ -77,7 +82,7 @@ PATHS = st.tuples(st.lists(PARTS, min_size=1, max_size=6), st.sampled_from(["", 
 def effects(draw: st.DrawFn) -> EffectRecord:
     usage = Usage(draw(st.integers(0, 9)), draw(st.integers(0, 9)), draw(st.integers(0, 8)) / 8)
     at, elapsed = draw(st.floats(1000, 2000)), draw(st.floats(0, 100))
-    state = "intent" if draw(st.booleans()) else "ok"
+    state: Literal["intent", "ok"] = "intent" if draw(st.booleans()) else "ok"
     return EffectRecord(draw(PATHS), draw(st.sampled_from(KINDS)), state, "", at, usage=usage, elapsed=elapsed)
 
 
@@ -89,7 +94,7 @@ def test_rows_have_each_effect_once_and_costs_add_up(records: list[EffectRecord]
     last = {record.path: record for record in records}
     rows = TreeRows(tree, run_row(status), 3000.0)
     rows.first(10_000)
-    columns = rows.columns
+    columns: dict[str, list[Any]] = {**rows.columns}
     assert len(set(columns["path"])) == len(columns["path"])
     own, costs = list(columns["effects"]), list(columns["cost"])
     for at, parent in enumerate(columns["parent"]):
@@ -115,5 +120,6 @@ async def test_stored_journals_have_rows(file: Path, tmp_path: Path) -> None:
     total, more = rows.first()
     assert (seen.partial, more) == (False, False) and total >= 3
     assert seen.tree.root.effects == len(effects)
-    assert not {"other", "running"} & {*rows.columns["kind"], *rows.columns["state"]}
-    assert max(rows.columns["took"]) < 10
+    columns: dict[str, list[Any]] = {**rows.columns}
+    assert not {"other", "running"} & {*columns["kind"], *columns["state"]}
+    assert max(columns["took"]) < 10

@@ -279,12 +279,12 @@ def in_terminal(me: Person, *arguments: str, answer: str) -> tuple[int, str]:
 
 @pytest.fixture
 def old(tmp_path: Path) -> Person:
-    """A person with a store of Quire 0.1.0: its tables had no seals, no names with answers and no replies over HTTP."""
+    """A person with a store of Quire 0.1.0: its tables had no seals, no names and no replies over HTTP."""
     me = person(tmp_path, "me")
     assert me.quire("run", "deploy.md", "--allow", "shell=unsandboxed", "--quiet").returncode == 4
     connection = sqlite3.connect(me.folder / ".quire" / "quire.db")
     for table, columns in {
-        "runs": ("anchor", "seal"),
+        "runs": ("anchor", "seal", "subject", "name", "note", "seen_at", "until"),
         "pins": ("seal",),
         "journal": ("seal", "answered_by"),
         "questions": ("seal", "answer_seal", "answered_by"),

@@ -38,8 +38,8 @@ def test_the_first_load_of_a_screen_is_small(path: str) -> None:
 
 
 def test_a_path_below_a_screen_has_the_modules_of_that_screen() -> None:
-    assert "app/screens/run_fan.js" in ASSETS.modules("/runs/r1/fans/3/for_each[2]/1")
-    assert "app/screens/run_fan.js" not in ASSETS.modules("/")
+    assert "app/screens/run.js" in ASSETS.modules("/runs/r1/fans/3/for_each[2]/1")
+    assert "app/screens/run.js" not in ASSETS.modules("/")
     assert ASSETS.modules("/nothing/here") == ASSETS.modules("/none")
 
 

@@ -43,14 +43,17 @@ class Team:
         for tab in ("read", "source", "graph", "bounds", "prompts", "runs", "run"):
             if "/documents/*id" in found:
                 found[f"/documents/*id {tab}"] = f"{found['/documents/*id']}?tab={tab}"
+        run = f"/runs/{self.runs['done']}"
+        for name in ("step=2", "step=2&tab=prompt", "step=2&tab=raw", "tab=values", "tab=document", "view=graph"):
+            found[f"/runs/:run {name}"] = f"{run}?{name}"
+        found["/runs/:run with items"] = f"/runs/{self.runs['triage']}?step=2%23failed"
+        found["/runs/:run that waits"] = f"/runs/{self.runs['waiting']}"
         return {**found, "nothing": "/nothing/here", "no such run": "/runs/nothing"}
 
     def _address(self, pattern: str) -> str:
         if pattern.startswith("/q/"):
             return f"/q/{self.runs['waiting']}/{self._question}"
-        if "/fans/" in pattern:
-            return f"/runs/{self.runs['triage']}/fans/2"
-        values = {**self._values, "path": "1"}
+        values = {**self._values, "path": "1", "old": "steps/1"}
         return re.sub(r"[:*](\w+)", lambda name: values[name[1]], pattern)
 
 

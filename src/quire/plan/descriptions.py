@@ -35,6 +35,7 @@ _WORDS = {
     "parallel": "Side by side",
     "match": "Choose",
     "fold": "Item by item",
+    "steps": "Block",
 }
 
 

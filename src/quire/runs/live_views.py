@@ -204,7 +204,9 @@ class LiveViews:
         """Follow a run while this process drives it."""
         held = await self._runtime.stored(await self._runtime.row(run))
         following = self._driven[run] = Following(held)
-        following.seq = await last_event(self._runtime.store, run)
+        for event in await self._runtime.store.events(run, 0):
+            following.tree.apply(event, effects=False)
+            following.seq = max(following.seq, event.seq)
         try:
             yield following
         finally:
@@ -217,11 +219,12 @@ class LiveViews:
         self._trees.pop(run, None)
 
     async def _with_questions(self, kept: SeenView, row: RunRow) -> SeenView:
-        """Return a kept view with the questions that are open now: an answer that waits is not an event."""
+        """Return a kept view with the questions that are open and the names that the run has now: neither an answer
+        that waits nor a new name is an event."""
         questions = await self._runtime.store.questions(row.id)
-        if list(questions) == list(kept.view.questions):
+        if row == kept.view.row and list(questions) == list(kept.view.questions):
             return kept
-        return SeenView(replace(kept.view, questions=questions), kept.version)
+        return SeenView(replace(kept.view, row=row, questions=questions), kept.version)
 
     async def _replayed(self, row: RunRow) -> RunView:
         runtime = self._runtime

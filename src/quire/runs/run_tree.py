@@ -251,6 +251,10 @@ class RunTree:
             above.asks -= asks
             above.end = max(above.end, at)
 
+    def _close_all(self, at: float, *, asks: bool) -> None:
+        for path in [path for path, (_, _, open) in self.opened.items() if open is asks]:
+            self._close(path, at)
+
     def begin(self, path: str, asked_at: float | None = None) -> None:
         """Note an effect under way that no event tells of: a question, or what has begun after the last event."""
         if asked_at is not None:
@@ -259,7 +263,7 @@ class RunTree:
 
     def apply(self, event: Event, *, effects: bool = True) -> None:
         """Change the rows of one event. Without `effects` those are left to `add`, and open questions to `begin`."""
-        path, at, data = event.path, event.at, event.data
+        path, at, data = event.path, 0.0 if event.replayed else event.at, event.data
         match event.type:
             case "effect" if effects and event.record is not None:
                 self.add(event.record)
@@ -283,9 +287,8 @@ class RunTree:
                 self._ended_item(event)
             case "run_paused" | "run_failed" | "run_cancelled":
                 self._stopped = at
-                for question in [path for path, (_, _, asks) in self.opened.items() if asks]:
-                    if event.type != "run_paused":
-                        self._close(question, at)
+                if event.type != "run_paused":  # questions are withdrawn
+                    self._close_all(at, asks=True)
             case "run_forked":
                 self._stopped = self._last or at
             case "run_started" | "run_resumed":
@@ -293,8 +296,7 @@ class RunTree:
                 if since:
                     self.stops.append((since, at))
                 self._stopped = None
-                for under_way in [path for path, (_, _, asks) in self.opened.items() if not asks]:
-                    self._close(under_way, 0.0)
+                self._close_all(0.0, asks=False)
             case "agent_told" | "tool_told":
                 self._close(path, at)
             case kind if kind in OPENS and effects and not event.replayed:

@@ -21,15 +21,7 @@ const SCREENS = [
   ["/documents", () => import("./screens/documents.js"), "Documents"],
   ["/documents/*id", () => import("./screens/document.js"), "DocumentScreen"],
   ["/runs/:run", () => import("./screens/run.js"), "Run"],
-  ["/runs/:run/steps/*path", () => import("./screens/run.js"), "Run"],
-  ["/runs/:run/journal", () => import("./screens/run_journal.js"), "RunJournal"],
-  ["/runs/:run/values", () => import("./screens/run_values.js"), "RunValuesScreen"],
-  ["/runs/:run/transcript", () => import("./screens/run_transcript.js"), "RunTranscript"],
-  ["/runs/:run/artifact", () => import("./screens/run_artifact.js"), "RunArtifact"],
-  ["/runs/:run/document", () => import("./screens/run_document.js"), "RunDocument"],
-  ["/runs/:run/graph", () => import("./screens/run_graph.js"), "RunGraph"],
-  ["/runs/:run/timeline", () => import("./screens/run_timeline.js"), "RunTimeline"],
-  ["/runs/:run/fans/*path", () => import("./screens/run_fan.js"), "RunFan"],
+  ["/runs/:run/*old", () => import("./screens/run.js"), "Run"],
 ];
 
 /** Components that are loaded, by name. @type {Map<string, any>} */
