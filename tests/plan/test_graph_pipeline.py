@@ -79,7 +79,8 @@ def test_every_primitive() -> None:
         "    s2m2 --> s3dovalue\n"
         "    s2m3 --> s3dovalue\n"
         '    s3dovalue -->|"next item"| s3dovalue\n'
-        '    subgraph s4each["Step 4 - For each item (each of 2 given items, 4 at once, failures tried 2 times more)"]\n'
+        '    subgraph s4each["Step 4 - For each item (each of 2 given items, 4 at once, '
+        'failures tried 2 times more)"]\n'
         '        subgraph s4dopar["Step 4.do - Side by side (side by side, failures dropped)"]\n'
         '            s4dob1value("Step 4.do.a-b - Compute (pipe)")\n'
         '            s4dob2tool[["Step 4.do.b - file#95;#95;read (tool file#95;#95;read)"]]\n'
