@@ -22,7 +22,7 @@ GROUPS = (
         r"/$|/openapi|/now|/pulse|/letters|/search|/artifacts|/models|/health|/doctor|/trust|/docs|/qr|/bell",
     ),
     ("Documents", r"/documents|/codes"),
-    ("Runs", r"/runs"),
+    ("Runs", r"/runs|/shares"),
     ("Questions", r"/questions"),
     ("Streams", r"/events"),
     ("Webhooks", r"/webhooks"),

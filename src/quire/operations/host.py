@@ -134,6 +134,11 @@ class Host:
         """Return the run that an operation is about, as a list shows it."""
         return row_data(await self.runtime.row(run))
 
+    @property
+    def place(self) -> str:
+        """The address of the page, without a token; empty for a door that serves none."""
+        return ""
+
     def has(self, tag: str) -> bool:
         """Note the version of the answer. Returns True if the caller has it already, and wants no other."""
         return False

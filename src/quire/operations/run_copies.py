@@ -1,4 +1,4 @@
-"""Operations on copies of runs: fork with its receipt, compare, export, import and verify."""
+"""Operations on copies of runs: fork with its receipt, compare, share, export, import and verify."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import asyncio
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
 
 from msgspec import UNSET, Meta, field
 
-from quire.display.copies_json import fork_form_data, imported_data, receipt_data, verdict_data
+from quire.display.copies_json import fork_form_data, imported_data, receipt_data, share_data, verdict_data
 from quire.display.run_json import row_data
 from quire.display.shell_commands import compare_command, import_command
 from quire.display.why import diff_data
 from quire.errors import RunState
+from quire.loopback import is_loopback_name
 from quire.operations.field_types import (
     File,
     Input,
@@ -34,11 +36,13 @@ from quire.runs import imports
 from quire.runs.diff import diff
 from quire.runs.export import export_lines
 from quire.runs.fork import Changes, fork, fork_steps, receipt
+from quire.runs.shares import MOST_DAYS, Shares
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
     from quire.operations.host import Host
 
+SHARE = needs("id", "run", "by", "created_at", "expires_at")
 JSON_LINES = "application/jsonl"
 MOST_CHARACTERS = 40_000
 """Characters of both values of a difference in a brief comparison."""
@@ -140,6 +144,36 @@ async def export_run(host: Host, given: OfRun) -> File:
     name = re.sub(r"[^\w.-]", "_", run, flags=re.ASCII)
     headers = {"Content-Disposition": f'attachment; filename="{name}.jsonl"'}
     return File("".join(f"{line}\n" for line in lines).encode(), JSON_LINES, headers)
+
+
+class ShareRun(OfRun, frozen=True, kw_only=True):
+    days: Annotated[int, Meta(ge=1, le=MOST_DAYS, description="The days until the link expires.")] = 7
+
+
+class OfShare(Input, frozen=True, kw_only=True):
+    id: Name
+
+
+@operation("Make a link with which another person reads this run, and nothing else.", ShareRun, SHARE)
+async def share_run(host: Host, given: ShareRun) -> Value:
+    run = await host.runtime.find(given.run)
+    share, token = Shares(host.runtime.settings).make(run, given.days, host.caller.by)
+    link = f"{host.place}s/{run}#{token}" if host.place else ""
+    alone = is_loopback_name(urlsplit(host.place).hostname or "localhost")
+    return {**share_data(share), "token": token, "link": link, "loopback": alone}
+
+
+@operation("The shares of a run that have not expired.", OfRun, shape(items=list[Object]))
+async def list_shares(host: Host, given: OfRun) -> Value:
+    shares = Shares(host.runtime.settings).all(await host.runtime.find(given.run))
+    return {"items": [share_data(share) for share in shares]}
+
+
+@operation("Revoke a share: its link shows nothing from now on.", OfShare, shape(revoked=Name))
+async def revoke_share(host: Host, given: OfShare) -> Value:
+    if not Shares(host.runtime.settings).revoke(given.id):
+        raise Problem.of("no-such-share", f"there is no share {given.id}")
+    return {"revoked": given.id}
 
 
 VERDICT = shape(ok=bool)

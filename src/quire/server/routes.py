@@ -77,6 +77,10 @@ class RequestHost(Host):
         self.headers |= {"Location": self._address(run), "ETag": f'"{row.epoch}.{row.updated_at!r}.{row.status}"'}
         return row_data(row)
 
+    @property
+    def place(self) -> str:
+        return self.site.options.place
+
     def has(self, tag: str) -> bool:
         self.headers["ETag"] = tag
         self.unchanged = self.request.headers.get("if-none-match") == tag

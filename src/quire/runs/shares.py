@@ -1,0 +1,101 @@
+"""Shares: links with which another person reads one run, until they expire or are revoked.
+
+Each is a file in the user's folder, which a cloned workspace cannot bring, with the hash of its token: a copy of the
+file opens nothing. Each has a file of its own, so that no process writes back one that another process has revoked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import DecodeError, Struct, ValidationError, json
+
+from quire.errors import CannotStart, Refused
+from quire.trust.private_files import names_in, read_private, write_new
+
+if TYPE_CHECKING:
+    from quire.workspace.settings import Settings
+
+PREFIX = "share-"
+"""The beginning of a token, by which it differs from that of a server."""
+MOST = 100
+"""Shares of a workspace that have not expired."""
+MOST_DAYS = 90
+_ID = re.compile(r"[0-9a-f]{16}")
+
+
+class Share(Struct, frozen=True):
+    run: str
+    hash: str
+    """The SHA-256 of the token, in hex."""
+    by: str
+    created_at: float
+    expires_at: float
+
+    @property
+    def id(self) -> str:
+        return self.hash[:16]
+
+
+class Shares:
+    """The shares of the runs of one workspace."""
+
+    def __init__(self, settings: Settings) -> None:
+        workspace = hashlib.sha256(os.fsencode(settings.workspace.folder)).hexdigest()[:24]
+        self._folder = settings.user / "shares" / workspace
+
+    def make(self, run: str, days: int, by: str) -> tuple[Share, str]:
+        """Return a new share with its token, which is kept nowhere. Raises `CannotStart` if there are too many."""
+        if len(self.all()) >= MOST:
+            raise CannotStart(f"this workspace has {MOST} shares: revoke one first")
+        token, now = PREFIX + secrets.token_urlsafe(32), time.time()
+        share = Share(run, _hash(token), by, now, now + days * 86_400)
+        write_new(self._file(share.id), json.encode(share).decode())
+        return share, token
+
+    def all(self, run: str = "") -> list[Share]:
+        """Return the shares that have not expired, the newest first, and remove the others."""
+        shares = []
+        for id in names_in(self._folder, ".json"):
+            share = self._read(id)
+            if share is None or share.expires_at <= time.time():
+                self.revoke(id)
+            elif run in ("", share.run):
+                shares.append(share)
+        return sorted(shares, key=lambda share: -share.created_at)
+
+    def revoke(self, id: str) -> bool:
+        """Remove a share. Returns False if there is none."""
+        if not _ID.fullmatch(id):
+            return False
+        with suppress(FileNotFoundError):
+            self._file(id).unlink()
+            return True
+        return False
+
+    def opens(self, token: str, run: str) -> bool:
+        """Tell whether a token opens a run now. Nothing tells a wrong token from an expired or a revoked one."""
+        hashed = _hash(token)
+        share = self._read(hashed[:16]) or Share("", "0" * 64, "", 0.0, 0.0)
+        fits = hmac.compare_digest(share.hash, hashed)
+        return fits and share.run == run and share.expires_at > time.time()
+
+    def _read(self, id: str) -> Share | None:
+        with suppress(CannotStart, Refused, DecodeError, ValidationError):
+            return json.decode(read_private(self._file(id), "share", "revoke it"), type=Share)
+        return None
+
+    def _file(self, id: str) -> Path:
+        return self._folder / f"{id}.json"
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
