@@ -91,6 +91,7 @@ RUNS: dict[str, Verb] = {
     "replay": Verb("quire.cli.fork", "Verbs", "Try old runs with an edited document or another model", "runs", "FREE"),
     "label": Verb("quire.cli.runs.maintenance", "Verbs", "Give a run a name and a note", "runs", "WRITES"),
     "export": Verb("quire.cli.runs.transfer", "Verbs", "Write a run to one file", "runs", "WRITES"),
+    "share": Verb("quire.cli.runs.transfer", "Verbs", "Link to one run for another person", "runs", "WRITES"),
     "import": Verb("quire.cli.runs.transfer", "Verbs", "Read an exported run, to show or to fork it", "runs", "WRITES"),
     "verify": Verb("quire.cli.runs.transfer", "Verbs", "Check that a run or its file was not changed", "runs", "FREE"),
     "seal": Verb("quire.cli.runs.maintenance", "Verbs", "Adopt unsealed runs as your own", "runs", "WRITES"),

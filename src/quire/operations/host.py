@@ -73,10 +73,17 @@ class Host:
     versions says so in a subclass."""
 
     def __init__(
-        self, runtime: Runtime, caller: Caller, views: LiveViews | None = None, shelf: Shelf | None = None
+        self,
+        runtime: Runtime,
+        caller: Caller,
+        views: LiveViews | None = None,
+        shelf: Shelf | None = None,
+        place: str = "",
     ) -> None:
+        """`place` is the address of the page, without a token; empty if no server is known."""
         self.runtime = runtime
         self.caller = caller
+        self.place = place
         self.views = views or LiveViews(runtime)
         self.shelf = shelf or Shelf(runtime)
         self.kept: dict[str, tuple[float, Value]] = {}
@@ -133,11 +140,6 @@ class Host:
     async def shown(self, run: str) -> dict[str, Value]:
         """Return the run that an operation is about, as a list shows it."""
         return row_data(await self.runtime.row(run))
-
-    @property
-    def place(self) -> str:
-        """The address of the page, without a token; empty for a door that serves none."""
-        return ""
 
     def has(self, tag: str) -> bool:
         """Note the version of the answer. Returns True if the caller has it already, and wants no other."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
@@ -29,6 +30,7 @@ from quire.operations.field_types import (
     needs,
     operation,
     shape,
+    words,
 )
 from quire.operations.problems import Problem
 from quire.operations.results import Run
@@ -137,12 +139,27 @@ def _without_bulk(change: dict[str, Value]) -> Value:
     return change if a + b < MOST_CHARACTERS else {**change, "a": None, "b": None, "sizes": [a, b]}
 
 
-@operation("A run as a file of JSON Lines, each with the hash of the line before.", OfRun, None)
-async def export_run(host: Host, given: OfRun) -> File:
+class ExportRun(OfRun, frozen=True, kw_only=True):
+    form: Annotated[str, words("jsonl", "html"), Meta(description="The file: to import, or to look at.")] = field(
+        name="as", default="jsonl"
+    )
+    full: Annotated[bool, Meta(description="With `as=html`: cut no text, and leave out no row.")] = False
+
+
+@operation("A run as a file: JSON Lines, each with the hash of the line before, or HTML to look at.", ExportRun, None)
+async def export_run(host: Host, given: ExportRun) -> File:
     run = await host.runtime.find(given.run)
-    lines = await export_lines(host.runtime, run)
     name = re.sub(r"[^\w.-]", "_", run, flags=re.ASCII)
-    headers = {"Content-Disposition": f'attachment; filename="{name}.jsonl"'}
+    headers = {"Content-Disposition": f'attachment; filename="{name}.{given.form}"'}
+    if given.form == "html":
+        from quire.display.run_html import run_html
+
+        view, seen = (await host.views.of(run)).view, await host.views.tree(run, whole=True)
+        made = partial(run_html, view, seen, host.runtime.clock.now(), full=given.full)
+        # The tree of a run that is driven here changes meanwhile.
+        text = made() if seen.driven else await asyncio.to_thread(made)
+        return File(text.encode("utf-8", "replace"), "text/html; charset=utf-8", headers)
+    lines = await export_lines(host.runtime, run)
     return File("".join(f"{line}\n" for line in lines).encode(), JSON_LINES, headers)
 
 

@@ -32,7 +32,7 @@ class RequestHost(Host):
     """A site, for one request. The headers of the answer are collected in `headers`."""
 
     def __init__(self, site: Site, request: Request) -> None:
-        super().__init__(site.runtime, site.caller, site.views, site.shelf)
+        super().__init__(site.runtime, site.caller, site.views, site.shelf, site.options.place)
         self.site = site
         self.request = request
         self.headers: dict[str, str] = {}
@@ -76,10 +76,6 @@ class RequestHost(Host):
         row = await self.runtime.row(run)
         self.headers |= {"Location": self._address(run), "ETag": f'"{row.epoch}.{row.updated_at!r}.{row.status}"'}
         return row_data(row)
-
-    @property
-    def place(self) -> str:
-        return self.site.options.place
 
     def has(self, tag: str) -> bool:
         self.headers["ETag"] = tag
