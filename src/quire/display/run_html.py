@@ -36,6 +36,8 @@ MOST_ROWS = 5_000
 MOST_BELOW = 100
 """Rows below one row, and rows in all, in a file that is not `full`."""
 DEEPEST = 60
+FOLDED = 12
+"""Lines of an input that are shown without a click."""
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _TEXTS = ("model", "tool", "ask")
 _MARKS = {"done": "✓", "failed": "✗", "running": "…", "waits": "?", "stopped": "■", "skipped": "–", "pending": "○"}
@@ -102,10 +104,10 @@ class _File:
             f"<p>{_text(row.note)}</p>" if row.note else "",
             "</header>\n",
             *self._ending(),
-            *self._inputs(),
             "<section><h2>Steps</h2>\n",
             *(self._row(child, 0) for child in self._below(self.rows.tree.root)),
             "</section>\n",
+            *self._inputs(),
             f"<footer>Made by Quire {escape(__version__)}. Texts of models, tools and people stand here as they are, "
             "and nothing in this file runs or loads anything.</footer>\n</main></body></html>\n",
         ]
@@ -118,6 +120,8 @@ class _File:
 
     def _facts(self) -> list[str]:
         row, tokens = self.row, self.row.input_tokens + self.row.output_tokens
+        # A path of this machine means nothing to other readers.
+        document, model = row.document.rpartition("/")[2], self.view.pins.model.partition(":/")[0]
         waited = f" + {_seconds(self.waited)} waiting" if self.waited else ""
         bound = f" of ≤ ${self.view.pins.budget:g}" if self.view.pins.budget else ""
         spent = [f"{money(row.cost)}{bound}", f"{row.input_tokens:,} in, {row.output_tokens:,} out" if tokens else ""]
@@ -143,7 +147,7 @@ class _File:
             place = f"<p>at step {_text(position_of(self.row))}</p>" if position_of(self.row) else ""
             return [f'<section class="error"><h2>Error</h2>{self._pre(failure.message)}{place}</section>\n']
         asked = [
-            f'<section class="waits"><h2>Waits for you</h2>{self._pre(one.prompt)}</section>\n'
+            f'<section class="waits"><h2>Waits for an answer</h2>{self._pre(one.prompt)}</section>\n'
             for one in view.questions
         ]
         return asked
@@ -152,7 +156,8 @@ class _File:
         inputs = self.view.pins.inputs
         if not inputs:
             return []
-        rows = (f"<dt>{_text(name)}</dt><dd>{self._pre(pretty(value))}</dd>" for name, value in inputs.items())
+        texts = ((name, pretty(value)) for name, value in inputs.items())
+        rows = (f"<dt>{_text(name)}</dt><dd>{self._folded(text)}</dd>" for name, text in texts)
         return ["<section><h2>Inputs</h2><dl>", *rows, "</dl></section>\n"]
 
     def _below(self, row: Node | Group) -> list[Node | Group]:
@@ -217,6 +222,13 @@ class _File:
         step = self.view.progress.steps.get(row.path)
         output = step.output if step is not None and not texts else None
         return [text for text in (*texts, output) if text]
+
+    def _folded(self, text: str) -> str:
+        """Return a text; a long one behind its number of lines."""
+        lines = text.count("\n") + 1
+        if lines <= FOLDED:
+            return self._pre(text)
+        return f"<details><summary>{counted(lines, 'line')}</summary>{self._pre(text)}</details>"
 
     def _pre(self, text: str) -> str:
         rest = 0 if self.full else len(text) - CUT
