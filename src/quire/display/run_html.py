@@ -124,17 +124,13 @@ class _File:
         document, model = row.document.rpartition("/")[2], self.view.pins.model.partition(":/")[0]
         waited = f" + {_seconds(self.waited)} waiting" if self.waited else ""
         bound = f" of ≤ ${self.view.pins.budget:g}" if self.view.pins.budget else ""
-        spent = [f"{money(row.cost)}{bound}", f"{row.input_tokens:,} in, {row.output_tokens:,} out" if tokens else ""]
-        started = time.strftime("%Y-%m-%d %H:%M", time.localtime(row.created_at))
-        facts = [
-            row.title,
-            row.document,
-            f"{_seconds(self.took)}{waited}",
-            *spent,
-            self.view.pins.model,
-            started,
-            row.id,
+        spent = [
+            f"{money(row.cost) or '$0'}{bound}" if bound else money(row.cost),
+            f"{row.input_tokens:,} in, {row.output_tokens:,} out" if tokens else "",
         ]
+        started = time.strftime("%Y-%m-%d %H:%M", time.localtime(row.created_at))
+        times = [f"{_seconds(self.took)}{waited}", *spent]
+        facts = [row.title, document, *times, model, started, row.id]
         return [f"<span>{_text(fact)}</span>" for fact in dict.fromkeys(facts) if fact]
 
     def _ending(self) -> list[str]:
@@ -168,6 +164,7 @@ class _File:
         self.left -= 1
         self.rows.add(row, -1)
         facts = {name: column.pop() for name, column in self.rows.columns.items()}
+        facts["kind"] = facts["kind"] if isinstance(row, Group) else self.rows.tree.folded(row)[0].kind
         below = self._below(row)
         most = len(below) if self.full else MOST_BELOW
         shown = below[: max(0, min(most, self.left))] if depth < DEEPEST else []
@@ -198,8 +195,8 @@ class _File:
             return "<span></span>"
         start, took = _number(facts["from"]), _number(facts["took"]) + _number(facts["waited"])
         x, width = min(100.0, 100 * start / self.whole), max(0.4, min(100.0, 100 * took / self.whole))
-        kind = "failed" if facts["state"] == "failed" else str(facts["kind"])
-        kind = "span" if facts["children"] and kind != "failed" else kind
+        kind = str(facts["state"] if facts["state"] in ("failed", "waits") else facts["kind"])
+        kind = "span" if facts["children"] and kind not in ("failed", "waits") else kind
         bars = f'<rect x="{min(x, 100 - width):.2f}" width="{width:.2f}" height="8" class="{escape(kind)}"/>'
         buckets = facts["buckets"]
         if isinstance(buckets, list) and buckets:
