@@ -63,6 +63,8 @@ class OpenQuestion(Struct):
     path: Name
     prompt: Text
     hash: Name
+    group: Annotated[Text, Meta(description="The same for questions that are alike.")]
+    alone: Annotated[bool, Meta(description="Answer it by itself: it may stand before an effect on the world.")]
 
 
 class ShownQuestion(Struct):

@@ -3,7 +3,7 @@
 
 import { html, useEffect, useState } from "./html.js";
 import { Empty, Placeholder } from "./parts/basics.js";
-import { match, place } from "./router.js";
+import { match, place, useTitle } from "./router.js";
 import { NotFound } from "./screens/not_found.js";
 
 /** The first pattern that fits counts: pattern, module, name of the component. @type {[string, () => Promise<any>, string][]} */
@@ -57,6 +57,7 @@ function Loaded({ load, name, props }) {
 
 /** A server of another version has other modules; one that is away has none. */
 function CannotLoad() {
+  useTitle("This screen cannot be loaded");
   return html`
     <h1 tabindex="-1">This screen cannot be loaded</h1>
     <${Empty} title="The server is away, or it has another version than this tab." icon="warning">

@@ -29,6 +29,7 @@ const DRAWN = {
   model: "M2.6 3.4h10.8v7.4H8.2L5 13.4v-2.6H2.6zM5.4 7.1v.1M8 7.1v.1M10.6 7.1v.1",
   plus: "M8 3.5v9M3.5 8h9",
   minus: "M3.5 8h9",
+  again: "M12.9 9.4A5.2 5.2 0 1 1 12.6 5.6M12.8 2.6v3.2H9.6",
   down: "M4 6l4 4 4-4",
   right: "M6 4l4 4-4 4",
   left: "M10 4 6 8l4 4",

@@ -1,11 +1,13 @@
 // An open question of a run, and what became of it: answered here, or by another person meanwhile.
 
 import { lostSince } from "../feed.js";
+import { pathOf } from "../held.js";
 import { html } from "../html.js";
+import { useResource } from "../resource.js";
 import { cut } from "../words.js";
-import { Age, Command, ProblemBox } from "./basics.js";
+import { Age, Command } from "./basics.js";
 import { Icon } from "./icon.js";
-import { Answer, AnsweredElsewhere, useAnswer } from "./question.js";
+import { Answering, Freed, Prompt } from "./question.js";
 
 /** @param {{ answer: any }} props */
 export function Answered({ answer }) {
@@ -31,7 +33,8 @@ export function who(by) {
 
 /** @param {{ head: any, question: any }} props */
 export function RunQuestion({ head, question }) {
-  const { state, answer } = useAnswer(question);
+  const { data } = useResource(pathOf(question));
+  const red = data?.frees?.red;
   const command = head.actions.find((/** @type {any} */ one) => one.name === "answer")?.command;
   return html`
     <article class="question-open">
@@ -41,13 +44,9 @@ export function RunQuestion({ head, question }) {
         <span class="soft">asked <${Age} at=${question.asked_at} /></span>
         ${command && html`<span class="push"><${Command} command=${command} /></span>`}
       </header>
-      <p class="prompt pre">${question.prompt}</p>
-      ${state.answered
-        ? html`<p role="status">Answered: ${state.answered}</p>`
-        : state.elsewhere
-        ? html`<${AnsweredElsewhere} question=${question} answer=${state.elsewhere} />`
-        : html`<${Answer} question=${question} answer=${answer} disabled=${state.sending || lostSince.value > 0} />`}
-      ${state.problem && !state.elsewhere && html`<${ProblemBox} problem=${state.problem} />`}
+      <${Prompt} question=${data?.hash === question.hash ? data : question} />
+      ${red && html`<${Freed} frees=${data.frees} />`}
+      <${Answering} question=${question} disabled=${lostSince.value > 0} word=${red ? data.frees.word : ""} />
     </article>
   `;
 }

@@ -13,7 +13,7 @@ import { RunHead } from "../parts/run_head.js";
 import { focusAnswer } from "../parts/run_question.js";
 import { RunTree } from "../parts/tree.js";
 import { useRun } from "../run_store.js";
-import { go, place, setQuery } from "../router.js";
+import { go, place, setQuery, useTitle } from "../router.js";
 import { firstToSee, newest, rowOf, rowWith, RUN } from "../tree_model.js";
 import { number } from "../words.js";
 
@@ -21,6 +21,7 @@ import { number } from "../words.js";
 export function Run({ run, old }) {
   const store = useRun(run);
   const head = store.head.value;
+  useTitle(head?.label ?? `Run ${run}`);
   useEffect(() => {
     if (old) go(`/runs/${part(run)}${moved(old, place.value.query)}`, { replace: true });
   }, [old]);
