@@ -60,7 +60,6 @@ class Picture(Struct, frozen=True):
 PICTURES = {
     "now": Picture("/"),
     "run": Picture("/runs/{done}"),
-    "step": Picture("/runs/{done}?step=2", theme="dark"),
     "graph": Picture("/runs/{waiting}?view=graph", theme="dark"),
     "fan-out": Picture("/runs/{triage}?step=2%23failed", height=700),
     "compare": Picture("/compare/{done}/{fork}"),
