@@ -8,6 +8,7 @@ import { Command, ProblemBox } from "./basics.js";
 import { Dialog } from "./dialog.js";
 import { Icon } from "./icon.js";
 import { ResumeForm } from "./run_resume.js";
+import { ShareDialog } from "./share_dialog.js";
 
 /** @type {Record<string, { word: string, icon: string, kind?: string }>} */
 const SHOWN = {
@@ -17,6 +18,7 @@ const SHOWN = {
   cancel: { word: "Cancel", icon: "stop", kind: "danger" },
   fork: { word: "Fork", icon: "fork" },
   compare: { word: "Compare", icon: "compare" },
+  share: { word: "Share", icon: "share" },
   export: { word: "Export", icon: "download" },
 };
 
@@ -60,6 +62,7 @@ export function RunActions({ head, store, answer }) {
   const further = head.next?.verb === "again"
     ? { words: "Run again", to: `${document}?tab=run` }
     : head.next?.verb === "fix" && { words: "Open the document", to: `${document}?tab=source` };
+  const actions = [...head.actions, { name: "share", command: `quire runs share ${head.id}` }];
   /** @param {any} action */
   const button = (action) => {
     const { word, icon, kind = "" } = SHOWN[action.name];
@@ -74,12 +77,12 @@ export function RunActions({ head, store, answer }) {
   return html`
     <div class="run-actions">
       ${further && html`<${Link} class="button" to=${further.to}>${further.words}</${Link}>`}
-      ${head.actions.filter((/** @type {any} */ one) => one.name !== "export").map(button)}
+      ${actions.filter((/** @type {any} */ one) => one.name !== "export").map(button)}
       <details class="menu" onToggle=${(/** @type {any} */ event) => setMenu(event.currentTarget.open)}>
         <summary class="icon-button" aria-label="All actions" title="All actions"><${Icon} name="more" /></summary>
         ${menu &&
           html`<ul>${
-            head.actions.map((/** @type {any} */ action) =>
+            actions.map((/** @type {any} */ action) =>
               html`<li key=${action.name}>${button(action)}${
                 action.command &&
                 html`<${Command} command=${action.command} label="${SHOWN[action.name].word} as a command" />`
@@ -95,6 +98,7 @@ export function RunActions({ head, store, answer }) {
           attempt(() => post(`/runs/${part(head.id)}/resume`, body))} />
         </${Dialog}>
     `}
+    ${asked === "share" && html`<${ShareDialog} head=${head} onClose=${() => setAsked("")} />`}
     ${asked === "cancel" && html`
       <${Dialog} title="Cancel this run?" onClose=${() => setAsked("")}>
         <p>It stops as soon as it can. Its steps stay recorded, and it can be resumed later.</p>
