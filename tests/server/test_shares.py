@@ -13,6 +13,8 @@ from typing import Any
 import httpx2
 import pytest
 import pytest_asyncio
+from playwright.async_api import expect
+from tests.browser import Pages, axe
 from tests.server.served import Served, served
 
 from quire.operations import OPERATIONS
@@ -43,7 +45,7 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
 @pytest_asyncio.fixture(loop_scope="session", scope="module")
 async def runs(server: Served) -> list[str]:
     """Two runs that have ended."""
-    model = server.script("hello.json", ["Hello, Ann.", "Hello, Bob."])
+    model = server.script("hello.json", ["Hello, Ann."])
     ids = [(await server.start("hello.playbook.md", model=model))["id"] for _ in range(2)]
     for run in ids:
         while (await server.read(f"/runs/{run}"))["status"] != "completed":
@@ -117,14 +119,16 @@ async def test_wrong_expired_and_revoked_are_the_same(server: Served, runs: list
     for token in tokens:
         async with Guest(server, token) as guest:
             await guest.get("/runs/none")
-            began = time.perf_counter()
-            for _ in range(40):
+            took: list[float] = []
+            for _ in range(60):
+                began = time.perf_counter()
                 answer = await guest.get(f"/runs/{runs[0]}")
-            times.append(time.perf_counter() - began)
+                took.append(time.perf_counter() - began)
+            times.append(min(took))  # what else the machine does makes single requests longer
             assert answer.status_code == 404
             bodies.add(answer.content)
     assert len(bodies) == 1
-    assert max(times) < 4 * min(times), times
+    assert max(times) < 2 * min(times), times
     listed = await server.read(f"/runs/{runs[0]}/shares")
     ids = {one["id"] for one in listed["items"]}
     assert whole["id"] in ids and not ids & {expired["id"], revoked["id"]}
@@ -168,3 +172,38 @@ async def test_a_stream_ends_when_its_share_is_revoked(server: Served) -> None:
             async for piece in pieces:
                 rest += piece
     assert b"run_completed" not in rest
+
+
+async def test_a_link_from_the_page_shows_the_run_to_a_guest(server: Served, runs: list[str], pages: Pages) -> None:
+    page = await pages.open(server.at(f"/runs/{runs[1]}"))
+    await page.get_by_role("button", name="Share").click()
+    await page.get_by_label("Days").fill("2")
+    await page.get_by_role("button", name="Make a link").click()
+    link = await page.get_by_label("Link").input_value()
+    assert re.fullmatch(rf"http://{server.place}/s/{runs[1]}#{PREFIX}[\w-]{{43}}", link)
+    await expect(page.get_by_text("Nobody else can reach this address")).to_be_visible()
+    assert await axe(page) == []
+    async with page.expect_download() as download:
+        await page.get_by_role("button", name="HTML file").click()
+    assert (await download.value).suggested_filename == f"{runs[1]}.html"
+
+    guest = await pages.open(link)
+    asked: list[str] = []
+    guest.on("request", lambda request: asked.append(request.url))
+    await expect(guest.get_by_role("heading", level=1)).to_be_visible()
+    await expect(guest.get_by_role("treeitem")).to_have_count(2)
+    await guest.get_by_role("treeitem").nth(1).click()
+    await expect(guest.get_by_role("region", name="Text")).to_contain_text("Hello, Ann.")
+    assert PREFIX not in guest.url and await guest.evaluate("localStorage.length") == 0
+    assert await guest.get_by_role("button", name=re.compile("Fork|Resume|Answer|Cancel|Share|Name")).count() == 0
+    assert await axe(guest) == []
+    await guest.reload()
+    await expect(guest.get_by_role("treeitem")).to_have_count(2)
+
+    await page.get_by_role("button", name="Revoke").first.click()
+    await expect(page.get_by_role("button", name="Revoke")).to_have_count(0)
+    await guest.reload()
+    await expect(guest.get_by_role("heading", name="This link shows nothing")).to_be_visible()
+    assert not any(re.search("/events|/steps/|/values|/document|/questions|/now", url) for url in asked)
+    pages.expect_fault("404")
+    pages.expect_fault("404")

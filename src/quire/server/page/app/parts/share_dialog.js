@@ -37,7 +37,7 @@ export function ShareDialog({ head, onClose }) {
   return html`
     <${Dialog} title="Share this run" onClose=${onClose}>
       <p>A link shows this run and nothing else: its steps, replies and result, without prompts. Nothing can be changed through it.</p>
-      <form class="actions" onSubmit=${make}>
+      <form class="actions share-form" onSubmit=${make}>
         <label for="share-days">Days</label>
         <input id="share-days" name="days" type="number" min="1" max="90" value="7" required />
         <button type="submit" class="button primary"><${Icon} name="share" />Make a link</button>
@@ -48,7 +48,7 @@ export function ShareDialog({ head, onClose }) {
             event.target.select()} />
           <button type="button" class="button" onClick=${() => copyText(link)}><${Icon} name="copy" />Copy</button>
         </p>
-        <p class="soft">It is shown only now, and works until ${moment(made.expires_at)}.${made.loopback &&
+        <p class="soft">It is shown only now, and works until ${moment(made.expires_at)}. ${made.loopback &&
           html`
             <strong>Nobody else can reach this address: it is of this machine alone. Send the file instead.</strong>
           `}</p>
