@@ -69,7 +69,7 @@ async def test_the_operations_that_a_share_opens() -> None:
 async def test_a_share_opens_its_run_and_says_no_prompt(server: Served, runs: list[str]) -> None:
     made = await share(server, runs[0], days=3)
     assert made["token"].startswith(PREFIX) and made["expires_at"] - made["created_at"] == 3 * 86_400
-    assert made["by"] == "web" and made["loopback"] is True
+    assert made["by"] == "web" and made["path"] == f"s/{runs[0]}#{made['token']}"
     async with Guest(server, made["token"]) as guest:
         answers = [
             await guest.get(f"/runs/{runs[0]}{rest}") for rest in ("", "/tree", "/text/1", "/artifact", "/events")

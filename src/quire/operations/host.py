@@ -73,17 +73,10 @@ class Host:
     versions says so in a subclass."""
 
     def __init__(
-        self,
-        runtime: Runtime,
-        caller: Caller,
-        views: LiveViews | None = None,
-        shelf: Shelf | None = None,
-        place: str = "",
+        self, runtime: Runtime, caller: Caller, views: LiveViews | None = None, shelf: Shelf | None = None
     ) -> None:
-        """`place` is the address of the page, without a token; empty if no server is known."""
         self.runtime = runtime
         self.caller = caller
-        self.place = place
         self.views = views or LiveViews(runtime)
         self.shelf = shelf or Shelf(runtime)
         self.kept: dict[str, tuple[float, Value]] = {}

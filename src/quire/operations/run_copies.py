@@ -7,7 +7,6 @@ import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import urlsplit
 
 from msgspec import UNSET, Meta, field
 
@@ -16,7 +15,6 @@ from quire.display.run_json import row_data
 from quire.display.shell_commands import compare_command, import_command
 from quire.display.why import diff_data
 from quire.errors import RunState
-from quire.loopback import is_loopback_name
 from quire.operations.field_types import (
     File,
     Input,
@@ -163,21 +161,20 @@ async def export_run(host: Host, given: ExportRun) -> File:
     return File("".join(f"{line}\n" for line in lines).encode(), JSON_LINES, headers)
 
 
-class ShareRun(OfRun, frozen=True, kw_only=True):
-    days: Annotated[int, Meta(ge=1, le=MOST_DAYS, description="The days until the link expires.")] = 7
-
-
 class OfShare(Input, frozen=True, kw_only=True):
     id: Name
+
+
+class ShareRun(OfRun, frozen=True, kw_only=True):
+    days: Annotated[int, Meta(ge=1, le=MOST_DAYS, description="The days until the link expires.")] = 7
 
 
 @operation("Make a link with which another person reads this run, and nothing else.", ShareRun, SHARE)
 async def share_run(host: Host, given: ShareRun) -> Value:
     run = await host.runtime.find(given.run)
-    share, token = Shares(host.runtime.settings).make(run, given.days, host.caller.by)
-    link = f"{host.place}s/{run}#{token}" if host.place else ""
-    alone = is_loopback_name(urlsplit(host.place).hostname or "localhost")
-    return {**share_data(share), "token": token, "link": link, "loopback": alone}
+    share, token = Shares(host.runtime.settings).make(run, given.days, host.caller.by or "terminal")
+    # Behind "#" the token is sent to no server, so no log has it.
+    return {**share_data(share), "token": token, "path": f"s/{run}#{token}"}
 
 
 @operation("The shares of a run that have not expired.", OfRun, shape(items=list[Object]))

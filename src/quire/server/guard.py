@@ -130,26 +130,26 @@ class Guard:
         if not length.isdecimal() or int(length) > MAX_BODY:
             raise Problem.of("too-large", f"the body has {length} bytes")
 
+    def _share(self, headers: Headers) -> str:
+        """Return the token of a share that a request has; an empty text for one without."""
+        values = headers.getlist("authorization")
+        is_share = len(values) == 1 and values[0].startswith(f"Bearer {PREFIX}") and values[0].encode() != self._token
+        return values[0].removeprefix("Bearer ") if is_share else ""
+
     def _is_shared(self, scope: Scope, token: str) -> bool:
         """Tell whether the token of a share opens the address of a request."""
-        match = next(filter(None, (path.fullmatch(scope["path"]) for path in _SHARED)), None)
-        opened = self._opens(token, match["run"] if match else "")
-        return opened and match is not None and scope["method"] in ("GET", "HEAD")
+        runs = [match["run"] for path in _SHARED if (match := path.fullmatch(scope["path"]))]
+        return self._opens(token, runs[0] if runs else "") and scope["method"] in ("GET", "HEAD")
 
     def _while_shared(self, scope: Scope, send: Send) -> Send:
         """End a response in pieces when the share that opened it has expired or was revoked."""
-        token = share_of(Headers(scope=scope))
-        if not token or not scope["path"].startswith(API):
-            return send
-        ended = False
+        share, ended = self._share(Headers(scope=scope)), False
 
         async def sending(message: Message) -> None:
             nonlocal ended
-            if ended:
-                return
-            if message.get("more_body") and not self._is_shared(scope, token):
-                ended, message = True, {"type": "http.response.body", "body": b"", "more_body": False}
-            await send(message)
+            if not ended:
+                ended = bool(share and message.get("more_body")) and not self._is_shared(scope, share)
+                await send({"type": "http.response.body", "body": b""} if ended else message)
 
         return sending
 
@@ -157,7 +157,7 @@ class Guard:
         tokens = [value.encode("latin-1") for value in headers.getlist("authorization")]
         if len(tokens) == 1 and hmac.compare_digest(tokens[0], self._token):
             return
-        if share := share_of(headers):
+        if share := self._share(headers):
             if self._is_shared(scope, share):
                 return
             raise Problem.of("no-such-share", "the link is wrong, has expired or was revoked")
@@ -175,12 +175,6 @@ class Guard:
             exit_code=6,
             headers={"WWW-Authenticate": "Bearer"},
         )
-
-
-def share_of(headers: Headers) -> str:
-    """Return the token of a share that a request has; an empty text for one without."""
-    values = headers.getlist("authorization")
-    return values[0].removeprefix("Bearer ") if len(values) == 1 and values[0].startswith(f"Bearer {PREFIX}") else ""
 
 
 def _with_headers(send: Send) -> Send:

@@ -32,7 +32,7 @@ class RequestHost(Host):
     """A site, for one request. The headers of the answer are collected in `headers`."""
 
     def __init__(self, site: Site, request: Request) -> None:
-        super().__init__(site.runtime, site.caller, site.views, site.shelf, site.options.place)
+        super().__init__(site.runtime, site.caller, site.views, site.shelf)
         self.site = site
         self.request = request
         self.headers: dict[str, str] = {}

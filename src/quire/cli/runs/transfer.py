@@ -10,13 +10,15 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 
 from quire.cli.options import require_text
 from quire.cli.shell_completion import complete_run
-from quire.cli.stdio import perform, tell, with_runtime, write_json, write_lines, write_text
+from quire.cli.stdio import perform, tell, with_runtime, write_json, write_lines
 from quire.errors import CannotStart
+from quire.loopback import is_loopback_name
 
 if TYPE_CHECKING:
     from quire.runs.imports import Verdict
@@ -82,41 +84,34 @@ def share_command(run: str | None, days: int, lists: bool, revoke: str | None, a
     The server of this workspace has to run, and the person has to reach it. Where nobody else can, write a file: quire
     runs export RUN --html FILE.
     """
-    from quire.operations.run_copies import list_shares, revoke_share
+    from quire.operations.run_copies import list_shares, revoke_share, share_run
 
-    if revoke is not None:
-        perform(revoke_share, {"id": revoke})
-        tell(f"revoked {revoke}")
-    elif run is None:
+    if run is None and revoke is None:
         raise click.UsageError("name a RUN, or --revoke ID")
+    if revoke is not None:
+        data = perform(revoke_share, {"id": revoke})
+        lines = [f"revoked {revoke}"]
     elif lists:
-        items = perform(list_shares, {"run": run})["items"]
-        write_json(items) if as_json else write_lines(
-            f"{one['id']}  until {_day(one)}  by {one['by']}" for one in items
-        )
+        data = perform(list_shares, {"run": run})["items"]
+        lines = [f"{share['id']}  until {_clock(share)}  by {share['by']}" for share in data]
     else:
-        made = with_runtime(lambda runtime: _share(runtime, run, days))
-        write_json(made) if as_json else write_text(f"{made['link']}\n")
-        reach = f"only this machine can open it: quire runs export {run} --html FILE writes a file to send"
-        tell(f"until {_day(made)}; to close it: quire runs share --revoke {made['id']}")
-        if made["loopback"]:
-            tell(reach)
+        url = with_runtime(_server)
+        share = perform(share_run, {"run": run, "days": days})
+        data, lines = {**share, "link": f"{url}{share['path']}"}, [f"{url}{share['path']}"]
+        tell(f"until {_clock(share)}; to close it: quire runs share --revoke {share['id']}")
+        if is_loopback_name(urlsplit(url).hostname or ""):
+            tell(f"only this machine can open it; a file to send: quire runs export {share['run']} --html FILE")
+    write_json(data) if as_json else write_lines(lines)
 
 
-def _day(share: Mapping[str, Any]) -> str:
+def _clock(share: Mapping[str, Any]) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(share["expires_at"]))
 
 
-async def _share(runtime: Runtime, run: str, days: int) -> dict[str, Any]:
-    from quire.operations.host import Caller, Host
-    from quire.operations.run_copies import ShareRun, share_run
+async def _server(runtime: Runtime) -> str:
     from quire.server.address import running_url
 
-    url = running_url(runtime.settings)
-    made: dict[str, Any] = await share_run.run(
-        Host(runtime, Caller(by="terminal"), place=url), ShareRun(run=run, days=days)
-    )
-    return made
+    return running_url(runtime.settings)
 
 
 @click.command("import")

@@ -8,6 +8,9 @@ import { copyText, ProblemBox } from "./basics.js";
 import { Dialog } from "./dialog.js";
 import { Icon } from "./icon.js";
 
+/** True if the address of the page is one of this machine alone. */
+const ALONE = /^(localhost|127\.|\[::1\])/.test(location.hostname);
+
 /** @param {{ head: any, onClose: () => void }} props */
 export function ShareDialog({ head, onClose }) {
   const at = `/runs/${part(head.id)}`;
@@ -31,8 +34,7 @@ export function ShareDialog({ head, onClose }) {
     const days = Number(event.target.elements.days.value);
     attempt(async () => setMade(await post(`${at}/shares`, { days })));
   };
-  // The token stands behind "#": browsers send it to no server, and no log has it.
-  const link = made && `${new URL(`s/${part(head.id)}`, document.baseURI)}#${made.token}`;
+  const link = made && new URL(made.path, document.baseURI).href;
   const items = shares.data?.items ?? [];
   return html`
     <${Dialog} title="Share this run" onClose=${onClose}>
@@ -48,7 +50,7 @@ export function ShareDialog({ head, onClose }) {
             event.target.select()} />
           <button type="button" class="button" onClick=${() => copyText(link)}><${Icon} name="copy" />Copy</button>
         </p>
-        <p class="soft">It is shown only now, and works until ${moment(made.expires_at)}. ${made.loopback &&
+        <p class="soft">It is shown only now, and works until ${moment(made.expires_at)}. ${ALONE &&
           html`
             <strong>Nobody else can reach this address: it is of this machine alone. Send the file instead.</strong>
           `}</p>
