@@ -59,6 +59,7 @@ QUERIES = {
 }
 HEADERS = {"save_document": "If-Match: ETAG", "run_events": "Accept: text/event-stream"}
 PATHS = {"run": "RUN", "a": "RUN", "b": "OTHER", "id": "DOCUMENT", "code": "PB106", "name": "team", "path": "2"}
+PATHS |= {"share": "SHARE"}
 LAST = {
     "show_question": "2/ask",
     "answer_question": "2/ask",

@@ -180,7 +180,7 @@ async def test_a_link_from_the_page_shows_the_run_to_a_guest(server: Served, run
     await page.get_by_role("button", name="Make a link").click()
     link = await page.get_by_label("Link").input_value()
     assert re.fullmatch(rf"http://{server.place}/s/{runs[1]}#{PREFIX}[\w-]{{43}}", link)
-    await expect(page.get_by_text("Nobody else can reach this address")).to_be_visible()
+    await expect(page.get_by_text("Only this machine can open this address")).to_be_visible()
     assert await axe(page) == []
     async with page.expect_download() as download:
         await page.get_by_role("button", name="HTML file").click()

@@ -54,7 +54,7 @@ runs or loads anything.</footer></main></body></html>
 
 
 def run_html(view: RunView, seen: SeenTree, now: float, *, full: bool = False) -> str:
-    """Return the file. With `full` no text is cut, and all rows are there."""
+    """Return the file. With `full` it has all rows and whole texts."""
     row, file = seen.row, _File(view, seen, now, full)
     state = _STATES.get(row.status, "stopped")
     status = shown_status(row, bool(view.questions)).replace("_", " ")

@@ -89,7 +89,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("export_run", "FREE", _COPIES, "GET /runs/{run}/export", media="application/jsonl"),
     Operation("share_run", "WRITES", _COPIES, "POST /runs/{run}/shares", status=201),
     Operation("list_shares", "FREE", _COPIES, "GET /runs/{run}/shares"),
-    Operation("revoke_share", "WRITES", _COPIES, "DELETE /shares/{id}"),
+    Operation("revoke_share", "WRITES", _COPIES, "DELETE /shares/{share}"),
     Operation("diff_runs", "FREE", _COPIES, "GET /runs/{a}/diff/{b}"),
     Operation("show_fork", "FREE", _COPIES, "GET /runs/{run}/fork"),
     Operation("preview_fork", "FREE", _COPIES, "POST /runs/{run}/fork/preview"),

@@ -162,7 +162,7 @@ async def export_run(host: Host, given: ExportRun) -> File:
 
 
 class OfShare(Input, frozen=True, kw_only=True):
-    id: Name
+    share: Name
 
 
 class ShareRun(OfRun, frozen=True, kw_only=True):
@@ -185,9 +185,9 @@ async def list_shares(host: Host, given: OfRun) -> Value:
 
 @operation("Revoke a share: its link shows nothing from now on.", OfShare, shape(revoked=Name))
 async def revoke_share(host: Host, given: OfShare) -> Value:
-    if not Shares(host.runtime.settings).revoke(given.id):
-        raise Problem.of("no-such-share", f"there is no share {given.id}")
-    return {"revoked": given.id}
+    if not Shares(host.runtime.settings).revoke(given.share):
+        raise Problem.of("no-such-share", f"share {given.share} does not exist")
+    return {"revoked": given.share}
 
 
 VERDICT = shape(ok=bool)

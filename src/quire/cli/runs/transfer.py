@@ -81,15 +81,15 @@ async def _export(runtime: Runtime, name: str, out: Path | None) -> None:
 def share_command(run: str | None, days: int, lists: bool, revoke: str | None, as_json: bool) -> None:
     """Print a link with which another person reads one run: head, tree, replies and result, but no prompts.
 
-    The server of this workspace has to run, and the person has to reach it. Where nobody else can, write a file: quire
-    runs export RUN --html FILE.
+    The server of this workspace has to run, and the person has to reach it. `quire runs export RUN --html FILE` writes
+    a file, which needs no server.
     """
     from quire.operations.run_copies import list_shares, revoke_share, share_run
 
     if run is None and revoke is None:
         raise click.UsageError("name a RUN, or --revoke ID")
     if revoke is not None:
-        data = perform(revoke_share, {"id": revoke})
+        data = perform(revoke_share, {"share": revoke})
         lines = [f"revoked {revoke}"]
     elif lists:
         data = perform(list_shares, {"run": run})["items"]

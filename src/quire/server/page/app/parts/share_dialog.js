@@ -52,7 +52,7 @@ export function ShareDialog({ head, onClose }) {
         </p>
         <p class="soft">It is shown only now, and works until ${moment(made.expires_at)}. ${ALONE &&
           html`
-            <strong>Nobody else can reach this address: it is of this machine alone. Send the file instead.</strong>
+            <strong>Only this machine can open this address. Send the file instead.</strong>
           `}</p>
       `}
       ${problem && html`<${ProblemBox} problem=${problem} />`}
