@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Request, expect
 from tests.browser import Pages, axe, picture
 from tests.canary import Canary
 from tests.server.hostile import HTML, MARKDOWN, NAME, aimed
@@ -58,7 +58,12 @@ async def look(pages: Pages, path: Path, text: str, **options: Any) -> Page:
     path.write_text(text, encoding="utf-8")
     context = await pages.browser.new_context(java_script_enabled=False, offline=True, **options)
     pages.contexts.append(context)
-    context.on("request", lambda sent: sent.url.startswith("file:") or pages.faults.append(f"a request: {sent.url}"))
+
+    def request(sent: Request) -> None:
+        if not sent.url.startswith("file:"):
+            pages.faults.append(f"a request left for {sent.url}")
+
+    context.on("request", request)
     page = await context.new_page()
     await page.goto(path.as_uri())
     return page
@@ -109,7 +114,8 @@ async def test_hostile_texts_stay_texts(tmp_path: Path, pages: Pages, canary: Ca
     name = aimed(NAME, canary.url)
     document = f"# {name}\n\n## INPUTS\n\n- `topic` (text): x\n\n## STEP 1: {name}\n\nSay {{{{topic}}}}.\n"
     async with served(tmp_path / "team", {"evil.playbook.md": document}) as server, server.client() as client:
-        for at, replies in enumerate(([evil], [{"error": evil}])):
+        cases: tuple[list[object], ...] = ([evil], [{"error": evil}])
+        for at, replies in enumerate(cases):
             model = server.script(f"{at}.json", replies)
             run = (await server.start("evil.playbook.md", inputs={"topic": evil}, model=model))["id"]
             await server.site.runs.ended(run, 20)
