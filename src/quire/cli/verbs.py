@@ -183,6 +183,9 @@ quire runs label last --name 'the one we sent'
 quire runs label last --note 'checked by Ada' --seen
 quire runs export last --out run.jsonl
 quire runs export last --out run.jsonl --force
+quire runs export last --html run.html
+quire runs share last --days 3
+quire runs share last --list
 quire runs import run.jsonl --json
 quire runs import run.jsonl
 quire runs verify last
