@@ -19,6 +19,7 @@ from quire.cli.shell_completion import complete_run
 from quire.cli.stdio import perform, tell, with_runtime, write_json, write_lines
 from quire.errors import CannotStart
 from quire.loopback import is_loopback_name
+from quire.wording import counted
 
 if TYPE_CHECKING:
     from quire.runs.imports import Verdict
@@ -94,6 +95,7 @@ def share_command(run: str | None, days: int, lists: bool, revoke: str | None, a
     elif lists:
         data = perform(list_shares, {"run": run})["items"]
         lines = [f"{share['id']}  until {_clock(share)}  by {share['by']}" for share in data]
+        tell(f"{counted(len(data), 'link')} to run {run}")
     else:
         url = with_runtime(_server)
         share = perform(share_run, {"run": run, "days": days})
