@@ -37,7 +37,7 @@ FOLDED = 12
 """Lines of an input that are shown without a click."""
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _MARKS = {"done": "✓", "failed": "✗", "running": "…", "waits": "?", "stopped": "■", "skipped": "–", "pending": "○"}
-_STATES = {Status.COMPLETED: "done", Status.FAILED: "failed", Status.AWAITING_INPUT: "waits"}
+_STATES = {Status.COMPLETED: "done", Status.FAILED: "failed", Status.AWAITING_INPUT: "waits", Status.RUNNING: "running"}
 _FILE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{policy}">
@@ -92,6 +92,7 @@ class _File:
         self.took, self.waited = seen.tree.times(seen.tree.root, now, seen.row.status)
         end = now if seen.row.status is Status.RUNNING else seen.tree.root.end
         self.whole = max(end - self.rows.start, 0.001)
+        self.took = max(self.took, self.whole - self.waited) if seen.row.status is Status.RUNNING else self.took
         self.left = 10**9 if full else MOST_ROWS
         self.texts: dict[str, list[str]] = defaultdict(list)
         """The replies, results and answers, by the path of the row in which the tree counts them."""
