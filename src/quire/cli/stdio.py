@@ -52,7 +52,7 @@ def perform(work: Work[Given], given: Mapping[str, Value]) -> Any:
     from quire.operations.problems import Problem
 
     async def performed(runtime: Runtime) -> Any:
-        return await work.run(Host(runtime, Caller()), work.read(given))
+        return await work.run(Host(runtime, Caller(edits=True)), work.read(given))
 
     try:
         return with_runtime(performed)
