@@ -26,7 +26,7 @@ LONGEST = 200
 _COLUMNS = "path parent kind label title hint state from took waited cost in out effects failed children buckets"
 COLUMNS = tuple(_COLUMNS.split(" "))
 ATTENTION = ("failed", "running", "waits", "stopped")
-_WORDS = {"call": "Model call", "tool": "Tool call", "ask": "Question", "other": "", "item": "Item", "turn": "Turn"}
+_WORDS = {"call": "Reply", "tool": "Call", "ask": "Question", "other": "", "item": "Item", "turn": "Turn"}
 
 
 class TreeRows:
@@ -174,11 +174,7 @@ class TreeRows:
             case "item":
                 return f"Round {number}" if part.startswith("repeat") else f"Item {number + 1}"
             case "tool":
-                return (
-                    self.tree.folded(row)[0].tool
-                    or row.tool
-                    or (f"Tool call {number + 1}" if number >= 0 else "Tool call")
-                )
+                return self.tree.folded(row)[0].tool or row.tool or (f"Call {number + 1}" if number >= 0 else "Call")
             case "hook":
                 return f"Hook on {part.partition('[')[2].partition(']')[0]}"
             case "case" if above and above.match and 0 < number <= len(above.match.cases):

@@ -21,6 +21,7 @@ from quire.plan.descriptions import (
     guarded_text,
     on_error_text,
     source_text,
+    step_name,
     tool_name,
     written,
 )
@@ -384,4 +385,4 @@ def _parallel(drawing: _Drawing, step: Step, work: Parallel, name: str, path: st
 
 
 def _head(step: Step) -> str:
-    return f"Step {step.label} - {step.title}" if step.title else f"Step {step.label}"
+    return f"Step {step.label} - {step_name(step)}"

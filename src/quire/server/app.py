@@ -29,6 +29,7 @@ from starlette.routing import Match, Route
 from quire.display.visible import visible
 from quire.errors import QuireError, StoreError
 from quire.operations.problems import KINDS, Problem, problem_of
+from quire.runs.shares import Shares
 from quire.server.assets import Assets
 from quire.server.endpoints import Endpoint, Reply, json_response, problem_response
 from quire.server.guard import Guard
@@ -191,7 +192,13 @@ def application(
 
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: http_problem})
     guarded = Guard(
-        Crowd(app, site), token=token, hosts=hosts, origins=origins, base=site.options.base, proxied=proxied
+        Crowd(app, site),
+        token=token,
+        hosts=hosts,
+        origins=origins,
+        base=site.options.base,
+        proxied=proxied,
+        opens=Shares(site.runtime.settings).opens,
     )
     return Log(guarded, report) if site.options.debug else guarded
 

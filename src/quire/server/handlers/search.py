@@ -15,6 +15,7 @@ from quire.display.visible import visible
 from quire.library.check import all_codes
 from quire.operations.field_types import After, Input, Limit, Name, Seq, Text, needs, operation, page_of, shape, words
 from quire.operations.problems import Problem
+from quire.plan.descriptions import step_name
 from quire.stores.run_pages import RunFilters, words_of
 
 if TYPE_CHECKING:
@@ -93,8 +94,8 @@ def _steps(shelved: Sequence[DocumentState], words: Sequence[str], limit: int) -
     for state in shelved:
         plan = state.document.plan if state.document else None
         for path, step in plan.steps() if plan else ():
-            if step.title and _holds(f"{step.label} {step.title}", words):
-                steps.append({"document": state.id, "path": path, "label": step.label, "title": step.title})
+            if _holds(f"{step.label} {step_name(step)}", words):
+                steps.append({"document": state.id, "path": path, "label": step.label, "title": step_name(step)})
             if len(steps) == limit:
                 return steps
     return steps
