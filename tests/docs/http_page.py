@@ -51,7 +51,7 @@ QUERIES = {
     "search": "q=invoice",
     "show_document": "fields=outline,bounds",
     "list_effects": "columns=1&limit=500",
-    "run_fan": "state=failed",
+    "show_tree": "under=1&order=slowest",
     "show_artifact": "as=download",
     "page_events": "run=RUN:0",
 }
@@ -62,7 +62,7 @@ LAST = {
     "answer_question": "2/ask",
     "show_effect": "1/model",
     "show_prompt": "1",
-    "run_fan": "1",
+    "read_text": "1",
 }
 
 

@@ -60,9 +60,9 @@ class Picture(Struct, frozen=True):
 PICTURES = {
     "now": Picture("/"),
     "run": Picture("/runs/{done}"),
-    "graph": Picture("/runs/{waiting}/graph", theme="dark"),
-    "fan-out": Picture("/runs/{triage}/fans/2", height=700),
-    "timeline": Picture("/runs/{triage}/timeline", height=560),
+    "step": Picture("/runs/{done}?step=2", theme="dark"),
+    "graph": Picture("/runs/{waiting}?view=graph", theme="dark"),
+    "fan-out": Picture("/runs/{triage}?step=2%23failed", height=700),
     "compare": Picture("/compare/{done}/{fork}"),
     "fork": Picture("/runs/{done}/fork"),
     "source": Picture(f"/documents/{REPORT}?tab=source"),

@@ -63,15 +63,16 @@ async def test_the_page_shows_calls_and_reuse(pages: Pages, tmp_path: Path) -> N
     async with served(tmp_path / "team", DOCUMENTS, settings=SETTINGS) as server:
         first = await finished(server)
         page = await pages.open(server.at(f"/runs/{first['id']}/steps/1"))
-        step = page.locator("section.step")
-        await expect(step.get_by_text("nosuch").first).to_be_attached()
-        await expect(step).to_contain_text("file__read")
-        await expect(step).to_contain_text("nope.txt: no such file or directory")
-        assert await step.locator("img").count() == 0
+        await expect(page.get_by_role("tree")).to_contain_text("file__read")
+        await page.get_by_role("treeitem", name="Turn 2").first.click()
+        await expect(page.locator(".pane")).to_contain_text("nosuch")
+        await page.get_by_role("treeitem", name="nope.txt").first.click()
+        await expect(page.locator(".pane")).to_contain_text("nope.txt: no such file or directory")
+        assert await page.locator("main img").count() == 0
         second = await finished(server, reuse="last")
         page = await pages.open(server.at(f"/runs/{second['id']}/steps/3"))
         await expect(page.get_by_role("link", name=first["id"]).first).to_be_visible()
-        await expect(page.locator("section.step")).to_contain_text(f"Reused from run {first['id']}")
+        await expect(page.locator(".pane")).to_contain_text(f"Reused from run {first['id']}")
         assert await axe(page) == []
         page = await pages.open(server.at("/documents/p.yaml?tab=run"))
         await page.get_by_label("Reuse the replies of the last run where the same is asked").check()

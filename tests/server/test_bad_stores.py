@@ -91,7 +91,7 @@ async def test_what_cannot_be_written_is_said_in_the_page_and_works_later(
                 await expect(page.get_by_text("Go on?")).to_be_visible()
             assert (await client.get(f"/runs/{run}")).json()["status"] == "awaiting_input"
         await page.get_by_role("button", name="yes").click()
-        await expect(page.get_by_role("heading", name="Lately finished")).to_be_visible()
+        await expect(page.get_by_role("heading", name="Ended")).to_be_visible()
         assert (await client.get(f"/runs/{run}")).json()["status"] == "completed"
     pages.faults[:] = [fault for fault in pages.faults if "503" not in fault]
 
@@ -116,5 +116,5 @@ async def test_a_store_that_was_removed_is_said(pages: Pages, tmp_path: Path) ->
         (server.folder / "elsewhere").rename(folder)
         await expect(page.locator(".bar", has_text=gone)).to_be_hidden()
         await page.get_by_role("button", name="yes").click()
-        await expect(page.get_by_role("heading", name="Lately finished")).to_be_visible()
+        await expect(page.get_by_role("heading", name="Ended")).to_be_visible()
     pages.faults[:] = [fault for fault in pages.faults if "503" not in fault]

@@ -314,9 +314,9 @@ async def test_a_huge_document_and_a_huge_workspace_are_light(pages: Pages, tmp_
         page = await pages.open(server.at("/documents"))
         await expect(page.locator(".document-row").first).to_be_visible()
         assert await _nodes(page) < 3000
-        await page.locator(".document-list").evaluate("list => list.scrollTo(0, list.scrollHeight)")
+        await page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
         await expect(page.locator(".virtual-all")).to_have_css("height", f"{701 * 56}px")
-        await page.locator(".document-list").evaluate("list => list.scrollTo(0, list.scrollHeight)")
+        await page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
         await expect(page.locator(".document-list")).to_contain_text("long.playbook.md")
         for tab in ("source", "read", "prompts", "run", "graph", "bounds"):
             await page.goto(server.at(f"/documents/long.playbook.md?tab={tab}"))

@@ -122,12 +122,9 @@ async def test_names_and_texts_on_every_screen(pages: Pages, canary: Canary, tmp
             f"/q/{run}/{question['path']}",
             "/runs",
             f"/runs/{run}",
-            f"/runs/{run}/steps/1",
-            f"/runs/{run}/steps/2",
-            *(
-                f"/runs/{run}/{tab}"
-                for tab in ("graph", "timeline", "journal", "values", "transcript", "document", "fork")
-            ),
+            f"/runs/{run}/fork",
+            *(f"/runs/{run}?step={at}&tab={tab}" for at in (1, 2) for tab in ("reply", "prompt", "from", "raw")),
+            *(f"/runs/{run}?{rest}" for rest in ("view=graph", "tab=inputs", "tab=values", "tab=document")),
             f"/compare/{run}/{other}",
             "/documents",
             *(

@@ -86,13 +86,6 @@ async def test_now_has_every_kind_of_run_with_what_helps(tmp_path: Path, kind: s
         assert runs["done"] in [row["id"] for row in now["finished"]]
         (oldest,), total = await oldest_questions(server.site.runtime.store, 1)
         assert (oldest.run, total) == (runs["waiting"], 1)
-        week = now["spent"]["week"]
-        rows = await server.site.runtime.store.list()
-        assert week == {
-            "runs": len(rows),
-            "cost": pytest.approx(sum(row.cost or 0 for row in rows)),
-            "unknown": sum(row.cost is None for row in rows),
-        }
 
 
 async def test_failed_runs_say_what_helps(tmp_path: Path) -> None:
@@ -106,10 +99,78 @@ async def test_failed_runs_say_what_helps(tmp_path: Path) -> None:
         poor = await server.start("one.playbook.md", model=paid, budget=0.4)
         for run in (lost, poor):
             await server.site.runs.ended(run["id"], 10)
-        actions = {row["id"]: row["action"] for row in (await server.read("/now"))["stopped"]}
+        groups = (await server.read("/now"))["failed"]
+        actions = {group["latest"]["id"]: group["latest"]["action"] for group in groups}
         assert actions[lost["id"]]["kind"] == "resume"
         assert (actions[poor["id"]]["kind"], actions[poor["id"]]["limit"]) == ("more", "budget")
         assert actions[poor["id"]]["command"] == f"quire resume {poor['id']} --budget MORE"
+
+
+LOGIN, EXPORT = "the login service", "the export"
+REVIEW = """# Review
+
+## Inputs
+
+- `service` (string): The service
+- `customers` (number): Customers who noticed
+
+## STEP 1: Gate
+
+@elicit(confirm, "Is it urgent?")
+
+## STEP 2: Report
+
+Write about {{service}}, which {{customers}} customers noticed.
+"""
+DEPLOY = """pipeline: deploy
+dialect: quire
+description: Publishes a version after a person agreed.
+input:
+  version: {type: string}
+steps:
+  - tool: {name: ask, args: {type: confirm, prompt: !expr "format('Publish {}?', ctx.version)"}, output: approved}
+  - stop: {when: approved != 'yes', value: "'not approved'"}
+  - shell: {command: !expr "['sh', 'publish.sh', ctx.version]"}
+"""
+
+
+async def test_runs_that_ask_alike_are_one_group_and_a_gate_before_an_effect_stands_alone(tmp_path: Path) -> None:
+    documents = {"review.playbook.md": REVIEW, "deploy.yaml": DEPLOY}
+    async with served(tmp_path / "team", documents, options=SiteOptions(allow=("shell",))) as server:
+        for service, customers in ((LOGIN, 35), (EXPORT, 0), (LOGIN, 400)):
+            inputs = {"service": service, "customers": customers}
+            await server.start("review.playbook.md", inputs=inputs, model=server.script("s.json", ["done"]))
+        for version in ("1.0", "1.0"):
+            await server.start("deploy.yaml", inputs={"version": version})
+        async with asyncio.timeout(20):
+            while (now := await server.read("/now"))["questions"]["total"] < 5:
+                await asyncio.sleep(0.01)
+        review, deploy = sorted(now["questions"]["groups"], key=lambda group: -group["count"])
+        assert (review["count"], review["same"], review["alone"]) == (3, True, False)
+        assert [LOGIN in ask["subject"] or EXPORT in ask["subject"] for ask in review["items"]] == [True] * 3
+        assert len({ask["subject"] + ask["differing"] for ask in review["items"]}) == 3
+        assert review["frees"] == {"effects": [], "calls": [1, 1], "price": None, "red": False, "word": ""}
+        assert (deploy["count"], deploy["alone"]) == (2, True)
+        assert deploy["frees"]["effects"] == [{"name": "sh publish.sh ctx.version", "kind": "write", "world": True}]
+        assert (deploy["frees"]["red"], deploy["frees"]["word"]) == (True, "publish")
+        listed = (await server.read("/questions"))["items"]
+        assert [ask["alone"] for ask in listed].count(True) == 2
+        assert {ask["group"] for ask in listed} == {review["key"], deploy["key"]}
+
+
+async def test_failures_that_differ_in_numbers_are_one_group_and_leave_when_they_are_seen(tmp_path: Path) -> None:
+    async with served(tmp_path / "team", DOCUMENTS) as server:
+        runs = [
+            await server.start(
+                "release.playbook.md", model=server.script(f"{at}.json", [{"error": f"lost after {at} s"}])
+            )
+            for at in (3, 41)
+        ]
+        for run in runs:
+            await server.site.runs.ended(run["id"], 10)
+        (group,) = (await server.read("/now"))["failed"]
+        assert (group["count"], sorted(group["runs"])) == (2, sorted(run["id"] for run in runs))
+        assert "lost after # s" in group["message"]
 
 
 async def test_an_answer_that_came_elsewhere_is_told_with_its_author(tmp_path: Path) -> None:
@@ -181,20 +242,16 @@ async def test_the_page_answers_and_the_card_stays_in_its_place(pages: Pages, tm
         await other.drive(run)
         await page.get_by_label("Your answer").fill("Ada")
         await expect(page.get_by_text("Answered tomorrow by ada")).to_be_visible()
-        # The page and a terminal answer at the same moment: one of them counts, and the page says which.
-        await asyncio.gather(
-            page.get_by_label("Your answer").press("Control+Enter"),
-            other.answer(run, "3/ask", "Grace", by="grace"),
-            return_exceptions=True,
-        )
-        await server.site.runs.ended(run, 10)
-        if (await other.row(run)).status is not Status.COMPLETED:
-            await other.drive(run)
+        # A terminal answers while the page holds another answer: the first one counts, and the page says so.
+        await page.get_by_label("Your answer").press("Control+Enter")
+        await expect(page.get_by_role("button", name="Undo")).to_be_visible()
+        await other.answer(run, "3/ask", "Grace", by="grace")
+        await other.drive(run)
         await other.close()
-        await expect(page.get_by_role("heading", name="Lately finished")).to_be_visible()
+        await expect(page.get_by_role("heading", name="Ended")).to_be_visible()
+        await expect(page.get_by_text("Answered Grace by grace, in a terminal")).to_be_visible()
         recorded = {one.path: one.value for one in await server.site.runtime.store.effects(run)}
-        winner = {"Ada": "Answered Ada", "Grace": "Answered Grace by grace"}[str(recorded["3/ask"])]
-        await expect(page.get_by_text(winner)).to_be_visible()
+        assert recorded["3/ask"] == "Grace"
         await expect(page).to_have_title("Quire")
     pages.faults[:] = [fault for fault in pages.faults if "409" not in fault]
 
@@ -203,15 +260,16 @@ async def test_all_questions_of_a_fan_out_are_answered_alike(pages: Pages, tmp_p
     async with served(tmp_path / "team", DOCUMENTS) as server:
         run = await server.start("refunds.yaml", inputs={"orders": [f"Refund order A{at}?" for at in range(45)]})
         page = await pages.open(server.url)
-        await expect(page.get_by_text("45 items ask")).to_be_visible()
-        first = page.locator(".asked-one").first
+        await expect(page.get_by_text("45 alike")).to_be_visible()
+        first = page.locator(".asked > li").first
         await first.get_by_role("button", name="No").click()
         await expect(first.get_by_text("Answered no")).to_be_visible()
         await picture(page, "now-fan-out")
-        await page.get_by_role("button", name="Answer all alike").click()
+        await page.get_by_role("button", name="Answer all 45").click()
         await page.get_by_role("dialog").get_by_role("button", name="Yes").click()
-        await expect(page.get_by_text("44 questions answered yes")).to_be_visible()
-        await expect(page.get_by_role("heading", name="Lately finished")).to_be_visible()
+        await expect(page.locator(".held")).to_have_count(20)
+        await expect(page.get_by_role("heading", name="Ended")).to_be_visible()
+        await expect(page.locator(".asked .answered")).to_have_count(20)
         view = await server.site.runtime.view(run["id"])
         assert view.value == ["no", *["yes"] * 44] or view.value == [False, *[True] * 44]
 
@@ -275,13 +333,52 @@ async def test_the_bell_asks_for_permission_only_when_it_is_clicked(pages: Pages
         assert await page.evaluate("told") == []
         await bell.click()
         await expect(page.get_by_role("button", name="Tells you about questions")).to_be_visible()
-        await _asks(server)
+        row = await server.site.runtime.row(await _asks(server))
         await expect(page).to_have_title("(1) Quire")
         await page.wait_for_timeout(50)
         assert await page.evaluate("told") == [
             "asked",
-            "1 question waits for you: Release notes: Publish the notes?",
+            f"1 question waits for you: {row.label}: Publish the notes?",
         ]
+
+
+async def test_failures_that_are_alike_are_tried_again_together_and_leave_when_seen(
+    pages: Pages, tmp_path: Path
+) -> None:
+    async with served(tmp_path / "team", DOCUMENTS) as server:
+        model = server.script("lost.json", [{"error": "the connection was lost"}])
+        runs = [str((await server.start("release.playbook.md", model=model))["id"]) for _ in range(2)]
+        for run in runs:
+            await server.site.runs.ended(run, 10)
+        page = await pages.open(server.url)
+        await page.get_by_role("button", name="Try both again").click()
+        await expect(page.get_by_role("dialog").get_by_text("Continues 2 runs")).to_be_visible()
+        assert [(await server.site.runtime.row(run)).epoch for run in runs] == [1, 1], "a look costs nothing"
+        await page.get_by_role("dialog").get_by_role("button", name="Resume 2 runs").click()
+        await expect(page.get_by_role("dialog")).to_have_count(0)
+        async with asyncio.timeout(20):
+            for run in runs:
+                while (row := await server.site.runtime.row(run)).epoch < 2 or row.status is not Status.FAILED:
+                    await asyncio.sleep(0.02)
+        await page.get_by_role("button", name="Seen").click()
+        await expect(page.locator("#failed")).to_have_count(0)
+        assert None not in [(await server.site.runtime.row(run)).seen_at for run in runs]
+        assert (await server.read("/now"))["failed"] == []
+
+
+async def test_the_bars_of_the_pulse_lead_to_the_runs_of_a_day(pages: Pages, tmp_path: Path) -> None:
+    async with served(tmp_path / "team", DOCUMENTS) as server:
+        await _asks(server)
+        page = await pages.open(server.url)
+        bars = page.locator(".pulse .bars").first.get_by_role("link")
+        await expect(bars).to_have_count(14)
+        days = (await server.read("/pulse"))["days"]
+        await expect(bars.last).to_have_accessible_name(f"{days[-1]['day']}: 1 run")
+        await bars.last.focus()
+        await page.keyboard.press("ArrowLeft")
+        await expect(bars.nth(12)).to_be_focused()
+        await bars.last.click()
+        assert f"/runs?since={days[-1]['since']:.0f}" in page.url.replace(".0", "")
 
 
 async def test_now_looks(pages: Pages, tmp_path: Path) -> None:
@@ -308,7 +405,7 @@ async def test_now_looks(pages: Pages, tmp_path: Path) -> None:
         await expect(page.get_by_role("heading", name="Stopped, and can continue")).to_be_visible()
         await check_looks(page, "now-ordinary")
         assert await axe(page) == []
-        await page.locator(".stopped", has_text="the connection was lost").get_by_role("button").first.click()
+        await page.locator(".halted", has_text="the connection was lost").get_by_role("button").first.click()
         async with asyncio.timeout(10):
             while (row := await runtime.row(lost)).status is not Status.FAILED or row.epoch < 2:
                 await asyncio.sleep(0.01)

@@ -1,7 +1,8 @@
-"""The API of pictures: flowcharts with folds, timelines as columns, pages of items, past runs; sizes and times."""
+"""The API of pictures: flowcharts with folds, waits and items in the tree of a run, past runs; sizes and times."""
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -61,69 +62,42 @@ async def test_a_chart_of_800_steps_is_folded_and_small(tmp_path: Path) -> None:
         assert fold["path"] in {node["path"] for node in opened["nodes"] if not node.get("fold")}
 
 
-async def test_a_timeline_has_columns_and_waits(tmp_path: Path) -> None:
+async def test_waits_for_people_are_no_part_of_the_time(tmp_path: Path) -> None:
     async with team(tmp_path / "team") as (server, runs):
-        waits = {"4/ask": 7860.0, "6/case[1]/1/ask": 5400.0}
-        run = await retold(server.site.runtime, runs["done"], "retold", waits)
-        data = await server.read(f"/runs/{run}/timeline")
-        assert [lane["label"] for lane in data["lanes"]] == [
-            "1",
-            "1a",
-            "1b",
-            "2",
-            "3",
-            "4",
-            "5a",
-            "5b",
-            "6a",
-            "6b",
-            "7",
+        asked = {"4/ask": 7860.0, "6/case[1]/1/ask": 5400.0}
+        run = await retold(server.site.runtime, runs["done"], "retold", asked)
+        rows = (await server.read(f"/runs/{run}/tree"))["rows"]
+        waited = {path: round(seconds) for path, seconds in zip(rows["path"], rows["waited"], strict=True) if seconds}
+        assert waited == {"4": 7860, "6": 5400, "6/case[1]": 5400, "6/case[1]/1": 5400}
+        assert max(rows["took"]) < 300
+        waiting = (await server.read(f"/runs/{runs['waiting']}/tree"))["rows"]
+        assert [path for path, state in zip(waiting["path"], waiting["state"], strict=True) if state == "waits"] == [
+            "4"
         ]
-        effects = data["effects"]
-        assert effects["path"][5] == "4/ask"
-        assert {len(column) for column in effects.values()} == {11}
-        assert [data["lanes"][lane]["path"] for lane in effects["lane"][:3]] == ["1", "1/case[1]/1", "1/case[1]/2"]
-        assert [(one["kind"], one["path"], round(one["until"] - one["at"])) for one in data["waits"]] == [
-            ("question", "4/ask", 7860),
-            ("question", "6/case[1]/1/ask", 5400),
-        ]
-        open_wait = (await server.read(f"/runs/{runs['waiting']}/timeline"))["waits"]
-        assert [(one["kind"], one["path"], one["until"]) for one in open_wait] == [("question", "4/ask", None)]
-        paused = (await server.read(f"/runs/{runs['paused']}/timeline"))["waits"]
-        assert [(one["kind"], one["until"]) for one in paused] == [("paused", None)]
-        forked = (await server.read(f"/runs/{runs['fork']}/timeline"))["waits"]
-        assert [one["kind"] for one in forked] == ["forked"]
-        async with server.client() as client:
-            first = await client.get(f"/runs/{run}/timeline")
-            again = await client.get(f"/runs/{run}/timeline", headers={"If-None-Match": first.headers["etag"]})
-            assert (again.status_code, again.content) == (304, b"")
+        paused = (await server.read(f"/runs/{runs['paused']}/tree"))["rows"]
+        assert set(paused["state"]) <= {"done", "pending", "skipped"}
+        forked = await server.read(f"/runs/{runs['fork']}/tree")
+        assert max(forked["rows"]["took"]) < 300
 
 
-async def test_pages_of_the_items_of_a_fan(tmp_path: Path) -> None:
+async def test_the_items_of_a_fan_are_grouped_and_paged(tmp_path: Path) -> None:
     async with team(tmp_path / "team") as (server, _):
         run = await triage(server.site.runtime, 1000)
-        path = f"/runs/{run}/fans/2"
-        await server.read(path)
-        fan = await server.read(f"{path}?limit=200")
-        assert fan["total"] == len(fan["letters"]) == fan["fitting"] == 1000
-        assert fan["counts"] == {"pending": 0, "running": 0, "waiting": 0, "done": 834, "failed": 166}
-        assert fan["letters"][:6] == "dddddf"
-        assert [item["state"] for item in fan["items"]] == ["failed"] * 166 + ["done"] * 34
-        assert fan["items"][0]["text"].startswith("T-4105 · Northwind · free · Payments by card")
-        assert fan["items"][0]["message"] == "the connection was lost"
-        seen, following = [item["index"] for item in fan["items"]], fan["next"]
+        path = f"/runs/{run}/tree"
+        while (tree := await server.read(path))["partial"]:
+            await asyncio.sleep(0.05)
+        labels = dict(zip(tree["rows"]["path"], tree["rows"]["label"], strict=True))
+        assert (labels["2#failed"], labels["2#done"]) == ("Failed 166", "Done 834")
+        buckets = next(filter(None, tree["rows"]["buckets"]))
+        assert [sum(column) for column in zip(*buckets, strict=True)] == [834, 166]
+        page = (await server.read(f"{path}?under=2%23failed"))["rows"]
+        assert page["hint"][0].startswith("T-4105 · Northwind · free · Payments by card")
+        assert page["hint"][0].endswith(" · the connection was lost")
+        seen, following = list[str](), "0"
         while following:
-            page = await server.read(f"{path}?limit=500&after={following}")
-            seen += [item["index"] for item in page["items"]]
-            following = page["next"]
-        assert len(seen) == 1000
-        assert set(seen) == set(range(1000))
-        assert (await server.read(f"{path}?q=t-4999 baltic"))["fitting"] == 0
-        assert [item["index"] for item in (await server.read(f"{path}?q=t-4999"))["items"]] == [899]
-        assert (await server.read(f"{path}?state=failed"))["fitting"] == 166
-        in_order = await server.read(f"{path}?order=document&after=0.99&limit=3")
-        assert [item["index"] for item in in_order["items"]] == [100, 101, 102]
-        assert (await server.read(f"/runs/{run}/fans/1", 404))["code"] == "no-such-step"
+            some = await server.read(f"{path}?under=2%23done&limit=500&after={following}")
+            seen, following = seen + some["rows"]["path"], some["next"]
+        assert len(set(seen)) == len(seen) == some["total"] == 834
 
 
 async def test_the_past_runs_of_a_document(tmp_path: Path) -> None:

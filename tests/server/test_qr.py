@@ -18,7 +18,7 @@ TEXTS = (
     "ü€😀 <&>\"'",
     *("z" * length for length in (14, 15, 26, 62, 63, 106, 180, 213, 214, 331, 400, 500, 666)),
 )
-MODULES = "async text => (await import(new URL('static/t/app/parts/qr.js', document.baseURI))).qrModules(text)"
+MODULES = "async text => (await import(new URL('static/t/app/parts/qr_dialog.js', document.baseURI))).qrModules(text)"
 EXPONENTS = [1]
 while len(EXPONENTS) < 255:
     EXPONENTS.append((EXPONENTS[-1] << 1) ^ (0x11D if EXPONENTS[-1] & 0x80 else 0))

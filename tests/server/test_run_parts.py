@@ -73,20 +73,6 @@ async def test_a_paused_run_can_be_set_and_resumed(team: tuple[Served, dict[str,
     assert "--set NAME=VALUE" in next(one["command"] for one in head["actions"] if one["name"] == "resume")
 
 
-async def test_steps_by_level(team: tuple[Served, dict[str, str]]) -> None:
-    server, runs = team
-    head = await got(server, f"/runs/{runs['done']}")
-    top = await got(server, f"/runs/{runs['done']}/steps", limit=2)
-    assert [one["path"] for one in top["items"]] == ["1", "2"]
-    rest = await got(server, f"/runs/{runs['done']}/steps", after=top["next"], limit=500)
-    parents = [one for one in [*top["items"], *rest["items"]] if one["children"]]
-    assert parents and rest["next"] is None
-    below = await got(server, f"/runs/{runs['done']}/steps", parent=parents[0]["path"], limit=500)
-    assert len(below["items"]) == parents[0]["children"]
-    known = {step["path"] for step in head["steps"]}
-    assert {one["path"] for one in below["items"]} <= known
-
-
 async def test_a_step_has_its_prompt_marked_with_who_wrote_what(team: tuple[Served, dict[str, str]]) -> None:
     server, runs = team
     step = await got(server, f"/runs/{runs['done']}/steps/1")

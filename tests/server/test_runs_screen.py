@@ -76,12 +76,14 @@ async def test_many_rows_and_new_runs_that_push_nothing(pages: Pages, tmp_path: 
         await expect(page.get_by_text("Report 449", exact=True)).to_be_visible()
         assert await page.evaluate("document.querySelectorAll('*').length") < 3000
         box = page.locator(".run-rows")
-        for known in (200, 300, 400, 450):
-            await box.evaluate("box => { box.scrollTop = box.scrollHeight; }")
+        await page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+        await expect(page.locator(".run-row .run-link")).to_have_count(200)  # so few are all in the document
+        for known in (300, 400, 450):
+            await page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
             await expect(box.locator(".virtual-all")).to_have_css("height", f"{52 * known}px")
-        await box.evaluate("box => { box.scrollTop = box.scrollHeight; }")
+        await page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
         await expect(page.get_by_text("Report 0", exact=True)).to_be_visible()
-        await box.evaluate("box => { box.scrollTop = 52 * 200; }")
+        await page.evaluate("scrollTo(0, 52 * 200)")
         await expect(page.get_by_text("Report 245", exact=True)).to_be_visible()
         before = await rows(page)
         model = f"script:{server.folder / 'incident-report.script.json'}"
@@ -89,11 +91,11 @@ async def test_many_rows_and_new_runs_that_push_nothing(pages: Pages, tmp_path: 
             inputs = {"notes": NOTES, "service": service, "customers": 3}
             await server.start("incident-report.playbook.md", inputs=inputs, model=model)
         await expect(page.get_by_role("button", name="2 new runs")).to_be_visible()
-        assert (await rows(page), await box.evaluate("box => box.scrollTop")) == (before, 52 * 200)
+        assert (await rows(page), await page.evaluate("scrollY")) == (before, 52 * 200)
         await each_look(page, "runs-huge", picture)
         await page.set_viewport_size({"width": 1280, "height": 900})
         await page.get_by_role("button", name="2 new runs").click()
-        await box.evaluate("box => { box.scrollTop = 0; }")
+        await page.evaluate("scrollTo(0, 0)")
         await expect(page.get_by_text("Incident report").first).to_be_visible()
 
 

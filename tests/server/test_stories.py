@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from playwright.async_api import Page, expect
 from tests.browser import Pages
 from tests.server.proxy import proxy
-from tests.server.served import TOKEN, served
+from tests.server.served import TOKEN, Served, served
 
 from quire.server.site import SiteOptions
 
@@ -54,7 +55,7 @@ async def test_many_tabs_need_one_stream_and_the_next_tab_takes_over(pages: Page
         await tabs[0].close()
         await tabs[1].get_by_role("button", name="yes").click()
         for tab in tabs[2:]:
-            await expect(tab.get_by_role("heading", name="Lately finished")).to_be_visible()
+            await expect(tab.get_by_role("heading", name="Ended")).to_be_visible()
         assert server.site.hub.listeners == 1
 
 
@@ -80,7 +81,7 @@ async def test_a_lost_server_is_said_and_old_tabs_go_on_with_the_token_of_the_ne
         for tab in (old, other):
             await expect(tab.get_by_text("The server has ended")).to_be_hidden()
         await old.get_by_role("button", name="yes").click()
-        await expect(old.get_by_role("heading", name="Lately finished")).to_be_visible()
+        await expect(old.get_by_role("heading", name="Ended")).to_be_visible()
 
 
 async def test_a_request_that_the_network_breaks_off_keeps_the_token(pages: Pages, tmp_path: Path) -> None:
@@ -105,7 +106,7 @@ async def test_below_a_path_behind_a_proxy(pages: Pages, tmp_path: Path, keeps_p
             page = await pages.open(f"http://{front.place}/tools/quire/#token={TOKEN}")
             await server.start("release.playbook.md", inputs={"version": "2"}, model=server.script("s.json", REPLIES))
             await page.get_by_role("button", name="yes").click()
-            await expect(page.get_by_role("heading", name="Lately finished")).to_be_visible()
+            await expect(page.get_by_role("heading", name="Ended")).to_be_visible()
             assert page.url == f"http://{front.place}/tools/quire/"
             await _go_and_come_back(page)
             await page.close()  # before the server behind the proxy: a page that is alone would ask for it
@@ -162,7 +163,125 @@ async def test_two_answers_at_once_count_once(pages: Pages, tmp_path: Path) -> N
             *(page.get_by_role("button", name="yes").click(no_wait_after=True) for page in (first, second))
         )
         for page in (first, second):
-            await expect(page.get_by_role("heading", name="Lately finished")).to_be_visible()
+            await expect(page.get_by_role("heading", name="Ended")).to_be_visible()
         effects = await server.site.runtime.store.effects(run["id"])
         assert [one.path for one in effects if one.kind == "ask"] == ["2/ask"]
     pages.faults[:] = [fault for fault in pages.faults if "409" not in fault and "404" not in fault]
+
+
+GATE = """# Review
+
+## INPUTS
+
+- `subject` (string): The incident
+
+## STEP 1: Gate
+
+@elicit(confirm, "Go on to the causes?")
+
+## STEP 2: Report
+
+Write about {{subject}}.
+"""
+DEPLOY = """pipeline: deploy
+dialect: quire
+description: Publishes a version after a person agreed.
+input:
+  version: {type: string}
+steps:
+  - tool: {name: ask, args: {type: confirm, prompt: "Publish it?"}, output: approved}
+  - stop: {when: approved != 'yes', value: "'not approved'"}
+  - shell: {command: !expr "['sh', 'publish.sh', ctx.version]"}
+"""
+
+
+async def _gates(server: Served, subjects: Sequence[str]) -> dict[str, str]:
+    """Start a run for each subject; all of them ask the same."""
+    model = server.script("gate.json", [{"default": "The report."}])
+    runs = {
+        subject: await server.start("gate.playbook.md", inputs={"subject": subject}, model=model)
+        for subject in subjects
+    }
+    async with asyncio.timeout(20):
+        while len(await server.site.runtime.store.questions()) < len(subjects):
+            await asyncio.sleep(0.01)
+    return {subject: str(run["id"]) for subject, run in runs.items()}
+
+
+async def _answered(server: Served, run: str) -> list[str]:
+    return [str(effect.value) for effect in await server.site.runtime.store.effects(run) if effect.kind == "ask"]
+
+
+async def test_of_four_alike_one_is_approved_one_undone_and_one_sent_by_closing_the_tab(
+    pages: Pages, tmp_path: Path
+) -> None:
+    async with served(tmp_path / "team", {"gate.playbook.md": GATE}) as server:
+        runs = await _gates(server, ["search", "payments", "login", "export"])
+        page = await pages.open(server.url)
+        await expect(page.get_by_text("4 alike")).to_be_visible()
+        assert await page.get_by_text("Go on to the causes?").count() == 1, "the text of a question stands once"
+        rows = {subject: page.locator(".asked > li", has=page.get_by_role("link", name=subject)) for subject in runs}
+        await rows["payments"].get_by_role("button", name="Yes").click()
+        await page.wait_for_timeout(500)  # a second click at once is part of a double click
+        await rows["payments"].get_by_role("button", name="Undo").click()
+        await expect(rows["payments"].get_by_role("button", name="Yes")).to_be_visible()
+        await rows["search"].get_by_role("button", name="Yes").click()
+        assert await _answered(server, runs["search"]) == [], "an answer is held before it is sent"
+        # Leaving the screen changes nothing.
+        await page.get_by_role("link", name="Documents").click()
+        async with asyncio.timeout(20):
+            while not await _answered(server, runs["search"]):
+                await asyncio.sleep(0.05)
+        assert await _answered(server, runs["search"]) == ["yes"]
+        await page.get_by_role("link", name="Now").click()
+        await rows["login"].get_by_role("button", name="No").dblclick()
+        await rows["login"].get_by_role("button", name="Undo").wait_for()
+        await page.close(run_before_unload=False)
+        async with asyncio.timeout(4):  # sooner than it would be sent from an open page
+            while not await _answered(server, runs["login"]):
+                await asyncio.sleep(0.02)
+        assert await _answered(server, runs["login"]) == ["no"]
+        waiting = {question.run for question in await server.site.runtime.store.questions()}
+        assert waiting == {runs["payments"], runs["export"]}
+
+
+async def test_a_question_before_an_effect_is_red_and_answered_by_itself(pages: Pages, tmp_path: Path) -> None:
+    options = SiteOptions(allow=("shell",))
+    async with served(tmp_path / "team", {"deploy.yaml": DEPLOY, "gate.playbook.md": GATE}, options=options) as server:
+        for version in ("1.0", "1.1"):
+            await server.start("deploy.yaml", inputs={"version": version})
+        await _gates(server, ["search", "login"])
+        page = await pages.open(server.url)
+        red = page.locator(".question", has_text="Publish it?")
+        await expect(red.get_by_text("changes the world")).to_be_visible()
+        await expect(red.get_by_role("button", name="Yes, publish")).to_have_count(2)
+        await expect(red.get_by_role("button", name="Answer all")).to_have_count(0)
+        await page.get_by_role("button", name="Answer all 2").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Yes").click()
+        await expect(page.locator(".held")).to_have_count(2)
+        await expect(red.locator(".held")).to_have_count(0)
+        async with asyncio.timeout(20):
+            while len(open_ones := await server.site.runtime.store.questions()) > 2:
+                await asyncio.sleep(0.05)
+        assert {question.prompt for question in open_ones} == {"Publish it?"}
+
+
+async def test_hostile_subjects_and_questions_are_text(pages: Pages, tmp_path: Path) -> None:
+    evil = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+    text = GATE.replace("Go on to the causes?", "<svg onload='x'>Go {{subject}}?")
+    async with served(tmp_path / "team", {"gate.playbook.md": text}) as server:
+        failing = server.script("lost.json", [{"error": f"lost {evil}"}])
+        asks = await _gates(server, [evil, f"{evil} again", "\u202egnitset"])
+        other = GATE.replace('@elicit(confirm, "Go on to the causes?")', "Write.")
+        server.write("fails.playbook.md", other)
+        lost = await server.start("fails.playbook.md", inputs={"subject": evil}, model=failing)
+        await server.site.runs.ended(lost["id"], 10)
+        page = await pages.open(server.url)
+        await expect(page.locator("#failed")).to_be_visible()
+        await expect(page.locator(".asked .subject")).to_have_count(len(asks))
+        await expect(page.get_by_text("<img src=x").first).to_be_visible()
+        await page.get_by_role("button", name="Yes").first.click()
+        await expect(page.get_by_role("button", name="Undo")).to_be_visible()
+        assert await page.locator("main img, main iframe, main script, main svg[onload]").count() == 0
+        assert await page.title() == "(3) Quire"
+        assert not any("\u202e" in text for text in await page.locator(".subject").all_inner_texts())

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quire.display.shell_commands import OTHER, SETTING, VALUE, Blank, fork_command, resume_command, run_command
+from quire.display.shell_commands import OTHER, SETTING, STEP, VALUE, Blank, fork_command, resume_command, run_command
 from quire.display.text import one_line, place
+from quire.engine.records import Status
 from quire.patterns import late_pattern
 from quire.plan.vocabulary import CONTROL, first_label
 from quire.runs.outcome import limit_to_raise
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from quire.engine.progress import Progress
     from quire.engine.records import RunRow
     from quire.engine.thread_progress import HookView
+    from quire.values import Value
 
 _STOPS = ("fail", "abort")
 _OUTERMOST = late_pattern(r"thread/turn\[(\d+)\]")
@@ -64,6 +66,41 @@ def after_failure(row: RunRow, progress: Progress) -> list[str]:
         # Where the price is not known, no amount is enough.
         budget = "none" if "--budget none" in failure.message else Blank("MORE|none")
     return [f"to try again from there: {resume_command(row.id, budget=budget)}"]
+
+
+_COMMAND = late_pattern(r"""quire (resume|runs fork|run)(?: (?:'[^']*'|"[^"]*"|[^\s;,\['"])+)*""")
+_WHY = {
+    "resume": "a resume does the failed work again and keeps all that is done",
+    "fork": "a resume would fail again: a fork does it again with other values or permissions",
+    "fix": "a resume would fail again: change the document or its permissions first",
+    "again": "a resume would fail again: a new run begins with the first step",
+}
+
+
+def next_step(row: RunRow, progress: Progress, *, asks: bool) -> dict[str, Value]:
+    """Return the one thing that helps a run now: a verb, the reason for it, and the command that does it."""
+    match row.status:
+        case _ if row.pins.get("imported") or row.status is Status.EXPIRED:
+            kind = "imported" if row.pins.get("imported") else "expired"
+            return _next("fork", f"the run is {kind}: a fork continues in a new run", fork_command(row.id, STEP))
+        case Status.COMPLETED:
+            return _next("again", "the run is complete", run_command(row.document))
+        case Status.FAILED:
+            lines = after_failure(row, progress)
+            command = next((match for line in lines if (match := _COMMAND.search(line))), None)
+            verb = {"runs fork": "fork", "run": "again"}.get(command[1], "resume") if command else "fix"
+            if any("--document" in line for line in lines) or (row.failure and row.failure.kind == "denied"):
+                verb = "fix" if verb != "fork" else verb
+            return _next(verb, _WHY[verb], command[0] if command else None)
+        case Status.RUNNING:
+            return _next("none", "the run is under way", None)
+        case Status.AWAITING_INPUT if asks:
+            return _next("none", "the run waits for an answer", None)
+    return _next("resume", f"the run is {row.status.words}: a resume continues it", resume_command(row.id))
+
+
+def _next(verb: str, why: str, command: str | None) -> dict[str, Value]:
+    return {"verb": verb, "why": why, "command": command}
 
 
 def fails_again(row: RunRow) -> bool:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire.display.run_json import question_data
 from quire.display.shell_commands import answer_to
+from quire.display.text import one_line
+from quire.values import encode, sha256
+from quire.wording import cut
 
 if TYPE_CHECKING:
-    from quire.engine.records import Answer, EffectRecord, Letter, Question
+    from quire.engine.records import Answer, EffectRecord, Letter, Question, RunRow
     from quire.runs.outcome import RunView
     from quire.values import Value
 
 LED_STEPS = 3
 """Steps before a question whose outputs are shown with it."""
 LED_CHARACTERS = 6000
-_NUMBER = re.compile(r"\[\d+\]")
+_ITEM = re.compile(r"\b(for_each|fold|parallel|repeat)\[[^\]]*\]")
 _DOORS: Mapping[str, str] = {
     "web": "in the page",
     "python": "by a program",
@@ -34,12 +37,24 @@ def open_question(question: Question, names: Mapping[str, Value], others: Iterab
     return {**question_data(question, names), "hash": question.hash, "command": answer_to(question, others)}
 
 
-def question_groups(questions: Sequence[Question]) -> Iterator[list[Question]]:
-    """Yield the questions, those that items of one fan-out ask together, in the order of their oldest."""
-    groups: dict[tuple[str, str], list[Question]] = {}
-    for question in questions:
-        groups.setdefault((question.run, _NUMBER.sub("[]", question.path)), []).append(question)
-    yield from groups.values()
+def group_of(question: Question, row: RunRow | None) -> str:
+    """Return the key of the questions that are alike: those of the items of one fan-out, or those with the same text
+    that runs of the same document ask at the same step."""
+    path = _ITEM.sub(r"\1[]", question.path)
+    apart = question.prompt if path == question.path else question.run
+    return sha256(encode([row.pins.get("document") if row else question.run, path, apart]).encode())[:24]
+
+
+def differing_inputs(rows: Sequence[RunRow]) -> dict[str, str]:
+    """Return for each run, in one line, the inputs that differ among several runs and that its label does not name."""
+    inputs = {row.id: {**values} if isinstance(values := row.pins.get("inputs"), Mapping) else {} for row in rows}
+    names = dict.fromkeys(name for values in inputs.values() for name in values)
+    differing = [name for name in names if len({encode(values.get(name)) for values in inputs.values()}) > 1]
+    lines = {}
+    for row in rows:
+        texts = ((name, one_line(str(inputs[row.id].get(name, "")))[:60]) for name in differing)
+        lines[row.id] = cut(" · ".join(f"{name}: {text}" for name, text in texts if text not in row.label), 120)
+    return lines
 
 
 def led_here(view: RunView, path: str) -> list[dict[str, Value]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from quire.display.advice import after_failure
+from quire.display.advice import after_failure, next_step
 from quire.display.run_json import answer_data, question_data, reused_data, row_data, step_data
 from quire.display.shell_commands import (
     SETTING,
@@ -23,6 +23,7 @@ from quire.display.shell_commands import (
 from quire.engine.records import Status
 from quire.engine.requests import BREAK
 from quire.plan.vocabulary import last_label
+from quire.runs.run_tree import state_of
 from quire.stores.contract import CANCELLABLE, RESUMABLE
 
 if TYPE_CHECKING:
@@ -46,7 +47,10 @@ def head_data(view: RunView, *, driven_here: bool, broken_seal: str = "") -> dic
         "model": pins.instead or pins.model,
         "budget": pins.budget,
         "breakpoints": list(pins.breakpoints),
-        "steps": [step_data(step, output=False) for step in view.progress.steps.values()],
+        "steps": [
+            {**step_data(step, output=False), "state": state_of(step.status, row.status)}
+            for step in view.progress.steps.values()
+        ],
         "warnings": [{"step": last_label(way), "way": way, "message": message} for way, message in view.warnings],
         "questions": [{**question_data(question), "hash": question.hash} for question in view.questions],
         "answers": [answer_data(way, record) for way, record in view.answers[-MOST_ANSWERS:]],
@@ -61,6 +65,7 @@ def head_data(view: RunView, *, driven_here: bool, broken_seal: str = "") -> dic
             action for action in _actions(view, driven_here) if not (broken_seal and action["name"] in _DRIVING)
         ],
         "advice": list(after_failure(row, view.progress)) if row.status is Status.FAILED else [],
+        "next": next_step(row, view.progress, asks=bool(view.questions)),
     }
 
 
@@ -83,6 +88,7 @@ def unreadable_head(row: RunRow, problem: str) -> dict[str, Value]:
         "seal_problem": None,
         "actions": [{"name": "export", "command": export_command(row.id)}],
         "advice": [],
+        "next": {"verb": "none", "why": problem, "command": None},
         "problem": problem,
     }
 

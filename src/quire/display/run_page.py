@@ -346,3 +346,29 @@ def _run_table(
         named = ", ".join(f"{name}={text}" for name, text in texts.items())
         cells.append(cell + [short(row.title, 32)] * wide + [short(named, inputs)] * bool(inputs))
     return table(cells, header, right=frozenset({4, 5, 6} if numbers else {4}), style=_status_style)
+
+
+_TREE_LAYOUTS = ((72, 60), (60, 40), (48, 24), (40, 0), (28, 0))
+"""Layouts from the widest to the narrowest: the characters for the names of rows, and for the words about them."""
+
+
+def tree_table(columns: Mapping[str, Sequence[Value]], room: int | None = None) -> list[str]:
+    """Return the tree of a run, one row a line, in the widest layout that fits."""
+    names = ("parent", "title", "label", "state", "hint", "took", "cost", "kind")
+    rows = list(zip(*(columns[name] for name in names), strict=True))
+    depths: list[int] = []
+    for parent, *_ in rows:
+        depths.append(depths[parent] + 1 if isinstance(parent, int) and parent >= 0 else 0)
+    return fitting_table((_tree_table(rows, depths, *layout) for layout in _TREE_LAYOUTS), room)
+
+
+def _tree_table(rows: Sequence[tuple[Value, ...]], depths: Sequence[int], name: int, hint: int) -> list[str]:
+    cells = []
+    for (_, title, label, state, words, took, cost, kind), depth in zip(rows, depths, strict=True):
+        number = f"{title} " if kind == "step" and title else ""
+        seconds, price = (value if isinstance(value, int | float) else None for value in (took, cost))
+        cell = ["  " * depth + short(f"{number}{label}", max(8, name - 2 * depth)), str(state)]
+        cell += [short(str(words), hint)] * bool(hint)
+        cells.append([*cell, duration(seconds) if seconds else "", money(price) if price else ""])
+    header = ("STEP", "STATE", *(["ABOUT"] * bool(hint)), "TOOK", "COST")
+    return table(cells, header, right=frozenset({len(header) - 2, len(header) - 1}), style=_status_style)

@@ -1,5 +1,4 @@
-"""JSON of the parts of a run: one step with everything that led to its result, effects, values, the timeline, and the
-items of a fan-out.
+"""JSON of the parts of a run: one step with everything that led to its result, effects and values.
 
 Texts of models, tools and people have any length, so each is cut where the JSON of a whole step would grow too large;
 `/effects/{path}` has the whole of one. Ten thousand effects as columns take a sixth of their size as objects.
@@ -8,24 +7,21 @@ Texts of models, tools and people have any length, so each is cut where the JSON
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
-
-from msgspec import Struct
+from typing import TYPE_CHECKING
 
 from quire.display.run_json import answer_data, failure_data, question_data, step_data, usage_data
 from quire.display.shell_commands import fork_command, side_command, why_command
 from quire.engine.requests import HumanRequest, ModelRequest, ToolRequest
 from quire.plan.vocabulary import JOINT, first_label
 from quire.runs.prompts import marked, template_of
+from quire.runs.run_tree import state_of
 from quire.runs.step_reads import PIPE
 from quire.runs.why import ProvenanceProgress
 from quire.values import encode
-from quire.wording import cut
 
 if TYPE_CHECKING:
-    from quire.engine.records import EffectRecord, Event
+    from quire.engine.records import EffectRecord, Status
     from quire.plan.nodes import Template
-    from quire.runs.fan_items import Item
     from quire.runs.outcome import RunView
     from quire.runs.why import Performed, ValueSource, Why
     from quire.stores.run_pages import EffectBrief
@@ -52,7 +48,8 @@ def step_detail(view: RunView, why: Why, *, after: int = 0) -> dict[str, Value]:
     # Of several steps with one label the first.
     paths = {step.label: path for path, step in reversed(view.progress.steps.items())}
     return {
-        **(step_data(step, output=False) if step else _place(why)),
+        **(step_data(step, output=False) if step else _place(why, view.row.status)),
+        "state": _state(view, why),
         "effects": [_effect(view, effect, why.values) for effect in performed],
         "effects_total": len(why.performed),
         "next": str(after + len(performed)) if rest > 0 else None,
@@ -70,10 +67,18 @@ def step_detail(view: RunView, why: Why, *, after: int = 0) -> dict[str, Value]:
     }
 
 
-def _place(why: Why) -> dict[str, Value]:
+def _state(view: RunView, why: Why) -> str:
+    """Return the state of the row at a path, as the tree of the run has it."""
+    step = view.progress.steps.get(why.path)
+    last = why.performed[-1].record if why.performed else None
+    told = step.status if step else last.state if last else "running" if why.performed else why.status
+    return state_of(told, view.row.status, asks=any(one.path.startswith(why.path) for one in view.questions))
+
+
+def _place(why: Why, run: Status) -> dict[str, Value]:
     """Return what is known about an item or a call, which is not a step: its state is that of its last effect."""
     last = why.performed[-1].record if why.performed else None
-    status = "running" if last is None else "failed" if last.failure else "completed"
+    status = str(run) if last is None else "failed" if last.failure else "completed"
     return {
         "path": why.path,
         "label": why.label,
@@ -234,144 +239,3 @@ def values_data(view: RunView) -> dict[str, Value]:
             entry = by_name.setdefault(name, {"name": name, "kind": "result"})
             entry |= {"source": source, "path": step.path, "by_hand": True, **short(value)}
     return {"values": list(by_name.values())}
-
-
-STOPS = {"run_paused": "paused", "run_failed": "failed", "run_cancelled": "cancelled"}
-BEGINNINGS = ("run_started", "run_resumed")
-
-
-class Wait(Struct, frozen=True):
-    """A time in which a run waited: for the answer to a question, or to be resumed."""
-
-    kind: Literal["question", "paused", "failed", "cancelled", "interrupted", "forked"]
-    since: float
-    until: float | None
-    """None if the run still waits."""
-    path: str = ""
-    """The path of the question."""
-
-
-def waits(events: Iterable[Event]) -> list[Wait]:
-    """Return the waits of a run, in the order of their beginning."""
-    listed: list[Wait] = []
-    questions: dict[str, float] = {}
-    stopped: tuple[str, float] | None = None
-    last = 0.0
-    for event in events:
-        if event.type == "question":
-            questions.setdefault(event.path, event.at)
-        elif event.path in questions and event.type == "effect":
-            listed.append(Wait("question", questions.pop(event.path), event.at, event.path))
-        elif event.type in STOPS:
-            stopped = STOPS[event.type], event.at
-        elif event.type == "run_forked":
-            stopped = "forked", last or event.at
-        elif event.type in BEGINNINGS:
-            kind, since = stopped or ("interrupted", last)
-            # A run that rests with an open question waits for the answer, which is said already.
-            if since and not questions:
-                listed.append(Wait(kind, since, event.at))  # type: ignore[arg-type]  # from STOPS
-            stopped = None
-        last = event.at
-    listed += (Wait("question", since, None, path) for path, since in questions.items())
-    if stopped and stopped[0] == "paused":
-        listed.append(Wait("paused", stopped[1], None))
-    return sorted(listed, key=lambda wait: wait.since)
-
-
-def timeline_data(view: RunView, events: Iterable[Event]) -> dict[str, Value]:
-    """Return the timeline of a run, in seconds from `start`: all effects as columns, and the times in which the run
-    waited. A lane is a step, in the order of the document; `lane` has their numbers."""
-    progress, effects = view.replay.progress, view.effects
-    waited = waits(events)
-    steps = [progress.step_of(record.path) for record in effects]
-    asking = [progress.step_of(wait.path) if wait.path else None for wait in waited]
-    used = {step.path for step in (*steps, *asking) if step is not None}
-    lanes = [step for step in progress.steps.values() if step.path in used]
-    numbers = {step.path: at for at, step in enumerate(lanes)}
-    start = min([view.row.created_at, *(record.at for record in effects[:1])])
-    kinds = list(dict.fromkeys(record.kind for record in effects))
-    kind_numbers = {kind: at for at, kind in enumerate(kinds)}
-    states = ["ok", "failed", "intent"]
-    return {
-        "start": start,
-        "end": _seconds(max([view.row.updated_at, *(record.ended_at for record in effects)]) - start),
-        "lanes": [
-            {"path": step.path, "label": step.label, "way": step.way, "title": step.title, "status": step.status}
-            for step in lanes
-        ],
-        "kinds": list(kinds),
-        "states": list(states),
-        "effects": {
-            "path": [record.path for record in effects],
-            "lane": [numbers[step.path] if step else -1 for step in steps],
-            "kind": [kind_numbers[record.kind] for record in effects],
-            "state": [states.index(record.state) for record in effects],
-            "at": [_seconds(record.at - start) for record in effects],
-            "elapsed": [_seconds(record.elapsed) for record in effects],
-        },
-        "waits": [
-            {
-                "kind": wait.kind,
-                "path": wait.path or None,
-                "lane": numbers[step.path] if step else -1,
-                "at": _seconds(wait.since - start),
-                "until": None if wait.until is None else _seconds(wait.until - start),
-            }
-            for wait, step in zip(waited, asking, strict=True)
-        ],
-    }
-
-
-def _seconds(value: float) -> float:
-    return round(max(0.0, value), 4)
-
-
-LETTERS = {"pending": "p", "running": "r", "waiting": "w", "done": "d", "failed": "f"}
-FIRST = ("failed", "waiting", "running", "pending", "done")
-"""The order of a list that begins with the entries that need a person."""
-LONGEST = 500
-
-
-def item_text(item: Item) -> str:
-    """Return an item as people know it: the name of a branch, a text itself, or the values of an object."""
-    return item.name or _text(item.value)
-
-
-def _text(value: Value) -> str:
-    if value is None or isinstance(value, str):
-        return value or ""
-    if isinstance(value, Mapping):
-        return " · ".join(_text(part) for part in value.values() if part not in (None, "", [], {}))
-    return encode(value)
-
-
-def counts(items: Sequence[Item]) -> dict[str, Value]:
-    """Return how many items are in each state."""
-    return {state: sum(item.state == state for item in items) for state in LETTERS}
-
-
-def letters(items: Sequence[Item]) -> str:
-    """Return the states of all items in the order of the document, a letter each."""
-    return "".join(LETTERS[item.state] for item in items)
-
-
-def item_data(item: Item) -> dict[str, Value]:
-    """Return one item. Its text is cut: the whole is in the effects of its path."""
-    text = item_text(item)
-    return {
-        "index": item.index,
-        "name": item.name or None,
-        "path": item.path,
-        "state": item.state,
-        "message": item.message[:LONGEST],
-        "text": cut(text, LONGEST),
-        "elapsed": round(item.elapsed, 3),
-        "cost": item.cost,
-        "effects": item.effects,
-    }
-
-
-def rank(item: Item) -> tuple[int, int]:
-    """Return the place of an item in a list that begins with the failed ones."""
-    return FIRST.index(item.state), item.index

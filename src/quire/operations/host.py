@@ -101,6 +101,11 @@ class Host:
         """Drive a run. With `goes_on` it continues in a process of its own when this one ends."""
         await self.runtime.drive(run, given=given or Given(), overrides=overrides)
 
+    def written(self, run: str, path: str) -> tuple[int, str] | None:
+        """Return the text so far of a reply that a model writes now, after the number of characters that are not kept;
+        None if there is none, or another process drives the run."""
+        return None
+
     def pause(self, run: str) -> bool:
         """Pause a run after its current step. Returns False for a run that is not driven here."""
         return False

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
-from quire.display.inbox_json import given_answer, led_here, open_question
+from quire.display.inbox_json import given_answer, group_of, led_here, open_question
 from quire.display.run_json import name_data
 from quire.engine.records import Status
 from quire.errors import BadInputs, QuireError, RunBusy, RunState
 from quire.operations.field_types import After, Input, Limit, Name, OfStep, Page, Text, needs, operation, shape
+from quire.operations.gates import freed_by
 from quire.operations.problems import Problem, problem_of
 from quire.operations.results import OpenQuestion, ShownQuestion
 from quire.runs.adapters import one_name
@@ -20,7 +21,7 @@ from quire.stores.contract import oldest_questions
 from quire.stores.run_pages import lister
 
 if TYPE_CHECKING:
-    from quire.engine.records import Answer, EffectRecord, Question
+    from quire.engine.records import Answer, EffectRecord, Question, RunRow
     from quire.operations.host import Host
     from quire.values import Value
 
@@ -41,16 +42,36 @@ async def list_questions(host: Host, given: ListQuestions) -> Value:
         questions, total = await oldest_questions(store, limit)
     start = _after(questions, given.after)
     page = questions[start : start + limit]
-    rows = {row.id: row for row in await lister(store).named(list({question.run for question in page}))}
-    items: list[Value] = []
-    shown = await rendered_prompts(host, page)
-    for question in page:
-        others = [other for other in questions if other.run == question.run]
-        items.append(
-            {**open_question(question, name_data(rows.get(question.run)), others), "html": shown[question.prompt]}
-        )
+    items: list[Value] = [*await listed(host, page, questions, await rows_of(host, page))]
     more = f"{page[-1].run}/{page[-1].path}" if page and start + limit < total else None
     return {"items": items, "next": more, "total": total}
+
+
+async def rows_of(host: Host, questions: Iterable[Question]) -> Mapping[str, RunRow]:
+    """Return the runs of questions by their ids."""
+    runs = list(dict.fromkeys(question.run for question in questions))
+    return {row.id: row for row in await lister(host.runtime.store).named(runs)} if runs else {}
+
+
+async def listed(
+    host: Host, page: Sequence[Question], questions: Sequence[Question], rows: Mapping[str, RunRow]
+) -> list[dict[str, Value]]:
+    """Return open questions as lists show them, with the key of their group. `questions` are all open ones; `alone`
+    marks those of which each has to be answered by itself."""
+    shown = await rendered_prompts(host, page)
+    items: list[dict[str, Value]] = []
+    for question in page:
+        row = rows.get(question.run)
+        others = [other for other in questions if other.run == question.run]
+        items.append(
+            {
+                **open_question(question, name_data(row), others),
+                "group": group_of(question, row),
+                "alone": (await freed_by(host, row, question)).alone,
+                "html": shown[question.prompt],
+            }
+        )
+    return items
 
 
 def _after(questions: Sequence[Question], place: str) -> int:
@@ -78,7 +99,8 @@ async def show_question(host: Host, given: OfStep) -> Value:
     for step, output in zip(led, outputs, strict=True):
         step["html"] = rendered[output]
     shown = {**open_question(question, name_data(row), questions), "html": rendered[prompt]}
-    return {**shown, "open": True, "led": [*led], "document": row.document}
+    freed = await freed_by(host, row, question)
+    return {**shown, "open": True, "led": [*led], "document": row.document, "alone": freed.alone, "frees": freed.data}
 
 
 async def rendered_prompts(host: Host, questions: Iterable[Question]) -> dict[str, str | None]:

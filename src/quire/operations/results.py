@@ -63,6 +63,8 @@ class OpenQuestion(Struct):
     path: Name
     prompt: Text
     hash: Name
+    group: Annotated[Text, Meta(description="The same for questions that are alike.")]
+    alone: Annotated[bool, Meta(description="Answer it by itself: it may stand before an effect on the world.")]
 
 
 class ShownQuestion(Struct):
@@ -218,35 +220,3 @@ class Chart(Struct):
     format: Format | UnsetType = UNSET
     command: Text | UnsetType = UNSET
     ways: list[Object] | UnsetType = UNSET
-
-
-class EffectColumns(Struct, forbid_unknown_fields=True):
-    path: list[Any] = []
-    lane: list[Any] = []
-    kind: list[Any] = []
-    state: list[Any] = []
-    at: list[Any] = []
-    elapsed: list[Any] = []
-
-
-class Timeline(Struct):
-    seq: Seq
-    start: float
-    end: float
-    lanes: list[Object]
-    kinds: list[Name]
-    states: list[Name]
-    effects: EffectColumns
-    waits: list[Object]
-
-
-class Fan(Struct):
-    """The items of a fan-out. Each letter is the state of one item."""
-
-    path: Name
-    total: Seq
-    counts: Object
-    letters: Annotated[str, Meta(pattern="^[prwdf]*$")]
-    fitting: Seq
-    items: list[Object]
-    next: str | None

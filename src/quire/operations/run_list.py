@@ -173,21 +173,24 @@ async def group_runs(host: Host, given: GroupRuns) -> Value:
     store = lister(host.runtime.store)
     groups: dict[tuple[str, ...], list[RunRow]] = {}
     for run in (await store.page(filters, limit=MOST_GROUPED, pins=False)).rows:
-        if not by_error:
-            groups.setdefault((run.document,), []).append(run)
-        elif run.failure:
-            message = _MASKED.sub("#", run.failure.message[:MOST_MESSAGE])
-            groups.setdefault((run.document, run.failure.kind, message), []).append(run)
+        if run.failure or not by_error:
+            groups.setdefault((run.document, *(error_of(run) if by_error else ())), []).append(run)
     shown = list(groups.items())[:MOST_GROUPS]
     latest = {row.id: row_data(row) for row in await store.named([runs[0].id for _, runs in shown])}
     return {
         "by": given.by,
-        "groups": [_group(key, runs, latest.get(runs[0].id)) for key, runs in shown],
+        "groups": [group_data(key, runs, latest.get(runs[0].id)) for key, runs in shown],
         "more": max(0, len(groups) - MOST_GROUPS),
     }
 
 
-def _group(key: tuple[str, ...], runs: Sequence[RunRow], latest: Value) -> Value:
+def error_of(row: RunRow) -> tuple[str, str]:
+    """Return the kind and the message of a failure, with a sign in place of each number and id in it."""
+    failure = row.failure
+    return (failure.kind, _MASKED.sub("#", failure.message[:MOST_MESSAGE])) if failure else ("", "")
+
+
+def group_data(key: tuple[str, ...], runs: Sequence[RunRow], latest: Value) -> Value:
     document, *error = key
     costs = [run.cost for run in runs if run.cost is not None]
     statuses = [str(run.status) for run in runs]

@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import Collection
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
 from msgspec import UNSET, Meta, UnsetType, field
 
-from quire.display.run_json import step_data
 from quire.display.run_parts_json import brief_data, columns_data, effect_data, step_detail, values_data
+from quire.display.run_tree_json import MOST_ROWS, TreeRows
 from quire.display.transcript import prompt_data, transcript_data
 from quire.display.why import why_data
+from quire.engine.records import Status
 from quire.errors import RunState
-from quire.operations.field_types import File, Limit, Name, Object, OfRun, OfStep, Page, Seq, Text, operation, words
+from quire.operations.field_types import (
+    After,
+    File,
+    Limit,
+    Name,
+    Object,
+    OfRun,
+    OfStep,
+    Seq,
+    Text,
+    operation,
+    shape,
+    words,
+)
 from quire.operations.problems import Problem
 from quire.operations.shelf import pinned_file
 from quire.plan.vocabulary import EXTENSIONS
 from quire.runs.transcript import transcripts
 from quire.runs.why import Why, why_at
 from quire.stores.run_pages import EffectBrief, JournalPages, Paged
+from quire.values import pretty
 
 if TYPE_CHECKING:
     from quire.operations.host import Host
@@ -34,10 +48,35 @@ LONGEST_RENDERED = 100_000
 """Characters up to which a reply comes with its HTML."""
 
 
-class ListSteps(OfRun, frozen=True, kw_only=True):
-    parent: Annotated[Text, Meta(description="The path of the step above; without it the top level.")] = ""
-    after: Annotated[Name, Meta(description="The path of the last step that is known.")] = ""
-    limit: Limit = 100
+Tree = shape(rows=Object, start=float, end=float | None, now=float, partial=bool, etag=Name, next=str | None, total=Seq)
+TextSlice = shape(
+    path=Name,
+    text=Text,
+    html=str | None,
+    after=Seq,
+    next=int | None,
+    total=Seq,
+    kind=Annotated[str, words("text", "json")],
+)
+
+
+class ShowTree(OfRun, frozen=True, kw_only=True):
+    under: Annotated[Text, Meta(description="Only the rows directly below this path, as a page.")] = ""
+    state: Annotated[
+        str,
+        words("pending", "running", "waits", "done", "failed", "stopped", "skipped"),
+        Meta(description="With `under`: only rows in this state."),
+    ] = ""
+    order: Annotated[str, words("document", "slowest", "first"), Meta(description="With `under`: the order.")] = (
+        "document"
+    )
+    after: After = ""
+    limit: Limit = 200
+
+
+class ReadText(OfStep, frozen=True, kw_only=True):
+    after: Annotated[Seq, Meta(description="The number of characters that are known already.")] = 0
+    limit: Annotated[int, Meta(ge=1, le=1_000_000, description="The most characters to return.")] = 100_000
 
 
 class ShowStep(OfStep, frozen=True, kw_only=True):
@@ -66,33 +105,83 @@ async def _view(host: Host, given: OfRun) -> RunView:
     return (await host.views.of(await host.runtime.find(given.run))).view
 
 
-@operation("One level of the tree of steps.", ListSteps, Page[Object])
-async def list_steps(host: Host, given: ListSteps) -> Value:
-    view = await host.views.head(await host.runtime.find(given.run))
-    parent, after, limit = given.parent, given.after, given.limit
-    steps = view.view.progress.steps
-    above = {path: _parent(path, steps) for path in steps}
-    below = [path for path, step in above.items() if step == parent]
-    if after:
-        below = below[below.index(after) + 1 :] if after in below else []
-    counts = Counter(above.values())
-    items: list[Value] = [{**step_data(steps[path], output=False), "children": counts[path]} for path in below[:limit]]
-    return {"items": items, "next": below[limit - 1] if len(below) > limit else None}
-
-
-def _parent(path: str, steps: Collection[str]) -> str:
-    while path := path.rpartition("/")[0]:
-        if path in steps:
-            return path
-    return ""
-
-
 @operation("One step, item or effect: prompts as sent, replies, calls, values and who wrote them.", ShowStep, Object)
 async def show_step(host: Host, given: ShowStep) -> Value:
     view = await _view(host, given)
     detail = step_detail(view, _explained(view, given.path), after=given.after)
     await _render_replies(host, detail)
     return detail
+
+
+@operation("The tree of a run: steps and effects as rows, with state, time and cost, in columns.", ShowTree, Tree)
+async def show_tree(host: Host, given: ShowTree) -> Value:
+    """Return the first rows of a run, opened towards what needs attention, or with `under` one page of the rows below
+    another."""
+    seen = await host.views.tree(await host.runtime.find(given.run))
+    tag = f"{seen.tag}.{seen.partial:d}"
+    if host.has(f'"{tag}"'):
+        return None
+    after = int(given.after) if given.after.isascii() and given.after.isdecimal() and len(given.after) < 10 else 0
+    now = host.runtime.clock.now()
+    elsewhere = seen.row.status is Status.RUNNING and not seen.driven
+    rows = TreeRows(seen.tree, seen.row, now, elsewhere=elsewhere)
+    page = (
+        rows.page(given.under, given.state, given.order, after, given.limit) if given.under else rows.first(after=after)
+    )
+    if page is None:
+        raise Problem.of("no-such-step", f"run {seen.row.id} has no row {given.under}")
+    total, more = page
+    return {
+        "rows": {**rows.columns},
+        "start": rows.start,
+        "end": None if seen.row.status is Status.RUNNING else max(seen.tree.root.end, rows.start),
+        "now": now,
+        "partial": seen.partial,
+        "etag": tag,
+        "next": str(after + (given.limit if given.under else MOST_ROWS)) if more else None,
+        "total": total,
+    }
+
+
+@operation("The text of a reply, a result or an output, in slices.", ReadText, TextSlice)
+async def read_text(host: Host, given: ReadText) -> Value:
+    """Return a slice of a text. A slice of prose ends at a paragraph, so that each can be rendered by itself."""
+    run, path = await host.runtime.find(given.run), given.path
+    first, text = host.written(run, path) or (0, None)
+    text, kind = (text, "text") if text is not None else await _text_at(host, run, path)
+    after = max(given.after, first)
+    part = text[after - first : after - first + given.limit]
+    end, total = after + len(part), first + len(text)
+    if end < total and kind == "text" and (paragraph := part.rfind("\n\n")) > 0:
+        part = part[: paragraph + 2]
+        end = after + len(part)
+    job = ("markdown", part)
+    html = (await host.render([job]))[job] if kind == "text" and len(part) <= LONGEST_RENDERED else None
+    data: dict[str, Value] = {"path": path, "text": part, "html": html, "after": after}
+    return {**data, "next": end if end < total else None, "total": total, "kind": kind}
+
+
+async def _text_at(host: Host, run: str, path: str) -> tuple[str, str]:
+    """Return the text of an effect, of the output of a step, or of the last effect below a row; and its kind."""
+    journal = _journal(host)
+    record = await journal.effect(run, path)
+    if record is None:
+        step = (await _view(host, OfRun(run=run))).progress.steps.get(path)
+        if step is not None and step.output is not None:
+            return step.output, "text"
+        records = [record for _, record in (await host.views.tree(run)).tree.leaves.values()]
+        below = [
+            (record.ended_at, record.path)
+            for record in records
+            if record.path.startswith(f"{path}/") and record.kind in ("model", "tool")
+        ]
+        record = await journal.effect(run, max(below)[1]) if below else None
+    if record is None:
+        raise Problem.of("no-such-step", f"run {run} has no text at {path}")
+    value = (
+        record.value.get("text", "") if isinstance(record.value, Mapping) and record.kind == "model" else record.value
+    )
+    return (value, "text") if isinstance(value, str) else ("" if value is None else pretty(value), "json")
 
 
 def _explained(view: RunView, path: str) -> Why:

@@ -124,7 +124,8 @@ async def show_run(host: Host, given: OfRun) -> Value:
     questions = ",".join(f"{question.path}:{question.hash}" for question in view.view.questions)
     about = _document(host, view.view.row)
     broken = None if driven else await host.runtime.broken_seal(run)
-    state = hashlib.sha256(f"{driven} {questions} {about} {broken}".encode()).hexdigest()[:12]
+    names = (view.view.row.label, view.view.row.note)
+    state = hashlib.sha256(f"{driven} {questions} {about} {broken} {names}".encode()).hexdigest()[:12]
     if host.has(f'"{view.version.tag}.{state}"'):
         return None
     head = head_data(view.view, driven_here=driven, broken_seal=str(broken or ""))

@@ -9,12 +9,15 @@ from quire.plan.pipeline_work import (
     Block,
     Call,
     Fail,
+    Fold,
+    ForEach,
     Formula,
     Guard,
     Invoke,
     Literal,
     OnError,
     PipelineWork,
+    Repeat,
     Select,
     Stop,
     listed_items,
@@ -37,6 +40,37 @@ def step_title(step: Step) -> str:
         case _:
             what = step.title
     return f"{what} → {step.capture.name}" if step.capture else what
+
+
+_WORDS = {
+    "agent": "Ask the model",
+    "think": "Ask the model",
+    "transform": "Compute",
+    "for_each": "For each item",
+    "parallel": "Side by side",
+    "match": "Choose",
+    "fold": "Item by item",
+    "tool": "Tool call",
+    "call": "Call",
+    "steps": "Block",
+}
+
+
+def step_name(step: Step) -> str:
+    """Return the name of a step in all views: its title, else the name of its output, else the document or the tool
+    that it calls. The title of a pipeline's step is the kind of its work."""
+    title = "" if isinstance(step.work, PipelineWork) else step.title
+    if title or step.capture:
+        return title or (step.capture.name if step.capture else "")
+    match step.work:
+        case Call(document=document):
+            return document
+        case Invoke() | UseTool():
+            return tool_name(step.work)
+        case ForEach(do=do) | Fold(do=do) | Repeat(do=do) if do.capture or isinstance(do.work, Call | Invoke):
+            return step_name(do)
+    kind = step.title or type(step.work).__name__.lower()
+    return _WORDS.get(kind, kind.replace("_", " ").capitalize())
 
 
 def tool_name(work: UseTool | Invoke) -> str:

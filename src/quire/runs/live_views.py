@@ -19,9 +19,11 @@ from msgspec.structs import replace
 
 from quire.engine.driver.drive import DriveResult
 from quire.engine.driver.replay import Replay
+from quire.errors import QuireError
 from quire.runs.drives import apply_amendments
-from quire.runs.fan_items import Recorded
+from quire.runs.fan_items import Recorded, add_values, explain
 from quire.runs.outcome import RunView
+from quire.runs.run_tree import RunTree
 from quire.runs.stored import run_without_loop
 from quire.stores.run_pages import Paged
 
@@ -38,6 +40,7 @@ MOST_RUNS = 64
 MOST_EFFECTS = 200_000
 """The views that are kept, and the effects in all of them together. The last one is kept, however large it is."""
 
+MOST_TREES = 8
 IN_THREAD = 500
 """Effects from which on a journal is replayed in a thread: fewer take less time than an event loop may be held up."""
 
@@ -65,6 +68,17 @@ class SeenView(Struct, frozen=True):
     version: Version
 
 
+class SeenTree(Struct):
+    """The tree of a run, and the state of the run that it shows."""
+
+    tree: RunTree
+    row: RunRow
+    tag: str
+    partial: bool
+    """True while a replay may still add to it."""
+    driven: bool = False
+
+
 class Following:
     """A run that this process drives: its progress is the sum of the events of the drive.
 
@@ -74,6 +88,7 @@ class Following:
     def __init__(self, held: PinnedRun) -> None:
         self.held = held
         self.progress: Progress = Recorded.of(held.plan)
+        self.tree = RunTree(held.plan, held.setting.documents)
         self.drive: Drive | None = None
         self.seq = 0
         self.told = 0
@@ -81,10 +96,12 @@ class Following:
     def began(self, drive: Drive) -> None:
         for record in drive.records:
             self.progress.add_effect(record)
+            self.tree.add(record)
         self.drive = drive
 
     def listen(self, event: Event) -> None:
         self.progress.apply(event)
+        self.tree.apply(event)
         self.told = max(self.told, event.seq)
 
     def written(self, events: Sequence[Event]) -> None:
@@ -101,6 +118,8 @@ class LiveViews:
         self._kept: OrderedDict[str, SeenView] = OrderedDict()
         self._making: dict[tuple[str, Version], asyncio.Task[RunView]] = {}
         self._driven: dict[str, Following] = {}
+        self._trees: OrderedDict[str, SeenTree] = OrderedDict()
+        self._explaining: set[asyncio.Task[None]] = set()
         self.replays = 0
         """The number of replays so far."""
 
@@ -131,12 +150,63 @@ class LiveViews:
         view = _live_view(driven, driven.drive, row, await self._runtime.store.questions(run))
         return SeenView(view, Version(row.epoch, driven.seq, row.updated_at, str(row.status), driven.told))
 
+    async def tree(self, run: str, *, whole: bool = False) -> SeenTree:
+        """Return the tree of a run as it is now. That of a long run is partial until its replay has ended, which
+        `whole` waits for."""
+        row = await self._runtime.row(run)
+        driven = self._driven.get(run)
+        if driven is not None and driven.drive is not None:
+            add_values(driven.tree, _live_view(driven, driven.drive, row, ()))
+            tag = f"{row.epoch}.{driven.told}.{row.status}.{len(driven.tree.opened)}"
+            return SeenTree(driven.tree, row, tag, partial=False, driven=True)
+        seq = await last_event(self._runtime.store, run)
+        version = Version(row.epoch, seq, row.updated_at, str(row.status))
+        tree = self._trees.get(run)
+        if tree is None or tree.tag != version.tag:
+            tree = self._trees[run] = SeenTree(await self._built(row), row, version.tag, partial=True)
+        self._trees.move_to_end(run)
+        if len(self._trees) > MOST_TREES:
+            self._trees.popitem(last=False)
+        if tree.partial:
+            explaining = asyncio.create_task(self._explain(tree))
+            self._explaining.add(explaining)
+            explaining.add_done_callback(self._explaining.discard)
+            if whole or len(tree.tree.leaves) < IN_THREAD:
+                await explaining
+        return tree
+
+    async def _built(self, row: RunRow) -> RunTree:
+        """Return the tree of the events and the effects in the store."""
+        store = self._runtime.store
+        held = await self._runtime.stored(row)
+        tree = RunTree(held.plan, held.setting.documents)
+        for event in await store.events(row.id, 0):
+            tree.apply(event, effects=False)
+        briefs = await store.journal().effects(row.id) if isinstance(store, Paged) else ()
+        for record in (brief.record for brief in briefs) if briefs else await store.effects(row.id):
+            tree.add(record)
+        for question in await store.questions(row.id):
+            tree.begin(question.path, question.asked_at)
+        if row.failure and row.failed_at and not row.failed_at.endswith("*"):
+            tree.fail(row.failed_at, row.failure.message)
+        return tree
+
+    async def _explain(self, tree: SeenTree) -> None:
+        # The journal can be shown even if it cannot be replayed.
+        with contextlib.suppress(QuireError):
+            view = await self.of(tree.row.id)
+            if view.version.tag == tree.tag:
+                explain(tree.tree, view.view)
+        tree.partial = False
+
     @contextlib.asynccontextmanager
     async def driving(self, run: str) -> AsyncIterator[Following]:
         """Follow a run while this process drives it."""
         held = await self._runtime.stored(await self._runtime.row(run))
         following = self._driven[run] = Following(held)
-        following.seq = await last_event(self._runtime.store, run)
+        for event in await self._runtime.store.events(run, 0):
+            following.tree.apply(event, effects=False)
+            following.seq = max(following.seq, event.seq)
         try:
             yield following
         finally:
@@ -146,13 +216,15 @@ class LiveViews:
     def forget(self, run: str) -> None:
         """Drop the view of a run that was removed."""
         self._kept.pop(run, None)
+        self._trees.pop(run, None)
 
     async def _with_questions(self, kept: SeenView, row: RunRow) -> SeenView:
-        """Return a kept view with the questions that are open now: an answer that waits is not an event."""
+        """Return a kept view with the questions that are open and the names that the run has now: neither an answer
+        that waits nor a new name is an event."""
         questions = await self._runtime.store.questions(row.id)
-        if list(questions) == list(kept.view.questions):
+        if row == kept.view.row and list(questions) == list(kept.view.questions):
             return kept
-        return SeenView(replace(kept.view, questions=questions), kept.version)
+        return SeenView(replace(kept.view, row=row, questions=questions), kept.version)
 
     async def _replayed(self, row: RunRow) -> RunView:
         runtime = self._runtime

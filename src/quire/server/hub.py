@@ -28,6 +28,7 @@ from quire.engine.records import FINAL, Event, Status
 from quire.errors import QuireError
 from quire.operations.problems import Problem
 from quire.runs.live_views import last_event
+from quire.server.open_replies import OpenReplies
 from quire.stores.contract import Marks, Watchable
 from quire.values import encode
 
@@ -290,6 +291,7 @@ class Hub:
         self._behind: set[tuple[Subscription, str]] = set()
         self._touched: set[str] = set()
         self._wake = asyncio.Event()
+        self.replies = OpenReplies()
         self._trouble = ""
         """The last error of a look at the store; empty while it works."""
         self._closed = False
@@ -305,6 +307,7 @@ class Hub:
         """Take an event of a run that this process drives."""
         if event.replayed:
             return
+        event = self.replies.take(event)
         if event.seq:
             self._touched.add(event.run)
             self._wake.set()
@@ -335,6 +338,8 @@ class Hub:
         if whole and self._trouble:
             listener.put(Frame("store", {"error": self._trouble}))
         self._subscriptions.add(listener)
+        for delta in (delta for run in runs for delta in self.replies.deltas(run)):
+            listener.live(delta)
         return listener
 
     def leave(self, listener: Subscription) -> None:
@@ -398,6 +403,7 @@ class Hub:
                 await self._catch_up(listener, run)
             for run in touched & changed.runs.keys():
                 if changed.runs[run].status is not Status.RUNNING:
+                    self.replies.forget(run)
                     # The last write of a drive that was cancelled is not reported.
                     for listener in [listener for listener in self._subscriptions if run in listener.seen]:
                         listener.stored(await self._changes.events(run, listener.seen[run]))

@@ -52,6 +52,9 @@ class RequestHost(Host):
     ) -> None:
         await self.site.runs.go_on(run, given=given, overrides=overrides, goes_on=goes_on)
 
+    def written(self, run: str, path: str) -> tuple[int, str] | None:
+        return self.site.hub.replies.text(run, path)
+
     def pause(self, run: str) -> bool:
         return self.site.runs.pause(run)
 

@@ -27,7 +27,7 @@ from quire.library.document import read
 from quire.plan.descriptions import instead_of_model, step_title
 from quire.plan.nodes import Plan, Step
 from quire.plan.pipeline_work import PipelineWork
-from quire.runs.fan_items import Work as WorkWithItems
+from quire.runs.run_tree import ITEMS
 from quire.runs.step_reads import _IN_BLOCK
 from quire.source import Source
 
@@ -83,11 +83,11 @@ def test_the_editor_has_words_for_every_kind_and_key(kind: Kind) -> None:
 def test_the_paths_of_inner_steps_are_known() -> None:
     words = {word for node in NODES for word in node.binds}
     assert [word for word in words - {"collect", "parallel"} if place_in_plan(f"1/{word}[7]/x") != f"1/{word}/x"] == []
-    assert set(get_args(WorkWithItems)) == {node for node in NODES if node.binds}
+    assert words - {"collect"} == ITEMS
     sharing = [step.work for step in steps().values() if step.work and step.work.shares_stores]
     paths = [f"1/{part}" for work in sharing for part, _ in work.parts()]
     assert paths and {_IN_BLOCK.sub("", path) for path in paths} == {"1"}
-    # Rounds are counted from 1: `fan_live.js` of the page knows the word as well.
+    # Rounds are counted from 1: `tree_model.js` of the page knows the word as well.
     assert words == {"collect", "fold", "for_each", "parallel", "repeat"}
 
 

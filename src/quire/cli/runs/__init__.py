@@ -109,6 +109,9 @@ _GOING = (Status.PENDING, Status.RUNNING)
     flag_value="md",
     help="All messages and tool calls of a directive.",
 )
+@click.option("--tree", is_flag=True, help="All steps and calls as a tree, with times and costs.")
+@click.option("--step", metavar="STEP", help="With --text: a step, by its label or path.")
+@click.option("--text", is_flag=True, help="The whole text of a reply or result: --step STEP --text.")
 @click.option("--follow", is_flag=True, help="Print events until the run ends or waits.")
 def listing(
     run: str | None,
@@ -124,6 +127,9 @@ def listing(
     state: bool,
     prompt: str | None,
     transcript: str | None,
+    tree: bool,
+    step: str | None,
+    text: bool,
     follow: bool,
 ) -> None:
     """List runs, or show one.
@@ -131,7 +137,7 @@ def listing(
     RUN is an id, the beginning of one, or `last`.
     """
     sides = {"--output": output, "--journal": journal, "--state": state, "--prompt": prompt, "--follow": follow}
-    sides |= {"--transcript": transcript}
+    sides |= {"--transcript": transcript, "--tree": tree, "--text": text}
     chosen = [name for name, value in sides.items() if value]
     if run is None:
         if chosen:
@@ -147,7 +153,10 @@ def listing(
         raise click.UsageError("--status, --limit, --page, --sort, --by and --pulse are for the list, without a RUN")
     if len(chosen) > 1:
         raise click.UsageError(f"{' and '.join(chosen)} exclude each other")
-    with_runtime(lambda runtime: _one(runtime, run, "".join(chosen), prompt or "", as_json or transcript == "json"))
+    if text != bool(step):
+        raise click.UsageError("the text of a step: --step STEP --text")
+    named = prompt or step or ""
+    with_runtime(lambda runtime: _one(runtime, run, "".join(chosen), named, as_json or transcript == "json"))
 
 
 command = RunsGroup("runs", listing)
@@ -222,6 +231,10 @@ async def _one(runtime: Runtime, name: str, side: str, step: str, as_json: bool)
             from quire.runs.prompts import prompt_of_run
 
             print_prompt(prompt_of_run(await runtime.view(run), step, runtime.settings), as_json)
+        case "--tree":
+            await _print_tree(runtime, run, as_json)
+        case "--text":
+            await _print_text(runtime, run, step, as_json)
         case "--state":
             view = await runtime.view(run)
             if view.row.format != "playbook":
@@ -301,6 +314,36 @@ async def _print_transcript(runtime: Runtime, run: str, as_json: bool) -> None:
     if not threads:
         raise RunState(f"run {run} has no thread: a transcript is of directives (see --journal)")
     write_json(transcript_data(view, threads)) if as_json else write_text(transcript_markdown(view, threads))
+
+
+async def _print_tree(runtime: Runtime, run: str, as_json: bool) -> None:
+    from quire.display.run_page import tree_table
+    from quire.operations.host import Caller, Host
+    from quire.operations.run_parts import ShowTree, show_tree
+
+    host = Host(runtime, Caller())
+    await host.views.tree(run, whole=True)
+    data = await show_tree.run(host, ShowTree(run=run))
+    if as_json:
+        write_json(data)
+        return
+    write_lines(tree_table(data["rows"], columns()))
+    if data["next"]:
+        tell(f"{len(data['rows']['path']):,} rows are shown, with {data['next']} of {data['total']:,} at the top")
+
+
+async def _print_text(runtime: Runtime, run: str, step: str, as_json: bool) -> None:
+    from quire.operations.host import Caller, Host
+    from quire.operations.run_parts import ReadText, read_text
+    from quire.runs.why import why
+
+    path = why(await runtime.view(run), step).path
+    host, after, parts = Host(runtime, Caller()), 0, list[str]()
+    while after is not None:
+        data = await read_text.run(host, ReadText(run=run, path=path, after=after))
+        parts.append(data["text"])
+        after = data["next"]
+    write_json({"path": path, "text": "".join(parts), "kind": data["kind"]}) if as_json else write_text("".join(parts))
 
 
 async def _print_events(runtime: Runtime, run: str, as_json: bool) -> None:

@@ -14,8 +14,7 @@ from starlette.responses import HTMLResponse
 
 from quire import __version__
 from quire.display.document_json import document_row
-from quire.display.inbox_json import letter_data, open_question, question_groups
-from quire.display.run_json import name_data
+from quire.display.inbox_json import differing_inputs, group_of, letter_data
 from quire.display.workspace_json import models_data, running_data, stopped_data, trust_data
 from quire.engine.progress import Progress
 from quire.engine.records import Status
@@ -34,17 +33,19 @@ from quire.operations.field_types import (
     shape,
     words,
 )
+from quire.operations.gates import freed_by
 from quire.operations.problems import Problem
-from quire.operations.questions import rendered_prompts
-from quire.operations.run_list import listed
+from quire.operations.questions import listed, rows_of
+from quire.operations.run_list import error_of, group_data
+from quire.operations.run_list import listed as listed_runs
 from quire.runs.doctor import examine
-from quire.stores.contract import Ledger, Watchable, oldest_questions
+from quire.stores.contract import Watchable, oldest_questions
 from quire.stores.run_pages import RunFilters, lister
 from quire.versions import versions
 from quire.workspace.configuration import load_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from starlette.responses import Response
 
@@ -68,6 +69,8 @@ MOST_GROUPS = 20
 MOST_OF_GROUP = 20
 MOST_STOPPED = 20
 MOST_RUNNING = 50
+MOST_FAILED = 500
+"""Failed runs among which the new ones are looked for."""
 FINISHED = 8
 LETTERS = 5
 SUGGESTED = 3
@@ -108,17 +111,17 @@ async def docs(host: RequestHost, given: Input) -> Response:
 
 
 @operation(
-    "Runs that wait for the user, have stopped, are running or have just ended, and their cost.",
+    "Questions in groups, stopped and failed runs, those that are running and those that have just ended.",
     Input,
-    needs("questions", "stopped", "running", "finished", "letters", "spent"),
+    needs("questions", "stopped", "failed", "running", "finished", "letters"),
 )
 async def now(host: RequestHost, given: Input) -> Value:
     site, at = host.site, time.time()
     store = site.runtime.store
     questions, total = await oldest_questions(store, MOST_QUESTIONS)
     stopped = [row for status in (Status.PAUSED, Status.INTERRUPTED) for row in await _list(store, status)]
-    failed = [row for row in await _list(store, Status.FAILED) if row.updated_at > at - DAY]
-    stopped = sorted([*stopped, *failed], key=lambda row: -row.updated_at)
+    stopped = sorted(stopped, key=lambda row: -row.updated_at)
+    failed = [row for row in await _list(store, Status.FAILED, MOST_FAILED) if _is_news(row, at)]
     running = await _list(store, Status.RUNNING)
     finished = await _list(store, Status.COMPLETED, FINISHED)
     quiet = not questions and not running
@@ -127,15 +130,28 @@ async def now(host: RequestHost, given: Input) -> Value:
         "questions": {"groups": await _groups(host, questions), "total": total},
         "stopped": [stopped_data(row) for row in stopped[:MOST_STOPPED]],
         "stopped_more": max(0, len(stopped) - MOST_STOPPED),
+        "failed": _failures(failed),
         "running": [await _running(site, row) for row in running],
-        "finished": await listed(host, finished),
+        "finished": await listed_runs(host, finished),
         "letters": await _letters(site, LETTERS),
-        "spent": await _spent(site, at),
         "suggested": [
             document_row(document, None) for document in documents if document.document and not document.errors
         ][:SUGGESTED],
         "documents": len(documents) if quiet else None,
     }
+
+
+def _failures(rows: Iterable[RunRow]) -> list[Value]:
+    """Return failed runs, those of one document with the same error together."""
+    groups: dict[tuple[str, ...], list[RunRow]] = {}
+    for row in rows:
+        groups.setdefault((row.document, *error_of(row)), []).append(row)
+    return [group_data(key, group, stopped_data(group[0])) for key, group in groups.items()]
+
+
+def _is_news(row: RunRow, at: float) -> bool:
+    """Tell whether a run has failed lately, and no person has marked it as seen since."""
+    return row.updated_at > max(at - DAY, row.seen_at or 0)
 
 
 async def _list(store: Store, status: Status, limit: int = MOST_RUNNING) -> Sequence[RunRow]:
@@ -144,21 +160,36 @@ async def _list(store: Store, status: Status, limit: int = MOST_RUNNING) -> Sequ
 
 
 async def _groups(host: Host, questions: Sequence[Question]) -> list[Value]:
-    """Return the questions, those of one fan-out together."""
-    of_run: dict[str, list[Question]] = {}
+    """Return the questions, those that are alike together, in the order of their oldest."""
+    rows = await rows_of(host, questions)
+    groups: dict[str, list[Question]] = {}
     for question in questions:
-        of_run.setdefault(question.run, []).append(question)
+        groups.setdefault(group_of(question, rows.get(question.run)), []).append(question)
     items: list[Value] = []
-    groups = list(question_groups(questions))[:MOST_GROUPS]
-    shown = await rendered_prompts(host, (question for group in groups for question in group[:MOST_OF_GROUP]))
-    for group in groups:
-        first = group[0]
-        names = name_data(await host.runtime.store.get(first.run))
+    for key, group in [*groups.items()][:MOST_GROUPS]:
+        first, shown = group[0], group[:MOST_OF_GROUP]
+        row = rows.get(first.run)
+        differing = differing_inputs([rows[run] for run in dict.fromkeys(one.run for one in shown) if run in rows])
+        freed = await freed_by(host, row, first)
         asks: list[Value] = [
-            {**open_question(question, names, of_run[first.run]), "html": shown[question.prompt]}
-            for question in group[:MOST_OF_GROUP]
+            {**ask, "differing": differing.get(question.run, "")}
+            for question, ask in zip(shown, await listed(host, shown, questions, rows), strict=True)
         ]
-        items.append({"run": first.run, **names, "way": first.way, "count": len(group), "items": asks})
+        items.append(
+            {
+                "key": key,
+                "run": first.run,
+                "title": row.title if row else "",
+                "document": row.document if row else "",
+                "way": first.way,
+                "fan": len(group) > 1 and len({question.run for question in group}) == 1,
+                "same": len({question.prompt for question in group}) == 1,
+                "count": len(group),
+                "alone": freed.alone,
+                "frees": freed.data,
+                "items": asks,
+            }
+        )
     return items
 
 
@@ -188,20 +219,6 @@ async def list_letters(host: RequestHost, given: ListLetters) -> Value:
 async def _letters(site: Site, most: int) -> list[Value]:
     letters = await site.runtime.store.letters()
     return [letter_data(letter) for letter in reversed(letters[-most:])]
-
-
-async def _spent(site: Site, at: float) -> Value:
-    """Return the cost of the runs that were started today (by the clock of this machine) and in the last seven days."""
-    store = site.runtime.store
-    if not isinstance(store, Ledger):
-        return None
-    local = time.localtime(at)
-    midnight = time.mktime((local.tm_year, local.tm_mon, local.tm_mday, 0, 0, 0, 0, 0, -1))
-    sums: dict[str, Value] = {}
-    for name, since in (("today", midnight), ("week", at - 7 * DAY)):
-        spent = await store.spent(since)
-        sums[name] = {"runs": spent.runs, "cost": spent.cost, "unknown": spent.unknown}
-    return sums
 
 
 @operation(

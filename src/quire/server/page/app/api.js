@@ -52,17 +52,20 @@ function keyOf(request) {
  *
  * @param {string} method
  * @param {string} path below /api/v1
- * @param {{ body?: unknown, headers?: Record<string, string>, signal?: AbortSignal }} [options]
+ * @param {{ body?: unknown, headers?: Record<string, string>, signal?: AbortSignal, keepalive?: boolean }} [options]
+ *   with `keepalive` it arrives even if the page is closed meanwhile
  * @returns {Promise<Response>}
  */
-export async function send(method, path, { body, headers = {}, signal } = {}) {
-  if (method === "GET") return await attempt(method, path, undefined, headers, signal);
+export async function send(method, path, { body, headers = {}, signal, keepalive } = {}) {
+  if (method === "GET") return await attempt(method, path, { headers, signal });
   const text = JSON.stringify(body ?? {});
   const request = `${method} ${path} ${text}`;
   let answer = underWay.get(request);
   if (!answer) {
     const own = { "Content-Type": "application/json", "Idempotency-Key": keyOf(request), ...headers };
-    answer = attempt(method, path, text, own, signal).finally(() => underWay.delete(request));
+    answer = attempt(method, path, { body: text, headers: own, signal, keepalive }).finally(() =>
+      underWay.delete(request)
+    );
     underWay.set(request, answer);
   }
   return (await answer).clone();
@@ -71,16 +74,14 @@ export async function send(method, path, { body, headers = {}, signal } = {}) {
 /**
  * @param {string} method
  * @param {string} path
- * @param {string | undefined} text
- * @param {Record<string, string>} headers
- * @param {AbortSignal} [signal]
+ * @param {RequestInit & { headers?: Record<string, string> }} options
  */
-async function attempt(method, path, text, headers, signal) {
+async function attempt(method, path, options) {
   let response;
   try {
-    response = await fetchWithToken(BASE + path, { method, headers, body: text, signal });
+    response = await fetchWithToken(BASE + path, { method, ...options });
   } catch (error) {
-    if (signal?.aborted) throw error;
+    if (options.signal?.aborted) throw error;
     throw new ApiProblem(unreachable());
   }
   if (response.ok || response.status === 304) return response;
@@ -116,6 +117,27 @@ export async function get(path, signal) {
  */
 export async function post(path, body, headers) {
   return await (await send("POST", path, { body, headers })).json();
+}
+
+/**
+ * Continues runs one by one.
+ *
+ * @param {string[]} runs
+ * @param {(at: number) => void} [progress]
+ * @returns {Promise<{ run: string, detail: string }[]>} the runs for which it did not work
+ */
+export async function resumeAll(runs, progress = () => {}) {
+  const wrong = [];
+  for (const [at, run] of runs.entries()) {
+    progress(at);
+    try {
+      await post(`/runs/${part(run)}/resume`);
+    } catch (error) {
+      if (!(error instanceof ApiProblem)) throw error;
+      wrong.push({ run, detail: error.problem.detail });
+    }
+  }
+  return wrong;
 }
 
 /**

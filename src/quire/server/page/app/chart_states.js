@@ -2,7 +2,8 @@
 
 import { number, plural, shown } from "./words.js";
 
-/** @typedef {{ path: string, status: string, items?: import("./run_store.js").Items, message?: string, survived?: string, elapsed?: number }} Step */
+/** Counts of a fan; of a loop if `rounds`, whose `total` is the most that there may be. @typedef {{ total: number, done: number, failed: number, rounds?: boolean }} Items */
+/** @typedef {{ path: string, status: string, items?: Items, message?: string, survived?: string, elapsed?: number }} Step */
 /** @typedef {{ status: string, word: string, icon: string, tone: string, note?: string }} NodeState */
 
 /** How two runs differ at a step, for a chart that compares them. @type {Record<string, { word: string, icon: string, tone: string }>} */
@@ -13,7 +14,7 @@ const DIFFERENCES = {
   only_b: { word: "only in B", icon: "right", tone: "wait" },
 };
 
-/** Work of a step that has items, in a few words: `934 / 1,000, 3 failed`, `2 rounds`, `round 1 of ≤ 9`. @param {import("./run_store.js").Items} items */
+/** Work of a step that has items, in a few words: `934 / 1,000, 3 failed`, `2 rounds`, `round 1 of ≤ 9`. @param {Items} items */
 export function counts({ total, done, failed, rounds }) {
   if (rounds) {
     return done === total ? plural(done, "round") : `round ${number(Math.min(done + 1, total))} of ≤ ${number(total)}`;

@@ -9,6 +9,8 @@ const LONGEST_PAUSE = 10_000;
 /** A server that says it stops is not asked again before it has. */
 const CLOSING_PAUSE = 2000;
 let closing = false;
+const SHORTEST_REREAD = 1000;
+let rereadAt = 0;
 
 /** @typedef {{ event: string, data: any }} Frame */
 /** @typedef {(frame: Frame) => void} Listener */
@@ -61,6 +63,14 @@ export function follow(run, seq) {
   };
 }
 
+/** Opens the stream again: the server then sends the texts that models are writing from their first letter. */
+export function reread() {
+  if (Date.now() - rereadAt < SHORTEST_REREAD) return;
+  rereadAt = Date.now();
+  if (leads) stream?.abort();
+  else channel.postMessage({ kind: "again" });
+}
+
 /** Begins to read. Called once. */
 export function startFeed() {
   channel.onmessage = ({ data }) => hear(data);
@@ -91,6 +101,8 @@ function hear(message) {
       return;
     case "who":
       return channel.postMessage({ kind: "want", tab, runs: Object.fromEntries(followed) });
+    case "again":
+      return reread();
     case "bye":
       others.delete(message.tab);
       return;

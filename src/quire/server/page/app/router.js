@@ -1,6 +1,6 @@
 // Where the user is: every state of the page is its address, and every link is a real link.
 
-import { html, signal } from "./html.js";
+import { html, signal, useLayoutEffect } from "./html.js";
 
 const ROOT = new URL(document.baseURI).pathname.replace(/\/$/, "");
 
@@ -16,6 +16,16 @@ function here() {
 export const place = signal(here());
 
 addEventListener("popstate", () => (place.value = here()));
+
+/** The title of the screen that is shown; empty for Now. */
+export const title = signal("");
+
+/** Sets the title while a screen is shown. @param {string} text */
+export function useTitle(text) {
+  useLayoutEffect(() => {
+    title.value = text;
+  }, [text]);
+}
 
 /**
  * @param {string} to a path of the page such as `/runs?status=failed`

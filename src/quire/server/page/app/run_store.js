@@ -1,24 +1,19 @@
-// One run as the page holds it: its head with the steps, kept current by the feed. All parts of the page that show a run
-// share one store. Events change the steps at once; the server's own head follows soon, and is always right.
+// One run as the page holds it: its head, its tree and the texts that models write now, kept current by the feed. All
+// parts of the page that show a run share one store. Events change the tree at once; the server's own soon follows.
 
-import { ApiProblem, part, send } from "./api.js";
-import { follow, listen, lostSince } from "./feed.js";
+import { ApiProblem, get, part, query, send } from "./api.js";
+import { follow, listen, lostSince, reread } from "./feed.js";
 import { signal, useEffect } from "./html.js";
-import { change } from "./step_changes.js";
+import { applied, treeOf, withPage } from "./tree_model.js";
 
-/**
- * @typedef {{
- *   path: string, label: string, way: string, title: string, status: string, message: string, elapsed: number,
- *   input_tokens: number, output_tokens: number, cost: number | null, thread?: string, calls?: { name: string }[],
- *   items?: Items, started_at?: number, survived?: string,
- * }} Step
- */
-/** Counts of a fan; of a loop if `rounds`, whose `total` is the most that there may be. @typedef {{ total: number, done: number, failed: number, rounds?: boolean }} Items */
-/** @typedef {{ [name: string]: any, id: string, status: string, seq: number, steps: Step[] }} Head */
+/** @typedef {{ [name: string]: any, id: string, status: string, seq: number }} Head */
+/** A text that is being written, from this character on. @typedef {{ text: string, from: number }} Stream */
+/** @typedef {import("./tree_model.js").Tree} Tree */
 
 const SHORTEST_PAUSE = 400;
 const LINGER = 5000;
 const LONGEST_STREAM = 200_000;
+const PAGE = 200;
 
 /** @type {Map<string, RunStore>} */
 const stores = new Map();
@@ -42,22 +37,24 @@ export class RunStore {
     this.id = id;
     /** The head of the run; null until it is known. */
     this.head = signal(/** @type {Head | null} */ (null));
+    this.tree = signal(/** @type {Tree | null} */ (null));
     this.problem = signal(/** @type {import("./api.js").Problem | null} */ (null));
     /** True once the first answer takes long enough to show a placeholder. */
     this.slow = signal(false);
     /** Texts that models are writing now, by the path of the call. */
-    this.streams = signal(/** @type {Map<string, string>} */ (new Map()));
+    this.streams = signal(/** @type {Map<string, Stream>} */ (new Map()));
     /** How far models have read their prompts, by the path of the call. */
     this.readings = signal(/** @type {Map<string, { processed: number, total: number }>} */ (new Map()));
-    /** Counts the changes of the journal, for parts that read it again. */
-    this.changes = signal(0);
+    /** Pages that the user has opened below rows. @type {Map<string, { order: string, answers: any[] }>} */
+    this.opened = new Map();
     this.holders = 0;
     this.follows = false;
-    this.etag = "";
+    /** @type {Record<string, string>} */
+    this.etags = {};
     this.seen = 0;
     /** Events that are not applied yet. @type {any[]} */
     this.waiting = [];
-    /** Events since the last request for the head began. @type {any[]} */
+    /** Events since the last request began. @type {any[]} */
     this.recent = [];
     /** Provisional events that are applied; they come again when they are written. @type {Set<string>} */
     this.guessed = new Set();
@@ -72,14 +69,14 @@ export class RunStore {
 
   /** @returns {() => void} lets go of the store */
   hold() {
-    if (this.holders++ === 0 && !this.stops.length) this.open();
+    if (this.holders++ === 0 && !this.stops.length) this.start();
     return () => {
       this.holders--;
       setTimeout(() => this.holders || this.close(), LINGER);
     };
   }
 
-  open() {
+  start() {
     stores.set(this.id, this);
     const slow = setTimeout(() => (this.slow.value = !this.head.value), 150);
     let lost = lostSince.value;
@@ -99,7 +96,7 @@ export class RunStore {
     if (stores.get(this.id) === this) stores.delete(this.id);
   }
 
-  /** Reads the head again, soon; several calls are one request. */
+  /** Reads head and tree again, soon; several calls are one request of each. */
   reload() {
     this.due = true;
     if (this.loading || this.timer) return;
@@ -115,23 +112,30 @@ export class RunStore {
     this.due = false;
     this.recent = [];
     const began = performance.now();
+    // The tree does not wait for the head, which the server may have to replay.
+    const tree = this.read("/tree", (answer) => this.takeTree(answer)).catch(() => {});
     try {
-      const headers = this.etag ? { "If-None-Match": this.etag } : {};
-      const response = await send("GET", `/runs/${part(this.id)}`, { headers: /** @type {any} */ (headers) });
-      if (response.status !== 304) {
-        this.etag = response.headers.get("ETag") ?? "";
-        this.take(await response.json());
-      }
+      await this.read("", (head) => this.take(head));
       this.problem.value = null;
     } catch (error) {
       if (!(error instanceof ApiProblem)) throw error;
       if (error.problem.status !== 0 || !this.head.value) this.problem.value = error.problem;
     } finally {
       this.slow.value = false;
+      await tree;
       this.took = performance.now() - began;
       this.loading = false;
       if (this.due && this.stops.length) this.reload();
     }
+  }
+
+  /** @param {string} end of the address @param {(answer: any) => void} take */
+  async read(end, take) {
+    const headers = /** @type {any} */ (this.etags[end] ? { "If-None-Match": this.etags[end] } : {});
+    const response = await send("GET", `/runs/${part(this.id)}${end}`, { headers });
+    if (response.status === 304) return;
+    this.etags[end] = response.headers.get("ETag") ?? "";
+    take(await response.json());
   }
 
   /** @param {Head} head */
@@ -140,10 +144,50 @@ export class RunStore {
       this.follows = true;
       this.stops.push(follow(head.id, head.seq));
     }
-    const later = this.recent.filter((event) => event.seq > head.seq);
     this.seen = Math.max(this.seen, head.seq);
-    this.head.value = later.length ? applied(head, later).head : head;
-    this.changes.value++;
+    this.show(head);
+  }
+
+  /** @param {Head} head */
+  show(head) {
+    this.head.value = head;
+    if (head.status === "running") return;
+    if (this.streams.value.size) this.streams.value = new Map();
+    if (this.readings.value.size) this.readings.value = new Map();
+  }
+
+  /** @param {any} answer */
+  takeTree(answer) {
+    let tree = treeOf(answer);
+    for (const [path, { answers }] of this.opened) {
+      for (const page of answers) if (tree.rows.has(path)) tree = withPage(tree, path, page);
+    }
+    this.tree.value = applied(tree, this.recent.filter((event) => event.seq > (answer.seq ?? event.seq)));
+    if (answer.partial) this.reload();
+    for (const [path, { order, answers }] of this.opened) if (tree.end === null) this.open(path, order, answers.length);
+  }
+
+  /**
+   * Reads what is below a row.
+   *
+   * @param {string} path of a row
+   * @param {string} [order]
+   * @param {number} [pages] how many from the first on; without it the next one
+   */
+  async open(path, order = this.opened.get(path)?.order ?? "", pages) {
+    const kept = this.opened.get(path);
+    const answers = pages || order !== kept?.order ? [] : [...kept.answers];
+    for (let left = pages ?? 1; left > 0; left--) {
+      const after = answers.at(-1)?.next;
+      if (answers.length && !after) break;
+      answers.push(await get(`/runs/${part(this.id)}/tree${query({ under: path, order, after, limit: PAGE })}`));
+    }
+    this.opened.set(path, { order, answers });
+    const tree = this.tree.value;
+    const row = tree?.rows.get(path);
+    if (!tree || !row) return;
+    tree.rows.set(path, { ...row, below: [] });
+    this.tree.value = answers.reduce((now, answer) => withPage(now, path, answer), tree);
   }
 
   /** @param {import("./feed.js").Frame} frame */
@@ -152,15 +196,13 @@ export class RunStore {
     if (!head) return;
     if (event === "runs") {
       const row = data.rows.find((/** @type {any} */ row) => row.id === head.id);
-      if (row) {
-        this.head.value = { ...head, ...row };
-        this.reload();
-      } else if (data.more || data.gone.includes(head.id)) this.reload();
+      if (row) this.show({ ...head, ...row });
+      if (row || data.more || data.gone.includes(head.id)) this.reload();
     } else if (event === "questions") this.reload();
     else if (data?.run === head.id) {
       if (event === "reset") {
         this.seen = 0;
-        this.etag = "";
+        this.etags = {};
         this.guessed.clear();
         return this.reload();
       }
@@ -185,81 +227,42 @@ export class RunStore {
     this.drawing = 0;
     const events = this.waiting;
     this.waiting = [];
-    const head = this.head.value;
-    if (!head || !events.length) return;
-    const { head: next, unsure } = applied(
-      head,
-      events.filter((one) => one.seq || one.provisional || TOLD.test(one.type)),
-    );
-    this.head.value = next;
+    if (!events.length) return;
+    const known = events.filter((one) => one.path && !/^(delta|reading|written)$/.test(one.type));
+    if (known.length && this.tree.value) this.tree.value = applied(this.tree.value, known);
     this.stream(events);
-    if (events.some((one) => one.seq)) this.changes.value++;
-    if (unsure) this.reload();
+    if (events.some((one) => !/^(delta|reading)$/.test(one.type))) this.reload();
   }
 
   /** @param {any[]} events */
   stream(events) {
-    if (
-      !events.some((one) => /^(delta|reading)$/.test(one.type) || this.streams.value.size || this.readings.value.size)
-    ) {
-      return;
-    }
     const streams = new Map(this.streams.value), readings = new Map(this.readings.value);
     for (const one of events) {
       if (one.type === "reading" && one.processed < one.total) readings.set(one.path, one);
       else if (/^(delta|effect|reading)$/.test(one.type)) readings.delete(one.path);
-      if (one.type === "delta") {
-        streams.set(one.path, ((streams.get(one.path) ?? "") + one.text).slice(-LONGEST_STREAM));
-      } else if (one.type === "effect") streams.delete(one.path);
+      if (one.type === "effect") streams.delete(one.path);
+      if (one.type !== "delta") continue;
+      const next = joined(streams.get(one.path), one);
+      if (next) streams.set(one.path, next);
+      else reread();
     }
-    this.streams.value = streams;
-    this.readings.value = readings;
+    if (streams.size || this.streams.value.size) this.streams.value = streams;
+    if (readings.size || this.readings.value.size) this.readings.value = readings;
   }
 }
 
-/** Events that are not kept, but change the head: the ends of items, and the steps of blocks. */
-const TOLD = /^(fan_item|step_)/;
-
-/** Events after which the server has to be asked: the page cannot know all of what they change. */
-const UNSURE = /^(question|thread_|tool_|agent_|hook_|warning|bound_|run_|named|store|step_)/;
-
 /**
- * @param {Head} head
- * @param {any[]} events
- * @returns {{ head: Head, unsure: boolean }} the head after these events; `unsure` if it is only a good guess
+ * Adds a piece of a text where it belongs.
+ *
+ * @param {Stream | undefined} stream
+ * @param {{ text: string, offset?: number, cut?: boolean }} delta
+ * @returns {Stream | null} null if a piece before this one is missing
  */
-export function applied(head, events) {
-  const at = new Map(head.steps.map((step, index) => [step.path, index]));
-  const next = /** @type {Head} */ ({ ...head, steps: head.steps.slice() });
-  const own = new Set();
-  let unsure = false;
-  /** @param {string} path @returns {Step | undefined} a step that may be changed */
-  const stepOf = (path) => {
-    for (
-      let place = path.replaceAll(/\/try\[\d+\](?!.*\/turn\[)/g, "");
-      place;
-      place = place.slice(0, Math.max(0, place.lastIndexOf("/")))
-    ) {
-      const index = at.get(place);
-      if (index === undefined) continue;
-      if (!own.has(index)) {
-        own.add(index);
-        const step = next.steps[index];
-        next.steps[index] = { ...step, items: step.items && { ...step.items } };
-      }
-      return next.steps[index];
-    }
-  };
-  for (const event of events) {
-    next.seq = Math.max(next.seq, event.seq ?? 0);
-    unsure ||= UNSURE.test(event.type);
-    const step = event.path ? stepOf(event.path) : undefined;
-    // The ends of items are told only by the process that drives the run.
-    if (step?.items && event.type === "effect") unsure = true;
-    if (step) change(step, event, step.path === event.path);
-    else if (event.path) unsure = true;
-    // Tokens and cost of the run come with its row, in a message of their own: added here, they would count twice.
-    if (event.type === "effect") next.effects_total = (next.effects_total ?? 0) + 1;
-  }
-  return { head: next, unsure };
+export function joined(stream, { text, offset, cut }) {
+  const end = stream ? stream.from + stream.text.length : 0;
+  const at = offset ?? end;
+  if (cut) return { text, from: at };
+  if (at > end || (stream && at < stream.from)) return at > end ? null : { text, from: at };
+  const whole = (stream?.text.slice(0, at - stream.from) ?? "") + text;
+  return { text: whole.slice(-LONGEST_STREAM), from: (stream?.from ?? 0) + Math.max(0, whole.length - LONGEST_STREAM) };
 }

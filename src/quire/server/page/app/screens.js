@@ -3,7 +3,7 @@
 
 import { html, useEffect, useState } from "./html.js";
 import { Empty, Placeholder } from "./parts/basics.js";
-import { match, place } from "./router.js";
+import { match, place, useTitle } from "./router.js";
 import { NotFound } from "./screens/not_found.js";
 
 /** The first pattern that fits counts: pattern, module, name of the component. @type {[string, () => Promise<any>, string][]} */
@@ -21,15 +21,7 @@ const SCREENS = [
   ["/documents", () => import("./screens/documents.js"), "Documents"],
   ["/documents/*id", () => import("./screens/document.js"), "DocumentScreen"],
   ["/runs/:run", () => import("./screens/run.js"), "Run"],
-  ["/runs/:run/steps/*path", () => import("./screens/run.js"), "Run"],
-  ["/runs/:run/journal", () => import("./screens/run_journal.js"), "RunJournal"],
-  ["/runs/:run/values", () => import("./screens/run_values.js"), "RunValuesScreen"],
-  ["/runs/:run/transcript", () => import("./screens/run_transcript.js"), "RunTranscript"],
-  ["/runs/:run/artifact", () => import("./screens/run_artifact.js"), "RunArtifact"],
-  ["/runs/:run/document", () => import("./screens/run_document.js"), "RunDocument"],
-  ["/runs/:run/graph", () => import("./screens/run_graph.js"), "RunGraph"],
-  ["/runs/:run/timeline", () => import("./screens/run_timeline.js"), "RunTimeline"],
-  ["/runs/:run/fans/*path", () => import("./screens/run_fan.js"), "RunFan"],
+  ["/runs/:run/*old", () => import("./screens/run.js"), "Run"],
 ];
 
 /** Components that are loaded, by name. @type {Map<string, any>} */
@@ -65,6 +57,7 @@ function Loaded({ load, name, props }) {
 
 /** A server of another version has other modules; one that is away has none. */
 function CannotLoad() {
+  useTitle("This screen cannot be loaded");
   return html`
     <h1 tabindex="-1">This screen cannot be loaded</h1>
     <${Empty} title="The server is away, or it has another version than this tab." icon="warning">

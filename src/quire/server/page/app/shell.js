@@ -2,18 +2,20 @@
 
 import { get } from "./api.js";
 import { lostSince, storeTrouble } from "./feed.js";
-import { html, signal, useEffect, useRef } from "./html.js";
+import { html, signal, useEffect, useRef, useState } from "./html.js";
 import { addShortcuts, allShortcuts, lettersOn, switchLetters } from "./keys.js";
 import { ring } from "./parts/bell.js";
 import { Dialog } from "./parts/dialog.js";
 import { Icon } from "./parts/icon.js";
 import { useResource } from "./resource.js";
-import { go, Link, place } from "./router.js";
+import { go, Link, place, title } from "./router.js";
 import { ended } from "./session.js";
 
-/** Dialogs of the shell. @type {import("@preact/signals").Signal<"" | "keys">} */
+/** Dialogs of the shell. @type {import("@preact/signals").Signal<"" | "keys" | "more">} */
 const open = signal("");
 const THEME = "quire-theme";
+/** Screens that need the width: a run, and a try of one of its steps. */
+const SLIM = /^\/runs\/[^/]/;
 
 /** The screens of the rail, in order: path, name, icon, key. @type {[string, string, string, string][]} */
 const RAIL = [
@@ -36,10 +38,9 @@ export function Shell({ children, workspace }) {
   const main = useRef(/** @type {HTMLElement | null} */ (null));
   const path = place.value.path;
 
-  useEffect(() => {
-    const title = main.current?.querySelector("h1")?.textContent;
-    document.title = `${waiting ? `(${waiting}) ` : ""}${title && path !== "/" ? `${title} · ` : ""}Quire`;
-  });
+  const slim = useNarrow(SLIM.test(path) ? 1599 : 1000);
+
+  useTabTitle(waiting);
   useEffect(() => {
     if (!questions.data) return;
     showWaiting(waiting);
@@ -61,7 +62,7 @@ export function Shell({ children, workspace }) {
 
   return html`
     <a class="skip" href="#main">Skip to the content</a>
-    <div class="shell">
+    <div class="shell ${slim ? "slim" : ""}">
       <${Rail} path=${path} waiting=${waiting} workspace=${workspace} />
       <main id="main" ref=${main} tabindex="-1">
         <${LostBar} />
@@ -72,13 +73,30 @@ export function Shell({ children, workspace }) {
   `;
 }
 
+/** Puts the title of the screen, and the number of questions that wait, on the tab. */
+function useTabTitle(waiting = 0) {
+  const name = title.value;
+  useEffect(() => {
+    document.title = `${waiting ? `(${waiting}) ` : ""}${name ? `${name} · ` : ""}Quire`;
+  }, [name, waiting]);
+}
+
+/** Tells whether the window is not wider, now and after each change. @param {number} width */
+function useNarrow(width) {
+  const media = matchMedia(`(max-width: ${width}px)`);
+  const [, changed] = useState(media.matches);
+  useEffect(() => {
+    const change = () => changed(media.matches);
+    media.addEventListener("change", change);
+    return () => media.removeEventListener("change", change);
+  }, [width]);
+  return media.matches;
+}
+
 /** The frame of a screen that is one thing only: a way home, and the bar about a lost server. */
 /** @param {{ children?: unknown }} props */
 export function Bare({ children }) {
-  useEffect(() => {
-    const title = document.querySelector("h1")?.textContent;
-    document.title = `${title ? `${title} · ` : ""}Quire`;
-  });
+  useTabTitle();
   useEffect(
     () =>
       addShortcuts("Everywhere", [
@@ -146,8 +164,15 @@ function Rail({ path, waiting, workspace }) {
     <nav class="rail" aria-label="Screens">
       <p class="brand" title=${workspace}><span class="mark" aria-hidden="true"></span><span>${workspace ||
         "Quire"}</span></p>
-      <ul>${RAIL.map(link)}</ul>
+      <ul>
+        ${RAIL.map(link)}
+        <li class="phone-only">
+          <button type="button" class="rail-link" onClick=${() => (open.value = "more")}>
+            <${Icon} name="more" /><span>More</span></button>
+        </li>
+      </ul>
       <ul class="below">${BELOW.map(link)}</ul>
+      ${open.value === "more" && html`<${More} links=${BELOW.map(link)} />`}
       <p class="rail-tools">
         <${ThemeSwitch} />
         <button type="button" class="icon-button" aria-label="Keys" title="Keys (?)" onClick=${() => (open.value =
@@ -213,10 +238,25 @@ function LostBar() {
   `;
 }
 
-function KeyOverview() {
-  const close = () => (open.value = "");
+/** What the bar of a phone has no place for. @param {{ links: unknown }} props */
+function More({ links }) {
   return html`
-    <${Dialog} title="Keys" onClose=${close}>
+    <${Dialog} title="More" onClose=${closeDialog}>
+      <ul onClick=${closeDialog}>${links}</ul>
+      <p class="actions">
+        <${ThemeSwitch} />
+      </p>
+      </${Dialog}>
+  `;
+}
+
+function closeDialog() {
+  open.value = "";
+}
+
+function KeyOverview() {
+  return html`
+    <${Dialog} title="Keys" onClose=${closeDialog}>
       <label class="check">
         <input type="checkbox" checked=${lettersOn.value} onChange=${(/** @type {any} */ event) =>
           switchLetters(event.target.checked)} />

@@ -27,7 +27,7 @@ export async function ring(waiting) {
   if (!last) return;
   // All tabs use one tag, so that a browser shows one notification.
   const told = new Notification(`${plural(waiting, "question waits", "questions wait")} for you`, {
-    body: cut(`${last.title}: ${last.prompt}`, 160),
+    body: cut(`${last.subject}: ${last.prompt}`, 160),
     tag: "quire-questions",
   });
   told.onclick = () => {

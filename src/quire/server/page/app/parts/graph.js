@@ -3,10 +3,12 @@
 // The picture scrolls and zooms in itself. Every node is a link, one of them can be reached by Tab, and the arrow keys
 // go from node to node. A table of the same steps stands below it.
 
-import { folded, together } from "../chart_states.js";
+import { part, query } from "../api.js";
+import { folded, runStates, together } from "../chart_states.js";
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../html.js";
-import { Link } from "../router.js";
-import { Command, Status } from "./basics.js";
+import { useResource } from "../resource.js";
+import { Link, place } from "../router.js";
+import { Command, Placeholder, ProblemBox, Status } from "./basics.js";
 import { camera } from "./graph_camera.js";
 import { EdgeLabel, EdgeLine, GroupBox, GroupTitle, NodeShape, spoken, WayLabel, WayLine } from "./graph_shapes.js";
 import { Icon } from "./icon.js";
@@ -231,5 +233,33 @@ function AsTable({ chart, states, paths, ...rest }) {
         </div>
       `}
     </details>
+  `;
+}
+
+/** The flowchart of a run's pinned document, coloured by the states of its steps. @param {{ store: any }} props */
+export function RunChart({ store }) {
+  const head = store.head.value;
+  const { query: asked } = place.value;
+  const opened = asked.getAll("open");
+  const { data: chart, problem, slow, reload } = useResource(`/runs/${part(head.id)}/graph${query({ open: opened })}`);
+  if (problem) return html`<${ProblemBox} problem=${problem} retry=${reload} />`;
+  if (!chart) return slow && html`<${Placeholder} lines=${8} />`;
+  const steps = /** @type {any[]} */ (head.steps);
+  const active = steps.findLast((step) => ["running", "awaiting_input"].includes(step.status))?.path ?? "";
+  const trouble = steps.find((step) => step.status === "failed")?.path ?? "";
+  const link = (/** @type {Record<string, any>} */ changes) =>
+    `/runs/${part(head.id)}${query({ view: "graph", step: asked.get("step"), open: opened, ...changes })}`;
+  return html`
+    <${Graph}
+      chart=${chart}
+      label="Graph of ${head.title}"
+      states=${runStates(steps, head.status)}
+      paths=${steps.map((step) => step.path)}
+      selected=${asked.get("step") ?? ""}
+      active=${active || trouble}
+      stepLink=${(/** @type {string} */ path) => link({ step: head.format === "directive" ? undefined : path })}
+      foldLink=${(/** @type {string} */ fold) => link({ open: [...opened, fold] })}
+      fanLink=${(/** @type {string} */ path) => link({ step: path })}
+    />
   `;
 }

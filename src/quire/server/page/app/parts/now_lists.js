@@ -1,144 +1,174 @@
-// The lists of Now below the questions: stopped runs with what helps, running ones, finished ones, letters, money.
+// The lists of Now beside the questions: runs under way, failures by error, stopped runs, ended ones, letters.
 
-import { ApiProblem, part, post } from "../api.js";
+import { ApiProblem, part, resumeAll, send } from "../api.js";
 import { html, useState } from "../html.js";
 import { Link } from "../router.js";
-import { cut, money, plural } from "../words.js";
-import { Age, Command, ProblemBox, Status } from "./basics.js";
+import { cut, duration, plural, shown } from "../words.js";
+import { Age, Command } from "./basics.js";
+import { Icon } from "./icon.js";
 
-/** @param {{ rows: any[], more: number }} props */
-export function Stopped({ rows, more }) {
-  if (!rows.length) return null;
+const MOST_SEGMENTS = 12;
+
+/** @param {{ id: string, name: string, count?: number, tone?: string, children?: unknown }} props */
+function List({ id, name, count, tone = "quiet", children }) {
   return html`
-    <section aria-labelledby="stopped">
-      <h2 id="stopped">Stopped, and can continue</h2>
-      <ul class="rows">${rows.map((row) => html`<${StoppedRun} key=${row.id} row=${row} />`)}</ul>
-      ${more > 0 && html`
-        <p class="more-line">
-          <${Link} to="/runs">${plural(more, "more run")}</${Link}></p>
-      `}
+    <section aria-labelledby=${id}>
+      <h2 id=${id}>${name}${count && html`
+        <span class="count tone-${tone}">${count}</span>
+      `}</h2>
+      <ul class="rows">${children}</ul>
     </section>
   `;
 }
 
-/** @param {{ row: any }} props */
-function StoppedRun({ row }) {
-  const [state, setState] = useState({ sending: false, problem: /** @type {any} */ (null) });
-  const [amount, setAmount] = useState("");
-  const { action } = row;
-  /** @param {any} body */
-  const resume = async (body) => {
-    setState({ sending: true, problem: null });
-    try {
-      await post(`/runs/${part(row.id)}/resume`, body);
-      setState({ sending: true, problem: null });
-    } catch (error) {
-      if (!(error instanceof ApiProblem)) throw error;
-      setState({ sending: false, problem: error.problem });
-    }
-  };
-  /** @param {Event} event */
-  const withMore = (event) => {
-    event.preventDefault();
-    const much = Number(amount);
-    return resume(action.limit === "budget" ? { budget: much } : { limits: { [action.limit]: much } });
-  };
+/** The sign of a status in a circle. @param {{ status: string }} props */
+function Sign({ status }) {
+  const { word, icon, tone } = shown(status);
+  return html`<span class="sign tone-${tone}"><${Icon} name=${icon} label=${word} /></span>`;
+}
+
+/** A run as a link: its label, and a line below. @param {{ row: any, line: any, children?: unknown }} props */
+function RunRow({ row, line, children }) {
   return html`
-    <li class="stopped">
-      <div class="stopped-head">
-        <${Status} status=${row.status} />
-        <${Link} to="/runs/${row.id}" class="row-title">${row.title}</${Link}>
-        <span class="soft number">${price(row)}</span>
-        <span class="soft number"><${Age} at=${row.updated_at} /></span>
-      </div>
-      ${action.reason && html`<p class="soft pre reason">${cut(action.reason, 300)}</p>`}
-      <div class="below-card">
-        ${action.kind === "resume" && html`
-          <button type="button" class="button" disabled=${state.sending} onClick=${() => resume({})}>
-            ${action.label}</button>
-        `}
-        ${action.kind === "look" && html`<${Link} class="button" to="/runs/${row.id}">${action.label}</${Link}>`}
-        ${action.kind === "more" && html`
-          <form class="amount" onSubmit=${withMore}>
-            <input inputmode="decimal" aria-label="New ${action.limit} of ${row.title}"
-              placeholder=${action.limit === "budget" ? "dollars" : action.limit} value=${amount}
-              onInput=${(/** @type {any} */ event) => setAmount(event.target.value)} />
-            <button type="submit" class="button" disabled=${state.sending || !(Number(amount) > 0)}>
-              ${action.label}</button>
-          </form>
-        `}
-        <${Command} command=${action.command} />
-      </div>
-      ${state.problem && html`<${ProblemBox} problem=${state.problem} />`}
+    <li key=${row.id}>
+      <${Link} to="/runs/${row.id}" class="row">
+        <${Sign} status=${row.status} />
+        <span class="row-lines"><b class="subject">${row.label}</b><span class="soft small">${line}</span></span>
+        ${children}
+      </${Link}>
     </li>
   `;
 }
 
-/** What a run has cost, and its budget. @param {any} row */
-function price(row) {
-  return typeof row.budget === "number" ? `${money(row.cost)} of ${money(row.budget)}` : money(row.cost);
-}
-
 /** @param {{ rows: any[] }} props */
-export function Running({ rows }) {
+export function UnderWay({ rows }) {
   if (!rows.length) return null;
   return html`
-    <section aria-labelledby="running">
-      <h2 id="running">Running</h2>
-      <ul class="rows">
-        ${rows.map((row) =>
-          html`
-            <li key=${row.id}>
-              <${Link} to="/runs/${row.id}" class="row">
-                <${Status} status=${row.status} />
-                <span class="row-title">${row.title}</span>
-                <span class="soft number">${place(row)}</span>
-                ${row.items && html`
-                  <span class="soft number">
-                    ${row.items.done + row.items.failed} / ${row.items.total}${row.items.failed > 0 &&
-                      html`, <span class="failed-count">${row.items.failed} failed</span>`}
-                  </span>
-                `}
-                ${row.of > 1 &&
-                  html`<progress max=${row.of} value=${Math.max(0, row.at - 1)} aria-label="Steps"></progress>`}
-                <span class="soft number">${price(row)}</span>
-                <span class="soft number"><${Age} at=${row.created_at} /></span>
-              </${Link}>
-            </li>
-          `
-        )}
-      </ul>
-    </section>
+    <${List} id="running" name="Under way" count=${rows.length}>
+      ${rows.map((row) =>
+        html`
+          <${RunRow} key=${row.id} row=${row} line=${[row.title, ...placeOf(row)].join(" · ")}>
+            ${row.of > 1 && html`<${Segments} at=${row.at} of=${row.of} />`}
+          </${RunRow}>
+        `
+      )}
+    </${List}>
   `;
 }
 
-/** @param {any} row */
-function place(row) {
-  if (row.at && row.of) return `step ${row.at} of ${row.of}`;
-  return row.step ? `step ${row.step}` : "";
+/** The step and the items that a run has reached. @param {any} row */
+function placeOf(row) {
+  const { items } = row;
+  const place = row.at ? `step ${row.at} of ${row.of}` : row.step && `step ${row.step}`;
+  const failed = items?.failed ? `, ${items.failed} failed` : "";
+  const done = items && `${items.done + items.failed} of ${items.total}${failed}`;
+  return [place, done || duration(Date.now() / 1000 - row.created_at)].filter(Boolean);
+}
+
+/** @param {{ at: number, of: number }} props */
+function Segments({ at, of }) {
+  if (of > MOST_SEGMENTS) return html`<progress max=${of} value=${Math.max(0, at - 1)} aria-label="Steps"></progress>`;
+  return html`
+    <span class="segments" aria-hidden="true">${Array.from(
+      { length: of },
+      (_, step) => html`<i class=${step + 1 < at ? "done" : step + 1 === at ? "now" : ""}></i>`,
+    )}</span>
+  `;
+}
+
+/** @param {{ groups: any[], reload: () => void }} props */
+export function Failed({ groups, reload }) {
+  if (!groups.length) return null;
+  const count = groups.reduce((sum, group) => sum + group.count, 0);
+  return html`
+    <${List} id="failed" name="Failed" count=${count} tone="bad">
+      ${groups.map((group) => html`<${Halted} key=${group.key} group=${group} reload=${reload} failed />`)}
+    </${List}>
+  `;
+}
+
+/**
+ * Runs that have stopped for the same reason, with what helps. Several are tried again after a look at what that does.
+ *
+ * @param {{ group: any, reload: () => void, failed?: boolean }} props
+ */
+function Halted({ group, reload, failed = false }) {
+  const [confirm, setConfirm] = useState(/** @type {any} */ (null));
+  const [problem, setProblem] = useState("");
+  const { latest, count, runs } = group;
+  const { action } = latest;
+  const resume = async () => {
+    if (count > 1) return setConfirm(await import("./run_selection.js"));
+    setProblem((await resumeAll(runs))[0]?.detail ?? "");
+  };
+  const seen = async () => {
+    try {
+      for (const run of runs) await send("PATCH", `/runs/${part(run)}`, { body: { seen: true } });
+    } catch (error) {
+      if (!(error instanceof ApiProblem)) throw error;
+      setProblem(error.problem.detail);
+    }
+    reload();
+  };
+  return html`
+    <li class="halted">
+      <${Sign} status=${latest.status} />
+      <div class="row-lines">
+        <${Link} to="/runs/${latest.id}" class="subject">${failed ? cut(action.reason, 200) : latest.label}</${Link}>
+        <span class="soft small">${latest.title}${failed
+          ? `${latest.way && `, step ${latest.way}`} · ${count > 1 ? plural(count, "run") : latest.label}`
+          : ` · ${action.reason}`}, <${Age} at=${latest.updated_at} /></span>
+        <div class="actions">
+          ${action.kind === "resume"
+            ? html`
+              <button type="button" class="button" onClick=${resume}><${Icon} name=${failed ? "again" : "play"} />
+                ${count > 2 ? `Try all ${count} again` : count > 1 ? "Try both again" : action.label}</button>
+            `
+            : html`<${Link} class="button" to="/runs/${latest.id}">${action.label}</${Link}>`}
+          ${count === 1 && html`<${Command} command=${action.command} />`}
+          ${failed && html`
+            <button type="button" class="link push" onClick=${seen} aria-label="Seen: ${latest.label}">Seen</button>
+          `}
+        </div>
+        ${problem && html`<p class="field-problem" role="alert">${problem}</p>`}
+      </div>
+      ${confirm && html`
+        <${confirm.Confirm} action="resume" selected=${runs} close=${() => setConfirm(null)}
+          done=${() => setConfirm(null)} />
+      `}
+    </li>
+  `;
+}
+
+/** @param {{ rows: any[], more: number, reload: () => void }} props */
+export function Stopped({ rows, more, reload }) {
+  if (!rows.length) return null;
+  return html`
+    <${List} id="stopped" name="Stopped, and can continue" count=${rows.length + more} tone="warn">
+      ${rows.map((row) =>
+        html`<${Halted} key=${row.id} group=${{ latest: row, count: 1, runs: [row.id] }} reload=${reload} />`
+      )}
+    </${List}>
+    ${more > 0 && html`
+      <p class="more-line">
+        <${Link} to="/runs?status=paused,interrupted">${plural(more, "more run")}</${Link}></p>
+    `}
+  `;
 }
 
 /** @param {{ rows: any[] }} props */
-export function Finished({ rows }) {
+export function Ended({ rows }) {
   if (!rows.length) return null;
   return html`
-    <section aria-labelledby="finished">
-      <h2 id="finished">Lately finished</h2>
-      <ul class="rows">
-        ${rows.map((row) =>
-          html`
-            <li key=${row.id}>
-              <${Link} to="/runs/${row.id}" class="row">
-                <${Status} status=${row.status} />
-                <span class="row-title">${row.title}</span>
-                <span class="soft number">${money(row.cost)}</span>
-                <span class="soft number"><${Age} at=${row.updated_at} /></span>
-                </${Link}>
-                </li>
-          `
-        )}
-      </ul>
-    </section>
+    <${List} id="finished" name="Ended">
+      ${rows.map((row) =>
+        html`
+          <${RunRow} key=${row.id} row=${row} line=${row.result ? `${row.title} · “${row.result}”` : row.title}>
+            <span class="soft small number"><${Age} at=${row.updated_at} /></span>
+            </${RunRow}>
+        `
+      )}
+    </${List}>
   `;
 }
 
@@ -146,48 +176,17 @@ export function Finished({ rows }) {
 export function Letters({ letters }) {
   if (!letters.length) return null;
   return html`
-    <section aria-labelledby="letters">
-      <h2 id="letters">Letters</h2>
-      <ul class="rows">
-        ${letters.map((one) =>
-          html`
-            <li key=${one.run} class="letter">
-              <p>
-                <${Link} to="/runs/${one.run}">${one.run}</${Link}>
-                <span class="soft"> for ${one.recipient}, <${Age} at=${one.at} /></span></p>
-              <p class="pre">${cut(one.text, 400)}</p>
-            </li>
-          `
-        )}
-      </ul>
-    </section>
-  `;
-}
-
-/** @param {{ spent: any }} props */
-export function Spent({ spent }) {
-  if (!spent || !spent.week.runs) return null;
-  return html`
-    <section aria-labelledby="spent">
-      <h2 id="spent">Spent</h2>
-      <dl class="spent">
-        <${Amount} label="Runs started today" amount=${spent.today} />
-        <${Amount} label="Runs of the last 7 days" amount=${spent.week} />
-      </dl>
-    </section>
-  `;
-}
-
-/** @param {{ label: string, amount: any }} props */
-function Amount({ label, amount }) {
-  return html`
-    <div>
-      <dt class="soft">${label}</dt>
-      <dd>
-        <b class="number">${money(amount.cost)}</b>
-        <span class="soft"> for ${plural(amount.runs, "run")}${amount.unknown > 0 &&
-          `; the price of ${amount.unknown === amount.runs ? "all" : amount.unknown} is not known`}</span>
-      </dd>
-    </div>
+    <${List} id="letters" name="Letters">
+      ${letters.map((one) =>
+        html`
+          <li key=${one.run} class="letter">
+            <p>
+              <${Link} to="/runs/${one.run}">${one.run}</${Link}>
+              <span class="soft"> for ${one.recipient}, <${Age} at=${one.at} /></span></p>
+            <p class="pre">${cut(one.text, 400)}</p>
+          </li>
+        `
+      )}
+    </${List}>
   `;
 }

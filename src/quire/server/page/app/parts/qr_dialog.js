@@ -1,11 +1,13 @@
 // A QR code of the address of this page with its token, so that a phone can be signed in by its camera.
 
+// @ts-types="../../types/lean-qr.d.ts"
+import { correction, generate, mode } from "../../vendor/lean-qr.js";
 import { html, useState } from "../html.js";
 import { token } from "../session.js";
 import { Dialog } from "./dialog.js";
-import { qrModules } from "./qr.js";
 
 const QUIET = 4;
+const LARGEST = 20;
 
 /** @param {{ onClose: () => void }} props */
 export function QrDialog({ onClose }) {
@@ -40,4 +42,21 @@ function QrCode({ text }) {
       <path class="qr-ink" d=${dark.join("")} />
     </svg>
   `;
+}
+
+/**
+ * The code of a text at level M, row by row, with true for dark; null for a text that is too long.
+ *
+ * @param {string} text
+ * @returns {boolean[][] | null}
+ */
+export function qrModules(text) {
+  const level = { minCorrectionLevel: correction.M, maxCorrectionLevel: correction.M, maxVersion: LARGEST };
+  try {
+    const code = generate(mode.bytes(new TextEncoder().encode(text)), level);
+    const all = [...Array(code.size).keys()];
+    return all.map((y) => all.map((x) => code.get(x, y)));
+  } catch {
+    return null;
+  }
 }

@@ -1,75 +1,17 @@
-// A question with the means to answer it in place: options as buttons, Yes and No, or a text.
+// A question with the means to answer it in place: options as buttons, Yes and No, or a text; and what became of it.
 
-import { ApiProblem, get, part, post } from "../api.js";
+import { get, part } from "../api.js";
+import { answerOf, hold, pathOf, undo } from "../held.js";
 import { html, useEffect, useRef, useState } from "../html.js";
 import { addShortcuts } from "../keys.js";
 import { Link } from "../router.js";
-import { ago, plural, span } from "../words.js";
-import { Age, Command, ProblemBox } from "./basics.js";
+import { ago, cut, money, plural, span } from "../words.js";
+import { ProblemBox } from "./basics.js";
 import { Icon } from "./icon.js";
 import { Markup } from "./markup.js";
 
 /** Texts that were typed and not sent yet, by question. @type {Map<string, string>} */
 const drafts = new Map();
-
-/** @param {any} question */
-export function pathOf(question) {
-  return `/questions/${part(question.run)}/${part(question.path)}`;
-}
-
-/** @typedef {{ sending: boolean, answered: string, elsewhere: any, problem: any }} Sent */
-
-/**
- * Sends answers to one question and keeps what came of it.
- *
- * @param {any} question
- * @param {{ onChanged?: () => void }} [options] `onChanged` reads the question again, because it is worded differently
- * @returns {{ state: Sent, answer: (value: string) => Promise<void> }}
- */
-export function useAnswer(question, { onChanged = () => {} } = {}) {
-  const nothing = { sending: false, answered: "", elsewhere: null, problem: null };
-  const [state, setState] = useState(/** @type {Sent} */ (nothing));
-  /** @param {string} value */
-  const answer = async (value) => {
-    setState({ ...nothing, sending: true });
-    try {
-      await post(`${pathOf(question)}/answer`, { value, hash: question.hash });
-      drafts.delete(pathOf(question));
-      setState({ ...nothing, answered: value });
-    } catch (error) {
-      if (!(error instanceof ApiProblem)) throw error;
-      const { problem } = error;
-      setState({ ...nothing, elsewhere: problem.code === "already-answered" ? problem.answer : null, problem });
-      if (problem.code === "question-changed") onChanged();
-    }
-  };
-  return { state, answer };
-}
-
-/**
- * One question as a card. `gone` is true once it is no longer open: then the card says how it was answered, and stays
- * where it is.
- *
- * @param {{ question: any, gone?: boolean, reload?: () => void }} props
- */
-export function QuestionCard({ question, gone = false, reload = () => {} }) {
-  const { state, answer } = useAnswer(question, { onChanged: reload });
-  return html`
-    <article class="card question" aria-label="Question of ${question.title}">
-      <${QuestionHead} question=${question} />
-      <${Prompt} question=${question} />
-      ${state.answered
-        ? html`<p class="answered" role="status"><${Icon} name="check" /> Answered <b>${state.answered}</b></p>`
-        : state.elsewhere || gone
-        ? html`<${AnsweredElsewhere} question=${question} answer=${state.elsewhere} />`
-        : html`
-          <${Answer} question=${question} answer=${answer} disabled=${state.sending} />
-          ${state.problem && html`<${ProblemBox} problem=${state.problem} />`}
-          <${LedHere} question=${question} />
-        `}
-    </article>
-  `;
-}
 
 /** The words of a question. @param {{ question: any }} props */
 export function Prompt({ question }) {
@@ -78,25 +20,40 @@ export function Prompt({ question }) {
     : html`<p class="prompt pre">${question.prompt}</p>`;
 }
 
-/** @param {{ question: any, count?: number }} props */
-export function QuestionHead({ question, count = 1 }) {
-  return html`
-    <header>
-      <${Icon} name="question" />
-      <${Link} to="/runs/${question.run}">${question.title || question.run}</${Link}>
-      <span class="soft">step ${question.way}${question.step_title ? `: ${question.step_title}` : ""}</span>
-      ${count > 1 && html`<span class="count">${plural(count, "item asks", "items ask")}</span>`}
-      <span class="soft push">
-        <${Age} at=${question.asked_at} />${question.expires_at ? html`, <${Expiry} at=${question.expires_at} />` : ""}
-      </span>
-    </header>
-  `;
-}
-
 /** @param {{ at: number }} props */
 export function Expiry({ at }) {
   const left = at - Date.now() / 1000;
   return html`<span class=${left < 86_400 ? "soon" : ""}>${left > 0 ? `expires in ${span(left)}` : "expired"}</span>`;
+}
+
+/**
+ * The means to answer a question; what became of the answer once it is given. `gone` is true once the question is not
+ * open any more. `reload` reads it again, because it is worded differently.
+ *
+ * @param {{ question: any, reload?: () => void, gone?: boolean, disabled?: boolean, onward?: string, [name: string]: unknown }} props
+ */
+export function Answering({ question, reload = () => {}, gone = false, disabled = false, onward = "", ...rest }) {
+  const given = answerOf(question);
+  const { state, problem } = given ?? {};
+  useEffect(() => {
+    if (state === "answered") drafts.delete(pathOf(question));
+    if (problem?.code === "question-changed") reload();
+  }, [state, problem]);
+  if (given && state === "held") return html`<${Held} question=${question} given=${given} />`;
+  if (given && state === "answered") {
+    return html`
+      <p class="answered" role="status"><${Icon} name="check" /> Answered <b>${cut(given.value, 120)}</b>${onward}</p>
+    `;
+  }
+  const isElsewhere = problem?.code === "already-answered";
+  if (isElsewhere || (gone && state !== "sending")) {
+    return html`<${AnsweredElsewhere} question=${question} answer=${isElsewhere ? problem.answer : null} />`;
+  }
+  return html`
+    <${Answer} ...${rest} question=${question} answer=${(/** @type {string} */ value) => hold([question], value)}
+      disabled=${disabled || state === "sending"} />
+    ${problem && html`<${ProblemBox} problem=${problem} />`}
+  `;
 }
 
 /** Says who answered a question in the meantime, and what. @param {{ question: any, answer?: any }} props */
@@ -118,50 +75,66 @@ export function AnsweredElsewhere({ question, answer = null }) {
   `;
 }
 
-/** @param {any} question */
-export function choices(question) {
-  return question.kind === "confirm" ? ["yes", "no"] : question.options;
-}
-
 /**
- * The means to answer. With `keys`, 1…9, y and n choose an option; they ask first, because an answer costs money.
+ * The means to answer. With `keys`, 1…9, y and n choose an option; they ask first, because an answer costs money. `word`
+ * names what a yes does, in red.
  *
- * @param {{ question: any, answer: (value: string) => void, disabled: boolean, keys?: boolean, label?: string }} props
+ * @param {{ question: any, answer: (value: string) => void, disabled: boolean, keys?: boolean, label?: string, word?: string }} props
  */
-export function Answer({ question, answer, disabled, keys = false, label = "Your answer" }) {
-  const options = /** @type {string[]} */ (choices(question));
+export function Answer({ question, answer, disabled, keys = false, label = "Your answer", word = "" }) {
+  const options = /** @type {string[]} */ (question.kind === "confirm" ? ["yes", "no"] : question.options);
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => {
     if (!keys || !options.length) return;
     /** @param {number} at */
     const focus = (at) =>
       /** @type {HTMLElement | undefined} */ (place.current?.querySelectorAll("button")[at])?.focus();
-    const named = question.kind === "confirm"
-      ? [["y", 0, "Choose yes"], ["n", 1, "Choose no"]]
-      : options.slice(0, 9).map((option, at) => [String(at + 1), at, `Choose ${option}`]);
     return addShortcuts(
       "This question",
-      named.map(([key, at, does]) => ({
-        keys: String(key),
-        does: `${does}; Enter answers`,
-        run: () => focus(Number(at)),
+      options.slice(0, 9).map((option, at) => ({
+        keys: question.kind === "confirm" ? option[0] : String(at + 1),
+        does: `Choose ${option}; Enter answers`,
+        run: () => focus(at),
       })),
     );
   }, [question.hash, keys]);
   if (!options.length) return html`<${TextAnswer} ...${{ question, answer, disabled, label }} />`;
+  const words = question.kind === "confirm" ? [word ? `Yes, ${word}` : "Yes", "No"] : options;
   return html`
     <div class="options" ref=${place} role="group" aria-label=${label}>
       ${options.map((option, at) =>
         html`
-          <button type="button" class="button option ${option === question.default ? "usual" : ""}" disabled=${disabled}
-            onClick=${() => answer(option)}>
+          <button type="button" disabled=${disabled} onClick=${() => answer(option)}
+            class="button option ${option === question.default ? "usual" : ""} ${word && option === "yes"
+              ? "danger"
+              : ""}">
             ${keys && at < 9 &&
               html`<kbd aria-hidden="true">${question.kind === "confirm" ? option[0] : at + 1}</kbd>`}
-            <span>${question.kind === "confirm" ? (option === "yes" ? "Yes" : "No") : option}</span>
+            <span>${words[at]}</span>
           </button>
         `
       )}
     </div>
+  `;
+}
+
+/** An answer that can still be undone. @param {{ question: any, given: import("../held.js").Given }} props */
+function Held({ question, given }) {
+  const [left, setLeft] = useState(Math.ceil((given.due - Date.now()) / 1000));
+  const button = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => {
+    // The button that was clicked is gone; its focus goes to the one that takes it back.
+    if (document.activeElement === document.body) button.current?.focus({ preventScroll: true });
+    const timer = setInterval(() => setLeft(Math.max(0, Math.ceil((given.due - Date.now()) / 1000))), 250);
+    return () => clearInterval(timer);
+  }, [given.due]);
+  return html`
+    <p class="held">
+      <${Icon} name="running" />
+      <span role="status">Answered <b>${cut(given.value, 60)}</b></span>
+      <span class="soft number" aria-hidden="true">sent in ${left} s</span>
+      <button type="button" class="button" ref=${button} onClick=${() => undo(question)}>Undo</button>
+    </p>
   `;
 }
 
@@ -186,26 +159,29 @@ function TextAnswer({ question, answer, disabled, label }) {
   `;
 }
 
-/** The last outputs before the question, read when they are opened. @param {{ question: any }} props */
-function LedHere({ question }) {
-  const [led, setLed] = useState(/** @type {any[] | null} */ (null));
-  /** @param {any} event */
-  const onToggle = async (event) => {
-    if (!event.target.open || led) return;
-    setLed((await get(pathOf(question)).catch(() => ({ led: [] }))).led);
-  };
+/** What a yes sets free. @param {{ frees: any }} props */
+export function Freed({ frees }) {
+  if (!frees) return html`<p class="freed soft">The effects of an answer are not known: answer each by itself.</p>`;
+  const { effects, calls, price, red } = frees;
+  const changes = effects.filter((/** @type {any} */ one) => one.world);
+  const most = calls && (calls[1] ? `at most ${plural(calls[1], "model call")}` : "no model call");
+  const rest = [most, price && price[1] > 0 && `at most ${money(price[1])}`].filter(Boolean).join(", ");
+  if (red) {
+    return html`
+      <p class="freed red"><${Icon} name="warning" />
+        <span><b>Yes runs</b> <code>${changes[0]?.name}</code>${changes.length > 1 &&
+          ` and ${plural(changes.length - 1, "other effect")}`} · changes the world${rest && ` · ${rest}`}</span></p>
+    `;
+  }
+  const named = changes.slice(0, 3).map((/** @type {any} */ one) => one.name).join(", ");
   return html`
-    <div class="below-card">
-      <details class="led" onToggle=${onToggle}>
-        <summary>What led here</summary>
-        ${led && html`<${Led} led=${led} run=${question.run} />`}
-      </details>
-      <${Command} command=${question.command} />
-    </div>
+    <p class="freed soft"><b>Then</b> ${rest ? `${rest}; ` : ""}${changes.length
+      ? `later ${named}${changes.length > 3 ? ", …" : ""}`
+      : "nothing is changed outside"}</p>
   `;
 }
 
-/** @param {{ led: any[], run: string }} props */
+/** The last outputs before a question. @param {{ led: any[], run: string }} props */
 export function Led({ led, run }) {
   if (!led.length) return html`<p class="soft">It is the first thing that this run does.</p>`;
   return html`

@@ -1,104 +1,139 @@
-// Questions that items of one fan-out ask together: one card with a list, answered one by one or all alike.
+// Questions that are alike, as one card: their text once, what a yes sets free, and a row for each run or item that
+// asks. All of them are answered at once, unless a yes changes the world.
 
-import { ApiProblem, get, post, query } from "../api.js";
+import { get, query } from "../api.js";
+import { answerOf, hold, pathOf } from "../held.js";
 import { html, useState } from "../html.js";
-import { plural } from "../words.js";
-import { ProblemBox } from "./basics.js";
+import { Link } from "../router.js";
+import { plural, span } from "../words.js";
+import { Age, Command } from "./basics.js";
 import { Dialog } from "./dialog.js";
 import { Icon } from "./icon.js";
-import { Answer, AnsweredElsewhere, pathOf, QuestionHead, useAnswer } from "./question.js";
+import { Answer, Answering, Expiry, Freed, Led, Prompt } from "./question.js";
 
 const PAGE = 20;
+/** Seconds before the end of a question in which a list says so. */
+const SOON = 7 * 86_400;
 
 /** @param {{ group: any, gone: Set<string>, reload: () => void }} props */
 export function QuestionGroup({ group, gone, reload }) {
-  const [all, setAll] = useState(false);
+  const [asking, setAsking] = useState(false);
   const [more, setMore] = useState(/** @type {any[]} */ ([]));
   const [shown, setShown] = useState(PAGE);
-  const [told, setTold] = useState("");
   const items = [...group.items, ...more];
-  const first = group.items[0];
+  const first = items[0];
+  const red = group.frees?.red;
   const showMore = async () => {
-    if (items.length < shown + PAGE && items.length < group.count) {
-      const known = new Set(items.map((one) => one.path));
-      setMore([...more, ...(await alike(group)).filter((/** @type {any} */ one) => !known.has(one.path))]);
+    if (items.length < Math.min(shown + PAGE, group.count)) {
+      const drawn = new Set(items.map(pathOf));
+      setMore([...more, ...(await alike(group)).filter((one) => !drawn.has(pathOf(one)))]);
     }
     setShown(shown + PAGE);
   };
+  const isText = first.kind !== "confirm" && !first.options.length;
   return html`
     <article class="card question" aria-label="Questions of ${group.title}">
-      <${QuestionHead} question=${first} count=${group.open} />
-      <ul class="rows asked">
+      <header>
+        <${Icon} name="question" />
+        <${Link} to="/runs?document=${encodeURIComponent(group.document)}" class="row-link"><b>${group
+          .title}</b></${Link}>
+        <span class="soft">step ${group.way}${first.step_title ? `: ${first.step_title}` : ""}</span>
+        ${group.count > 1 && html`<span class="count">${group.open} alike</span>`}
+        <span class="soft push">${asked(items)}${first.expires_at - Date.now() / 1000 < SOON && first.expires_at
+          ? html`, <${Expiry} at=${first.expires_at} />`
+          : ""}</span>
+      </header>
+      ${group.same && html`<${Prompt} question=${first} />`}
+      ${red && html`<${Freed} frees=${group.frees} />`}
+      <ul class="asked">
         ${items.slice(0, shown).map((one) =>
-          html`<${OneOfMany} key=${one.path} question=${one} gone=${gone.has(pathOf(one))} reload=${reload} />`
+          html`
+            <li key=${pathOf(one)} class=${isText ? "asked-text" : ""}>
+              <${AskedBy} question=${one} group=${group} />
+              <${Answering} question=${one} gone=${gone.has(pathOf(one))} reload=${reload}
+                word=${red ? group.frees.word : ""} label=${group.count > 1
+                  ? `Answer of ${one.subject}`
+                  : "Your answer"} />
+              ${group.count === 1 && html`<${LedHere} question=${one} />`}
+            </li>
+          `
         )}
       </ul>
-      <div class="below-card">
-        ${group.count > shown &&
-          html`<button type="button" class="button" onClick=${showMore}>Show more of ${group.count}</button>`}
-        ${group.open > 1 &&
-          html`<button type="button" class="button primary" onClick=${() => setAll(true)}>Answer all alike …</button>`}
-        <span class="soft" role="status">${told}</span>
-      </div>
-      ${all && html`<${AnswerAll} group=${group} onClose=${() => setAll(false)} onDone=${setTold} />`}
+      ${(!red || group.count > shown) && html`
+        <footer>
+          ${!red && html`<${Freed} frees=${group.frees} />`}
+          ${group.count > shown &&
+            html`<button type="button" class="button" onClick=${showMore}>Show more of ${group.count}</button>`}
+          ${group.open > 1 && !group.alone && html`
+            <button type="button" class="button" onClick=${() => setAsking(true)}>
+              Answer all ${group.open} …</button>
+          `}
+        </footer>
+      `}
+      ${asking && html`<${AnswerAll} group=${group} onClose=${() => setAsking(false)} />`}
     </article>
   `;
 }
 
-/** @param {{ question: any, gone: boolean, reload: () => void }} props */
-function OneOfMany({ question, gone, reload }) {
-  const { state, answer } = useAnswer(question, { onChanged: reload });
-  const item = /\[(\d+)\]/.exec(question.path)?.[1];
+/** When they were asked: `asked 3 min – 2 h ago`. @param {any[]} items */
+function asked(items) {
+  const ages = items.map((one) => Date.now() / 1000 - one.asked_at);
+  const [least, most] = [span(Math.min(...ages)), span(Math.max(...ages))];
+  return `asked ${least === most ? "" : `${least} – `}${most} ago`;
+}
+
+/** The run or the item that asks. @param {{ question: any, group: any }} props */
+function AskedBy({ question, group }) {
+  const item = group.fan ? /\[(\d+)\](?!.*\[\d+\])/.exec(question.path)?.[1] : undefined;
+  const number = item === undefined ? "" : `${Number(item) + 1}. `;
   return html`
-    <li class="asked-one">
-      <p class="pre">${item !== undefined && html`<span class="soft number">${Number(item) + 1}. </span>`}${question
-        .prompt}</p>
-      ${state.answered
-        ? html`<p class="answered" role="status"><${Icon} name="check" /> Answered <b>${state.answered}</b></p>`
-        : state.elsewhere || gone
-        ? html`<${AnsweredElsewhere} question=${question} answer=${state.elsewhere} />`
-        : html`<${Answer} question=${question} answer=${answer} disabled=${state.sending} label="Answer ${question.prompt}" />`}
-      ${state.problem && !state.elsewhere && html`<${ProblemBox} problem=${state.problem} />`}
-    </li>
+    <div class="asked-by">
+      ${group.same
+        ? html`<${Link} to="/runs/${question.run}" class="subject">${number}${question.subject}</${Link}>`
+        : html`<p class="subject pre">${number}${question.prompt}</p>`}
+      ${!group.fan && html`
+        <span class="soft small">${question.differing || `run ${question.run}`}${group.count > 1 &&
+          html`, <${Age} at=${question.asked_at} />`}</span>
+      `}
+    </div>
   `;
 }
 
-/** @param {{ group: any, onClose: () => void, onDone: (told: string) => void }} props */
-function AnswerAll({ group, onClose, onDone }) {
-  const [sending, setSending] = useState(false);
-  const [problem, setProblem] = useState(/** @type {any} */ (null));
+/** The last outputs before the question, read when they are opened. @param {{ question: any }} props */
+function LedHere({ question }) {
+  const [led, setLed] = useState(/** @type {any[] | null} */ (null));
+  /** @param {any} event */
+  const onToggle = async (event) => {
+    if (!event.target.open || led) return;
+    setLed((await get(pathOf(question)).catch(() => ({ led: [] }))).led);
+  };
+  return html`
+    <details class="led" onToggle=${onToggle}>
+      <summary>What led here</summary>
+      ${led && html`
+        <${Led} led=${led} run=${question.run} />
+        <${Command} command=${question.command} />
+      `}
+    </details>
+  `;
+}
+
+/** @param {{ group: any, onClose: () => void }} props */
+function AnswerAll({ group, onClose }) {
   /** @param {string} value */
   const answer = async (value) => {
-    setSending(true);
-    try {
-      const open = await alike(group);
-      let answered = 0;
-      for (let at = 0; at < open.length; at += 500) {
-        const answers = open.slice(at, at + 500).map(({ run, path, hash }) => ({ run, path, hash, value }));
-        answered += (await post("/questions/answers", { answers })).answered;
-      }
-      onDone(
-        `${plural(answered, "question")} answered ${value}` +
-          (answered < open.length ? `, ${open.length - answered} were not open any more or did not take it` : ""),
-      );
-      onClose();
-    } catch (error) {
-      if (!(error instanceof ApiProblem)) throw error;
-      setSending(false);
-      setProblem(error.problem);
-    }
+    const open = group.items.length < group.count ? await alike(group).catch(() => group.items) : group.items;
+    hold(open.filter((/** @type {any} */ one) => !one.alone && !answerOf(one)), value);
+    onClose();
   };
+  const first = { ...group.items[0], path: `${group.items[0].path}#all` };
   return html`
     <${Dialog} title="Answer ${plural(group.open, "question")} alike" onClose=${onClose}>
       <p>Every open question of step ${group
         .way} gets the same answer. Those that were answered meanwhile keep theirs.</p>
-      <p class="prompt pre">${group.items[0].prompt}</p>
-      <${Answer} question=${{
-        ...group.items[0],
-        path: `${group.items[0].path}#all`,
-      }} answer=${answer} disabled=${sending} label="One answer for all" />
-      ${problem && html`<${ProblemBox} problem=${problem} />`}
-    </${Dialog}>
+      <p class="prompt pre">${first.prompt}</p>
+      <${Answer} question=${first} answer=${answer} disabled=${false} label="One answer for all" />
+      </${Dialog}>
   `;
 }
 
@@ -109,18 +144,12 @@ function AnswerAll({ group, onClose, onDone }) {
  * @returns {Promise<any[]>}
  */
 async function alike(group) {
-  const shape = shapeOf(group.items[0]);
-  const found = [];
+  const all = [];
   let after = "";
   do {
-    const page = await get(`/questions${query({ run: group.run, limit: 500, after })}`);
-    found.push(...page.items.filter((/** @type {any} */ one) => shapeOf(one) === shape));
+    const page = await get(`/questions${query({ limit: 500, after })}`);
+    all.push(...page.items.filter((/** @type {any} */ one) => one.group === group.key));
     after = page.next ?? "";
   } while (after);
-  return found;
-}
-
-/** @param {any} question */
-function shapeOf(question) {
-  return question.path.replace(/\[\d+\]/g, "[]");
+  return all;
 }

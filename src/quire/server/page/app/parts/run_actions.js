@@ -3,11 +3,10 @@
 import { ApiProblem, download, part, post } from "../api.js";
 import { lostSince } from "../feed.js";
 import { html, useState } from "../html.js";
-import { go } from "../router.js";
-import { Command, copyText, ProblemBox } from "./basics.js";
+import { go, Link } from "../router.js";
+import { Command, ProblemBox } from "./basics.js";
 import { Dialog } from "./dialog.js";
 import { Icon } from "./icon.js";
-import { focusAnswer } from "./run_question.js";
 import { ResumeForm } from "./run_resume.js";
 
 /** @type {Record<string, { word: string, icon: string, kind?: string }>} */
@@ -21,8 +20,9 @@ const SHOWN = {
   export: { word: "Export", icon: "download" },
 };
 
-/** @param {{ head: any, store: import("../run_store.js").RunStore }} props */
-export function RunActions({ head, store }) {
+/** @param {{ head: any, store: import("../run_store.js").RunStore, answer: (path: string) => void }} props */
+export function RunActions({ head, store, answer }) {
+  const [menu, setMenu] = useState(false);
   const [asked, setAsked] = useState("");
   const [problem, setProblem] = useState(/** @type {any} */ (null));
   const away = lostSince.value > 0;
@@ -40,11 +40,9 @@ export function RunActions({ head, store }) {
   };
   /** @param {any} action */
   const act = ({ name }) => {
-    const question = head.questions[0];
     switch (name) {
       case "answer":
-        if (document.querySelector(".question-bar")) return focusAnswer();
-        return go(`/runs/${head.id}/steps/${part(question.path)}`);
+        return answer(head.questions[0].path);
       case "fork":
         return go(`/runs/${head.id}/fork`);
       case "compare":
@@ -58,24 +56,38 @@ export function RunActions({ head, store }) {
         return setAsked(name);
     }
   };
+  const document = `/documents/${part(head.document_id ?? head.document)}`;
+  const further = head.next?.verb === "again"
+    ? { words: "Run again", to: `${document}?tab=run` }
+    : head.next?.verb === "fix" && { words: "Open the document", to: `${document}?tab=source` };
+  /** @param {any} action */
+  const button = (action) => {
+    const { word, icon, kind = "" } = SHOWN[action.name];
+    // Resume is the first thing to do only where it helps.
+    const helps = action.name !== "resume" || !head.next || head.next.verb === "resume";
+    return html`
+      <button type="button" key=${action.name} class="button ${helps ? kind : ""} act-${action.name}" disabled=${away}
+        title=${away ? "The server cannot be reached" : action.command ?? "Ctrl-C in the terminal that drives it"}
+        onClick=${() => act(action)}><${Icon} name=${icon} />${word}</button>
+    `;
+  };
   return html`
-    <div class="actions run-actions">
-      ${head.actions.map((/** @type {any} */ action) => {
-        const { word, icon, kind = "" } = SHOWN[action.name];
-        return html`
-          <span class="action" key=${action.name}>
-            <button type="button" class="button ${kind}" disabled=${away}
-              title=${away ? "The server cannot be reached" : action.command ?? "Ctrl-C in the terminal that drives it"}
-              onClick=${() => act(action)}><${Icon} name=${icon} />${word}</button>
-            ${action.command && html`<${CopyCommand} word=${word} command=${action.command} />`}
-          </span>
-        `;
-      })}
+    <div class="run-actions">
+      ${head.actions.filter((/** @type {any} */ one) => one.name !== "export").map(button)}
+      ${further && html`<${Link} class="button" to=${further.to}>${further.words}</${Link}>`}
+      <details class="menu" onToggle=${(/** @type {any} */ event) => setMenu(event.currentTarget.open)}>
+        <summary class="icon-button" aria-label="All actions" title="All actions"><${Icon} name="more" /></summary>
+        ${menu &&
+          html`<ul>${
+            head.actions.map((/** @type {any} */ action) =>
+              html`<li key=${action.name}>${button(action)}${
+                action.command &&
+                html`<${Command} command=${action.command} label="${SHOWN[action.name].word} as a command" />`
+              }</li>`
+            )
+          }</ul>`}
+      </details>
     </div>
-    ${head.advice?.length > 0 &&
-      html`<ul class="advice">${
-        head.advice.map((/** @type {string} */ line) => html`<li class="pre">${line}</li>`)
-      }</ul>`}
     ${problem && !asked && html`<${ProblemBox} problem=${problem} />`}
     ${asked === "resume" && html`
       <${Dialog} title="Resume this run" onClose=${() => setAsked("")}>
@@ -95,22 +107,5 @@ export function RunActions({ head, store }) {
         </div>
       </${Dialog}>
     `}
-  `;
-}
-
-/** A small button beside an action. @param {{ word: string, command: string }} props */
-export function CopyCommand({ word, command }) {
-  const [copied, setCopied] = useState(false);
-  const copy = async () => {
-    await copyText(command);
-    setCopied(true);
-    setTimeout(() => setCopied(false), 1500);
-  };
-  return html`
-    <button type="button" class="copy-command" title=${command} aria-label="${word} as a command: ${command}"
-      onClick=${copy}>
-      <${Icon} name=${copied ? "check" : "terminal"} />
-      <span class="visually-hidden" role="status">${copied ? "copied" : ""}</span>
-    </button>
   `;
 }

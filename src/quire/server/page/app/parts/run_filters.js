@@ -51,7 +51,10 @@ export function filtersHere() {
  */
 export function useQueries({ q, statuses, format, since, document, origin, asks }) {
   // The moment stays the same while the filter does: otherwise the list would be read again and again.
-  const from = useMemo(() => AGES[since] && Math.floor(Date.now() / 1000) - AGES[since][1], [since]);
+  const from = useMemo(
+    () => AGES[since] ? Math.floor(Date.now() / 1000) - AGES[since][1] : Number(since) || undefined,
+    [since],
+  );
   const shared = new URLSearchParams();
   for (const [name, value] of Object.entries({ q: q.trim(), format, since: from, document, origin })) {
     if (value) shared.set(name, String(value));

@@ -1,7 +1,7 @@
 // Several runs at once: a bar that says what is selected, and for each action a dialog that says what it does to how
 // many runs before it is done.
 
-import { ApiProblem, download, part, post } from "../api.js";
+import { ApiProblem, download, part, post, resumeAll } from "../api.js";
 import { lostSince } from "../feed.js";
 import { html, useEffect, useState } from "../html.js";
 import { go } from "../router.js";
@@ -89,7 +89,7 @@ export function SelectionBar({ selected, clear, done }) {
 }
 
 /** @param {{ action: Action, selected: string[], close: () => void, done: (gone: string[]) => void }} props */
-function Confirm({ action, selected, close, done }) {
+export function Confirm({ action, selected, close, done }) {
   const [plan, setPlan] = useState(/** @type {any} */ (null));
   const [problem, setProblem] = useState(/** @type {any} */ (null));
   const [at, setAt] = useState(-1);
@@ -154,6 +154,7 @@ async function performAll(action, runs, progress) {
     await post("/runs/prune", { runs });
     return [];
   }
+  if (action === "resume") return await resumeAll(runs, progress);
   const wrong = [];
   for (const [at, run] of runs.entries()) {
     progress(at);

@@ -1,66 +1,61 @@
-// A list of any length: only the rows in view are in the document. All rows have the same height.
+// A list of any length, which scrolls with the window. Up to 200 rows are all in the document, so that the browser's own
+// search finds them; of a longer list only the rows in view. All rows have the same height.
 
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
 
 const BEYOND = 8;
+const MOST_WHOLE = 200;
 
 /**
  * `row` draws one row by its number. The place of the reader stays where it is while rows are added or change. A change
  * of `shows` brings that row into view.
  *
  * @param {{
- *   count: number, rowHeight: number, row: (at: number) => unknown, label: string, role?: string, shows?: number,
- *   onEnd?: () => void, class?: string, focusable?: boolean, [name: string]: unknown,
+ *   count: number, rowHeight: number, row: (at: number) => unknown, label: string, shows?: number, onEnd?: () => void,
+ *   class?: string,
  * }} props
  */
-export function VirtualList(props) {
-  const { count, rowHeight, row, label, role = "list", shows, onEnd, class: name = "", focusable = true, ...rest } =
-    props;
+export function VirtualList({ count, rowHeight, row, label, shows, onEnd, class: name = "" }) {
   const element = useRef(/** @type {HTMLElement | null} */ (null));
   const [view, setView] = useState({ top: 0, height: 600 });
+  const above = () => -(element.current?.getBoundingClientRect().top ?? 0);
 
   useLayoutEffect(() => {
-    const box = element.current;
-    if (!box) return;
-    const measure = () => setView({ top: box.scrollTop, height: box.clientHeight });
+    const measure = () => setView({ top: above(), height: innerHeight });
     measure();
     const observer = new ResizeObserver(measure);
-    observer.observe(box);
-    return () => observer.disconnect();
+    observer.observe(document.documentElement);
+    addEventListener("scroll", measure, { passive: true });
+    return () => {
+      observer.disconnect();
+      removeEventListener("scroll", measure);
+    };
   }, []);
 
   useEffect(() => {
-    const box = element.current;
-    if (!box || shows === undefined || shows < 0) return;
-    const top = shows * rowHeight;
-    if (top < box.scrollTop) box.scrollTop = top;
-    else if (top + rowHeight > box.scrollTop + box.clientHeight) box.scrollTop = top + rowHeight - box.clientHeight;
+    if (shows === undefined || shows < 0) return;
+    const top = shows * rowHeight - above();
+    scrollBy(0, Math.min(top, 0) || Math.max(0, top + rowHeight - innerHeight));
   }, [shows, rowHeight]);
 
-  const first = Math.max(0, Math.min(Math.floor(view.top / rowHeight) - BEYOND, count - 1));
-  const last = Math.min(count, Math.ceil((view.top + view.height) / rowHeight) + BEYOND);
+  const end = Math.min(count, Math.ceil((view.top + view.height) / rowHeight) + BEYOND);
   useEffect(() => {
-    if (onEnd && last >= count) onEnd();
-  }, [last >= count, count]);
+    if (onEnd && end >= count) onEnd();
+  }, [end >= count, count]);
 
+  const isWhole = count <= MOST_WHOLE;
+  const first = isWhole ? 0 : Math.max(0, Math.min(Math.floor(view.top / rowHeight) - BEYOND, count - 1));
   const rows = [];
-  for (let at = first; at < last; at++) rows.push(row(at));
+  for (let at = first; at < (isWhole ? count : end); at++) rows.push(row(at));
   return html`
-    <div
-      ...${rest}
-      ref=${element}
-      class="virtual ${name}"
-      role=${role}
-      aria-label=${label}
-      tabindex=${focusable ? 0 : undefined}
-      onScroll=${(/** @type {any} */ event) =>
-        setView({ top: event.currentTarget.scrollTop, height: event.currentTarget.clientHeight })}
-    >
-      <div class="virtual-all" role="presentation" style=${{ height: `${count * rowHeight}px` }}>
-        <div class="virtual-part" role="presentation" style=${{ transform: `translateY(${first * rowHeight}px)` }}>
-          ${rows}
+    <div ref=${element} class="virtual ${name}" role="list" aria-label=${label}>
+      ${isWhole ? rows : html`
+        <div class="virtual-all" role="presentation" style=${{ height: `${count * rowHeight}px` }}>
+          <div class="virtual-part" role="presentation" style=${{ transform: `translateY(${first * rowHeight}px)` }}>
+            ${rows}
+          </div>
         </div>
-      </div>
+      `}
     </div>
   `;
 }

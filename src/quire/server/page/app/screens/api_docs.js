@@ -3,7 +3,7 @@
 import { html } from "../html.js";
 import { Command, Placeholder, ProblemBox } from "../parts/basics.js";
 import { useResource } from "../resource.js";
-import { place, setQuery } from "../router.js";
+import { place, setQuery, useTitle } from "../router.js";
 
 /** @type {Record<string, [string, string]>} */
 const COSTS = {
@@ -13,6 +13,7 @@ const COSTS = {
 };
 
 export function ApiDocs() {
+  useTitle("The HTTP API");
   const api = useResource("/openapi.json");
   const { data, problem } = api;
   const filter = place.value.query.get("q") ?? "";

@@ -7,10 +7,11 @@ import { Content } from "../parts/content.js";
 import { Icon } from "../parts/icon.js";
 import { Markup } from "../parts/markup.js";
 import { useResource } from "../resource.js";
-import { Link, place, setQuery } from "../router.js";
+import { Link, place, setQuery, useTitle } from "../router.js";
 import { number, plural } from "../words.js";
 
 export function Artifacts() {
+  useTitle(place.value.query.get("document") ? "Versions" : "Artifacts");
   const { query: asked } = place.value;
   const type = asked.get("type") ?? "", document = asked.get("document") ?? "";
   const path = `/artifacts${query({ type, document, limit: document ? 8 : 24 })}`;

@@ -9,7 +9,7 @@ import { Graph } from "../parts/graph.js";
 import { Icon } from "../parts/icon.js";
 import { Change, signed, StepDiff } from "../parts/step_diff.js";
 import { useResource } from "../resource.js";
-import { Link, place, setQuery } from "../router.js";
+import { Link, place, setQuery, useTitle } from "../router.js";
 import { duration, money, number, plural } from "../words.js";
 
 const OPENED = 3;
@@ -19,6 +19,7 @@ const CHART = { same: "same", changed: "changed", only_in_a: "only_a", only_in_b
 
 /** @param {{ a: string, b: string }} props */
 export function Compare({ a, b }) {
+  useTitle("Compare");
   const touches = (/** @type {import("../feed.js").Frame} */ frame) =>
     frame.event === "runs" && frame.data.rows.some((/** @type {any} */ row) => row.id === a || row.id === b);
   const { data: diff, problem, slow, reload } = useResource(`/runs/${part(a)}/diff/${part(b)}?brief=true`, touches);

@@ -17,7 +17,7 @@ import { Graph } from "../parts/graph.js";
 import { Icon } from "../parts/icon.js";
 import { RunForm } from "../parts/run_form.js";
 import { useResource } from "../resource.js";
-import { go, Link, place } from "../router.js";
+import { go, Link, place, useTitle } from "../router.js";
 
 /**
  * Tabs: name in the address, title, parts of the document that it needs, key.
@@ -66,6 +66,7 @@ export function DocumentScreen({ id }) {
     document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }, [tab[0], Boolean(data)]);
 
+  useTitle(head?.title ?? id);
   if (!head) {
     return html`
       <h1 tabindex="-1">${id}</h1>

@@ -7,7 +7,7 @@ import { Age, Command, Empty, Placeholder, ProblemBox, Status } from "../parts/b
 import { Findings, Format, SignatureState } from "../parts/document_state.js";
 import { useRowHeight, VirtualList } from "../parts/virtual_list.js";
 import { useResource } from "../resource.js";
-import { go, Link, place, setQuery } from "../router.js";
+import { go, Link, place, setQuery, useTitle } from "../router.js";
 import { cut, number, plural } from "../words.js";
 
 const ROW = 56;
@@ -23,6 +23,7 @@ const FORMATS = [["playbook", "Playbooks"], ["pipeline", "Pipelines"], ["directi
 const FINDINGS = [["error", "With errors"], ["warning", "With warnings"], ["none", "Without findings"]];
 
 export function Documents() {
+  useTitle("Documents");
   const asked = place.value.query;
   const filters = {
     q: asked.get("q") ?? "",
@@ -68,7 +69,7 @@ export function Documents() {
         ? html`
           <${VirtualList} class="document-list" label="Documents" count=${rows
             .length} rowHeight=${rowHeight} shows=${at}
-            onEnd=${more.load} focusable=${false} style=${{ height: `${rows.length * rowHeight + 2}px` }}
+            onEnd=${more.load}
             row=${(/** @type {number} */ one) =>
               html`<${DocumentRow} key=${rows[one].id} row=${rows[one]} here=${one === at} />`} />
         `

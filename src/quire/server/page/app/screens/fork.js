@@ -9,13 +9,14 @@ import { ForkReceipt, ForkResult } from "../parts/fork_receipt.js";
 import { Icon } from "../parts/icon.js";
 import { kindOf, readField, TypedField, written } from "../parts/typed_field.js";
 import { useResource } from "../resource.js";
-import { Link, place, setQuery } from "../router.js";
+import { Link, place, setQuery, useTitle } from "../router.js";
 import { cut, money, shown } from "../words.js";
 
 /** @param {{ run: string }} props */
 export function Fork({ run }) {
   const { data: form, problem, slow, reload } = useResource(`/runs/${part(run)}/fork`);
   const made = place.value.query.get("made");
+  useTitle(`Fork ${form ? `“${cut(form.label ?? form.title, 60)}”` : "a run"}`);
   return html`
     <div class="head">
       <p class="crumbs">

@@ -5,11 +5,12 @@ import { html } from "../html.js";
 import { Age, Command, Placeholder, ProblemBox } from "../parts/basics.js";
 import { Icon } from "../parts/icon.js";
 import { useResource } from "../resource.js";
-import { Link } from "../router.js";
+import { Link, useTitle } from "../router.js";
 import { about } from "../shell.js";
 import { duration, number, plural } from "../words.js";
 
 export function Health() {
+  useTitle("Health");
   const health = useResource("/health", (frame) => frame.event === "runs" || frame.event === "store");
   const models = useResource("/models");
   const doctor = useResource("/doctor");

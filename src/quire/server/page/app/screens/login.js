@@ -2,9 +2,11 @@
 
 import { html, useState } from "../html.js";
 import { Command } from "../parts/basics.js";
+import { useTitle } from "../router.js";
 import { keepToken } from "../session.js";
 
 export function Login() {
+  useTitle("");
   const [text, setText] = useState("");
   /** @param {Event} event */
   const submit = (event) => {

@@ -1,18 +1,21 @@
-// Now: what waits for the user, what has stopped and can go on, what runs, what has just ended, what it has cost.
+// Now: what waits for the user on the left; what runs, has failed, can continue or has just ended on the right.
 
 import { html, useRef } from "../html.js";
+import { pathOf } from "../held.js";
 import { Command, Empty, Placeholder, ProblemBox } from "../parts/basics.js";
 import { Bell } from "../parts/bell.js";
-import { Finished, Letters, Running, Spent, Stopped } from "../parts/now_lists.js";
-import { pathOf, QuestionCard } from "../parts/question.js";
+import { Icon } from "../parts/icon.js";
+import { Ended, Failed, Letters, Stopped, UnderWay } from "../parts/now_lists.js";
+import { Pulse } from "../parts/pulse.js";
 import { QuestionGroup } from "../parts/question_group.js";
 import { useResource } from "../resource.js";
-import { Link } from "../router.js";
+import { Link, useTitle } from "../router.js";
 import { part } from "../api.js";
 
 const NEWS = ["runs", "questions", "documents"];
 
 export function Now() {
+  useTitle("");
   const now = useResource("/now", (frame) => NEWS.includes(frame.event));
   const { data, problem } = now;
   if (problem && !data) {
@@ -22,19 +25,25 @@ export function Now() {
     `;
   }
   if (!data) return html`<${Head} />${now.slow && html`<${Placeholder} lines=${6} />`}`;
-  const nothing = !data.questions.total && !data.stopped.length && !data.running.length && !data.finished.length;
+  const { stopped, failed, running, finished, letters } = data;
+  const nothing = !data.questions.total && ![stopped, failed, running, finished].some((rows) => rows.length);
   return html`
     <${Head} />
-    <${Questions} questions=${data.questions} reload=${now.reload}>
-      ${nothing && data.documents === 0
-        ? html`<${FirstVisit} />`
-        : html`<${Quiet} suggested=${data.running.length ? [] : data.suggested} />`}
-    </${Questions}>
-    <${Stopped} rows=${data.stopped} more=${data.stopped_more} />
-    <${Running} rows=${data.running} />
-    <${Finished} rows=${data.finished} />
-    <${Letters} letters=${data.letters} />
-    <${Spent} spent=${data.spent} />
+    ${!nothing && html`<${Pulse} oldest=${data.questions.groups[0]?.items[0].asked_at ?? 0} />`}
+    <div class=${nothing ? "" : "now"}>
+      <${Questions} questions=${data.questions} reload=${now.reload}>
+        ${nothing && data.documents === 0
+          ? html`<${FirstVisit} />`
+          : html`<${Quiet} suggested=${running.length ? [] : data.suggested} />`}
+      </${Questions}>
+      <div>
+        <${UnderWay} rows=${running} />
+        <${Failed} groups=${failed} reload=${now.reload} />
+        <${Stopped} rows=${stopped} more=${data.stopped_more} reload=${now.reload} />
+        <${Ended} rows=${finished} />
+        <${Letters} letters=${letters} />
+      </div>
+    </div>
   `;
 }
 
@@ -43,44 +52,34 @@ function Head() {
     <div class="head now-head">
       <h1 tabindex="-1">Now</h1>
       <${Bell} />
+      <${Link} class="button primary" to="/documents"><${Icon} name="play" />Start a run</${Link}>
     </div>
   `;
 }
 
 /**
- * The questions. A card that is on the screen stays where it is when its question is answered, here or elsewhere.
+ * The questions. A card that is on the screen stays where it is when its questions are answered, here or elsewhere.
  *
  * @param {{ questions: any, reload: () => void, children?: unknown }} props
  */
 function Questions({ questions, reload, children }) {
   const seen = useRef(/** @type {Map<string, any>} */ (new Map()));
-  const open = new Set();
-  const asked = new Set();
+  for (const [key, group] of seen.current) seen.current.set(key, { ...group, open: 0 });
   for (const group of questions.groups) {
-    for (const one of group.items) open.add(pathOf(one));
-    const key = groupKey(group);
-    const before = seen.current.get(key);
-    seen.current.set(key, { ...(before ? grown(before, group) : group), open: group.count });
-    asked.add(key);
+    const before = seen.current.get(group.key);
+    seen.current.set(group.key, { ...(before ? grown(before, group) : group), open: group.count });
   }
-  for (const [key, group] of seen.current) if (!asked.has(key)) seen.current.set(key, { ...group, open: 0 });
+  const open = new Set(questions.groups.flatMap((/** @type {any} */ group) => group.items.map(pathOf)));
   const groups = [...seen.current.values()];
   const gone = new Set(groups.flatMap((group) => group.items.map(pathOf)).filter((path) => !open.has(path)));
   const hidden = questions.total -
     questions.groups.reduce((/** @type {number} */ sum, /** @type {any} */ group) => sum + group.count, 0);
   return html`
     <section aria-labelledby="waits">
-      <h2 id="waits">Questions${questions.total > 1 && html`
-        <span class="count">${questions.total}</span>
+      <h2 id="waits">Waits for you${questions.total > 0 && html`
+        <span class="count tone-wait">${questions.total}</span>
       `}</h2>
-      ${groups.map((group) =>
-        group.count > 1
-          ? html`<${QuestionGroup} key=${groupKey(group)} group=${group} gone=${gone} reload=${reload} />`
-          : html`
-            <${QuestionCard} key=${groupKey(group)} question=${group.items[0]}
-              gone=${gone.has(pathOf(group.items[0]))} reload=${reload} />
-          `
-      )}
+      ${groups.map((group) => html`<${QuestionGroup} key=${group.key} group=${group} gone=${gone} reload=${reload} />`)}
       ${hidden > 0 &&
         html`<p class="soft more-line">${hidden} more questions wait. They follow when these are answered.</p>`}
       ${!questions.total && children}
@@ -88,26 +87,10 @@ function Questions({ questions, reload, children }) {
   `;
 }
 
-/** @param {any} group */
-function groupKey(group) {
-  return `${group.run} ${group.items[0].path.replace(/\[\d+\]/g, "[]")}`;
-}
-
-/**
- * A group with its new questions; those that are on the screen keep their place.
- *
- * @param {any} before
- * @param {any} group
- */
+/** A group with its new questions; those that are on the screen keep their place. @param {any} before @param {any} group */
 function grown(before, group) {
-  const now = new Map(group.items.map((/** @type {any} */ one) => [one.path, one]));
-  const kept = before.items.map((/** @type {any} */ one) => now.get(one.path) ?? one);
-  const known = new Set(kept.map((/** @type {any} */ one) => one.path));
-  return {
-    ...group,
-    count: Math.max(group.count, before.count),
-    items: [...kept, ...group.items.filter((/** @type {any} */ one) => !known.has(one.path))],
-  };
+  const items = new Map([...before.items, ...group.items].map((one) => [pathOf(one), one]));
+  return { ...group, count: Math.max(group.count, before.count), items: [...items.values()] };
 }
 
 /** @param {{ suggested: any[] }} props */
@@ -134,15 +117,13 @@ function FirstVisit() {
     <${Empty} title="This workspace has no documents yet." icon="documents">
       <p>A document is a Markdown or YAML file. These commands write one that runs as it is:</p>
       <ul class="suggested">
-        <li>
-          <${Command} command="quire new playbook first" />
-        </li>
-        <li>
-          <${Command} command="quire new pipeline first" />
-        </li>
-        <li>
-          <${Command} command="quire new directive first" />
-        </li>
+        ${["playbook", "pipeline", "directive"].map((format) =>
+          html`
+            <li>
+              <${Command} command="quire new ${format} first" />
+            </li>
+          `
+        )}
       </ul>
       <p>It appears here as soon as it is saved.</p>
       </${Empty}>

@@ -1,12 +1,12 @@
 // One question, made for a phone: what led to it, the question, the answer, and nothing else.
 
+import { answerOf, pathOf } from "../held.js";
 import { html, useEffect, useState } from "../html.js";
 import { Command, Placeholder, ProblemBox } from "../parts/basics.js";
 import { Icon } from "../parts/icon.js";
-import { QrDialog } from "../parts/qr_dialog.js";
-import { Answer, AnsweredElsewhere, Expiry, Led, pathOf, Prompt, useAnswer } from "../parts/question.js";
+import { AnsweredElsewhere, Answering, Expiry, Freed, Led, Prompt } from "../parts/question.js";
 import { useResource } from "../resource.js";
-import { Link } from "../router.js";
+import { Link, useTitle } from "../router.js";
 import { ago } from "../words.js";
 
 /** @param {{ run: string, path: string }} props */
@@ -19,6 +19,7 @@ export function Question({ run, path }) {
     if (data?.open && shown?.hash !== data.hash) setShown(data);
   }, [data]);
   const question = data?.open ? data : shown;
+  useTitle(`Question${data ? ` of ${data.subject ?? data.title}` : ""}`);
   const closed = data && !data.open ? data.answer : null;
   if (question) {
     const changed = shown !== null && data?.open === true && shown.hash !== data.hash;
@@ -41,14 +42,18 @@ export function Question({ run, path }) {
 
 /** @param {{ question: any, closed: any, changed: boolean, reload: () => void, problem: any }} props */
 function OneQuestion({ question, closed, changed, reload, problem }) {
-  const { state, answer } = useAnswer(question, { onChanged: reload });
-  const [qr, setQr] = useState(false);
-  const isOver = state.answered || state.elsewhere || closed;
+  const given = answerOf(question);
+  const isOurs = given?.state === "answered";
+  const [qr, setQr] = useState(/** @type {any} */ (null));
+  const showQr = async () => setQr(await import("../parts/qr_dialog.js"));
+  const red = question.frees?.red;
+  const isOver = isOurs || closed || given?.problem?.code === "already-answered";
   return html`
     <article class="one-question">
       <p class="soft">
         <${Link}
-          to="/runs/${question.run}">${question.title}</${Link}>, step ${question.way}${question.step_title &&
+          to="/runs/${question.run}">${question.subject}</${Link}>, ${question.title}, step ${question
+            .way}${question.step_title &&
             `: ${question.step_title}`}; asked ${ago(question.asked_at)}${question.expires_at
             ? html`, <${Expiry} at=${question.expires_at} />`
             : ""}
@@ -65,21 +70,20 @@ function OneQuestion({ question, closed, changed, reload, problem }) {
         `
         : html`<h1 tabindex="-1" class="prompt pre">${question.prompt}</h1>`}
       ${changed && html`<p class="bar" role="status"><${Icon} name="warning" />The question was worded anew.</p>`}
-      ${state.answered
-        ? html`<p class="answered" role="status"><${Icon} name="check" /> Answered <b>${state.answered}</b>. The run continues.</p>`
-        : isOver
-        ? html`<${AnsweredElsewhere} question=${question} answer=${state.elsewhere ?? closed} />`
-        : html`<${Answer} question=${question} answer=${answer} disabled=${state.sending} keys=${true} />`}
-      ${state.problem && !isOver && html`<${ProblemBox} problem=${state.problem} />`}
+      ${red && !isOver && html`<${Freed} frees=${question.frees} />`}
+      ${closed && !given ? html`<${AnsweredElsewhere} question=${question} answer=${closed} />` : html`
+        <${Answering} question=${question} reload=${reload} keys=${true} onward=". The run continues."
+          word=${red ? question.frees.word : ""} />
+      `}
       ${problem && !closed && html`<${ProblemBox} problem=${problem} retry=${reload} />`}
       ${isOver ? html`<${Onward} run=${question.run} />` : html`
         <div class="below-card">
-          <button type="button" class="button" onClick=${() => setQr(true)}>
+          <button type="button" class="button" onClick=${showQr}>
             <${Icon} name="qr" />Open on another device</button>
           <${Command} command=${question.command} />
         </div>
       `}
-      ${qr && html`<${QrDialog} onClose=${() => setQr(false)} />`}
+      ${qr && html`<${qr.QrDialog} onClose=${() => setQr(null)} />`}
     </article>
   `;
 }

@@ -11,7 +11,7 @@ import { RunHeader, RunRow } from "../parts/run_row.js";
 import { SelectionBar } from "../parts/run_selection.js";
 import { useRowHeight, VirtualList } from "../parts/virtual_list.js";
 import { useResource } from "../resource.js";
-import { Link, place, setQuery } from "../router.js";
+import { Link, place, setQuery, useTitle } from "../router.js";
 import { useRunPages } from "../run_pages.js";
 import { plural } from "../words.js";
 
@@ -20,6 +20,7 @@ const CARD = 92;
 const NARROW = matchMedia("(max-width: 640px)");
 
 export function Runs() {
+  useTitle("Runs");
   const filters = filtersHere();
   const queries = useQueries(filters);
   const pages = useRunPages(queries.list);

@@ -4,18 +4,18 @@ import { part, query } from "../api.js";
 import { html, useEffect, useRef, useState } from "../html.js";
 import { Command, Empty, Placeholder, ProblemBox, Status } from "../parts/basics.js";
 import { Icon } from "../parts/icon.js";
-import { QrDialog } from "../parts/qr_dialog.js";
 import { useResource } from "../resource.js";
-import { Link, place, setQuery } from "../router.js";
+import { Link, place, setQuery, useTitle } from "../router.js";
 import { commands as shellCommands } from "../shell.js";
 import { number, plural } from "../words.js";
 
 const PAUSE = 150;
 
 export function Search() {
+  useTitle("Search");
   const asked = place.value.query.get("q") ?? "";
   const [text, setText] = useState(asked);
-  const [qr, setQr] = useState(false);
+  const [qr, setQr] = useState(/** @type {any} */ (null));
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
   const results = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => field.current?.focus(), []);
@@ -28,7 +28,7 @@ export function Search() {
   const last = useRef(/** @type {any} */ (null));
   if (found.data) last.current = found.data;
   const data = asked ? last.current : null;
-  const commands = commandsFor(asked, () => setQr(true));
+  const commands = commandsFor(asked, async () => setQr(await import("../parts/qr_dialog.js")));
   /** @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
     if (event.key === "Escape" && !text) return history.back();
@@ -60,7 +60,7 @@ export function Search() {
         `}
         ${data && !isEmpty(data) && html`<p class="soft small more-line">${indexed(data)}</p>`}
       </div>
-      ${qr && html`<${QrDialog} onClose=${() => setQr(false)} />`}
+      ${qr && html`<${qr.QrDialog} onClose=${() => setQr(null)} />`}
     </div>
   `;
 }

@@ -5,10 +5,11 @@ import { html } from "../html.js";
 import { Command, Empty, Placeholder, ProblemBox } from "../parts/basics.js";
 import { Icon } from "../parts/icon.js";
 import { useResource } from "../resource.js";
-import { Link } from "../router.js";
+import { Link, useTitle } from "../router.js";
 import { plural } from "../words.js";
 
 export function Trust() {
+  useTitle("Trust");
   const trust = useResource("/trust", (frame) => frame.event === "documents");
   const { data, problem } = trust;
   return html`
